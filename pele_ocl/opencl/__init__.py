@@ -1,0 +1,1 @@
+"""The only place that touches OpenCL: runtimes, devices, kernels, timing."""
