@@ -13,5 +13,5 @@ kernel void hct_row(
     if (j >= n_atoms) return;
     const real4 own = atoms[i], other = atoms[j];
     const real dx = own.x - other.x, dy = own.y - other.y, dz = own.z - other.z;
-    contributions[j] = hct_closed(dx * dx + dy * dy + dz * dz, rho[i], other.w);
+    contributions[j] = hct_term(sqrt(dx * dx + dy * dy + dz * dz), rho[i], other.w);
 }

@@ -21,7 +21,7 @@ void born_sums_pair(
     for (int j = item; j < n_atoms; j += GROUP) {
         const real4 other = atoms[j];
         const real dx = own.x - other.x, dy = own.y - other.y, dz = own.z - other.z;
-        if (j != i) sum += hct_closed(dx * dx + dy * dy + dz * dz, rho[i], other.w);
+        if (j != i) sum += hct_term(sqrt(dx * dx + dy * dy + dz * dz), rho[i], other.w);
     }
     partial[item] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);

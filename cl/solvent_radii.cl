@@ -5,9 +5,8 @@
 kernel void born_radii(
     const int n_atoms,
     const int n_parts,
-    const int stride,                   // between the parts of one atom
     const real4 obc,                    // alpha, beta, gamma, unused
-    global const real *restrict sums,   // (n_parts, stride) parts of the Born integral [1/A]
+    global const real *restrict sums,   // (n_parts, n_atoms) parts of the Born integral [1/A]
     global const real *restrict rho,    // (n_atoms) offset radius [A]
     global const real *restrict radii,  // (n_atoms) intrinsic radius [A]
     global real *restrict psi,          // (n_atoms)
@@ -16,7 +15,7 @@ kernel void born_radii(
     const int i = get_global_id(0);
     if (i >= n_atoms) return;
     real sum = 0;
-    for (int part = 0; part < n_parts; ++part) sum += sums[part * stride + i];
+    for (int part = 0; part < n_parts; ++part) sum += sums[part * n_atoms + i];
     psi[i] = rho[i] * sum;
     born[i] = born_radius(psi[i], rho[i], radii[i], obc);
 }

@@ -19,7 +19,7 @@ kernel void born_radii_sequential(
         for (int j = 0; j < n_atoms; ++j) {
             const real4 other = atoms[j];
             const real dx = own.x - other.x, dy = own.y - other.y, dz = own.z - other.z;
-            if (j != i) sum += hct_closed(dx * dx + dy * dy + dz * dz, rho[i], other.w);
+            if (j != i) sum += hct_term(sqrt(dx * dx + dy * dy + dz * dz), rho[i], other.w);
         }
         psi[i] = rho[i] * sum;
         born[i] = born_radius(psi[i], rho[i], radii[i], obc);

@@ -156,6 +156,21 @@ class Atoms:
         if len(self) == 0:
             raise InputError(f"{purpose} needs at least one atom; there is none")
 
+    def require_apart(self, distance: float = 1e-4) -> None:
+        """Raise InputError where two atoms are closer than `distance` (A): no energy is defined at r = 0."""
+        along = self.positions @ (0.5773, 0.5774, 0.5775)  # |projections| differ by at most the distance
+        order = np.argsort(along)
+        for lag in range(1, len(order)):
+            first, second = order[:-lag], order[lag:]
+            candidates = along[second] - along[first] < 1.001 * distance
+            if not candidates.any():
+                return
+            first, second = first[candidates], second[candidates]
+            close = np.linalg.norm(self.positions[first] - self.positions[second], axis=1) < distance
+            if close.any():
+                i, j = sorted((int(first[close][0]), int(second[close][0])))
+                raise InputError(f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them")
+
     def _checked(self, name: str) -> Floats:
         values = _frozen(getattr(self, name), np.float64)
         if values.shape != (len(self),):

@@ -1,0 +1,181 @@
+"""OpenCL devices: which there are, which to use, and the Device that owns context, queue and built kernels."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+from ..errors import DeviceError
+from .runtimes import announce_runtimes
+
+announce_runtimes()  # before the loader looks
+
+import pyopencl as cl  # noqa: E402  (the runtimes must be announced first)
+
+DEVICE_VARIABLE = "PELE_OCL_DEVICE"
+INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
+
+# From a runtime's platform name to the macro VENDOR_<NAME> that kernels may look at.
+VENDORS = {"nvidia": "NVIDIA", "portable computing": "POCL", "intel": "INTEL", "amd": "AMD", "apple": "APPLE"}
+
+
+@dataclass(frozen=True, eq=False)
+class Device:
+    """One OpenCL device with its context and queue, made when first needed.
+
+    index : place in `list_devices()`; 0 is the default
+    kind : "GPU", "CPU", "accelerator" or "simulator"
+    """
+
+    index: int
+    handle: cl.Device
+    kernels: dict[Any, cl.Kernel] = field(default_factory=dict, repr=False)
+
+    # On Intel's runtime a queue does not keep its context alive, so the Device holds both.
+    @cached_property
+    def context(self) -> cl.Context:
+        return cl.Context([self.handle])
+
+    @cached_property
+    def queue(self) -> cl.CommandQueue:
+        return cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+
+    @property
+    def name(self) -> str:
+        return str(self.handle.name).strip()
+
+    @property
+    def platform(self) -> str:
+        return str(self.handle.platform.name).strip()
+
+    @property
+    def version(self) -> str:
+        """The runtime's version, short enough for a table."""
+        found = re.search(r"PoCL [\w.+-]+", self.handle.platform.version)
+        return found.group() if found else str(self.handle.platform.version).strip()
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.version if self.vendor == 'POCL' else self.platform})"
+
+    @property
+    def kind(self) -> str:
+        return _kind(self.handle)
+
+    @property
+    def vendor(self) -> str:
+        """NVIDIA, POCL, INTEL, AMD, APPLE or OTHER: whose compiler builds the kernels."""
+        name = self.handle.platform.name.lower()
+        return next((vendor for part, vendor in VENDORS.items() if part in name), "OTHER")
+
+    @property
+    def has_float64(self) -> bool:
+        return bool(self.handle.double_fp_config)
+
+    def vector_width(self, precision: str) -> int:
+        """Reals of `precision` that a kernel should compute at once: 1 on GPUs, a SIMD register's worth on CPUs."""
+        if self.kind != "CPU":
+            return 1
+        float32, float64 = self.handle.native_vector_width_float, self.handle.native_vector_width_double
+        bits = 32 * float32 if precision == "float32" else 64 * float64
+        # PoCL before 3.1 crashes while compiling 512-bit vectors.
+        limit = 256 if self.vendor == "POCL" and self._pocl_version < (3, 1) else 512
+        return max(1, min(bits, limit) // (32 if precision == "float32" else 64))
+
+    @property
+    def largest_group(self) -> int:
+        """The largest power of two that the device takes as a work-group's size, as the thesis chose its groups."""
+        limit = min(self.handle.max_work_group_size, self.handle.max_work_item_sizes[0])
+        return 1 << (int(limit).bit_length() - 1)
+
+    @property
+    def _pocl_version(self) -> tuple[int, int]:
+        found = re.search(r"PoCL (\d+)\.(\d+)", self.handle.platform.version)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    def require_precision(self, precision: str) -> None:
+        """Raise DeviceError unless the device computes in `precision`."""
+        if precision == "float64" and not self.has_float64:
+            others = [d.name for d in list_devices() if d.has_float64]
+            use = f"choose --device '{others[0]}'" if others else INSTALL_HINT
+            raise DeviceError(f"{self.name} has no float64; choose --precision float32, or {use}")
+
+    def require_memory(self, total: int, largest: int) -> None:
+        """Raise DeviceError unless `total` bytes, the largest buffer `largest` bytes, fit the device."""
+        memory, buffer = self.handle.global_mem_size, self.handle.max_mem_alloc_size
+        if total > memory or largest > buffer:
+            raise DeviceError(
+                f"this needs {total / 2**20:.0f} MiB on {self.name} (largest buffer {largest / 2**20:.0f} MiB), which has "
+                f"{memory / 2**20:.0f} MiB (buffers up to {buffer / 2**20:.0f} MiB); choose a device with more memory"
+            )
+
+
+def _kind(handle: cl.Device) -> str:
+    if "oclgrind" in handle.platform.name.lower():
+        return "simulator"
+    if handle.type & cl.device_type.GPU:
+        return "GPU"
+    return "CPU" if handle.type & cl.device_type.CPU else "accelerator"
+
+
+def _rank(handle: cl.Device) -> tuple[int, int, str]:
+    """Sorting key, best first: GPUs by size, then CPU runtimes by measured speed (Intel, newer PoCL, older PoCL)."""
+    kind = ["GPU", "CPU", "accelerator", "simulator"].index(_kind(handle))
+    intel_first = 0 if "intel" in handle.platform.name.lower() else 1
+    newest_first = "".join(chr(255 - ord(c)) for c in handle.platform.version if ord(c) < 256)
+    return kind, -handle.max_compute_units if kind == 0 else intel_first, newest_first
+
+
+@lru_cache(maxsize=1)
+def list_devices() -> tuple[Device, ...]:
+    """Every usable OpenCL device, the default first. Empty where there is none."""
+    handles = []
+    for platform in _platforms():
+        try:
+            handles += [handle for handle in platform.get_devices() if handle.available and handle.compiler_available]
+        except cl.RuntimeError:  # a runtime that is installed but finds no hardware
+            continue
+    return tuple(Device(index, handle) for index, handle in enumerate(sorted(handles, key=_rank)))
+
+
+def _platforms() -> list[cl.Platform]:
+    try:
+        return list(cl.get_platforms())
+    except cl.LogicError:  # the loader found no runtime at all
+        return []
+
+
+def get_device(choice: Device | int | str | None = None) -> Device:
+    """The device to use: `choice`, else the environment variable PELE_OCL_DEVICE, else the default.
+
+    choice : a Device, an index of `list_devices()`, or part of a device's or platform's name in any case
+
+    Raises DeviceError where nothing fits the choice or there is no device.
+    """
+    if isinstance(choice, Device):
+        return choice
+    devices = list_devices()
+    if not devices:
+        raise DeviceError(f"no OpenCL device found; {INSTALL_HINT}")
+    wanted = str(os.environ.get(DEVICE_VARIABLE, "") if choice is None else choice).strip()
+    if not wanted:
+        return devices[0]
+    if wanted.isdigit() and int(wanted) < len(devices):
+        return devices[int(wanted)]
+    for device in devices:
+        if not wanted.isdigit() and wanted.lower() in f"{device.platform} {device.version} {device.name}".lower():
+            return device
+    known = ", ".join(f"{d.index}: {d}" for d in devices)
+    raise DeviceError(f"no OpenCL device fits {wanted!r}; there are {known}")
+
+
+def get_cpu_device(preferred: Device) -> Device:
+    """`preferred` where it is a CPU (or simulates one), else the best CPU device. Raises DeviceError where there is none."""
+    if preferred.kind in ("CPU", "simulator"):
+        return preferred
+    for device in list_devices():
+        if device.kind == "CPU":
+            return device
+    raise DeviceError(f"this variant runs on a CPU device and there is none; {INSTALL_HINT}")

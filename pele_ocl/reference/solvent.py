@@ -1,0 +1,88 @@
+"""Born radii and implicit-solvent energy, defined; equation numbers are those of docs/theory/solvent.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..atoms import Floats
+from ..solvent_model import SolventModel
+from ..units import COULOMB_KCAL_A
+
+ROWS = 256  # atoms at a time, so that memory stays linear in atoms
+
+
+def hct_term(r: Floats, rho: Floats, s: Floats) -> Floats:
+    """Eq. 2: the HCT term of spheres of scaled radius s (A) at distances r (A) for atoms of offset radius rho (A), 1/A."""
+    lower = 1 / np.maximum(rho, np.abs(r - s))
+    upper = 1 / (r + s)
+    term = (
+        lower
+        - upper
+        + r / 4 * (upper**2 - lower**2)
+        + np.log(upper / lower) / (2 * r)
+        + s**2 / (4 * r) * (lower**2 - upper**2)
+    )
+    term = np.where(rho < s - r, term + 2 * (1 / rho - lower), term)
+    result: Floats = np.where(rho < r + s, term, 0.0)
+    return result
+
+
+def _distances(positions: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Rows of the distance matrix, ROWS at a time; infinite on the diagonal."""
+    for start in range(0, len(positions), ROWS):
+        rows = slice(start, min(start + ROWS, len(positions)))
+        r = np.linalg.norm(positions[rows, None] - positions[None], axis=2)
+        r[np.arange(len(r)), np.arange(rows.start, rows.stop)] = np.inf
+        yield rows, r
+
+
+def born_radii(positions: Floats, radii: Floats, scales: Floats, model: SolventModel) -> tuple[Floats, Floats]:
+    """Eqs. 1 to 6. positions (n, 3), radii (n,) A, scales (n,). Returns psi (n,) and Born radii (n,) A."""
+    rho = radii - model.offset
+    s = scales * rho
+    integral = np.empty(len(rho))
+    for rows, r in _distances(positions):
+        apart = np.isfinite(r)
+        terms = hct_term(np.where(apart, r, 1.0), rho[rows, None], s[None])
+        integral[rows] = np.where(apart, terms, 0.0).sum(axis=1) / 2
+    psi = rho * integral
+    polynomial = model.alpha * psi - model.beta * psi**2 + model.gamma * psi**3
+    return psi, 1 / (1 / rho - np.tanh(polynomial) / radii)
+
+
+def gb_distance(r: Floats, born_i: Floats, born_j: Floats) -> Floats:
+    """Eq. 7: the effective distance f of two charges, A."""
+    product = born_i * born_j
+    f: Floats = np.sqrt(r**2 + product * np.exp(-(r**2) / (4 * product)))
+    return f
+
+
+def gb_factor(f: Floats, model: SolventModel) -> Floats:
+    """Eq. 8: (1/eps_in - exp(-kappa f)/eps_solv) / f, 1/A."""
+    factor: Floats = (1 / model.solute_dielectric - np.exp(-model.kappa * f) / model.solvent_dielectric) / f
+    return factor
+
+
+def gb_self(charges: Floats, born: Floats, model: SolventModel) -> Floats:
+    """Eq. 9: self energy of each atom, (n,) kcal/mol."""
+    energy: Floats = -COULOMB_KCAL_A / 2 * charges**2 * gb_factor(born, model)
+    return energy
+
+
+def gb_pair(positions: Floats, charges: Floats, born: Floats, model: SolventModel) -> Floats:
+    """Eq. 10: half of the pair energies of each atom, so that their sum counts a pair once, (n,) kcal/mol."""
+    energy = np.empty(len(charges))
+    for rows, r in _distances(positions):
+        apart = np.isfinite(r)
+        f = gb_distance(np.where(apart, r, 1.0), born[rows, None], born[None])
+        potential = np.where(apart, charges[None] * gb_factor(f, model), 0.0).sum(axis=1)
+        energy[rows] = -COULOMB_KCAL_A / 2 * charges[rows] * potential
+    return energy
+
+
+def nonpolar(radii: Floats, born: Floats, model: SolventModel) -> Floats:
+    """Eq. 11: the ACE surface term of each atom, (n,) kcal/mol."""
+    energy: Floats = 4 * np.pi * model.surface_tension * (radii + model.probe_radius) ** 2 * (radii / born) ** 6
+    return energy

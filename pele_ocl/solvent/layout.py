@@ -1,0 +1,42 @@
+"""How the tiled kernels are laid out on a device: pure functions of what the device is and how many atoms there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..tiles import Tiles
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shape of the tiled kernels.
+
+    width : reals in a vector
+    vectors : vectors of atoms a work-item owns
+    tile : atoms in a tile, a multiple of width * vectors
+    group : work-group size in the two dimensions (work-items along atoms, chunks of tiles)
+    most_chunks : the tiles are walked in at most this many chunks at a time; more of them fill large devices and
+        shorten the float32 sums, but each costs memory
+    """
+
+    width: int
+    vectors: int
+    tile: int
+    group: tuple[int, int]
+    most_chunks: int
+
+    @classmethod
+    def of(cls, kind: str, width: int, precision: str) -> Layout:
+        """The layout for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
+        if kind == "CPU":
+            return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), 16)
+        return cls(1, 2 if precision == "float32" else 1, 64, (128, 1), 64)
+
+    def chunks(self, n_tiles: int) -> tuple[int, int]:
+        """How many chunks, and how many tiles in each."""
+        tiles_per_chunk = -(-n_tiles // self.most_chunks)
+        return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
+
+    def shape(self, tiles: Tiles, n_chunks: int) -> tuple[int, int]:
+        """Work-items in the two dimensions."""
+        return tiles.n_padded // (self.width * self.vectors), n_chunks

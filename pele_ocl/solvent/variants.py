@@ -1,0 +1,185 @@
+"""The ways to compute Born radii: a table of variants and the host steps of each.
+
+Host steps take a Run and a System and return psi and Born radii, (n,) float64 each, in the order of the atoms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..opencl.kernels import Run, Variant
+from ..solvent_model import SolventModel
+from ..tiles import Tiles
+from .layout import Layout
+
+# Where the log-free series takes over, in scaled radii, and how many of its terms are needed there and at twice that
+# distance: the first term left out is below 2e-6 (float32) and 1e-12 (float64) of the sum.
+FAR = 4
+TERMS = {"float32": (5, 4), "float64": (10, 7)}
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """What all variants compute with; arrays are (n,) or (n, 3) float64, A."""
+
+    positions: Floats  # from the middle of the structure, which saves float32 digits
+    radii: Floats
+    rho: Floats
+    scaled: Floats
+    tiles: Tiles
+    layout: Layout
+    model: SolventModel
+
+    @classmethod
+    def of(cls, atoms: Atoms, model: SolventModel, layout: Layout) -> System:
+        assert atoms.gb_radii is not None and atoms.gb_scales is not None
+        middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
+        rho = atoms.gb_radii - model.offset
+        tiles = Tiles.of(atoms.positions, layout.tile)
+        return cls(atoms.positions - middle, atoms.gb_radii, rho, atoms.gb_scales * rho, tiles, layout, model)
+
+    @property
+    def n(self) -> int:
+        return len(self.rho)
+
+    @property
+    def pairs(self) -> float:
+        """Ordered pairs, the cost of every variant."""
+        return float(self.n) ** 2
+
+    @cached_property
+    def atoms4(self) -> Floats:
+        """(n, 4): x, y, z, scaled radius."""
+        return np.column_stack([self.positions, self.scaled])
+
+
+class RadiiStep:
+    """The kernel that ends most variants: Born integrals to psi and Born radii. Made ready before the first launch."""
+
+    def __init__(self, run: Run, system: System, order: NDArray[np.intp]) -> None:
+        """order : which atom stands at each place of the integrals"""
+        self.run, self.n = run, len(order)
+        self.kernel = run.kernel("solvent_radii.cl", "born_radii")
+        self.inputs = run.upload(system.rho[order]), run.upload(system.radii[order])
+        self.psi, self.born = run.empty(self.n), run.empty(self.n)
+        self.obc = _obc(run, system.model)
+
+    def __call__(self, sums: Any, n_parts: int = 1) -> tuple[Floats, Floats]:
+        """Psi and Born radii by place; sums is a buffer of n_parts parts of each integral."""
+        sizes = np.int32(self.n), np.int32(n_parts), self.obc
+        self.run.launch(self.kernel, (self.n,), None, *sizes, sums, *self.inputs, self.psi, self.born)
+        return _download(self.run, self.psi, self.born, self.n)
+
+
+def _download(run: Run, psi: Any, born: Any, n: int) -> tuple[Floats, Floats]:
+    return run.download(psi, n).astype(np.float64), run.download(born, n).astype(np.float64)
+
+
+def _obc(run: Run, model: SolventModel) -> Any:
+    return run.vector4(model.alpha, model.beta, model.gamma)
+
+
+def sequential(run: Run, system: System, rows: int | None = None) -> tuple[Floats, Floats]:
+    """The whole double loop in one work-item; `rows` of it where a sample is enough to time it."""
+    n = system.n
+    psi, born = run.empty(n), run.empty(n)
+    kernel = run.kernel("solvent_sequential.cl", "born_radii_sequential")
+    inputs = [run.upload(a) for a in (system.atoms4, system.rho, system.radii)]
+    step = n if run.progress is None else max(1, int(2e7 / n))
+    for first in range(0, rows or n, step):
+        last = min(first + step, rows or n)
+        sizes = np.int32(n), np.int32(first), np.int32(last), _obc(run, system.model)
+        run.launch(kernel, (1,), (1,), *sizes, *inputs, psi, born)
+        if run.progress is not None:
+            run.device.queue.finish()
+            run.progress(last / n)
+    return _download(run, psi, born, rows or n)
+
+
+def inner(run: Run, system: System) -> tuple[Floats, Floats]:
+    """A launch and a read-back for each atom; the host adds up."""
+    n = system.n
+    kernel = run.kernel("solvent_inner.cl", "hct_row")
+    atoms, rho = run.upload(system.atoms4), run.upload(system.rho)
+    contributions, row = run.empty(n), np.empty(n, run.dtype)
+    integral = np.empty(n)
+    radii_step = RadiiStep(run, system, np.arange(n))
+    for i in range(n):
+        config = run.upload_ints([n, i])
+        run.launch(kernel, (n,), None, config, atoms, rho, contributions)
+        run.read(row, contributions)
+        row[i] = 0
+        integral[i] = row.sum()
+        if run.progress is not None and i % 64 == 0:
+            run.progress(i / n)
+    return radii_step(run.upload(integral))
+
+
+def outer(run: Run, system: System) -> tuple[Floats, Floats]:
+    """A work-item an atom."""
+    n = system.n
+    psi, born = run.empty(n), run.empty(n)
+    kernel = run.kernel("solvent_outer.cl", "born_radii_outer")
+    inputs = [run.upload(a) for a in (system.atoms4, system.rho, system.radii)]
+    group = (run.device.largest_group,)
+    run.launch_rows(kernel, (n,), group, system.pairs, np.int32(n), _obc(run, system.model), *inputs, psi, born)
+    return _download(run, psi, born, n)
+
+
+def pair(run: Run, system: System) -> tuple[Floats, Floats]:
+    """A work-group an atom, then a kernel for the radii."""
+    n = system.n
+    group = run.device.largest_group
+    kernel = run.kernel("solvent_pair.cl", "born_sums_pair", GROUP=group)
+    radii_step = RadiiStep(run, system, np.arange(n))
+    sums = run.empty(n)
+    inputs = run.upload(system.atoms4), run.upload(system.rho)
+    run.launch_rows(kernel, (n * group,), (group,), system.pairs, np.int32(n), *inputs, sums)
+    return radii_step(sums)
+
+
+def tiled(run: Run, system: System) -> tuple[Floats, Floats]:
+    """Near and far tiles of sorted atoms, vectors of atoms on CPUs."""
+    tiles, layout = system.tiles, system.layout
+    terms, remote_terms = TERMS[run.precision]
+    kernel = run.kernel(
+        "solvent_tiled.cl", "born_sums", layout.width,
+        TILE=layout.tile, VECTORS=layout.vectors, FAR=FAR, TERMS=terms, REMOTE_TERMS=remote_terms,
+    )  # fmt: skip
+    radii_step = RadiiStep(run, system, tiles.order)
+    n_chunks, tiles_per_chunk = layout.chunks(len(tiles))
+    sums = run.empty(n_chunks * tiles.n_padded)
+    sizes = np.int32(system.n), np.int32(len(tiles)), np.int32(tiles_per_chunk)
+    run.launch_rows(
+        kernel, layout.shape(tiles, n_chunks), layout.group, system.pairs, *sizes, run.dtype.type(system.rho.max()),
+        run.upload(np.column_stack([tiles.offsets, system.scaled[tiles.order]])),
+        *(run.upload(column) for column in tiles.offsets.T),
+        run.upload(system.rho[tiles.order]),
+        run.upload(np.column_stack([tiles.origins, tiles.largest(system.scaled)])),
+        run.upload(np.column_stack([tiles.extents * (1 + 1e-6), np.zeros(len(tiles))])),
+        sums,
+    )  # fmt: skip
+    psi, born = radii_step(sums, n_chunks)
+    return tiles.scatter(psi), tiles.scatter(born)
+
+
+VARIANTS = {
+    "sequential": Variant(
+        "solvent_sequential.cl", "born_radii_sequential", "the double loop, compiled, on one CPU core", sequential
+    ),
+    "inner": Variant("solvent_inner.cl", "hct_row", "host loop over atoms i, a work-item for each j", inner),
+    "outer": Variant("solvent_outer.cl", "born_radii_outer", "a work-item for each atom", outer),
+    "pair": Variant("solvent_pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory", pair),
+    "tiled": Variant("solvent_tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", tiled),
+}
+
+
+def choose_variant(kind: str, n_atoms: int) -> str:
+    """The variant that `auto` stands for on a device of this kind."""
+    return "tiled"

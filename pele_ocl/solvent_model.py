@@ -1,0 +1,55 @@
+"""The constants of the implicit-solvent model that a user may set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+from .errors import InputError
+from .units import debye_kappa
+
+# Generalized Born energies screen with this share of the Debye-Hueckel kappa (Srinivasan et al., Theor. Chem. Acc.
+# 101, 426 (1999)), in PELE as in Amber.
+SCREENING_SCALE = 0.73
+
+
+@dataclass(frozen=True)
+class SolventModel:
+    """OBC Generalized Born with the ACE nonpolar term; the defaults are PELE's.
+
+    solute_dielectric, solvent_dielectric : relative permittivities, > 0
+    ionic_strength : mol/L, >= 0; 0 means no screening
+    temperature : K, > 0; matters only with ions
+    offset : A, taken off each radius; 0.09 (Onufriev, Bashford and Case 2004)
+    alpha, beta, gamma : of the tanh polynomial; 1, 0.8, 4.85 is the paper's set II
+    surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0 (Schaefer, Bartels and Karplus 1998)
+    probe_radius : A, > 0
+
+    Raises InputError for values outside these bounds.
+    """
+
+    solute_dielectric: float = 1.0
+    solvent_dielectric: float = 80.0
+    ionic_strength: float = 0.0
+    temperature: float = 298.15
+    offset: float = 0.09
+    alpha: float = 1.0
+    beta: float = 0.8
+    gamma: float = 4.85
+    surface_tension: float = 0.0054
+    probe_radius: float = 1.4
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if not math.isfinite(value):
+                raise InputError(f"{f.name} is {value}; a finite number is needed")
+            if f.name in ("solute_dielectric", "solvent_dielectric", "temperature", "probe_radius") and value <= 0:
+                raise InputError(f"{f.name} is {value:g}; it must be positive")
+            if f.name in ("ionic_strength", "offset", "surface_tension") and value < 0:
+                raise InputError(f"{f.name} is {value:g}; it cannot be negative")
+
+    @property
+    def kappa(self) -> float:
+        """Inverse screening length of the GB energy, 1/A; 0 without ions."""
+        return SCREENING_SCALE * debye_kappa(self.ionic_strength, self.solvent_dielectric, self.temperature)
