@@ -1,0 +1,40 @@
+"""Molecular structure files in, result files out; one module a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+from ..atoms import Structure
+from ..errors import FormatError
+from .mmcif import read_mmcif
+from .pdb import read_pdb
+from .pqr import read_pqr
+from .writing import replacing, write_table
+
+__all__ = ["STRUCTURE_READERS", "read_pqr", "read_structure", "replacing", "write_table"]
+
+STRUCTURE_READERS: dict[str, Callable[[Path, int | None], Structure]] = {
+    ".pdb": read_pdb,
+    ".ent": read_pdb,
+    ".cif": read_mmcif,
+    ".mmcif": read_mmcif,
+}
+
+
+def read_structure(path: str | PathLike[str], model: int | None = None) -> Structure:
+    """The atoms of one model of a structure file, plain or gzip; the suffix says which format.
+
+    path : file ending in a key of STRUCTURE_READERS, `.gz` behind it allowed
+    model : number of the model as the file has it; the first if None
+
+    Raises FormatError, naming file and line, for whatever cannot be read.
+    """
+    file = Path(path)
+    suffix = (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
+    if suffix not in STRUCTURE_READERS:
+        raise FormatError(
+            f"{file}: unknown suffix {suffix!r}; structures end in {', '.join(STRUCTURE_READERS)} or these with .gz"
+        )
+    return STRUCTURE_READERS[suffix](file, model)

@@ -1,0 +1,167 @@
+"""From the atoms a file lists to a Structure: one conformer, residues, segments, no atom twice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats, Ints, Labels, Strings, Structure
+from ..errors import FormatError
+from .chemistry import is_polymer, is_water
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Every atom of one model as a file lists it, in its order; positions (n, 3) A, all other arrays (n,).
+
+    altlocs : alternate location, "" where there is only one
+    hetero : True for HETATM
+    pieces : counts up where the file ends a chain (TER, END, another label_asym_id)
+    copies : atoms of equal names are the same atom only if this number is equal too
+    lines : line in the file, from 1; 0 where a format has none
+    The rest is as in Labels.
+    """
+
+    positions: Floats
+    names: Strings
+    elements: Strings
+    residue_names: Strings
+    residue_numbers: Ints
+    insertion_codes: Strings
+    chains: Strings
+    altlocs: Strings
+    occupancies: Floats
+    hetero: Bools
+    pieces: Ints
+    copies: Ints
+    lines: Ints
+
+    def __getitem__(self, chosen: Any) -> Records:
+        return replace(self, **{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def structure(records: Records, source: str) -> Structure:
+    """The Structure of a model.
+
+    Of a residue with alternate locations one conformer is kept: the atoms without a location mark, and those of the
+    mark whose occupancies in that residue have the largest sum (the first in the file among equals). Choosing by
+    residue, not by atom, never mixes two conformers.
+
+    Residues are runs of equal chain, number, insertion code and name, so a residue that comes back later in the file
+    is another one, and the order of the atoms is always that of the file.
+
+    Raises FormatError if an atom stands there twice.
+    """
+    atoms = records[_one_conformer(records)]
+    residue_index = np.cumsum(_residue_starts(atoms), dtype=np.int32) - 1
+    labels = Labels(
+        names=atoms.names,
+        elements=atoms.elements,
+        residue_names=atoms.residue_names,
+        residue_numbers=atoms.residue_numbers,
+        insertion_codes=atoms.insertion_codes,
+        chains=atoms.chains,
+        residue_index=residue_index,
+    )
+    residues = atoms[labels.residue_starts]
+    _refuse_duplicates(atoms, residues, labels, source)
+    return Structure(
+        positions=atoms.positions,
+        labels=labels,
+        segments=_segments(residues, np.bincount(residue_index)),
+        hetero=residues.hetero,
+        lines=atoms.lines,
+        source=source,
+    )
+
+
+def _changes(*columns: NDArray[Any]) -> Bools:
+    """True at the first row and wherever one of the columns differs from the row before."""
+    changed = np.ones(len(columns[0]), np.bool_)
+    changed[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return changed
+
+
+def _residue_starts(atoms: Records) -> Bools:
+    return _changes(atoms.pieces, atoms.residue_numbers, atoms.chains, atoms.insertion_codes, atoms.residue_names)
+
+
+def _one_conformer(records: Records) -> Bools:
+    """Which atoms to keep: those without alternatives, and of each residue the best occupied alternative."""
+    marked = np.flatnonzero(records.altlocs != "")
+    some = records[marked]
+    # The residue name is left out: two locations may be two different side chains.
+    residues = list(
+        zip(
+            some.copies.tolist(),
+            some.hetero.tolist(),
+            some.chains.tolist(),
+            some.residue_numbers.tolist(),
+            some.insertion_codes.tolist(),
+            strict=True,
+        )
+    )
+    sums: dict[tuple[Any, ...], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for residue, mark, occupancy in zip(residues, some.altlocs.tolist(), some.occupancies.tolist(), strict=True):
+        sums[residue][mark] += occupancy
+    best = {residue: max(marks, key=lambda mark: round(marks[mark], 6)) for residue, marks in sums.items()}
+    keep = np.ones(len(records), np.bool_)
+    keep[marked] = [best[residue] == mark for residue, mark in zip(residues, some.altlocs.tolist(), strict=True)]
+    return keep
+
+
+def _segments(residues: Records, sizes: NDArray[np.int_]) -> Ints:
+    """Number of the chain piece of each residue."""
+    known = {name: (is_polymer(name), is_water(name)) for name in np.unique(residues.residue_names).tolist()}
+    polymer, water = np.array([known[name] for name in residues.residue_names.tolist()], np.bool_).T
+    ion = (sizes == 1) & (residues.names == residues.residue_names)
+    chain = polymer | ~(residues.hetero | water | ion)
+    return np.cumsum(_changes(residues.pieces, residues.chains, chain), dtype=np.int32) - 1
+
+
+def _laps(numbers: Ints) -> Ints:
+    """How often the residue numbers ran over the columns they have and began again."""
+    over = np.isin(numbers[:-1], (9999, 99999)) & np.isin(numbers[1:], (0, 1))
+    return np.concatenate([[0], np.cumsum(over)]).astype(np.int32)
+
+
+def _codes(*columns: NDArray[Any]) -> NDArray[np.int64]:
+    """A number for each row, equal for rows that are equal in all columns."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        distinct, inverse = np.unique(column, return_inverse=True)
+        codes = np.unique(codes * len(distinct) + inverse, return_inverse=True)[1].astype(np.int64)
+    return codes
+
+
+def _refuse_duplicates(atoms: Records, residues: Records, labels: Labels, source: str) -> None:
+    residue = _codes(
+        residues.copies,
+        _laps(residues.residue_numbers),
+        residues.residue_numbers,
+        residues.chains,
+        residues.insertion_codes,
+        residues.residue_names,
+    )
+    atom = _codes(residue[labels.residue_index], atoms.names)
+    order = np.argsort(atom, kind="stable")
+    twice = np.flatnonzero(atom[order[1:]] == atom[order[:-1]])
+    if len(twice) == 0:
+        return
+    pair = twice[np.argmin(order[1:][twice])]
+    first, second = order[pair], order[pair + 1]
+    advice = "delete one, give copies different chain identifiers, or put models between MODEL and ENDMDL"
+    if not atoms.lines[second]:
+        raise FormatError(f"{source}: atom {labels.atom(second)} is there twice; {advice}")
+    raise FormatError(
+        f"{source}:{atoms.lines[second]}: atom {labels.atom(second)} is already on line {atoms.lines[first]}; {advice}"
+    )

@@ -1,0 +1,104 @@
+"""What residue and atom names say: the kind of a residue, the element of an atom.
+
+Residue kinds and element symbols are gemmi's tables, with the names that force fields add for protonation states.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import gemmi
+
+# Protonation states, disulphides and caps of Amber, CHARMM, GROMACS and PELE that the PDB's own dictionary lacks.
+_POLYMER_VARIANTS = frozenset(
+    "HID HIE HIP HSD HSE HSP CYX CYM CYT ASH GLH LYN ARN ACE NMA NME NHE NH2 "
+    "HISA HISB HISH HISD HISE HISP CYSH CYS2 ASPH GLUH LYSH ARGN".split()
+)
+# Amber's names of nucleotides and of those at the ends of a strand.
+_NUCLEOTIDE_VARIANTS = re.compile("[DR][ACGTU][35N]?")
+_WATERS = frozenset("HOH WAT H2O DOD SOL SPC SPCE TIP TIP3 TIP4 TIP5 TP3 T3P T4P".split())
+_CHARMM_IONS = {"SOD": "Na", "POT": "K", "CLA": "Cl", "CAL": "Ca", "CES": "Cs", "LIT": "Li", "RUB": "Rb", "BAR": "Ba"}
+_POLYMER_ELEMENTS = frozenset("HDCNOPS")
+# Two-letter elements that names of ligand atoms start with even where the name is not aligned by element; NA, CA, CD,
+# HG or CO are more often nitrogen, carbon and hydrogen there.
+_UNMISTAKABLE = frozenset("Cl Br Fe Zn Mg Mn Se Si Li Al Cu Ni".split())
+
+
+@cache
+def is_water(residue: str) -> bool:
+    """Whether a residue name means water."""
+    return residue.upper() in _WATERS or gemmi.find_tabulated_residue(residue.upper()).is_water()
+
+
+@cache
+def is_polymer(residue: str) -> bool:
+    """Whether a residue name means an amino acid, a nucleotide or a cap of a peptide chain."""
+    name = residue.upper()
+    found = gemmi.find_tabulated_residue(name)
+    tabulated = found.is_amino_acid() or found.is_nucleic_acid()
+    # Programs that prepare ligands call them UNK, which is the PDB's name of an unknown amino acid.
+    return _is_standard(name) or (bool(tabulated) and name != "UNK")
+
+
+def element(name: str, residue: str, column: str = "") -> str:
+    """The element symbol of an atom, "X" where nothing tells it.
+
+    The names in standard residues, waters and monatomic ions are fixed by convention and win over the file's element
+    column; elsewhere the column wins, and without one the name decides.
+
+    name : four columns as in a PDB file, where the first is blank for elements of one letter; a shorter name is taken
+        as not aligned
+    column : the element column, a charge behind the symbol allowed ("N1+")
+    """
+    return (
+        _by_convention(name.strip(), residue.upper())
+        or _symbol(re.sub(r"[\s\d+-]+$", "", column.strip()))
+        or _by_alignment(f" {name}" if is_polymer(residue) else name)
+        or "X"
+    )
+
+
+def aligned_name(name: str, symbol: str) -> str:
+    """An atom name in the four columns that a PDB file gives it."""
+    return name.ljust(4) if len(symbol) == 2 or len(name) == 4 else f" {name}".ljust(4)
+
+
+@cache
+def _is_standard(name: str) -> bool:
+    """Whether the atom names of a residue follow the convention of the twenty amino acids and of nucleotides."""
+    terminal = len(name) == 4 and name[0] in "NC" and _is_standard(name[1:])
+    known = name in _POLYMER_VARIANTS or _NUCLEOTIDE_VARIANTS.fullmatch(name) is not None
+    return terminal or known or (name != "UNK" and bool(gemmi.find_tabulated_residue(name).is_standard()))
+
+
+def _by_convention(name: str, residue: str) -> str:
+    letters = re.sub(r"[^A-Z]", "", name.upper())
+    if residue in ("MSE", "SEC") and letters == "SE":
+        return "Se"
+    if _is_standard(residue) or is_water(residue) or residue in ("MSE", "SEC"):
+        return letters[:1] if letters[:1] in _POLYMER_ELEMENTS else ""
+    if letters and letters == re.sub(r"[^A-Z]", "", residue):
+        return _CHARMM_IONS.get(letters, "") or _symbol(letters)
+    return ""
+
+
+def _by_alignment(name: str) -> str:
+    letters = re.sub(r"^[^A-Za-z]+", "", name)
+    two = _symbol(letters[:2])
+    if len(two) == 2:
+        if len(name) < 4 or len(name.strip()) == 4:
+            aligned = two in _UNMISTAKABLE
+        else:
+            aligned = name[0].isalpha() and two[0] != "H"
+        if aligned:
+            return two
+    return _symbol(letters[:1])
+
+
+def _symbol(text: str) -> str:
+    """A valid element symbol in its usual case, or ""."""
+    if not text.isascii() or not text.isalpha() or len(text) > 2:
+        return ""
+    found = gemmi.Element(text)
+    return str(found.name) if found.atomic_number > 0 else ""

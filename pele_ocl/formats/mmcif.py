@@ -1,0 +1,121 @@
+"""mmCIF files (PDBx/mmCIF dictionary, category atom_site), parsed by gemmi."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import gemmi
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats, Ints, Strings, Structure
+from ..errors import FormatError
+from .assembly import Records, structure
+from .chemistry import element
+from .opening import lines
+
+_COORDINATES = ("Cartn_x", "Cartn_y", "Cartn_z")
+
+
+def read_mmcif(path: Path, model: int | None = None) -> Structure:
+    """The atoms of one model of an mmCIF file, in the order of the file.
+
+    Names, residues and chains are the author's (auth_*), as in papers and in PDB files, and the dictionary's own
+    (label_*) where the author gave none. Of several data blocks the first with atoms is read. A new label_asym_id
+    starts a new segment, as TER does in a PDB file.
+
+    model : pdbx_PDB_model_num; the first model in the file if None
+
+    Raises FormatError for a damaged file, a missing model, and atoms without finite coordinates.
+    """
+    source = str(path)
+    site = _Site(_block(path), source)
+    chosen = site.model(model)
+    numbers, codes = site.residue_numbers()
+    names, residues = site.author("atom_id"), site.author("comp_id")
+    symbols = site.strings("type_symbol")
+    distinct, inverse = np.unique(np.stack([names, residues, symbols]), axis=1, return_inverse=True)
+    pieces = site.pieces()
+    records = Records(
+        positions=np.stack([site.numbers(axis, 0.0) for axis in _COORDINATES], axis=1),
+        names=names,
+        elements=np.array([element(*atom) for atom in distinct.T.tolist()], np.str_)[inverse.ravel()],
+        residue_names=residues,
+        residue_numbers=numbers,
+        insertion_codes=codes,
+        chains=site.author("asym_id"),
+        altlocs=site.strings("label_alt_id"),
+        occupancies=site.numbers("occupancy", 1.0),
+        hetero=site.strings("group_PDB") == "HETATM",
+        pieces=pieces,
+        copies=pieces,
+        lines=np.zeros(len(names), np.int32),
+    )[chosen]
+    whole = structure(records, source)
+    bad = ~np.isfinite(whole.positions).all(axis=1)
+    if bad.any():
+        atom = whole.labels.atom(int(np.argmax(bad)))
+        raise FormatError(f"{source}: atom {atom} lacks a coordinate that is a finite number; mend or delete it")
+    return whole
+
+
+def _block(path: Path) -> gemmi.cif.Block:
+    """The first data block with atoms."""
+    text = "".join(lines(path, "mmCIF")).encode("utf-8", "replace").decode()
+    try:
+        document = gemmi.cif.read_string(text)
+    except (ValueError, RuntimeError) as error:
+        place, _, what = re.sub(r"^string:?", "", str(error)).partition(" ")
+        line = re.match(r"\d+", place)
+        raise FormatError(f"{path}{':' + line[0] if line else ''}: not valid mmCIF: {what.strip()}") from None
+    for block in document:
+        if len(block.find_values("_atom_site.Cartn_x")) > 0:
+            return block
+    raise FormatError(f"{path}: holds no atoms (no _atom_site category); is it a structure file?")
+
+
+class _Site:
+    """The columns of the category atom_site, "" where a value is absent."""
+
+    def __init__(self, block: gemmi.cif.Block, source: str) -> None:
+        self._block = block
+        self._source = source
+        self._length = len(block.find_values("_atom_site.Cartn_x"))
+
+    def strings(self, item: str) -> Strings:
+        values = [gemmi.cif.as_string(value) for value in self._block.find_values(f"_atom_site.{item}")]
+        return np.array(values or [""] * self._length, np.str_)
+
+    def author(self, item: str) -> Strings:
+        given, own = self.strings(f"auth_{item}"), self.strings(f"label_{item}")
+        return np.asarray(np.where(given != "", given, own))
+
+    def numbers(self, item: str, absent: float) -> Floats:
+        """Numbers without their standard uncertainty; NaN where a value is given that is none."""
+        values = [gemmi.cif.as_number(value) for value in self._block.find_values(f"_atom_site.{item}")]
+        return np.array(values or [absent] * self._length, np.float64)
+
+    def residue_numbers(self) -> tuple[Ints, Strings]:
+        distinct, inverse = np.unique(self.author("seq_id"), return_inverse=True)
+        return self._integers(distinct)[inverse], self.strings("pdbx_PDB_ins_code")
+
+    def pieces(self) -> Ints:
+        """Number of the run of equal label_asym_id that each atom stands in."""
+        own = self.strings("label_asym_id")
+        return np.cumsum(np.concatenate([[False], own[1:] != own[:-1]]), dtype=np.int32)
+
+    def model(self, number: int | None) -> NDArray[np.bool_]:
+        """Which atoms belong to the model asked for."""
+        models = self.strings("pdbx_PDB_model_num")
+        wanted = models[0] if number is None else str(number)
+        if wanted not in models:
+            have = ", ".join(dict.fromkeys(models.tolist()))
+            raise FormatError(f"{self._source}: has no model {number}; it has {have or 'none with a number'}")
+        return np.asarray(models == wanted)
+
+    def _integers(self, values: Strings) -> Ints:
+        for value in values.tolist():
+            if value and not re.fullmatch(r"[-+]?\d{1,9}", value):
+                raise FormatError(f"{self._source}: residue number {value!r} in auth_seq_id is not a number")
+        return np.array([int(value or 0) for value in values.tolist()], np.int32)

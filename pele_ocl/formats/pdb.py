@@ -1,0 +1,223 @@
+"""PDB files (wwPDB format 3.3, section 9) as programs really write them.
+
+The columns are read here, all atoms at once, and not through gemmi's PDB reader, for what a force field needs and a
+lenient reader cannot give: gemmi takes ``1.0x0`` for 1.0, joins residues that are apart in the file and so reorders
+atoms, stops at the first END, and forgets line numbers. Having to find and check every column first, nothing would be
+left for it to do. Elements and residue kinds are gemmi's.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats, Ints, Strings, Structure
+from ..errors import FormatError
+from .assembly import Records, structure
+from .chemistry import element, is_polymer, is_water
+from .opening import lines
+from .pdb_lines import is_atom_line, repaired, residue_number
+
+_WIDTH = 80
+_NAME, _ALTLOC, _RESIDUE, _CHAIN, _NUMBER = slice(12, 16), slice(16, 17), slice(17, 21), slice(21, 22), slice(22, 27)
+_OCCUPANCY, _ELEMENT = slice(54, 60), slice(76, 80)
+# Amino acids that programs write with a fourth letter for the protonation state or the disulphide.
+_FOUR_LETTER_STEMS = ("HIS", "LYS", "ARG", "ASP", "GLU", "CYS")
+
+Text = NDArray[np.uint8]
+
+
+def read_pdb(path: Path, model: int | None = None) -> Structure:
+    """The atoms of one model of a PDB file, in the order of the file.
+
+    Columns that touch or are a little off are read where that is possible in one way only. END does not end the
+    reading, as files pasted together have one in the middle; it starts a new segment, as TER does.
+
+    model : number in the MODEL record (or counted by ENDMDL); the first model with atoms if None
+
+    Raises FormatError, with the line, for atoms that cannot be read or are there twice, and for a missing model.
+    """
+    source = str(path)
+    listed = _listed(lines(path, "PDB"), model, source)
+    return structure(_records(listed, source), source)
+
+
+@dataclass
+class _Listed:
+    """ATOM and HETATM lines of one model, 80 characters each, their line numbers, and the chain ends before them."""
+
+    texts: list[str] = field(default_factory=list)
+    numbers: array[int] = field(default_factory=lambda: array("l"))
+    ters: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+
+    def add(self, line: str, number: int, source: str) -> None:
+        text = line.rstrip("\r\n").expandtabs(8) if "\t" in line else line.rstrip()
+        if not text.isascii():
+            text = _plain(text, f"{source}:{number}")
+        self.texts.append(text[:_WIDTH].ljust(_WIDTH))
+        self.numbers.append(number)
+
+
+def _plain(text: str, where: str) -> str:
+    text = text.replace("\u00a0", " ")
+    strange = next((letter for letter in text[:54] if not letter.isascii()), None)
+    if strange is not None:
+        raise FormatError(f"{where}: holds the character {strange!a} in an atom's columns, which are plain ASCII")
+    return text.encode("ascii", "replace").decode()
+
+
+def _listed(stream: Iterable[str], model: int | None, source: str) -> _Listed:
+    """The atom lines of the model asked for; the rest of the file is not read."""
+    listed, current, others = _Listed(), 1, list[int]()
+    explicit = closed = False
+    for number, line in enumerate(stream, 1):
+        record = line[:6]
+        if record in ("ATOM  ", "HETATM") or is_atom_line(line):
+            if closed:
+                if explicit:
+                    raise FormatError(f"{source}:{number}: an atom between ENDMDL and MODEL; move it into a model")
+                if listed.texts:
+                    break
+                current, closed = current + 1, False
+            if model in (None, current):
+                listed.add(line, number, source)
+            elif current not in others:
+                others.append(current)
+        elif record == "MODEL ":
+            if listed.texts:
+                break
+            words = line.split()
+            current = int(words[1]) if len(words) > 1 and words[1].isdecimal() else len(others) + 1
+            explicit, closed = True, False
+        elif record == "ENDMDL":
+            closed = True
+        elif record.startswith("TER"):
+            listed.ters.append(len(listed.texts))
+        elif record.rstrip() == "END":
+            listed.ends.append(len(listed.texts))
+    if listed.texts:
+        return listed
+    if others:
+        have = ", ".join(map(str, others[:10])) + (f" ... {others[-1]}" if len(others) > 10 else "")
+        raise FormatError(f"{source}: has no model {model}; it has {have}")
+    raise FormatError(f"{source}: holds no ATOM or HETATM records; is it a PDB file?")
+
+
+def _records(listed: _Listed, source: str) -> Records:
+    text = np.frombuffer("".join(listed.texts).encode("ascii"), np.uint8).reshape(-1, _WIDTH).copy()
+    numbers = np.array(listed.numbers, np.int32)
+    positions = _positions(text, listed, source)
+    residue_numbers, insertion_codes = _residue_numbers(text)
+    residue_names, chains = _residue_names_and_chains(text)
+    pieces, copies = _pieces(listed)
+    return Records(
+        positions=positions,
+        names=_each(text, [_NAME], lambda name: "".join(name.split())),
+        elements=_each(text, [_NAME, _RESIDUE, _ELEMENT], lambda s: element(s[:4], s[4:8].strip(), s[8:])),
+        residue_names=residue_names,
+        residue_numbers=residue_numbers,
+        insertion_codes=insertion_codes,
+        chains=chains,
+        altlocs=_each(text, [_ALTLOC], str.strip),
+        occupancies=_each(text, [_OCCUPANCY], _occupancy),
+        hetero=text[:, 0] == ord("H"),
+        pieces=pieces,
+        copies=copies,
+        lines=numbers,
+    )
+
+
+def _positions(text: Text, listed: _Listed, source: str) -> Floats:
+    """Positions (n, 3) A; lines that are not in their columns are put into them, in `text` too."""
+    positions = np.full((len(text), 3), np.nan)
+    doubtful = ~_in_columns(text)
+    try:
+        positions[~doubtful] = np.ascontiguousarray(text[~doubtful, 30:54]).view("S8").astype(np.float64)
+    except ValueError:
+        doubtful[:] = True
+    for i in np.flatnonzero(doubtful).tolist():
+        line, position = repaired(listed.texts[i].rstrip(), f"{source}:{listed.numbers[i]}")
+        text[i] = np.frombuffer(line[:_WIDTH].ljust(_WIDTH).encode("ascii"), np.uint8)
+        positions[i] = position
+    return positions
+
+
+def _in_columns(text: Text) -> NDArray[np.bool_]:
+    """Which lines are surely in their columns: points, ends and blanks exactly where 8.3f coordinates have them."""
+    allowed = np.zeros(256, np.bool_)
+    allowed[list(b" -0123456789.")] = True
+    digit = np.zeros(256, np.bool_)
+    digit[list(b"0123456789")] = True
+    record = np.all(text[:, :6] == list(b"ATOM  "), axis=1) | np.all(text[:, :6] == list(b"HETATM"), axis=1)
+    points = np.all(text[:, [34, 42, 50]] == ord("."), axis=1) & np.all(digit[text[:, [37, 45, 53]]], axis=1)
+    blanks = np.all(text[:, 27:30] == ord(" "), axis=1)
+    numbered = _each(text, [_NUMBER], lambda columns: residue_number(columns) is not None)
+    named = _each(text, [_NAME, _RESIDUE], lambda s: s[:4].strip() != "" and " " not in s[4:7].strip())
+    return np.asarray(record & points & blanks & numbered & named & np.all(allowed[text[:, 30:54]], axis=1))
+
+
+def _residue_numbers(text: Text) -> tuple[Ints, Strings]:
+    def read(columns: str) -> tuple[int, str]:
+        return residue_number(columns) or (0, "")
+
+    return (
+        _each(text, [_NUMBER], lambda columns: read(columns)[0]).astype(np.int32),
+        _each(text, [_NUMBER], lambda columns: read(columns)[1]),
+    )
+
+
+def _residue_names_and_chains(text: Text) -> tuple[Strings, Strings]:
+    """Residue names and chain identifiers.
+
+    Column 21 is the fourth letter of a residue name (GROMACS, CHARMM, VMD) or the first of a two-letter chain (large
+    structures). The latter is meant in the whole file if some amino acid, nucleotide or water has all five columns.
+    """
+    distinct = np.unique(_each(text, [_RESIDUE, _CHAIN], str)).tolist()
+    if any(_two_letter_chain(columns.ljust(5)) for columns in distinct):
+        return _each(text, [slice(17, 20)], str.strip), _each(text, [slice(20, 22)], str.strip)
+    return _each(text, [_RESIDUE], str.strip), _each(text, [_CHAIN], str.strip)
+
+
+def _two_letter_chain(columns: str) -> bool:
+    name = columns[:3].strip()
+    known = is_polymer(name) or is_water(name)
+    return known and " " not in columns[3:5] and not columns.startswith(_FOUR_LETTER_STEMS)
+
+
+def _pieces(listed: _Listed) -> tuple[Ints, Ints]:
+    """Chain piece of each atom over the file, and within the part that an END closes."""
+    n = len(listed.texts)
+    atoms = np.arange(n)
+    ters, ends = np.array(listed.ters, np.int64), np.array(listed.ends, np.int64)
+    after_ter = np.searchsorted(ters, atoms, side="right")
+    after_end = np.searchsorted(ends, atoms, side="right")
+    ters_at_end = np.concatenate([[0], np.searchsorted(ters, ends, side="right")])
+    return (after_ter + after_end).astype(np.int32), (after_ter - ters_at_end[after_end]).astype(np.int32)
+
+
+def _occupancy(columns: str) -> float:
+    """Occupancy, 1 where the file has none that is a number."""
+    try:
+        return min(max(float(columns), 0.0), 1.0) if columns.strip() else 1.0
+    except ValueError:
+        return 1.0
+
+
+def _each(text: Text, columns: list[slice], function: Callable[[str], Any]) -> NDArray[Any]:
+    """A function of some columns of every line, called once for each distinct content."""
+    block = np.concatenate([text[:, part] for part in columns], axis=1)
+    padded = np.zeros((len(block), -(-block.shape[1] // 8) * 8), np.uint8)
+    padded[:, : block.shape[1]] = block
+    codes = np.zeros(len(block), np.int64)
+    first = np.zeros(1, np.int64)
+    for word in padded.view(np.uint64).T:
+        words, inverse = np.unique(word, return_inverse=True)
+        _, first, codes = np.unique(codes * len(words) + inverse, return_index=True, return_inverse=True)
+    return np.array([function(block[i].tobytes().decode("ascii")) for i in first.tolist()])[codes]

@@ -1,0 +1,138 @@
+"""Single ATOM lines whose columns are not where the PDB format puts them.
+
+A line is read by columns or by blank-separated words. Where only one way makes sense, or both agree, that is the
+reading; where they disagree, or neither holds, the line is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NoReturn, TypeAlias
+
+from ..errors import FormatError
+from .chemistry import aligned_name, element, is_polymer
+
+Position: TypeAlias = tuple[float, float, float]
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_NOT_FINITE = re.compile(r"[-+]?(nan|inf|infinity)", re.IGNORECASE)
+
+# Coordinates that touch can be told apart by their sign or by the three decimals that the format gives each.
+_WORDS = re.compile(
+    r"""\s*(?P<record>ATOM|HETATM)\s*(?P<serial>\d+|\*+|[A-Za-z][0-9A-Za-z]{4})
+    \s+(?P<name>\S{1,4})
+    \s+(?P<residue>[\w+-]{1,4})
+    \s+(?:(?P<letter>[A-Za-z])\s*|(?P<digit>\d)\s+)?(?P<number>-?\d{1,5})(?P<icode>[A-Za-z]?)
+    (?:\s+|(?=-))
+    (?:(?P<x>[-+]?\d+\.\d+)\s+(?P<y>[-+]?\d+\.\d+)\s+(?P<z>[-+]?\d+\.\d+)(?=\s|$)
+      |(?P<x3>-?\d+\.\d{3})\s*(?P<y3>-?\d+\.\d{3})\s*(?P<z3>-?\d+\.\d{3})(?=[\s-]|$))
+    (?P<rest>.*)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_ATOM = re.compile(r"\s*(?:(?:ATOM|HETATM)(?![A-Z])|(?:atom|hetatm)(?![a-z]))")
+_HYBRID_36 = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
+
+
+def is_atom_line(line: str) -> bool:
+    """Whether a line that does not begin with exactly `ATOM  ` or `HETATM` means to: moved, lower case or cut short."""
+    return _ATOM.match(line) is not None or line.strip() in ("AT", "ATO", "HE", "HETA", "HETAT")
+
+
+def residue_number(columns: str) -> tuple[int, str] | None:
+    """Residue number and insertion code of columns 23-27; None if they hold no number.
+
+    Five digits are one number; a letter followed by three digits or letters is hybrid-36 (Grosse-Kunstleve 2007),
+    which goes on after 9999 with A000 and, after ZZZZ, with a000.
+    """
+    if re.fullmatch(r"\s*[-+]?\d+\s*", columns):
+        return int(columns), ""
+    digits, code = columns[:4], columns[4:].strip()
+    if re.fullmatch(r"\s*[-+]?\d+\s*", digits):
+        return int(digits), code
+    if _HYBRID_36.fullmatch(digits):
+        return int(digits, 36) + 10_000 + (-10 if digits[0].isupper() else 16) * 36**3, code
+    return None
+
+
+def repaired(line: str, where: str) -> tuple[str, Position]:
+    """A line with its fields in the right columns, and the position it holds in A.
+
+    line : an ATOM or HETATM line without tabs
+    where : file and line for the message
+
+    Raises FormatError unless the line can be read in exactly one way.
+    """
+    by_columns = _by_columns(line)
+    by_words = _by_words(line)
+    if by_columns and (by_words is None or by_words[1] == by_columns):
+        return line, by_columns
+    if by_words and not by_columns:
+        return by_words
+    _refuse(line, where)
+
+
+def _finite(text: str) -> float | None:
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    return value if math.isfinite(value) else None
+
+
+def _decimals(text: str) -> int:
+    return len(text.strip().partition(".")[2])
+
+
+def _by_columns(line: str) -> Position | None:
+    x, y, z = line[30:38], line[38:46], line[46:54]
+    values = [_finite(text.strip()) for text in (x, y, z)]
+    cut = len(line) < 54 and _decimals(z) < min(_decimals(x), _decimals(y))
+    misplaced = line[27:30].strip() or not line[12:16].strip() or " " in line[17:20].strip()
+    if (
+        cut
+        or misplaced
+        or None in values
+        or residue_number(line[22:27]) is None
+        or line[:6] not in ("ATOM  ", "HETATM")
+    ):
+        return None
+    return values[0], values[1], values[2]  # type: ignore[return-value]
+
+
+def _by_words(line: str) -> tuple[str, Position] | None:
+    found = _WORDS.match(line)
+    if found is None:
+        return None
+    word = found.groupdict(default="")
+    x, y, z = (word[axis] or word[axis + "3"] for axis in "xyz")
+    chain, residue = word["letter"] or word["digit"], word["residue"]
+    cut = not word["rest"].strip() and _decimals(z) < min(_decimals(x), _decimals(y))
+    # AALA may be alternate location A of ALA; a single letter without a chain may be the chain.
+    glued = len(residue) == 4 and residue[0] not in "NC" and is_polymer(residue[1:])
+    if cut or glued or (len(residue) == 1 and not chain):
+        return None
+    last = (word["rest"].split() or [""])[-1]
+    means_element = word["name"].lstrip("0123456789").upper().startswith(last.rstrip("0123456789+-").upper())
+    symbol = element(word["name"], residue, last if means_element else "")
+    name = aligned_name(word["name"], symbol)
+    number = (f"{word['number']:>4}" + word["icode"]).ljust(5)
+    left = f"{word['record'].upper():<6}{word['serial'][:5]:>5} {name} {residue:>3}".ljust(21)
+    return f"{left}{chain or ' '}{number}".ljust(76) + f"{symbol:>2}", (float(x), float(y), float(z))
+
+
+def _refuse(line: str, where: str) -> NoReturn:
+    atom = " ".join(line[12:27].split())
+    fields = {axis: line[start : start + 8].strip() for axis, start in (("x", 30), ("y", 38), ("z", 46))}
+    for text in [*fields.values(), *line.split()[5:]]:
+        if _NOT_FINITE.fullmatch(text):
+            raise FormatError(f"{where}: a coordinate of atom {atom} is {text!r}; a finite number is needed")
+    if len(line) < 54 and len(line.split()) < 9:
+        raise FormatError(f"{where}: the line ends before the coordinates do; the file is cut short or damaged")
+    bad = {axis: text for axis, text in fields.items() if _finite(text) is None}
+    if len(bad) == 1 and " " not in (text := next(iter(bad.values()))):
+        raise FormatError(f"{where}: the {next(iter(bad))} coordinate of atom {atom} is {text!r}, not a number")
+    if not bad and line[12:16].strip() == "":
+        raise FormatError(f"{where}: the atom has no name in columns 13-16")
+    if not bad and residue_number(line[22:27]) is None:
+        raise FormatError(f"{where}: residue number {line[22:26].strip()!r} in columns 23-26 is not a number")
+    raise FormatError(
+        f"{where}: the columns are not where the PDB format has them; x stands in 31-38, y in 39-46, z in 47-54"
+    )

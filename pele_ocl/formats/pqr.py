@@ -1,0 +1,165 @@
+"""PQR files: positions, charges and radii (the format of PDB2PQR and APBS)."""
+
+from __future__ import annotations
+
+import math
+import re
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Labels
+from ..errors import FormatError
+from .assembly import Records, structure
+from .chemistry import element
+from .opening import lines
+
+# Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber and Tinker use them; every other element has 0.80.
+HCT_SCALES = {"H": 0.85, "D": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96}
+_OTHER_SCALE = 0.80
+
+_RECORD = re.compile(r"\s*(ATOM|HETATM)(?![A-Z])", re.IGNORECASE)
+_QUANTITIES = ("x coordinate", "y coordinate", "z coordinate", "charge", "radius")
+
+
+_RESIDUE_NUMBER = re.compile(r"([A-Za-z]?)(-?\d{1,9})([A-Za-z]?)")
+
+
+class _Fields(NamedTuple):
+    """The fields of a line as text; numbers: x, y, z, charge, radius."""
+
+    name: str
+    residue: str
+    chain: str
+    residue_number: str
+    numbers: list[str]
+    element: str = ""
+
+
+class _Row(NamedTuple):
+    fields: _Fields
+    residue_number: int
+    insertion_code: str
+    chain: str
+    values: list[float]
+    hetero: bool
+    piece: int
+    line: int
+
+
+def read_pqr(path: str | PathLike[str]) -> Atoms:
+    """Atoms with the charges and radii of a PQR file.
+
+    Fields are separated by blanks, with or without a chain identifier; coordinates that touch are told apart by their
+    sign or by the columns of the PDB format. The radii become gb_radii, unchanged; gb_scales are the HCT overlap
+    scales by element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, all others 0.80. There are no
+    Lennard-Jones parameters and no bonds.
+
+    Raises FormatError, naming file and line, for whatever cannot be read.
+    """
+    file = Path(path)
+    rows = _rows(file)
+    values = np.array([row.values for row in rows])
+    labels = _labels(rows, values[:, :3], str(file))
+    return Atoms(
+        positions=values[:, :3],
+        charges=values[:, 3],
+        gb_radii=values[:, 4],
+        gb_scales=np.array([HCT_SCALES.get(symbol, _OTHER_SCALE) for symbol in labels.elements.tolist()]),
+        labels=labels,
+    )
+
+
+def _rows(path: Path) -> list[_Row]:
+    rows, piece = list[_Row](), 0
+    for number, line in enumerate(lines(path, "PQR"), 1):
+        if _RECORD.match(line):
+            rows.append(_row(line.rstrip(), number, piece, f"{path}:{number}"))
+        elif line.startswith("TER"):
+            piece += 1
+    if not rows:
+        raise FormatError(f"{path}: holds no ATOM or HETATM records; is it a PQR file?")
+    return rows
+
+
+def _labels(rows: list[_Row], positions: Floats, source: str) -> Labels:
+    pieces = np.array([row.piece for row in rows], np.int32)
+    records = Records(
+        positions=positions,
+        names=np.array([row.fields.name for row in rows]),
+        elements=np.array([element(row.fields.name, row.fields.residue, row.fields.element) for row in rows]),
+        residue_names=np.array([row.fields.residue for row in rows]),
+        residue_numbers=np.array([row.residue_number for row in rows], np.int32),
+        insertion_codes=np.array([row.insertion_code for row in rows]),
+        chains=np.array([row.chain for row in rows]),
+        altlocs=np.full(len(rows), ""),
+        occupancies=np.ones(len(rows)),
+        hetero=np.array([row.hetero for row in rows]),
+        pieces=pieces,
+        copies=pieces,
+        lines=np.array([row.line for row in rows], np.int32),
+    )
+    return structure(records, source).labels
+
+
+def _row(line: str, number: int, piece: int, where: str) -> _Row:
+    fields = _by_words(line) or _by_columns(line)
+    if fields is None:
+        raise FormatError(f"{where}: {_complaint(line)}")
+    values = [_value(text, quantity, where) for text, quantity in zip(fields.numbers, _QUANTITIES, strict=True)]
+    if values[4] < 0:
+        raise FormatError(f"{where}: radius {values[4]:g} is negative; a radius in angstrom is needed")
+    found = _RESIDUE_NUMBER.fullmatch(fields.residue_number)
+    if found is None:
+        raise FormatError(f"{where}: residue number {fields.residue_number!r} is not a number")
+    hetero = line.lstrip().upper().startswith("HETATM")
+    return _Row(fields, int(found[2]), found[3], fields.chain or found[1], values, hetero, piece, number)
+
+
+def _separated(text: str) -> list[str]:
+    """Words, where a minus sign directly behind decimals begins another one."""
+    return re.sub(r"(\.\d+)(?=-)", r"\1 ", text).split()
+
+
+def _by_words(line: str) -> _Fields | None:
+    """The fields of a line that has them apart; None where they run together or their number is wrong."""
+    words = _separated(_RECORD.sub("", line))[1:]
+    last = ""
+    if len(words) == 10 or (len(words) == 9 and "." in words[3]):
+        last = words.pop() if re.fullmatch(r"[A-Za-z]{1,2}", words[-1]) else ""
+    if len(words) not in (8, 9) or any(word.count(".") > 1 for word in words[-5:]):
+        return None
+    chain = words[2] if len(words) == 9 else ""
+    return _Fields(words[0], words[1], chain, words[-6], words[-5:], last)
+
+
+def _by_columns(line: str) -> _Fields | None:
+    """The fields of a line in the columns of the PDB format, where neighbours may touch."""
+    numbers = [line[30:38].strip(), line[38:46].strip(), line[46:54].strip(), *_separated(line[54:])[:2]]
+    name, residue, residue_number = line[12:16].strip(), line[17:21].strip(), line[22:27].strip()
+    apart = all(re.fullmatch(r"[-+]?\d+\.\d+", number) for number in numbers)
+    if not apart or len(numbers) < 5 or not name or not residue or line[27:30].strip():
+        return None
+    return _Fields(name, residue, line[21].strip(), residue_number, numbers)
+
+
+def _complaint(line: str) -> str:
+    joined = next((word for word in line.split() if re.fullmatch(r"[-+]?\d*\.\d*\.[\d.]*", word)), None)
+    if joined:
+        return f"the numbers {joined!r} run together; put blanks between them"
+    return (
+        f"holds {len(line.split())} fields; a PQR line has record, serial, atom, residue, chain (or none), residue "
+        "number, x, y, z, charge and radius"
+    )
+
+
+def _value(text: str, quantity: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise FormatError(f"{where}: {quantity} {text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise FormatError(f"{where}: {quantity} {text!r} is not a finite number")
+    return value
