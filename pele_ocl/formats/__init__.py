@@ -11,9 +11,17 @@ from ..errors import FormatError
 from .mmcif import read_mmcif
 from .pdb import read_pdb
 from .pqr import read_pqr
-from .writing import replacing, write_table
+from .writing import replacing, require_table_suffix, write_table
 
-__all__ = ["STRUCTURE_READERS", "read_pqr", "read_structure", "replacing", "write_table"]
+__all__ = [
+    "STRUCTURE_READERS",
+    "is_pqr",
+    "read_pqr",
+    "read_structure",
+    "replacing",
+    "require_table_suffix",
+    "write_table",
+]
 
 STRUCTURE_READERS: dict[str, Callable[[Path, int | None], Structure]] = {
     ".pdb": read_pdb,
@@ -32,9 +40,18 @@ def read_structure(path: str | PathLike[str], model: int | None = None) -> Struc
     Raises FormatError, naming file and line, for whatever cannot be read.
     """
     file = Path(path)
-    suffix = (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
+    suffix = _suffix(file)
     if suffix not in STRUCTURE_READERS:
-        raise FormatError(
-            f"{file}: unknown suffix {suffix!r}; structures end in {', '.join(STRUCTURE_READERS)} or these with .gz"
-        )
+        known = ", ".join([*STRUCTURE_READERS, ".pqr"])
+        raise FormatError(f"{file}: unknown suffix {suffix!r}; molecules end in {known}, or these with .gz")
     return STRUCTURE_READERS[suffix](file, model)
+
+
+def is_pqr(path: str | PathLike[str]) -> bool:
+    """Whether a file is one for read_pqr, by its suffix."""
+    return _suffix(Path(path)) == ".pqr"
+
+
+def _suffix(path: Path) -> str:
+    """The suffix in lower case, before `.gz` if that is the last."""
+    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()

@@ -58,7 +58,7 @@ class _Listed:
     ends: list[int] = field(default_factory=list)
 
     def add(self, line: str, number: int, source: str) -> None:
-        text = line.rstrip("\r\n").expandtabs(8) if "\t" in line else line.rstrip()
+        text = line.rstrip().expandtabs(1)
         if not text.isascii():
             text = _plain(text, f"{source}:{number}")
         self.texts.append(text[:_WIDTH].ljust(_WIDTH))
@@ -88,13 +88,15 @@ def _listed(stream: Iterable[str], model: int | None, source: str) -> _Listed:
                 current, closed = current + 1, False
             if model in (None, current):
                 listed.add(line, number, source)
-            elif current not in others:
+            elif others[-1:] != [current]:
                 others.append(current)
         elif record == "MODEL ":
             if listed.texts:
                 break
             words = line.split()
-            current = int(words[1]) if len(words) > 1 and words[1].isdecimal() else len(others) + 1
+            current = (
+                int(words[1]) if len(words) > 1 and words[1].isdecimal() and len(words[1]) < 10 else len(others) + 1
+            )
             explicit, closed = True, False
         elif record == "ENDMDL":
             closed = True

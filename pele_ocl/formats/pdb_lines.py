@@ -77,14 +77,16 @@ def _finite(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _decimals(text: str) -> int:
-    return len(text.strip().partition(".")[2])
+def _is_cut(coordinates: list[str]) -> bool:
+    """Whether a line that ends with these coordinates ended too early: some lack, or the last has fewer decimals."""
+    decimals = [len(text.strip().partition(".")[2]) for text in coordinates]
+    return len(decimals) < 3 or decimals[2] < min(decimals[:2])
 
 
 def _by_columns(line: str) -> Position | None:
     x, y, z = line[30:38], line[38:46], line[46:54]
     values = [_finite(text.strip()) for text in (x, y, z)]
-    cut = len(line) < 54 and _decimals(z) < min(_decimals(x), _decimals(y))
+    cut = len(line) < 54 and _is_cut([x, y, z])
     misplaced = line[27:30].strip() or not line[12:16].strip() or " " in line[17:20].strip()
     if (
         cut
@@ -104,7 +106,7 @@ def _by_words(line: str) -> tuple[str, Position] | None:
     word = found.groupdict(default="")
     x, y, z = (word[axis] or word[axis + "3"] for axis in "xyz")
     chain, residue = word["letter"] or word["digit"], word["residue"]
-    cut = not word["rest"].strip() and _decimals(z) < min(_decimals(x), _decimals(y))
+    cut = not word["rest"].strip() and _is_cut([x, y, z])
     # AALA may be alternate location A of ALA; a single letter without a chain may be the chain.
     glued = len(residue) == 4 and residue[0] not in "NC" and is_polymer(residue[1:])
     if cut or glued or (len(residue) == 1 and not chain):
@@ -124,7 +126,7 @@ def _refuse(line: str, where: str) -> NoReturn:
     for text in [*fields.values(), *line.split()[5:]]:
         if _NOT_FINITE.fullmatch(text):
             raise FormatError(f"{where}: a coordinate of atom {atom} is {text!r}; a finite number is needed")
-    if len(line) < 54 and len(line.split()) < 9:
+    if len(line) < 54 and _is_cut(re.findall(r"-?\d+\.\d*", line)):
         raise FormatError(f"{where}: the line ends before the coordinates do; the file is cut short or damaged")
     bad = {axis: text for axis, text in fields.items() if _finite(text) is None}
     if len(bad) == 1 and " " not in (text := next(iter(bad.values()))):

@@ -69,15 +69,21 @@ def write_table(
 
     Raises FormatError for an unknown suffix, columns of unequal length, or a folder that cannot be written to.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in TABLE_WRITERS:
-        raise FormatError(f"{path}: unknown suffix {suffix!r}; tables end in {', '.join(TABLE_WRITERS)}")
+    suffix = require_table_suffix(path)
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise FormatError(f"{path}: columns of one table have different lengths: {lengths}")
     with replacing(path) as temporary:
         TABLE_WRITERS[suffix](temporary, arrays, units, attributes)
+
+
+def require_table_suffix(path: str | PathLike[str]) -> str:
+    """The suffix of a table file; raises FormatError unless it is a key of TABLE_WRITERS."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in TABLE_WRITERS:
+        raise FormatError(f"{path}: unknown suffix {suffix!r}; tables end in {', '.join(TABLE_WRITERS)}")
+    return suffix
 
 
 def _refuse_target(target: Path, given: str | PathLike[str]) -> None:
@@ -114,11 +120,8 @@ def _write_hdf5(path: Path, columns: Columns, units: Units, attributes: Attribut
                 dataset.attrs["unit"] = units[name]
         for name, value in _flat(attributes).items():
             array = np.asarray(value)
-            file.attrs.create(
-                name,
-                array.astype(object) if array.dtype.kind == "U" else array,
-                dtype=None if array.dtype.kind != "U" else text,
-            )
+            is_text = array.dtype.kind in "UO"
+            file.attrs.create(name, array.astype(object) if is_text else array, dtype=text if is_text else None)
 
 
 def _write_csv(path: Path, columns: Columns, units: Units, attributes: Attributes) -> None:
