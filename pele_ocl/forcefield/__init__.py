@@ -1,0 +1,12 @@
+"""Force fields: charges, Lennard-Jones parameters, bonds and OBC radii for the atoms of a structure.
+
+Amber99SB is built in; PELE's templates and OBC tables are read from files.
+"""
+
+from __future__ import annotations
+
+from .field import ForceField
+from .obc import read_obc
+from .templates import Template, read_template
+
+__all__ = ["ForceField", "Template", "read_obc", "read_template"]

@@ -1,0 +1,83 @@
+"""Bonds of a matched structure: those of the templates, and those between residues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Ints, Structure
+from .matching import Match, disulphides
+
+# Peptide C-N is 1.33 A, O3'-P 1.61 A; the next nearest pair of residues in a chain is above 2.2 A.
+POLYMER_BOND_A = 2.0
+
+
+def bonds_of(structure: Structure, matches: Sequence[Match]) -> tuple[Ints, tuple[str, ...]]:
+    """All bonds (m, 2), i < j and sorted, and notes about chain ends that wait for a neighbour."""
+    starts = structure.labels.residue_starts
+    inside = [np.argsort(m.order)[m.template.bonds] + start for m, start in zip(matches, starts, strict=True)]
+    polymer, notes = _polymer_bonds(structure, matches)
+    bridges, more_notes = _bridges(structure, matches)
+    pairs = np.sort(np.concatenate([*inside, polymer, bridges]), axis=1)
+    return np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2), notes + more_notes
+
+
+def _open_atoms(structure: Structure, matches: Sequence[Match], end: str) -> Ints:
+    """(n_residues,) the atom that is open at an end ("head", "tail", "thiol") of each residue; -1 if none."""
+    atoms = np.full(len(matches), -1, np.int32)
+    for r, (match, start) in enumerate(zip(matches, structure.labels.residue_starts.tolist(), strict=True)):
+        local = getattr(match.template, end)
+        if local >= 0:
+            atoms[r] = start + int(np.flatnonzero(match.order == local)[0])
+    return atoms
+
+
+def _polymer_bonds(structure: Structure, matches: Sequence[Match]) -> tuple[Ints, tuple[str, ...]]:
+    """C-N and O3'-P bonds of residues that follow each other; the last residue of a ring is followed by the first."""
+    heads, tails = _open_atoms(structure, matches, "head"), _open_atoms(structure, matches, "tail")
+    segments = structure.segments
+    before, after = _neighbours(segments)
+    both = (tails[before] >= 0) & (heads[after] >= 0)
+    before, after = before[both], after[both]
+    i, j = tails[before], heads[after]
+    near = np.linalg.norm(structure.positions[i] - structure.positions[j], axis=1) < POLYMER_BOND_A
+    bonds = np.stack([i[near], j[near]], axis=1)
+    gaps = np.flatnonzero(~near & (segments[before] == segments[after]) & (after == before + 1))
+    notes = [_gap_note(structure, int(i[k]), int(j[k])) for k in gaps]
+    waiting = np.setdiff1d(np.concatenate([heads, tails]), [-1, *bonds.ravel(), *i[gaps], *j[gaps]])
+    if len(waiting):
+        more = f" and {len(waiting) - 1} others" if len(waiting) > 1 else ""
+        notes.append(
+            f"{structure.where(int(waiting[0]))}{more}: a chain ends without the atoms of a terminal residue, "
+            "so the template of a residue within a chain was taken"
+        )
+    return bonds, tuple(notes)
+
+
+def _neighbours(segments: Ints) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs of residues that may be bonded: each with its successor, the last of each segment with its first."""
+    residues = np.arange(len(segments))
+    ends = np.flatnonzero(np.diff(segments, append=segments[-1:] + 1))
+    begins = np.flatnonzero(np.diff(segments, prepend=segments[:1] - 1))
+    long = ends > begins + 1
+    return np.concatenate([residues[:-1], ends[long]]), np.concatenate([residues[1:], begins[long]])
+
+
+def _gap_note(structure: Structure, i: int, j: int) -> str:
+    distance = float(np.linalg.norm(structure.positions[i] - structure.positions[j]))
+    return (
+        f"{structure.where(i)} and {structure.labels.atom(j)} are {distance:.1f} A apart, so the chain has a gap "
+        "between them and they are not bonded"
+    )
+
+
+def _bridges(structure: Structure, matches: Sequence[Match]) -> tuple[Ints, tuple[str, ...]]:
+    """Disulphide bonds, and a note for each half cystine without a partner."""
+    thiols = _open_atoms(structure, matches, "thiol")
+    pairs = disulphides(structure)
+    pairs = pairs[np.isin(pairs, thiols).all(axis=1)]
+    half = [t for r, t in enumerate(thiols) if matches[r].template.name.startswith("CYX") and t not in pairs and t >= 0]
+    notes = [f"{structure.where(t)} is half of a disulphide by its template, but no other SG is near" for t in half]
+    return pairs, tuple(notes)

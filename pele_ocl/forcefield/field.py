@@ -1,0 +1,174 @@
+"""ForceField: templates and OBC radii, and the parameters they give the atoms of a structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Ints, Structure
+from ..errors import InputError, ParameterError
+from .bonding import bonds_of
+from .elements import tidy_element
+from .fallback import element_rule
+from .matching import Match, match_residues
+from .obc import Key, ObcTable, lookup, read_obc
+from .sources import (
+    EMBEDDED,
+    PeleData,
+    embedded_radii,
+    embedded_templates,
+    find_pele_data,
+    is_complete,
+    kind_of_name,
+    load_templates,
+)
+from .templates import Kind, Template
+
+_COMBINING: dict[Kind, Literal["arithmetic", "geometric"]] = {"amber": "arithmetic", "opls": "geometric"}
+_ONE_FOUR: dict[Kind, tuple[float, float]] = {"amber": (1 / 1.2, 1 / 2), "opls": (1 / 2, 1 / 2)}
+
+
+@dataclass(frozen=True, eq=False)
+class ForceField:
+    """Everything that turns a Structure into Atoms.
+
+    name : for messages
+    kind : "amber" (arithmetic sigma, 1-4 scales 1/1.2 and 1/2) or "opls" (geometric sigma, 1/2 and 1/2)
+    templates : residue templates by name
+    radii : OBC radius (A) and scale by (template, atom name)
+    """
+
+    name: str
+    kind: Kind
+    templates: Mapping[str, Template]
+    radii: Mapping[Key, tuple[float, float]]
+
+    @classmethod
+    def load(
+        cls,
+        name: str | None = None,
+        radii: str = "amber",
+        templates: Iterable[str | Path] = (),
+        obc: Iterable[str | Path] = (),
+        pele_data: Iterable[str | Path] = (),
+    ) -> ForceField:
+        """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
+
+        name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several
+        radii : built-in OBC radii, "amber" (Amber99's) or "pele" (Tinker's, as PELE has them)
+        templates : IMPACT template files, or folders that are searched through and through
+        obc : OBC tables, text or JSON
+        pele_data : PELE's Data and DataLocal folders, or folders that hold them
+
+        A set of templates that has alanine is a whole force field, and so is a folder of OPLS in `pele_data`: the
+        built-in templates are then left out, as the two kinds do not mix. A table that has alanine likewise replaces
+        the built-in radii. Raises InputError, FormatError or ParameterError.
+        """
+        pele = find_pele_data([Path(root) for root in pele_data], name)
+        given = _merged([*pele.templates, *map(Path, templates)])
+        kind = _kind(name, pele, given)
+        own = {key: t if t.kind else replace(t, kind=kind) for key, t in given.items()}
+        if not is_complete(given) and kind == "amber":
+            own = {**embedded_templates(), **own}
+        table: ObcTable = {}
+        for path in (*pele.obc, *map(Path, obc)):
+            table |= read_obc(path)
+        shipped_table = embedded_radii(radii)
+        if ("ALA", "CA") not in table:
+            table = {**shipped_table, **table}
+        return cls(name=name or pele.name or EMBEDDED, kind=kind, templates=own, radii=table)
+
+    def assign(self, structure: Structure, fallback: bool = False) -> Atoms:
+        """Parameters for every atom of a structure.
+
+        fallback : take radius and scale from element and bonds where the OBC tables have no row; notes name the atoms
+
+        Raises ParameterError for residues without a template and atoms without a row, FormatError for atom names that
+        stand twice in a residue.
+        """
+        if len(structure.labels) == 0:
+            raise InputError(f"{structure.source} has no atoms; give a structure that has some")
+        matches = match_residues(structure, self.templates)
+        bonds, notes = bonds_of(structure, matches)
+        used = list({id(m.template): m.template for m in matches}.values())
+        index = _index(matches, used)
+        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds, fallback)
+        kind, kind_notes = self._kind_of(used)
+        return Atoms(
+            positions=structure.positions,
+            charges=np.concatenate([t.charges for t in used])[index],
+            lj_sigma=np.concatenate([t.lj_sigma for t in used])[index],
+            lj_epsilon=np.concatenate([t.lj_epsilon for t in used])[index],
+            gb_radii=gb_radii,
+            gb_scales=gb_scales,
+            labels=structure.labels,
+            bonds=bonds,
+            combining=_COMBINING[kind],
+            one_four=_ONE_FOUR[kind],
+            notes=notes + gb_notes + kind_notes,
+        )
+
+    def _solvent(
+        self, structure: Structure, used: Sequence[Template], index: Ints, bonds: Ints, fallback: bool
+    ) -> tuple[Floats, Floats, tuple[str, ...]]:
+        """Radii (n,), scales (n,) and notes."""
+        none = (np.nan, np.nan)
+        rows = [lookup(self.radii, t.name, atom) or none for t in used for atom in t.names]
+        radii, scales = np.array(rows)[index].T
+        missing = np.flatnonzero(np.isnan(radii))
+        if not len(missing):
+            return radii, scales, ()
+        keys = np.array([f"{t.name}_{atom}" for t in used for atom in t.names])[index]
+        if not fallback:
+            others = f" ({len(missing)} atoms in all)" if len(missing) > 1 else ""
+            raise ParameterError(
+                f"{structure.where(int(missing[0]))}: the OBC tables have no row {keys[missing[0]]}{others}; "
+                "add a row with --obc or use --fallback"
+            )
+        guessed = np.array([element for t in used for element in t.elements])[index]
+        stated = np.array([tidy_element(element) for element in structure.labels.elements])
+        rule = element_rule(np.where(np.isin(stated, ("", "X")), guessed, stated), bonds)
+        radii[missing], scales[missing] = rule[0][missing], rule[1][missing]
+        named = ", ".join(dict.fromkeys(keys[missing].tolist()))
+        return radii, scales, (f"OBC radius and scale of {len(missing)} atoms follow from their elements: {named}",)
+
+    def _kind_of(self, used: Sequence[Template]) -> tuple[Kind, tuple[str, ...]]:
+        """The kind whose rules hold: that of the templates if they agree, else that of the force field."""
+        odd = sorted(t.name for t in used if t.kind != self.kind)
+        if len(odd) in (0, len(used)):
+            return used[0].kind or self.kind, ()
+        other = "OPLS" if self.kind == "amber" else "Amber"
+        return self.kind, (
+            f"the templates {', '.join(odd)} are of {other} kind, the others are not: Lennard-Jones parameters of all "
+            f"pairs are combined as in {self.name}",
+        )
+
+
+def _merged(paths: Iterable[Path]) -> dict[str, Template]:
+    merged: dict[str, Template] = {}
+    for path in paths:
+        merged |= load_templates(path)
+    return merged
+
+
+def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template]) -> Kind:
+    """The kind of a force field: that of its alanine, or what its name says."""
+    if is_complete(given):
+        return given["ALA"].kind or "amber"
+    if name is not None and not pele.templates and name.lower() != EMBEDDED:
+        raise ParameterError(
+            f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
+            "others come from the folders given with --templates or --pele-data"
+        )
+    return kind_of_name(name or pele.name) or "amber"
+
+
+def _index(matches: Sequence[Match], used: Sequence[Template]) -> Ints:
+    """(n,) for each atom of the structure its place in the atoms of all used templates, one after another."""
+    sizes = [len(t) for t in used]
+    offset = dict(zip(map(id, used), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
+    return np.concatenate([m.order + offset[id(m.template)] for m in matches])

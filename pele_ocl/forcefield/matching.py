@@ -1,0 +1,169 @@
+"""Matching each residue of a structure to the template that has exactly its atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..atoms import Ints, Structure
+from ..errors import FormatError, ParameterError
+from .names import canonical, residue_names
+from .templates import Template
+
+DISULPHIDE_A = 2.5
+
+# Where a residue stands in its chain piece, and the template suffixes to try in that order.
+_SUFFIXES = {
+    (False, False): ("", "B", "E", "Z"),
+    (True, False): ("B", "", "E", "Z"),
+    (False, True): ("E", "", "B", "Z"),
+    (True, True): ("Z", "", "B", "E"),
+}
+_PREPARE = "add hydrogens with reduce, PDB2PQR or PELE's preparation"
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """template : of one residue; order : (n,) index in the template of each atom of the residue, in file order."""
+
+    template: Template
+    order: Ints
+
+
+@dataclass(frozen=True)
+class _Residue:
+    """What decides the template of a residue; equal residues share one match."""
+
+    name: str
+    atoms: tuple[str, ...]
+    first: bool
+    last: bool
+    bridged: bool
+
+
+def match_residues(structure: Structure, templates: Mapping[str, Template]) -> list[Match]:
+    """One Match a residue, in the order of the structure.
+
+    Raises FormatError for an atom name that stands twice in a residue, ParameterError for residues no template fits.
+    """
+    residues = _residues(structure)
+    matches: dict[_Residue, Match | None] = {}
+    for number, residue in enumerate(residues):
+        if residue not in matches:
+            _check_unique(structure, number, residue.atoms)
+            matches[residue] = _match(residue, templates)
+    failed = [number for number, residue in enumerate(residues) if matches[residue] is None]
+    if failed:
+        raise ParameterError(_explain(structure, residues, failed, templates))
+    return [match for residue in residues if (match := matches[residue]) is not None]
+
+
+def disulphides(structure: Structure) -> Ints:
+    """(m, 2) pairs of SG atoms, without hydrogen, closer than 2.5 A."""
+    labels = structure.labels
+    protonated = labels.residue_index[np.isin(labels.names, ("HG", "HG1", "1HG"))]
+    sulphurs = np.flatnonzero((labels.names == "SG") & ~np.isin(labels.residue_index, protonated))
+    positions = structure.positions[sulphurs]
+    pairs: list[tuple[int, int]] = []
+    for i, position in enumerate(positions):
+        near = np.flatnonzero(np.linalg.norm(positions[i + 1 :] - position, axis=1) < DISULPHIDE_A)
+        pairs += [(sulphurs[i], sulphurs[i + 1 + j]) for j in near]
+    return np.array(pairs, np.int32).reshape(-1, 2)
+
+
+def _residues(structure: Structure) -> list[_Residue]:
+    labels = structure.labels
+    starts = labels.residue_starts
+    ends = [*starts[1:].tolist(), len(labels)]
+    changes = np.diff(structure.segments) != 0
+    first = np.concatenate([[True], changes]).tolist()
+    last = np.concatenate([changes, [True]]).tolist()
+    bridged = set(labels.residue_index[disulphides(structure).ravel()].tolist())
+    atoms = labels.names.tolist()
+    names = labels.residue_names[starts].tolist()
+    indices = labels.residue_index[starts].tolist()
+    return [
+        _Residue(names[r], tuple(atoms[start:end]), first[r], last[r], indices[r] in bridged)
+        for r, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True))
+    ]
+
+
+def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> list[Template]:
+    bases = residue_names(residue.name)
+    if residue.bridged:
+        bases.sort(key=lambda base: base != "CYX")
+    keys = [base + suffix for base in bases for suffix in _SUFFIXES[residue.first, residue.last]]
+    return [templates[key] for key in keys if key in templates]
+
+
+def _match(residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
+    """The first candidate with the same atom names, as written or else as every dialect would write them."""
+    candidates = [t for t in _candidates(residue, templates) if len(t) == len(residue.atoms)]
+    for spelling in (tuple, canonical):
+        atoms = spelling(residue.atoms)
+        for template in candidates:
+            index = {name: i for i, name in enumerate(spelling(template.names))}
+            if index.keys() == set(atoms):
+                return Match(template, np.array([index[name] for name in atoms], np.int32))
+    return None
+
+
+def _check_unique(structure: Structure, number: int, atoms: Sequence[str]) -> None:
+    for i, name in enumerate(atoms):
+        if name in atoms[:i]:
+            start = int(structure.labels.residue_starts[number])
+            first, second = start + atoms.index(name), start + i
+            raise FormatError(
+                f"{structure.where(second)} has the same name as the atom of {structure.where(first)}; "
+                "rename one of the two or delete it"
+            )
+
+
+def _explain(
+    structure: Structure, residues: Sequence[_Residue], failed: Sequence[int], templates: Mapping[str, Template]
+) -> str:
+    """The sentence about residues that no template fits: the first of them, and how many more there are."""
+    if "H" not in structure.labels.elements:
+        hydrogens = [name for name in structure.labels.names if name.lstrip("123").startswith("H")]
+        if not hydrogens:
+            return f"{structure.source} has no hydrogen atoms, which the charges belong to; {_PREPARE}"
+    residue = residues[failed[0]]
+    where = structure.where(int(structure.labels.residue_starts[failed[0]]))
+    others = f" ({len(failed) - 1} more like it)" if len(failed) > 1 else ""
+    candidates = _candidates(residue, templates)
+    if not candidates:
+        return (
+            f"{where}: the force field has no template for the residue {residue.name}{others}; "
+            f"give its template with --templates (a file {residue.name.lower()}z, or the folder that holds it)"
+        )
+    template, missing, extra = min(
+        ((t, *_differences(residue, t)) for t in candidates), key=lambda found: len(found[1]) + len(found[2])
+    )
+    lacks = [f"lacks {_listed(missing)}"] if missing else []
+    has = [f"has {_listed(extra)} too many"] if extra else []
+    problem = " and ".join(lacks + has) or "is bonded in another way"
+    return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
+
+
+def _differences(residue: _Residue, template: Template) -> tuple[list[str], list[str]]:
+    """Names the residue lacks and names it has too many, against a template."""
+    mine = dict(zip(canonical(residue.atoms), residue.atoms, strict=True))
+    theirs = dict(zip(canonical(template.names), template.names, strict=True))
+    missing = [name for key, name in theirs.items() if key not in mine]
+    extra = [name for key, name in mine.items() if key not in theirs]
+    return missing, extra
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:8])
+    return f"{shown} and {len(names) - 8} other atoms" if len(names) > 8 else shown
+
+
+def _advice(missing: Sequence[str]) -> str:
+    if not missing:
+        return "remove them, or give a template with --templates"
+    if all(name.lstrip("123").startswith("H") for name in missing):
+        return _PREPARE
+    return "rebuild the missing atoms, for instance with PDBFixer or PELE's preparation"

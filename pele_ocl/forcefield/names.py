@@ -1,0 +1,128 @@
+"""What programs call residues and atoms: alternative residue names, and one common spelling of atom names.
+
+`canonical` maps every dialect (PDB version 2 and 3, Amber, CHARMM, GROMACS, PELE) of an amino acid, nucleotide, cap,
+water or ion to the same names, so that two name lists of one residue agree whichever program wrote them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+# Names of one residue in its protonation states and dialects: the atoms that are present decide which it is.
+_FAMILIES = [
+    names.split()
+    for names in (
+        "HIS HID HIE HIP HSD HSE HSP",
+        "CYS CYT CYM CYX",
+        "ASP ASH ASPP",
+        "GLU GLH GLUP",
+        "LYS LYN LSN",
+        "ARG ARN",
+        "HOH WAT TIP TIP3 TP3 T3P SOL SPC H2O",
+        "NME NMA CT3",
+        "NHE NH2 CT2",
+        "NA SOD",
+        "CL CLA",
+        "K POT",
+        "CA CAL",
+        "CS CES",
+        "LI LIT",
+        "MG MG2",
+        "DA A RA ADE",
+        "DC C RC CYT",
+        "DG G RG GUA",
+        "DT T THY",
+        "U RU URA",
+    )
+]
+_AMINO_ACIDS = frozenset(
+    "ALA ARG ASN ASP ASH CYS CYX GLN GLU GLH GLY HIS HID HIE HIP ILE LEU LYS LYN "
+    "MET PHE PRO SER THR TRP TYR VAL".split()
+)
+
+
+def residue_names(name: str) -> list[str]:
+    """The names under which a residue may stand in a force field, the file's own first: HIS, HID, HIE, HIP..."""
+    name = name.upper()
+    names = [name]
+    if len(name) == 4 and name[0] in "NC" and name[1:] in _AMINO_ACIDS:  # Amber's NALA and CALA
+        names.append(name[1:])
+    if re.fullmatch("[DR]?[ACGTU][35N]", name):  # Amber's DA5, RA3, DAN
+        names.append(name[:-1])
+    if re.fullmatch(r"[A-Z]{1,2}\d?[+-]\d?", name):  # NA+, CL-, MG2+, MG+2
+        names.append(re.sub(r"[\d+-]", "", name))
+    family = [other for names_ in _FAMILIES for other in names_ if set(names) & set(names_)]
+    return list(dict.fromkeys(names + family))
+
+
+def canonical(names: Sequence[str]) -> tuple[str, ...]:
+    """The atom names of one residue in a spelling that no dialect affects, in the same order.
+
+    Hydrogens on one heavy atom are numbered in the order of their names, so HB1 and HB2 meet HB2 and HB3; they are
+    equivalent in every force field. Names of residues that are none of the known kinds stay as they are.
+    """
+    letters = "".join(sorted(next((c for c in name if c.isalpha()), "X") for name in names))
+    if len(names) == 1:
+        return ("ION",)
+    if letters in ("HHO", "HHN", "CCHHHO", "CHHHHN"):
+        return _small_group(names)
+    moved = [_digit_last(name).replace("*", "'") for name in names]
+    if {"N", "CA", "C"} <= set(moved):
+        return _number_hydrogens(_amino_acid(moved))
+    if {"C1'", "C4'"} <= set(moved):
+        return _number_hydrogens([_nucleotide(name) for name in moved])
+    return tuple(names)
+
+
+def _digit_last(name: str) -> str:
+    """PDB version 2 wrote the number of a hydrogen first: 1HB, 2HD1."""
+    return name[1:] + name[0] if re.match(r"\dH", name) else name
+
+
+def _small_group(names: Sequence[str]) -> tuple[str, ...]:
+    """Water and the caps ACE, NME and NHE, whose atoms are known by their elements."""
+    has_carbonyl = any(_digit_last(name).startswith("O") for name in names)
+    amide = next((h for h in ("H", "HN", "HNT") if h in names), None) if "N" in "".join(names) else None
+    common: list[str] = []
+    hydrogens = sorted((_digit_last(name), name) for name in names if _digit_last(name)[0] == "H" and name != amide)
+    rank = {name: f"H#{i}" for i, (_, name) in enumerate(hydrogens)}
+    for name in names:
+        letter = next(c for c in name if c.isalpha())
+        if letter == "C":
+            common.append("C" if has_carbonyl and name in ("C", "CY") else "CH3")
+        elif letter == "H":
+            common.append(rank.get(name, "H"))
+        else:
+            common.append(letter)
+    return tuple(common)
+
+
+def _amino_acid(names: list[str]) -> list[str]:
+    renamed = {"HN": "H", "HN1": "H1", "HN2": "H2", "HN3": "H3", "HT1": "H1", "HT2": "H2", "HT3": "H3"}
+    for first, second in (("O1", "O2"), ("OT1", "OT2"), ("OC1", "OC2"), ("O'", "O''"), ("O", "OT")):
+        if {first, second} <= set(names):
+            renamed |= {first: "O", second: "OXT"}
+    if {"CG1", "CG2", "CD"} <= set(names):  # isoleucine
+        renamed |= {"CD": "CD1", "HD1": "HD11", "HD2": "HD12", "HD3": "HD13"}
+    return [renamed.get(name, name) for name in names]
+
+
+def _nucleotide(name: str) -> str:
+    renamed = {"O1P": "OP1", "O2P": "OP2", "H5T": "HO5'", "H3T": "HO3'", "HO'2": "HO2'", "C5M": "C7"}
+    renamed |= {"H5'1": "H5'", "H5'2": "H5''", "H2'1": "H2'", "H2'2": "H2''", "HO2'1": "HO2'", "HO'": "HO2'"}
+    renamed |= {"H51": "H71", "H52": "H72", "H53": "H73", "H5M1": "H71", "H5M2": "H72", "H5M3": "H73"}
+    return renamed.get(name, name)
+
+
+def _number_hydrogens(names: list[str]) -> tuple[str, ...]:
+    """Hydrogens as `H<remoteness>#<rank>` where the heavy atom they are on (B: CB, G2: CG2) is there."""
+    heavy = {name[1:] for name in names if not name.startswith("H")}
+    on: dict[str, list[str]] = {}
+    for name in sorted(names):
+        if name.startswith("H"):
+            remoteness = next((r for r in (name[1:], re.sub(r"\d$", "", name[1:])) if r in heavy), None)
+            if remoteness is not None:
+                on.setdefault(remoteness, []).append(name)
+    ranked = {name: f"H{remoteness}#{rank}" for remoteness in on for rank, name in enumerate(on[remoteness])}
+    return tuple(ranked.get(name, name) for name in names)

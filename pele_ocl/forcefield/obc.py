@@ -1,0 +1,89 @@
+"""OBC tables: the intrinsic radius and the overlap scale of each atom of each template.
+
+Two layouts, told apart by content: PELE's text table, one atom a row, and peleffy's JSON for OpenFF ligands.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import FormatError
+
+Key = tuple[str, str]
+ObcTable = dict[Key, tuple[float, float]]
+
+
+def read_obc(path: Path) -> ObcTable:
+    """Read a table as {(template, atom name): (radius in A, scale)}.
+
+    Text rows are template, atom, type, radius, scale; `#` starts a header. The usual header names the last two
+    columns the wrong way round, so they are taken by position and each row is checked: radii are above 1 A and
+    scales below 1. Raises FormatError with file and line.
+    """
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path}: cannot be read as an OBC table ({error}); give a text or JSON table") from None
+    return _read_json(path, text) if text.lstrip().startswith("{") else _read_text(path, text)
+
+
+def lookup(table: Mapping[Key, tuple[float, float]], template: str, atom: str) -> tuple[float, float] | None:
+    """The row of an atom; a template without position letter is served by rows of the isolated residue (HOH: HOHZ)."""
+    return table.get((template, atom)) or table.get((template + "Z", atom))
+
+
+def _read_text(path: Path, text: str) -> ObcTable:
+    table: ObcTable = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith("#"):
+            continue
+        where = f"{path}:{number}"
+        if len(fields) != 5:
+            raise FormatError(f"{where}: a row needs template, atom, type, radius and scale, not {len(fields)} fields")
+        table[fields[0].upper(), fields[1].replace("_", "")] = _checked(where, fields[3], fields[4])
+    # PELE's generator appends a Z to names that end in one already: CAZZ is CAZ.
+    doubled = {(name[:-1], atom): row for (name, atom), row in table.items() if name.endswith("ZZ")}
+    return {**doubled, **table}
+
+
+def _read_json(path: Path, text: str) -> ObcTable:
+    """peleffy's ligandParams.txt; residues are named without position letter, and ligands are isolated."""
+    try:
+        parameters: Any = json.loads(text)["SolventParameters"]
+        residues = {name: atoms for name, atoms in parameters.items() if name not in ("Name", "General")}
+        rows = [
+            (name.upper(), atom, row["radius"], row["scale"])
+            for name in residues
+            for atom, row in residues[name].items()
+        ]
+    except json.JSONDecodeError as error:
+        raise FormatError(f"{path}:{error.lineno}: the JSON is broken ({error.msg}); write the file again") from None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FormatError(
+            f"{path}: SolventParameters with radius and scale of each atom is needed ({error!r})"
+        ) from None
+    table: ObcTable = {}
+    for name, atom, radius, scale in rows:
+        values = _checked(f"{path} ({name} {atom})", radius, scale)
+        stripped = atom.replace("_", "")
+        table[name, stripped] = values
+        table.setdefault((name + "Z", stripped), values)
+    return table
+
+
+def _checked(where: str, radius: Any, scale: Any) -> tuple[float, float]:
+    try:
+        values = float(radius), float(scale)
+    except (TypeError, ValueError):
+        raise FormatError(f"{where}: radius '{radius}' and scale '{scale}' have to be numbers") from None
+    if values[0] < 1 < values[1]:
+        raise FormatError(f"{where}: radius {radius} and scale {scale} look swapped; the radius (A) stands first")
+    if not (1 < values[0] < 10 and 0 < values[1] < 1):
+        raise FormatError(
+            f"{where}: radius {radius} or scale {scale} is out of range; radii are 1 to 10 A, scales 0 to 1"
+        )
+    return values

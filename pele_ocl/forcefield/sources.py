@@ -1,0 +1,134 @@
+"""Where templates and OBC tables come from: the shipped data, files and folders, and PELE's Data and DataLocal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from ..errors import FormatError, InputError, ParameterError
+from ..paths import shipped
+from .obc import ObcTable, read_obc
+from .templates import Kind, Template, is_template, read_template
+
+EMBEDDED = "amber99sb"
+RADII = {"amber": "amber99.txt", "pele": "pele.txt"}
+
+
+@dataclass(frozen=True)
+class PeleData:
+    """The parts of PELE's Data and DataLocal folders that are used; what comes later wins.
+
+    name : force field folder that was chosen, "" where there is none
+    templates, obc : folders of templates; OBC tables
+    """
+
+    name: str
+    templates: tuple[Path, ...]
+    obc: tuple[Path, ...]
+
+
+@lru_cache(maxsize=1)
+def embedded_templates() -> dict[str, Template]:
+    """The shipped Amber99SB."""
+    return load_templates(shipped("data") / EMBEDDED)
+
+
+@lru_cache(maxsize=len(RADII))
+def embedded_radii(radii: str) -> ObcTable:
+    """A shipped OBC table, "amber" or "pele"."""
+    if radii not in RADII:
+        raise InputError(f"radii is {radii!r}; choose {' or '.join(map(repr, RADII))}")
+    return read_obc(shipped("data") / "obc" / RADII[radii])
+
+
+def load_templates(path: Path) -> dict[str, Template]:
+    """The templates of a file, or of a folder and all folders in it, by name; files that are none are passed over.
+
+    Raises InputError where there is no such path, FormatError for two templates of one name.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder; give an IMPACT template or a folder of them")
+    templates: dict[str, Template] = {}
+    for file in _template_files(path):
+        template = read_template(file)
+        if template.name in templates:
+            raise FormatError(
+                f"{file}: {templates[template.name].source} is a template of the same residue; "
+                "give the folder of one force field only"
+            )
+        templates[template.name] = template
+    default = templates["ALA"].kind if is_complete(templates) else None
+    return {name: _settled(template, default) for name, template in templates.items()}
+
+
+def is_complete(templates: Iterable[str]) -> bool:
+    """Whether templates of these names are a whole protein force field, which alanine stands for."""
+    return "ALA" in templates
+
+
+def find_pele_data(roots: Sequence[Path], name: str | None) -> PeleData:
+    """Choose a force field in PELE's folders.
+
+    roots : Data and DataLocal folders, or folders that hold them; DataLocal wins over Data, else later over earlier
+    name : which folder of Templates to take; needed if there are several
+
+    OpenFF folders hold ligands only and are always taken.
+    """
+    folders = _data_folders(roots)
+    found = [folder for root in folders for folder in _subfolders(root / "Templates")]
+    names = {folder.name for folder in found if not folder.name.upper().startswith("OPENFF")}
+    chosen = {n for n in names if name is None or n.lower() == name.lower()}
+    listed = " and ".join(sorted(names))
+    if len({n.lower() for n in chosen}) > 1:
+        raise ParameterError(f"{folders[0]}: the folder Templates holds {listed}; choose one with --forcefield")
+    if names and not chosen:
+        raise ParameterError(f"{folders[0]}: the folder Templates holds {listed}, not {name}; choose what is there")
+    return PeleData(
+        name=min(chosen, default=""),
+        templates=tuple(f for f in found if f.name in chosen or f.name.upper().startswith("OPENFF")),
+        obc=tuple(table for root in folders for table in _obc_files(root / "OBC")),
+    )
+
+
+def kind_of_name(name: str) -> Kind | None:
+    """Amber or OPLS by the name of a force field, None where it says neither."""
+    if re.match(r"AMBER\d", name, re.IGNORECASE):
+        return "amber"
+    return "opls" if re.match(r"OPLS|OPENFF", name, re.IGNORECASE) else None
+
+
+def _template_files(path: Path) -> list[Path]:
+    """The file itself, or the files below a folder that claim to be templates."""
+    if path.is_file():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+    return [file for file in files if is_template(file.read_text(errors="replace"))]
+
+
+def _settled(template: Template, default: Kind | None) -> Template:
+    """A template that does not tell its kind takes that of the folder it lies in."""
+    folders = [kind for parent in Path(template.source).resolve().parents if (kind := kind_of_name(parent.name))]
+    return template if template.kind else replace(template, kind=next(iter(folders), default))
+
+
+def _data_folders(roots: Sequence[Path]) -> list[Path]:
+    folders: list[Path] = []
+    for root in roots:
+        inner = [root / name for name in ("Data", "DataLocal") if (root / name).is_dir()]
+        if not inner and not ((root / "Templates").is_dir() or (root / "OBC").is_dir()):
+            raise InputError(f"{root}: there is no folder Templates or OBC in it; give PELE's Data or DataLocal folder")
+        folders += inner or [root]
+    return sorted(folders, key=lambda folder: folder.name == "DataLocal")
+
+
+def _subfolders(path: Path) -> list[Path]:
+    return sorted(entry for entry in path.iterdir() if entry.is_dir()) if path.is_dir() else []
+
+
+def _obc_files(path: Path) -> list[Path]:
+    """PELE's table first, so that tables of single ligands win; folders below hold tables of other origin."""
+    files = sorted(path.glob("*.txt")) if path.is_dir() else []
+    return sorted(files, key=lambda file: not file.name.startswith("solventParams"))

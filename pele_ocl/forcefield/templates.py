@@ -1,0 +1,247 @@
+"""Residue templates in PELE's IMPACT layout: names, Lennard-Jones parameters, charges and bonds of one residue.
+
+A file is a header line (name and five counts), one line an atom, and the sections NBON, BOND, THET, PHI, IPHI up to
+END; `*` starts a comment. Fields are separated by blanks. Only what nonbonded energies need is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ..atoms import Floats, Ints
+from ..errors import FormatError
+from .elements import element_of
+
+Kind = Literal["amber", "opls"]
+
+_SECTIONS = frozenset({"NBON", "BOND", "THET", "PHI", "IPHI", "END"})
+# C, N, O and S: R* is 1.6 to 2.0 A in every Amber force field, sigma 2.9 to 3.8 A in every OPLS one.
+_TELLING_ELEMENTS = frozenset("CNOS")
+_BETWEEN_RSTAR_AND_SIGMA = 2.4
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """One residue of a force field; n atoms in the order of the file.
+
+    name : key of the template, upper case, as the file is called: ALA in a chain, ALAB first, ALAE last, ALAZ alone
+    names : (n,) atom names without padding
+    elements, types : (n,) element guessed from the padded name; the force field's atom type
+    lj_lengths : (n,) A, the column of the file: sigma in an OPLS template, R* = Rmin/2 in an Amber one
+    lj_epsilon, charges : (n,) kcal/mol and e
+    bonds : (m, 2) pairs of atoms, from 0
+    kind : which of the two `lj_lengths` is; None where the file alone does not tell
+    source : the file, for messages
+    """
+
+    name: str
+    names: tuple[str, ...]
+    elements: tuple[str, ...]
+    types: tuple[str, ...]
+    lj_lengths: Floats
+    lj_epsilon: Floats
+    charges: Floats
+    bonds: Ints
+    kind: Kind | None
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def lj_sigma(self) -> Floats:
+        """(n,) A, the sigma of Atoms: 2 R* / 2^(1/6) for Amber."""
+        return self.lj_lengths * 2 / 2 ** (1 / 6) if self.kind == "amber" else self.lj_lengths
+
+    @cached_property
+    def n_bonds(self) -> Ints:
+        """(n,) bonds of each atom inside the residue."""
+        return np.bincount(self.bonds.ravel(), minlength=len(self)).astype(np.int32)
+
+    @cached_property
+    def head(self) -> int:
+        """The atom that waits for a bond to the residue before: a backbone N or P that lacks one; -1 if none."""
+        return max(self._open("N", 2), self._open("P", 3))
+
+    @cached_property
+    def tail(self) -> int:
+        """The atom that waits for a bond to the residue after: a backbone C or O3' that lacks one; -1 if none."""
+        return max(self._open("C", 2), self._open("O3'", 1))
+
+    @cached_property
+    def thiol(self) -> int:
+        """A cysteine's sulphur without hydrogen, open for a disulphide; -1 if none."""
+        return self._open("SG", 1)
+
+    def _open(self, name: str, n_bonds: int) -> int:
+        """Index of the atom `name` if it has no more than n_bonds bonds in a residue of a polymer, else -1."""
+        if name not in self.names or not self._in_polymer:
+            return -1
+        i = self.names.index(name)
+        return i if self.n_bonds[i] <= n_bonds else -1
+
+    @cached_property
+    def _in_polymer(self) -> bool:
+        backbones: tuple[frozenset[str], ...] = (frozenset({"N", "CA", "C"}), frozenset({"C4'", "C1'", "O3'"}))
+        cap = "".join(sorted(self.elements)) in ("CCHHHO", "CHHHHN", "HHN")
+        return cap or any(backbone <= set(self.names) for backbone in backbones)
+
+
+def is_template(text: str) -> bool:
+    """Whether a text claims to be a template: a line NBON, or a first line of a name and five counts."""
+    lines = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("*")]
+    return bool(lines) and (_is_header(lines[0]) or ["NBON"] in lines)
+
+
+def read_template(path: Path) -> Template:
+    """Read one IMPACT template.
+
+    path : file named as PELE names it, residue code and position in lower case (`ala`, `alab`, `ligz`)
+
+    Raises FormatError, with file and line, for anything the layout does not allow.
+    """
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path}: cannot be read as a template ({error}); give an IMPACT template file") from None
+    return _Reader(path, text).template()
+
+
+def _is_header(fields: list[str]) -> bool:
+    return len(fields) > 5 and all(field.isdigit() for field in fields[-5:])
+
+
+class _Reader:
+    """The sections of one file, as (line number, fields)."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self.comments = " ".join(line for line in text.splitlines() if line.startswith("*"))
+        self.sections: dict[str, list[tuple[int, list[str]]]] = {"": []}
+        section = ""
+        for number, line in enumerate(text.splitlines(), 1):
+            fields = line.split()
+            if not fields or fields[0].startswith("*"):
+                continue
+            if fields[0] in _SECTIONS:
+                section = fields[0]
+                self.sections.setdefault(section, [])
+            else:
+                self.sections[section].append((number, fields))
+            if section == "END":
+                break
+
+    def template(self) -> Template:
+        n_atoms = self._n_atoms()
+        atoms = [self._atom(i) for i in range(n_atoms)]
+        padded = [atom[4] for atom in atoms]
+        names = tuple(name.replace("_", "") for name in padded)
+        self._check_unique(names)
+        elements = tuple(map(element_of, padded))
+        lengths, epsilon, charges = self._nonbonded(n_atoms).T
+        return Template(
+            name=self.path.name.upper(),
+            names=names,
+            elements=elements,
+            types=tuple(atom[3] for atom in atoms),
+            lj_lengths=lengths,
+            lj_epsilon=epsilon,
+            charges=charges,
+            bonds=self._bonds(n_atoms),
+            kind=self._kind(elements, lengths),
+            source=str(self.path),
+        )
+
+    def _n_atoms(self) -> int:
+        """The atom count of the header; its other four counts are unreliable in PELE's own files."""
+        if not self.sections[""]:
+            raise FormatError(f"{self.path}: there is no header line (a name and five counts), so it is no template")
+        number, fields = self.sections[""][0]
+        if not _is_header(fields) or int(fields[-5]) == 0:
+            raise self._error(number, f"'{' '.join(fields)}' is no header; a name and five counts are needed")
+        return int(fields[-5])
+
+    def _atom(self, i: int) -> list[str]:
+        """Fields of the line of atom i; what follows the last atom is the interaction matrix, which bonds imply."""
+        lines = self.sections[""]
+        if i + 1 >= len(lines):
+            raise self._error(lines[-1][0], f"the header promises more than the {i} atoms that follow")
+        number, fields = lines[i + 1]
+        if len(fields) != 9 or fields[0] != str(i + 1) or fields[2] not in "MS":
+            raise self._error(
+                number,
+                f"'{' '.join(fields)}' is not the line of atom {i + 1}, which needs its number and eight fields more",
+            )
+        return fields
+
+    def _check_unique(self, names: tuple[str, ...]) -> None:
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                number = self.sections[""][i + 1][0]
+                raise self._error(number, f"the atom {name} was there before; rename one of the two")
+
+    def _nonbonded(self, n_atoms: int) -> Floats:
+        """(n, 3) length, epsilon and charge of each atom."""
+        rows = self.sections.get("NBON")
+        if rows is None:
+            raise FormatError(f"{self.path}: the section NBON (sigma, epsilon, charge) is missing")
+        values = np.full((n_atoms, 3), np.nan)
+        for number, fields in rows:
+            if len(fields) < 4:
+                raise self._error(number, f"an NBON row needs an atom number and seven figures, not {len(fields)}")
+            i = self._index(number, fields[0], n_atoms)
+            if not np.isnan(values[i, 0]):
+                raise self._error(number, f"atom {i + 1} has a second NBON row; delete one of the two")
+            values[i] = [self._number(number, field) for field in fields[1:4]]
+            if min(values[i, :2]) < 0:
+                raise self._error(number, "sigma or epsilon is negative; they cannot be")
+        missing = np.flatnonzero(np.isnan(values[:, 0]))
+        if len(missing):
+            raise FormatError(f"{self.path}: atom {missing[0] + 1} has no NBON row; add one")
+        return values
+
+    def _bonds(self, n_atoms: int) -> Ints:
+        pairs: list[tuple[int, int]] = []
+        for number, fields in self.sections.get("BOND", []):
+            if len(fields) < 2:
+                raise self._error(number, "a bond needs two atom numbers")
+            i, j = (self._index(number, field, n_atoms) for field in fields[:2])
+            if i == j:
+                raise self._error(number, f"atom {i + 1} is bonded to itself")
+            pairs.append((min(i, j), max(i, j)))
+        return np.array(sorted(set(pairs)), np.int32).reshape(-1, 2)
+
+    def _kind(self, elements: tuple[str, ...], lengths: Floats) -> Kind | None:
+        """Amber or OPLS by the figures of C, N, O and S; by peleffy's remark for residues that have none of them.
+
+        The header's "OPLS2005" decides nothing: it stands in Amber templates, too.
+        """
+        telling = [length for element, length in zip(elements, lengths, strict=True) if element in _TELLING_ELEMENTS]
+        if telling:
+            return "opls" if max(telling) > _BETWEEN_RSTAR_AND_SIGMA else "amber"
+        if "AMBER implementation" in self.comments:
+            return "amber"
+        return "opls" if "peleffy" in self.comments else None
+
+    def _index(self, number: int, field: str, n_atoms: int) -> int:
+        if not field.isdigit() or not 1 <= int(field) <= n_atoms:
+            raise self._error(number, f"'{field}' is no atom number; the atoms are 1 to {n_atoms}")
+        return int(field) - 1
+
+    def _number(self, number: int, field: str) -> float:
+        try:
+            value = float(field)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise self._error(number, f"'{field}' is not a number")
+        return value
+
+    def _error(self, number: int, problem: str) -> FormatError:
+        return FormatError(f"{self.path}:{number}: {problem}")
