@@ -169,7 +169,9 @@ class Atoms:
             close = np.linalg.norm(self.positions[first] - self.positions[second], axis=1) < distance
             if close.any():
                 i, j = sorted((int(first[close][0]), int(second[close][0])))
-                raise InputError(f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them")
+                raise InputError(
+                    f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them"
+                )
 
     def _checked(self, name: str) -> Floats:
         values = _frozen(getattr(self, name), np.float64)

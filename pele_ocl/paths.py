@@ -1,4 +1,4 @@
-"""Where the kernels (`cl`) and the shipped data (`data`) lie: inside an installed wheel, beside the package in a checkout."""
+"""Where kernels (`cl`) and shipped data (`data`) lie: inside an installed wheel, beside the package in a checkout."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ORIGIN_STEP = 1 / 32
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """n atoms in n_tiles tiles of `size`; the last is filled up to n_padded = n_tiles * size with copies of its last atom.
+    """n atoms in n_tiles tiles of `size`; the last is filled up to n_padded places with copies of its last atom.
 
     order : (n_padded,) which atom stands at each place
     offsets : (n_padded, 3) position from the origin of the place's tile, A
@@ -70,7 +70,9 @@ class Tiles:
 
 
 def hilbert_keys(positions: Floats, bits: int = HILBERT_BITS) -> NDArray[np.uint64]:
-    """Place of each position along a Hilbert curve through the bounding cube, (n,); Skilling, AIP Conf. Proc. 707, 381 (2004).
+    """Place of each position along a Hilbert curve through the bounding cube, (n,).
+
+    Skilling, AIP Conf. Proc. 707, 381 (2004).
 
     positions : (n, 3) A
     bits : the cube is divided 2^bits times along an edge

@@ -107,8 +107,8 @@ class Device:
         memory, buffer = self.handle.global_mem_size, self.handle.max_mem_alloc_size
         if total > memory or largest > buffer:
             raise DeviceError(
-                f"this needs {total / 2**20:.0f} MiB on {self.name} (largest buffer {largest / 2**20:.0f} MiB), which has "
-                f"{memory / 2**20:.0f} MiB (buffers up to {buffer / 2**20:.0f} MiB); choose a device with more memory"
+                f"this needs {total / 2**20:.0f} MiB on {self.name} (largest buffer {largest / 2**20:.0f} MiB), which "
+                f"has {memory / 2**20:.0f} MiB (buffers up to {buffer / 2**20:.0f} MiB); choose a larger device"
             )
 
 
@@ -172,7 +172,7 @@ def get_device(choice: Device | int | str | None = None) -> Device:
 
 
 def get_cpu_device(preferred: Device) -> Device:
-    """`preferred` where it is a CPU (or simulates one), else the best CPU device. Raises DeviceError where there is none."""
+    """`preferred` where it is a CPU or simulates one, else the best CPU. Raises DeviceError where there is none."""
     if preferred.kind in ("CPU", "simulator"):
         return preferred
     for device in list_devices():

@@ -1,9 +1,9 @@
-"""Kernels: what a variant is, how one is built, launched and timed."""
+"""Kernels: built for a device, launched and timed."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,30 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DeviceError, KernelBuildError
 from ..paths import shipped
+from ..variant import Progress
 from .device import Device
-
-PRECISIONS = ("float32", "float64")
-
-Progress = Callable[[float], None]
 
 # With progress asked for, launches are cut so that each takes about this long.
 SLAB_SECONDS = 0.5
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One way to compute a quantity: a kernel file and the host steps around it.
-
-    file : name in cl/
-    kernel : name of its main kernel
-    summary : one line for tables and help
-    run : host steps; what it takes and gives is the quantity's matter
-    """
-
-    file: str
-    kernel: str
-    summary: str
-    run: Callable[..., Any]
+FIRST_SLAB_PAIRS = 2e7
 
 
 def get_kernel(
@@ -70,13 +52,20 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
 
 
 def _build(device: Device, file: str, options: list[str]) -> cl.Program:
-    source = (shipped("cl") / file).read_text()
+    source = _source(file)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)  # compilers chat; what they refuse is raised
-            return cl.Program(device.context, source).build(options)
+            program: cl.Program = cl.Program(device.context, source).build(options)
+            return program
     except cl.RuntimeError as error:
-        raise KernelBuildError(f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}") from error
+        raise KernelBuildError(
+            f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}"
+        ) from error
+
+
+def _source(file: str) -> str:
+    return (shipped("cl") / file).read_text()
 
 
 @dataclass(eq=False)
@@ -149,7 +138,7 @@ class Run:
         if self.progress is None:
             self.launch(kernel, shape, group, *args)
             return
-        done, slab = 0, _whole_groups(int(shape[0] * min(1.0, 2e7 / cost)), group[0])
+        done, slab = 0, _whole_groups(int(shape[0] * min(1.0, FIRST_SLAB_PAIRS / cost)), group[0])
         while done < shape[0]:
             count = min(slab, shape[0] - done)
             event = self._enqueue(kernel, (count, *shape[1:]), group, done, args)
@@ -161,7 +150,12 @@ class Run:
             self.progress(done / shape[0])
 
     def _enqueue(
-        self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...] | None, offset: int, args: tuple[Any, ...]
+        self,
+        kernel: cl.Kernel,
+        shape: tuple[int, ...],
+        group: tuple[int, ...] | None,
+        offset: int,
+        args: tuple[Any, ...],
     ) -> cl.Event:
         if group is not None:
             shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
@@ -169,7 +163,9 @@ class Run:
         try:
             return kernel(self.device.queue, shape, group, *args, global_offset=start)
         except cl.MemoryError as error:
-            raise DeviceError(f"{self.device.name} has not enough free memory for this; choose another device") from error
+            raise DeviceError(
+                f"{self.device.name} has not enough free memory for this; choose another device"
+            ) from error
 
     @property
     def seconds(self) -> float:

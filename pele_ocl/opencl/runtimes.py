@@ -14,13 +14,14 @@ import os
 import shutil
 import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 
 def announce_runtimes() -> None:
-    """Point the OpenCL loader at every runtime there is. Does nothing where the user already chose by OCL_ICD_VENDORS."""
+    """Point the OpenCL loader at every runtime there is, unless the user already did by OCL_ICD_VENDORS."""
     if "OCL_ICD_VENDORS" in os.environ or not sys.platform.startswith("linux"):
         return
     icds = _system_icds()
@@ -41,8 +42,14 @@ def _system_icds() -> dict[str, str]:
 
 
 def _pip_intel_icd() -> dict[str, str]:
-    library = Path(sys.prefix) / "lib" / "libintelocl.so"
-    return {"intel-pip.icd": str(library)} if library.exists() else {}
+    try:
+        files = metadata.files("intel-opencl-rt") or []
+    except metadata.PackageNotFoundError:
+        return {}
+    for file in files:
+        if file.name == "libintelocl.so":
+            return {"intel-pip.icd": str(Path(str(file.locate())).resolve())}
+    return {}
 
 
 def _container_nvidia_icd(named: dict[str, str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..solvent_model import SolventModel
@@ -14,7 +15,7 @@ ROWS = 256  # atoms at a time, so that memory stays linear in atoms
 
 
 def hct_term(r: Floats, rho: Floats, s: Floats) -> Floats:
-    """Eq. 2: the HCT term of spheres of scaled radius s (A) at distances r (A) for atoms of offset radius rho (A), 1/A."""
+    """Eq. 2: the HCT term of spheres of scaled radius s at distances r for atoms of offset radius rho, A; 1/A."""
     lower = 1 / np.maximum(rho, np.abs(r - s))
     upper = 1 / (r + s)
     term = (
@@ -29,25 +30,32 @@ def hct_term(r: Floats, rho: Floats, s: Floats) -> Floats:
     return result
 
 
-def _distances(positions: Floats) -> Iterator[tuple[slice, Floats]]:
-    """Rows of the distance matrix, ROWS at a time; infinite on the diagonal."""
-    for start in range(0, len(positions), ROWS):
-        rows = slice(start, min(start + ROWS, len(positions)))
+def _distances(positions: Floats, atoms: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+    """Rows of the distance matrix for the given atoms, ROWS at a time; infinite for an atom and itself."""
+    for start in range(0, len(atoms), ROWS):
+        rows = atoms[start : start + ROWS]
         r = np.linalg.norm(positions[rows, None] - positions[None], axis=2)
-        r[np.arange(len(r)), np.arange(rows.start, rows.stop)] = np.inf
+        r[np.arange(len(rows)), rows] = np.inf
         yield rows, r
 
 
-def born_radii(positions: Floats, radii: Floats, scales: Floats, model: SolventModel) -> tuple[Floats, Floats]:
-    """Eqs. 1 to 6. positions (n, 3), radii (n,) A, scales (n,). Returns psi (n,) and Born radii (n,) A."""
+def born_radii(
+    positions: Floats, radii: Floats, scales: Floats, model: SolventModel, atoms: NDArray[np.intp] | None = None
+) -> tuple[Floats, Floats]:
+    """Eqs. 1 to 6: psi and Born radii (A) of the given atoms, by default of all.
+
+    positions (n, 3) A, radii (n,) A, scales (n,)
+    """
+    atoms = np.arange(len(radii)) if atoms is None else atoms
     rho = radii - model.offset
     s = scales * rho
-    integral = np.empty(len(rho))
-    for rows, r in _distances(positions):
+    integrals = []
+    for rows, r in _distances(positions, atoms):
         apart = np.isfinite(r)
         terms = hct_term(np.where(apart, r, 1.0), rho[rows, None], s[None])
-        integral[rows] = np.where(apart, terms, 0.0).sum(axis=1) / 2
-    psi = rho * integral
+        integrals.append(np.where(apart, terms, 0.0).sum(axis=1) / 2)
+    rho, radii = rho[atoms], radii[atoms]
+    psi = rho * np.concatenate(integrals)
     polynomial = model.alpha * psi - model.beta * psi**2 + model.gamma * psi**3
     return psi, 1 / (1 / rho - np.tanh(polynomial) / radii)
 
@@ -74,7 +82,7 @@ def gb_self(charges: Floats, born: Floats, model: SolventModel) -> Floats:
 def gb_pair(positions: Floats, charges: Floats, born: Floats, model: SolventModel) -> Floats:
     """Eq. 10: half of the pair energies of each atom, so that their sum counts a pair once, (n,) kcal/mol."""
     energy = np.empty(len(charges))
-    for rows, r in _distances(positions):
+    for rows, r in _distances(positions, np.arange(len(charges))):
         apart = np.isfinite(r)
         f = gb_distance(np.where(apart, r, 1.0), born[rows, None], born[None])
         potential = np.where(apart, charges[None] * gb_factor(f, model), 0.0).sum(axis=1)

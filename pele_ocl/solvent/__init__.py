@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..errors import InputError, ParameterError
-from ..opencl.device import Device, get_cpu_device, get_device
-from ..opencl.kernels import PRECISIONS, Progress, Run
 from ..reference import solvent as definition
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
+from ..variant import PRECISIONS, Progress
 from .layout import Layout
 from .result import EnergyTerms, SolventResult
 from .variants import VARIANTS, System, choose_variant
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+    from ..opencl.kernels import Run
 
 __all__ = ["VARIANTS", "EnergyTerms", "SolventModel", "SolventResult", "choose_variant", "solvent"]
 
@@ -37,7 +41,7 @@ def solvent(
     atoms : Atoms with charges, gb_radii and gb_scales; n >= 1
     variant : key of VARIANTS, or "auto": how the Born radii are computed
     precision : "float32" or "float64"
-    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best there is
+    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
     model : dielectric constants, ions, OBC coefficients; by default SolventModel()
     progress : called with the share done, 0 to 1, of the step at work
 
@@ -46,6 +50,10 @@ def solvent(
     Raises InputError for coincident atoms and unknown options, ParameterError for a radius at or below the offset, and
     DeviceError where the device cannot do it.
     """
+    # OpenCL is loaded when it is first needed: reading files and the command's help do without.
+    from ..opencl.device import get_cpu_device, get_device
+    from ..opencl.kernels import Run
+
     start = time.perf_counter()
     model = model or SolventModel()
     _check(atoms, variant, precision, model)

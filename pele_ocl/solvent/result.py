@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, Ints
 from ..errors import InputError
 from ..solvent_model import SolventModel
 
@@ -24,7 +24,7 @@ class EnergyTerms:
     def total(self) -> Floats:
         return self.gb_self + self.gb_pair + self.nonpolar
 
-    def summed(self, starts: Floats) -> EnergyTerms:
+    def summed(self, starts: Ints) -> EnergyTerms:
         """The same by segments of the arrays that begin at `starts`."""
         return EnergyTerms(*(np.add.reduceat(getattr(self, f.name), starts) for f in fields(self)))
 

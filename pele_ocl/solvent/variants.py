@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..opencl.kernels import Run, Variant
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
+from ..variant import Variant
 from .layout import Layout
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
 
 # Where the log-free series takes over, in scaled radii, and how many of its terms are needed there and at twice that
 # distance: the first term left out is below 2e-6 (float32) and 1e-12 (float64) of the sum.
@@ -38,7 +41,8 @@ class System:
 
     @classmethod
     def of(cls, atoms: Atoms, model: SolventModel, layout: Layout) -> System:
-        assert atoms.gb_radii is not None and atoms.gb_scales is not None
+        assert atoms.gb_radii is not None
+        assert atoms.gb_scales is not None
         middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
         rho = atoms.gb_radii - model.offset
         tiles = Tiles.of(atoms.positions, layout.tile)

@@ -1,0 +1,83 @@
+"""Tables 3.2 and 3.3 of the thesis anew: every solvent variant on structures of growing size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..opencl.device import Device, get_cpu_device
+from ..opencl.kernels import Run
+from ..reference import solvent as definition
+from ..solvent.layout import Layout
+from ..solvent.variants import VARIANTS, System
+from ..solvent_model import SolventModel
+from .timing import mean_of_middle
+
+SAMPLED_ABOVE = 5000  # atoms; beyond, sequential is timed on a sample of rows
+SAMPLE_PAIRS = 2e7
+CHECKED_ATOMS = 512  # atoms whose radii are compared with the reference
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One line of the table.
+
+    seconds : device time from the first kernel's start to the last one's end
+    sampled : whether the time is of a sample of rows, scaled to all
+    speedup : against sequential; nan where that was not run
+    error : worst relative error of a Born radius against the float64 reference
+    """
+
+    system: str
+    n_atoms: int
+    precision: str
+    variant: str
+    device: str
+    seconds: float
+    sampled: bool
+    speedup: float
+    error: float
+
+    @property
+    def pairs_per_second(self) -> float:
+        return self.n_atoms**2 / self.seconds
+
+
+def measure(
+    name: str, atoms: Atoms, precision: str, device: Device, variants: Sequence[str] = tuple(VARIANTS), runs: int = 5
+) -> Iterator[Timing]:
+    """Time the variants on one structure, in the order of the table."""
+    model = SolventModel()
+    checked = np.linspace(0, len(atoms) - 1, min(CHECKED_ATOMS, len(atoms))).astype(int)
+    assert atoms.gb_radii is not None
+    assert atoms.gb_scales is not None
+    _, exact = definition.born_radii(atoms.positions, atoms.gb_radii, atoms.gb_scales, model, checked)
+    baseline = float("nan")
+    for variant in variants:
+        where = get_cpu_device(device) if variant == "sequential" else device
+        system = System.of(atoms, model, Layout.of(where.kind, where.vector_width(precision), precision))
+        rows = _sample(len(atoms)) if variant == "sequential" else None
+        born = _once(where, precision, variant, system, rows)[1]  # also builds the kernels
+        seconds = mean_of_middle(lambda: _once(where, precision, variant, system, rows)[0], runs)  # noqa: B023
+        seconds *= 1 if rows is None else len(atoms) / rows
+        if variant == "sequential":
+            baseline = seconds
+        compared = checked < len(born)
+        error = float(np.abs(born[checked[compared]] / exact[compared] - 1).max())
+        yield Timing(
+            name, len(atoms), precision, variant, str(where), seconds, rows is not None, baseline / seconds, error
+        )
+
+
+def _sample(n_atoms: int) -> int | None:
+    return None if n_atoms <= SAMPLED_ABOVE else int(SAMPLE_PAIRS / n_atoms)
+
+
+def _once(device: Device, precision: str, variant: str, system: System, rows: int | None) -> tuple[float, Floats]:
+    run = Run(device, precision)
+    more = {} if rows is None else {"rows": rows}
+    _, born = VARIANTS[variant].run(run, system, **more)
+    return run.seconds, born

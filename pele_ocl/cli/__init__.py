@@ -1,0 +1,48 @@
+"""The command `pele-ocl`: a thin customer of the library, with one place where errors become sentences."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..errors import PeleError
+from .bench import bench
+from .devices import devices
+from .solvent import solvent
+
+
+class Commands(click.Group):
+    """Turns what the library raises into one line on stderr and exit code 1; --debug shows the traceback instead."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except PeleError as error:
+            self._report(error, str(error))
+        except OSError as error:
+            self._report(error, f"{error.filename or 'file'}: {error.strerror or error}")
+        except MemoryError as error:
+            self._report(error, "this machine has not enough memory for this molecule")
+        except Exception as error:
+            self._report(error, f"unexpected {type(error).__name__}: {error}; run again with --debug and report it")
+
+    @staticmethod
+    def _report(error: Exception, message: str) -> None:
+        if "--debug" in sys.argv:
+            raise error
+        raise click.ClickException(message) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="pele-ocl")
+def main() -> None:
+    """Implicit-solvent energy of real molecules on any OpenCL device."""
+
+
+for command in (solvent, devices, bench):
+    main.add_command(command)

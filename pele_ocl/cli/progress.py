@@ -1,0 +1,46 @@
+"""A line on stderr for work that takes longer than two seconds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+PATIENCE_SECONDS = 2.0
+QUIET_SECONDS = 10.0  # between lines where stderr is a file
+
+
+class ProgressLine:
+    """Call it with the share done, 0 to 1; it writes how far the work is and how long it may still take.
+
+    what : the work, for the reader
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.start = self.last = time.monotonic()
+        self.share = 0.0
+        self.written = False
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.written and sys.stderr.isatty():
+            sys.stderr.write("\r\033[K")
+
+    def __call__(self, share: float) -> None:
+        now = time.monotonic()
+        if share < self.share:  # the next step of the work has begun
+            self.start = now
+        self.share = share
+        terminal = sys.stderr.isatty()
+        if now - self.start < PATIENCE_SECONDS or now - self.last < (0.2 if terminal else QUIET_SECONDS) or share <= 0:
+            return
+        left = (now - self.start) * (1 - share) / share
+        line = f"{self.what}: {100 * share:3.0f} %, {left:.0f} s left"
+        sys.stderr.write(f"\r\033[K{line}" if terminal else f"{line}\n")
+        sys.stderr.flush()
+        self.last, self.written = now, True

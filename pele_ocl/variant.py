@@ -1,0 +1,28 @@
+"""What a variant is: one way to compute a quantity. Free of OpenCL, so that help and tests can list variants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+PRECISIONS = ("float32", "float64")
+
+# Called with the share of the work done, 0 to 1.
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to compute a quantity: a kernel file and the host steps around it.
+
+    file : name in cl/
+    kernel : name of its main kernel
+    summary : one line for tables and help
+    run : host steps; what it takes and gives is the quantity's matter
+    """
+
+    file: str
+    kernel: str
+    summary: str
+    run: Callable[..., Any]

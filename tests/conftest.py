@@ -1,0 +1,88 @@
+"""Fixtures: the devices to test on, the systems with their references."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pele_ocl import Atoms
+from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.variant import PRECISIONS
+
+DATA = Path(__file__).parent / "data"
+
+
+def chosen_devices() -> list[Device]:
+    """Those PELE_OCL_TEST_DEVICES names: `wheel`, the PoCL that comes with the package; `all`; or parts of names."""
+    wanted = os.environ.get("PELE_OCL_TEST_DEVICES", "wheel").lower()
+    devices = [device for device in list_devices() if device.kind != "simulator"]
+    if wanted == "all":
+        return devices
+    if wanted == "wheel":
+        return [d for d in devices if d.vendor == "POCL"][-1:] or devices[:1]
+    return [d for d in devices if any(part in f"{d} {d.platform} {d.version}".lower() for part in wanted.split(","))]
+
+
+DEVICES = chosen_devices()
+
+
+@pytest.fixture(scope="session", params=DEVICES, ids=lambda d: d.vendor.lower() + str(d.index))
+def device(request: pytest.FixtureRequest) -> Device:
+    return request.param
+
+
+@pytest.fixture(scope="session", params=PRECISIONS)
+def precision(request: pytest.FixtureRequest, device: Device) -> str:
+    if request.param == "float64" and not device.has_float64:
+        pytest.skip(f"{device} has no float64")
+    return request.param
+
+
+@dataclass(frozen=True)
+class System:
+    """A structure with the values that other programs computed for it; tests/data/README.md."""
+
+    name: str
+    atoms: Atoms
+    arrays: dict[str, np.ndarray]
+    energies: dict[str, float]
+
+
+def load_system(name: str) -> System:
+    with np.load(DATA / f"{name}.npz") as file:
+        arrays = dict(file)
+    atoms = Atoms(
+        positions=arrays["coordinates"],
+        charges=arrays["charge"],
+        lj_sigma=arrays["sigma"],
+        lj_epsilon=arrays["epsilon"],
+        gb_radii=arrays["obc_radius"],
+        gb_scales=arrays["obc_scale"],
+    )
+    return System(name, atoms, arrays, json.loads((DATA / f"{name}.json").read_text()))
+
+
+@pytest.fixture(scope="session")
+def system(request: pytest.FixtureRequest) -> System:
+    """Parametrised indirectly with a name."""
+    return load_system(request.param)
+
+
+def random_atoms(n: int, seed: int = 0, density: float = 0.1) -> Atoms:
+    """n atoms at a protein's density (1/A^3), none closer than about 0.9 A, with radii and scales of every kind."""
+    rng = np.random.default_rng(seed)
+    edge = int(np.ceil(n ** (1 / 3)))
+    step = density ** (-1 / 3)
+    corners = np.stack(np.meshgrid(*[np.arange(edge)] * 3), axis=-1).reshape(-1, 3)
+    positions = step * corners[rng.permutation(len(corners))[:n]] + rng.uniform(-0.3, 0.3, (n, 3)) * step
+    return Atoms(
+        positions=positions,
+        charges=rng.normal(0, 0.3, n),
+        gb_radii=rng.uniform(1.0, 2.1, n),
+        gb_scales=rng.uniform(0.7, 0.96, n),
+    )

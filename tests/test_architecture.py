@@ -1,0 +1,114 @@
+"""The structure, held to what DESIGN says: imports run one way, files stay short, every kernel belongs to something."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from pele_ocl.solvent import VARIANTS
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "pele_ocl"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+KERNELS = sorted((ROOT / "cl").glob("*.cl"))
+HEADERS = sorted((ROOT / "cl").glob("*.clh"))
+
+# Who may import whom; a layer may import from the layers behind it and from itself.
+LAYERS = {
+    "errors": (),
+    "units": ("errors",),
+    "paths": (),
+    "variant": (),
+    "atoms": ("errors", "units"),
+    "pairs": ("atoms", "errors"),
+    "tiles": ("atoms",),
+    "solvent_model": ("errors", "units"),
+    "formats": ("atoms", "errors", "units"),
+    "forcefield": ("atoms", "errors", "units", "paths", "pairs"),
+    "reading": ("atoms", "formats", "forcefield"),
+    "reference": ("atoms", "errors", "pairs", "solvent_model", "units"),
+    "opencl": ("errors", "paths", "variant"),
+    "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "units", "variant"),
+    "bench": ("atoms", "errors", "opencl", "paths", "reading", "reference", "solvent", "solvent_model", "variant"),
+    "cli": (
+        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "opencl", "paths", "reading", "solvent",
+        "solvent_model", "variant",
+    ),
+    "__init__": ("atoms", "errors", "forcefield", "opencl", "reading", "solvent", "solvent_model"),
+    "__main__": ("cli",),
+}  # fmt: skip
+
+
+def layer(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported_layers(path: Path) -> set[str]:
+    """The first-level names of pele_ocl that a module imports, relative imports resolved."""
+    found = set()
+    depth = len(path.relative_to(PACKAGE).parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if node.level == depth:  # from . or .. of the package itself
+            names = [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
+            found |= {
+                name if (PACKAGE / name).exists() or (PACKAGE / f"{name}.py").exists() else "__init__" for name in names
+            }
+        elif node.level == 0 and (node.module or "").startswith("pele_ocl"):
+            raise AssertionError(f"{path}: import from the package by its name; use a relative import")
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_run_one_way(path):
+    own = layer(path)
+    strangers = imported_layers(path) - {own} - set(LAYERS[own])
+    assert not strangers, f"{own} imports {strangers}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_pyopencl_is_imported_in_one_place(path):
+    if layer(path) != "opencl":
+        assert not re.search(r"^\s*(import|from) pyopencl", path.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", MODULES + KERNELS + HEADERS, ids=lambda p: p.name)
+def test_files_are_short(path):
+    assert len(path.read_text().splitlines()) <= (300 if path.suffix in (".cl", ".clh") else 400)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_public_names_have_docstrings(path):
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            assert ast.get_docstring(node), f"{path.name}: {node.name}"
+
+
+def test_every_kernel_file_is_used():
+    used = {variant.file for variant in VARIANTS.values()}
+    hosts = "".join(path.read_text() for path in MODULES)
+    for path in KERNELS:
+        assert path.name in used or f'"{path.name}"' in hosts, path.name
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_variants_name_a_kernel_of_their_file(name):
+    source = (ROOT / "cl" / VARIANTS[name].file).read_text()
+    assert re.search(rf"\b{VARIANTS[name].kernel}\(", source)
+
+
+@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: p.name)
+def test_missing_macros_are_sentences(path):
+    source = path.read_text()
+    for macro in re.findall(r"#ifndef (\w+)", source):
+        assert re.search(rf'#error "{macro}: \w', source), f"{path.name}: {macro} has no sentence"
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda p: p.name)
+def test_kernel_files_open_with_what_a_work_item_does(path):
+    assert path.read_text().startswith("// ")
+    assert '#include "real.clh"' in path.read_text()

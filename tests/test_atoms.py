@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+from pele_ocl import Atoms, InputError, Labels
+
+
+def labels(names):
+    n = len(names)
+    return Labels(names, ["C"] * n, ["ALA"] * n, np.arange(n) - 1, [""] * n, ["A"] * n, np.arange(n))
+
+
+def make(**changes):
+    values = {"positions": np.eye(3), "charges": [1, 2, 3], "gb_radii": [1.5] * 3, "gb_scales": [0.8] * 3}
+    return Atoms(**(values | changes))
+
+
+def test_arrays_are_copied_and_read_only():
+    positions = np.eye(3)
+    atoms = make(positions=positions)
+    positions[0] = 9
+    assert atoms.positions[0, 0] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        atoms.positions[0] = 0
+    assert atoms.charges.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"positions": np.zeros((3, 2))}, r"positions have shape \(3, 2\); \(n, 3\) is needed"),
+        ({"charges": [1, 2]}, r"charges has shape \(2,\); \(3,\) is needed, one value an atom"),
+        ({"charges": [1, np.nan, 2]}, r"charges of atom 1 is nan; a finite number is needed"),
+        ({"positions": [[0, 0, 0], [1, np.inf, 0], [2, 0, 0]]}, r"positions of atom 1 is \[ 1. inf  0.\]"),
+        ({"gb_radii": [1, -1, 1]}, r"gb_radii of atom 1 is -1; it cannot be negative"),
+        ({"bonds": [[0, 3]]}, r"a bond names atom 3; the atoms are 0 to 2"),
+        ({"bonds": [[1, 1]]}, r"a bond joins atom 1 to itself"),
+        ({"labels": labels(["CA"])}, r"1 labels for 3 atoms"),
+        ({"combining": "harmonic"}, r"combining is 'harmonic'; choose"),
+    ],
+)
+def test_bad_values_name_the_atom(changes, message):
+    with pytest.raises(InputError, match=message):
+        make(**changes)
+
+
+def test_atoms_are_described_by_their_labels():
+    assert make().describe(1) == "atom 1"
+    assert make(labels=labels(["CA", "CB", "N"])).describe(1) == "atom 1 (A:ALA0:CB)"
+
+
+def test_labels_of_unequal_length():
+    with pytest.raises(InputError, match="different lengths"):
+        Labels(["CA"], [], ["ALA"], [1], [""], ["A"], [0])
+
+
+def test_missing_parameters_are_named():
+    with pytest.raises(InputError, match="the sum needs gb_radii and lj_sigma, which these atoms lack"):
+        make(gb_radii=None).require(["gb_radii", "lj_sigma"], "the sum")
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-6, 9e-5])
+def test_coincident_atoms_are_named(gap):
+    rng = np.random.default_rng(0)
+    positions = rng.uniform(0, 50, (500, 3))
+    positions[317] = positions[41] + np.array([0, 0, gap])
+    atoms = Atoms(positions=positions, charges=np.zeros(500))
+    with pytest.raises(InputError, match="atom 41 and atom 317 stand at the same place"):
+        atoms.require_apart()
+
+
+def test_close_atoms_are_allowed():
+    positions = np.array([[0, 0, 0], [0, 0, 2e-4], [1, -1, 0], [-1, 1, 0], [0, 1, -1.0]])
+    Atoms(positions=positions, charges=np.zeros(5)).require_apart()
+
+
+def test_many_atoms_in_one_plane_are_checked_quickly():
+    grid = np.stack(np.meshgrid(np.arange(200), np.arange(200), [0.0]), -1).reshape(-1, 3)
+    Atoms(positions=grid, charges=np.zeros(len(grid))).require_apart()

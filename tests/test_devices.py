@@ -1,0 +1,189 @@
+"""Finding and choosing devices, and what a device is told to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pele_ocl import DeviceError
+from pele_ocl.opencl import device as devices
+from pele_ocl.opencl import runtimes
+from pele_ocl.opencl.device import Device, get_cpu_device, get_device, list_devices
+from pele_ocl.solvent.layout import Layout
+
+
+@dataclass
+class FakeHandle:
+    """What Device asks of an OpenCL device."""
+
+    name: str = "Test GPU"
+    kind: str = "GPU"
+    platform_name: str = "NVIDIA CUDA"
+    platform_version: str = "OpenCL 3.0 CUDA 13.0"
+    double_fp_config: int = 1
+    max_compute_units: int = 8
+    native_vector_width_float: int = 16
+    native_vector_width_double: int = 8
+    max_work_group_size: int = 1000
+    max_work_item_sizes: tuple[int, ...] = (1024, 1024, 64)
+    global_mem_size: int = 2**30
+    max_mem_alloc_size: int = 2**28
+
+    @property
+    def type(self):
+        return {"GPU": devices.cl.device_type.GPU, "CPU": devices.cl.device_type.CPU}[self.kind]
+
+    @property
+    def platform(self):
+        return SimpleNamespace(name=self.platform_name, version=self.platform_version)
+
+
+def pocl(version: str) -> FakeHandle:
+    return FakeHandle("cpu", "CPU", "Portable Computing Language", f"OpenCL 3.0 PoCL {version}  Linux")
+
+
+def intel() -> FakeHandle:
+    return FakeHandle("cpu", "CPU", "Intel(R) OpenCL", "OpenCL 3.1 LINUX")
+
+
+@pytest.fixture
+def some_devices(monkeypatch):
+    handles = [intel(), pocl("3.0-rc2"), FakeHandle(double_fp_config=0)]
+    found = tuple(Device(i, handle) for i, handle in enumerate(sorted(handles, key=devices._rank)))
+    monkeypatch.setattr(devices, "list_devices", lambda: found)
+    monkeypatch.delenv("PELE_OCL_DEVICE", raising=False)
+    return found
+
+
+def test_this_machine_has_a_device():
+    assert list_devices()
+    assert [device.index for device in list_devices()] == list(range(len(list_devices())))
+
+
+def test_order_is_gpu_then_fastest_cpu_runtime_then_simulators():
+    grind = FakeHandle("sim", "CPU", "Oclgrind", "OpenCL 1.2 (Oclgrind 21.10)")
+    small, large = FakeHandle("small"), FakeHandle("large", max_compute_units=132)
+    handles = [grind, pocl("3.0-rc2"), pocl("3.1+debian"), intel(), small, large]
+    order = sorted(handles, key=devices._rank)
+    assert [handles.index(h) for h in order] == [5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("choice", "index"),
+    [(None, 0), (0, 0), ("1", 1), (2, 2), ("pocl", 2), ("NVIDIA", 0), ("test gpu", 0), ("Intel", 1)],
+)
+def test_choice_by_index_or_part_of_a_name(some_devices, choice, index):
+    assert get_device(choice) is some_devices[index]
+
+
+def test_environment_variable_chooses(some_devices, monkeypatch):
+    monkeypatch.setenv("PELE_OCL_DEVICE", "pocl")
+    assert get_device() is some_devices[2]
+    assert get_device("intel") is some_devices[1]
+
+
+@pytest.mark.parametrize("choice", ["Radeon", 3, "17"])
+def test_bad_choice_lists_what_there_is(some_devices, choice):
+    with pytest.raises(
+        DeviceError, match=rf"no OpenCL device fits '{choice}'; there are 0: Test GPU \(NVIDIA CUDA\), 1: cpu"
+    ):
+        get_device(choice)
+
+
+def test_no_device_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(devices, "list_devices", lambda: ())
+    with pytest.raises(DeviceError, match=r"no OpenCL device found; install one with: pip install 'pyopencl\[pocl\]'"):
+        get_device()
+
+
+def test_float64_on_a_device_without_it(some_devices):
+    with pytest.raises(
+        DeviceError, match="Test GPU has no float64; choose --precision float32, or choose --device 'cpu'"
+    ):
+        some_devices[0].require_precision("float64")
+
+
+def test_sequential_goes_to_a_cpu(some_devices):
+    assert get_cpu_device(some_devices[0]) is some_devices[1]
+    assert get_cpu_device(some_devices[2]) is some_devices[2]
+
+
+def test_memory_is_asked_for_before_it_is_used(some_devices):
+    some_devices[0].require_memory(2**30, 2**28)
+    with pytest.raises(DeviceError, match=r"needs 2048 MiB on Test GPU .* which has 1024 MiB"):
+        some_devices[0].require_memory(2**31, 2**20)
+    with pytest.raises(DeviceError, match="largest buffer 512 MiB"):
+        some_devices[0].require_memory(2**29, 2**29)
+
+
+def test_vector_widths():
+    assert Device(0, FakeHandle()).vector_width("float32") == 1
+    assert Device(0, intel()).vector_width("float32") == 16
+    assert Device(0, intel()).vector_width("float64") == 8
+    assert Device(0, pocl("3.0-rc2")).vector_width("float32") == 8  # its compiler crashes beyond 256 bits
+    assert Device(0, pocl("3.0-rc2")).vector_width("float64") == 4
+    assert Device(0, pocl("3.1+debian")).vector_width("float32") == 16
+
+
+def test_largest_group_is_a_power_of_two():
+    assert Device(0, FakeHandle()).largest_group == 512
+
+
+@pytest.mark.parametrize("kind", ["GPU", "CPU", "accelerator", "simulator"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+def test_layouts_fit_their_tiles(kind, precision, width):
+    layout = Layout.of(kind, width, precision)
+    assert layout.tile % (layout.width * layout.vectors) == 0
+    for n_tiles in (1, 2, 15, 16, 17, 64, 65, 1000):
+        n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
+        assert (n_chunks - 1) * tiles_per_chunk < n_tiles <= n_chunks * tiles_per_chunk
+        assert n_chunks <= layout.most_chunks
+
+
+# Runtimes that pip installed
+
+
+@pytest.fixture
+def no_choice(monkeypatch):
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    monkeypatch.setattr(runtimes, "_pip_intel_icd", dict)
+    monkeypatch.setattr(runtimes, "_container_nvidia_icd", lambda named: {})
+
+
+def test_nothing_found_changes_nothing(no_choice):
+    runtimes.announce_runtimes()
+    assert "OCL_ICD_VENDORS" not in os.environ
+
+
+def test_found_runtimes_stand_beside_the_systems(no_choice, monkeypatch, tmp_path):
+    (tmp_path / "mesa.icd").write_text("libMesaOpenCL.so.1\n")
+    monkeypatch.setattr(runtimes, "SYSTEM_VENDORS", tmp_path)
+    monkeypatch.setattr(runtimes, "_pip_intel_icd", lambda: {"intel-pip.icd": "/venv/lib/libintelocl.so"})
+    monkeypatch.setenv("OCL_ICD_VENDORS", "")
+    monkeypatch.delenv("OCL_ICD_VENDORS")
+    runtimes.announce_runtimes()
+    folder = Path(os.environ["OCL_ICD_VENDORS"])
+    assert {icd.name: icd.read_text() for icd in folder.iterdir()} == {
+        "mesa.icd": "libMesaOpenCL.so.1\n",
+        "intel-pip.icd": "/venv/lib/libintelocl.so\n",
+    }
+
+
+def test_the_users_own_choice_stands(monkeypatch):
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/opt/vendors")
+    runtimes.announce_runtimes()
+    assert os.environ["OCL_ICD_VENDORS"] == "/opt/vendors"
+
+
+def test_no_runtime_at_all_is_no_crash():
+    code = "from pele_ocl.opencl.device import list_devices; print(len(list_devices()))"
+    env = os.environ | {"OCL_ICD_VENDORS": "/nowhere"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"

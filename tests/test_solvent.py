@@ -1,0 +1,325 @@
+"""Born radii and solvent energy on the devices: analytic values, the reference, invariants, errors."""
+
+import numpy as np
+import pytest
+from conftest import load_system, random_atoms
+from tolerance import BORN_RADIUS, CLOSED_FORM_FLOAT32, ENERGY, OPENMM_ENERGY
+
+from pele_ocl import Atoms, InputError, ParameterError, SolventModel, solvent
+from pele_ocl.opencl.kernels import Run
+from pele_ocl.reference import solvent as reference
+from pele_ocl.solvent import VARIANTS, choose_variant
+from pele_ocl.solvent.layout import Layout
+from pele_ocl.solvent.variants import System
+
+MODEL = SolventModel()
+CHEAP = ("hexapeptide", "ubiquitin", "src3")
+
+
+def reference_radii(atoms, model=MODEL):
+    return reference.born_radii(atoms.positions, atoms.gb_radii, atoms.gb_scales, model)[1]
+
+
+def worst(values, expected):
+    return np.abs(values / expected - 1).max()
+
+
+def bound(variant, precision, n):
+    if variant == "tiled" or precision == "float64":
+        return BORN_RADIUS[precision]
+    return next(value for size, value in CLOSED_FORM_FLOAT32.items() if n <= size)
+
+
+# Analytic
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_lone_atom(device, precision, variant):
+    atoms = Atoms(positions=[[1e5, 0, -3]], charges=[2.0], gb_radii=[1.7], gb_scales=[0.8])
+    result = solvent(atoms, variant=variant, precision=precision, device=device)
+    assert result.born_radii[0] == pytest.approx(1.61, rel=BORN_RADIUS[precision] / 10)
+    assert result.psi[0] == 0
+    assert result.gb_self == pytest.approx(-332.0637133 / 2 * (1 - 1 / 80) * 4 / 1.61, rel=1e-6)
+    assert abs(result.gb_pair) < 1e-6 * abs(result.gb_self)
+
+
+# Against the references
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", CHEAP)
+def test_born_radii_of_the_shipped_structures(device, precision, variant, name):
+    system = load_system(name)
+    result = solvent(system.atoms, variant=variant, precision=precision, device=device)
+    assert worst(result.born_radii, system.arrays["born_radius"]) < bound(variant, precision, len(system.atoms))
+    np.testing.assert_allclose(result.psi, system.arrays["psi"], rtol=bound(variant, precision, len(system.atoms)))
+
+
+@pytest.mark.parametrize("name", ["enolase_dimer", "ruvab"])
+def test_born_radii_of_large_structures(device, precision, name):
+    system = load_system(name)
+    result = solvent(system.atoms, precision=precision, device=device)
+    assert worst(result.born_radii, system.arrays["born_radius"]) < BORN_RADIUS[precision]
+    assert_energies(system, result, ENERGY[precision])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", ["enolase_dimer", "ruvab"])
+def test_born_radii_of_large_structures_by_every_variant(device, variant, name):
+    system = load_system(name)
+    result = solvent(system.atoms, variant=variant, precision="float64", device=device)
+    assert worst(result.born_radii, system.arrays["born_radius"]) < BORN_RADIUS["float64"]
+
+
+@pytest.mark.slow
+def test_97118_atoms(device, precision):
+    system = load_system("cct12")
+    result = solvent(system.atoms, precision=precision, device=device)
+    assert worst(result.born_radii, system.arrays["born_radius"]) < BORN_RADIUS[precision]
+    assert_energies(system, result, ENERGY[precision])
+
+
+def assert_energies(system, result, tolerance):
+    gb = result.gb_self + result.gb_pair
+    assert gb == pytest.approx(system.energies["own_gb_80_kcal"], rel=tolerance)
+    assert result.nonpolar == pytest.approx(system.energies["own_ace_kcal"], rel=tolerance)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("dielectric", [78.5, 80])
+def test_energies_are_openmms(device, precision, variant, dielectric):
+    system = load_system("hexapeptide")
+    model = SolventModel(solvent_dielectric=dielectric)
+    result = solvent(system.atoms, variant=variant, precision=precision, device=device, model=model)
+    tolerance = max(ENERGY[precision], OPENMM_ENERGY)
+    gb, gbsa = (system.energies[f"openmm_gb_{dielectric}{part}_kcal"] for part in ("", "sa"))
+    assert result.gb_self + result.gb_pair == pytest.approx(gb, rel=tolerance)
+    assert result.total == pytest.approx(gbsa, rel=tolerance)
+
+
+@pytest.mark.parametrize("name", ["ubiquitin", "src3"])
+def test_energies_of_the_shipped_structures(device, precision, name):
+    system = load_system(name)
+    assert_energies(system, solvent(system.atoms, precision=precision, device=device), ENERGY[precision])
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("n", [2, 31, 32, 33, 63, 64, 65, 257])
+def test_awkward_sizes(device, precision, variant, n):
+    atoms = random_atoms(n, seed=n)
+    result = solvent(atoms, variant=variant, precision=precision, device=device)
+    assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+@pytest.mark.parametrize("vectors", [1, 3])
+def test_every_layout_gives_the_same_radii(device, precision, width, vectors):
+    atoms = random_atoms(500)
+    layout = Layout(width, vectors, 2 * width * vectors, (1, 1), 5)
+    _, born = VARIANTS["tiled"].run(Run(device, precision), System.of(atoms, MODEL, layout))
+    assert worst(born, reference_radii(atoms)) < BORN_RADIUS[precision]
+
+
+def crowd(seed=1, n=60):
+    """Spheres that overlap, swallow each other and stand exactly at the formula's switches."""
+    rng = np.random.default_rng(seed)
+    positions = rng.uniform(0, 6, (n, 3))
+    radii = np.where(rng.uniform(size=n) < 0.2, rng.uniform(3, 5, n), rng.uniform(0.15, 2, n))
+    scales = rng.uniform(0.3, 1.4, n)
+    rho = radii - 0.09
+    for i in range(0, 12, 2):  # pairs at r = rho + s, |rho - s| and s
+        s = scales[i + 1] * rho[i + 1]
+        r = [rho[i] + s, abs(rho[i] - s) + 1e-3, s][i // 2 % 3]
+        positions[i + 1] = positions[i] + np.array([r, 0, 0])
+    return Atoms(positions=positions, charges=rng.normal(size=n), gb_radii=radii, gb_scales=scales)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_overlapping_and_engulfed_spheres(device, precision, variant):
+    atoms = crowd()
+    result = solvent(atoms, variant=variant, precision=precision, device=device)
+    assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
+
+
+def test_the_crowd_has_every_case():
+    atoms = crowd()
+    r = np.linalg.norm(atoms.positions[:, None] - atoms.positions, axis=2) + 100 * np.eye(len(atoms))
+    rho = (atoms.gb_radii - MODEL.offset)[:, None]
+    s = (atoms.gb_scales * (atoms.gb_radii - MODEL.offset))[None]
+    for case in (rho < s - r, rho >= r + s, (np.abs(r - s) < rho) & (rho < r + s), r > rho + s):
+        assert case.sum() > 10
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_zero_scale_shields_nothing(device, precision, variant):
+    atoms = Atoms(positions=np.eye(3), charges=[1, 0, 0], gb_radii=[1.5] * 3, gb_scales=[0.0] * 3)
+    result = solvent(atoms, variant=variant, precision=precision, device=device)
+    np.testing.assert_allclose(result.born_radii, 1.41, rtol=1e-6)
+
+
+def test_options_of_the_model(device, precision):
+    atoms = random_atoms(100)
+    model = SolventModel(
+        solute_dielectric=2, solvent_dielectric=40, ionic_strength=0.5, temperature=310, offset=0.05, alpha=0.8, beta=0,
+        gamma=2.909125, surface_tension=0.01, probe_radius=1.2,
+    )  # fmt: skip
+    result = solvent(atoms, precision=precision, device=device, model=model)
+    born = reference_radii(atoms, model)
+    np.testing.assert_allclose(result.born_radii, born, rtol=BORN_RADIUS[precision])
+    pair = reference.gb_pair(atoms.positions, atoms.charges, born, model)
+    np.testing.assert_allclose(
+        result.per_atom.gb_pair, pair, rtol=1e-3, atol=5 * ENERGY[precision] * np.abs(result.per_atom.gb_self).max()
+    )
+    assert result.total == pytest.approx(
+        (reference.gb_self(atoms.charges, born, model) + pair + reference.nonpolar(atoms.gb_radii, born, model)).sum(),
+        rel=10 * ENERGY[precision],
+    )
+
+
+# Invariants
+
+
+def test_translation_changes_nothing_even_far_away(device, precision):
+    system = load_system("ubiquitin")
+    here = system.atoms
+    there = Atoms(
+        positions=here.positions + np.array([1e5, -1e5, 7.7]),
+        charges=here.charges,
+        gb_radii=here.gb_radii,
+        gb_scales=here.gb_scales,
+    )
+    result = solvent(there, precision=precision, device=device)
+    # 1e5 A cost the float64 input itself five of its digits.
+    assert worst(result.born_radii, system.arrays["born_radius"]) < max(BORN_RADIUS[precision], 1e-9)
+    assert_energies(system, result, max(ENERGY[precision], 1e-9))
+
+
+def test_rotation_and_order_change_nothing(device, precision):
+    atoms = random_atoms(300)
+    order = np.random.default_rng(5).permutation(300)
+    rotation, _ = np.linalg.qr(np.random.default_rng(6).normal(size=(3, 3)))
+    turned = Atoms(
+        positions=(atoms.positions @ rotation)[order],
+        charges=atoms.charges[order],
+        gb_radii=atoms.gb_radii[order],
+        gb_scales=atoms.gb_scales[order],
+    )
+    first, second = (solvent(a, precision=precision, device=device) for a in (atoms, turned))
+    np.testing.assert_allclose(second.born_radii, first.born_radii[order], rtol=BORN_RADIUS[precision])
+    assert second.total == pytest.approx(first.total, rel=ENERGY[precision])
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_same_bits_every_run(device, precision, variant):
+    atoms = random_atoms(700)
+    first, second = (solvent(atoms, variant=variant, precision=precision, device=device) for _ in range(2))
+    np.testing.assert_array_equal(first.born_radii, second.born_radii)
+    np.testing.assert_array_equal(first.per_atom.total, second.per_atom.total)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_progress_in_slabs_changes_no_bit(device, variant):
+    atoms = load_system("ubiquitin").atoms
+    shares = []
+    quiet = solvent(atoms, variant=variant, device=device)
+    watched = solvent(atoms, variant=variant, device=device, progress=shares.append)
+    assert shares
+    assert all(0 <= share <= 1 for share in shares)
+    np.testing.assert_array_equal(quiet.born_radii, watched.born_radii)
+
+
+def test_slabs_cover_every_row(device, precision, monkeypatch):
+    monkeypatch.setattr("pele_ocl.opencl.kernels.SLAB_SECONDS", 1e-7)
+    monkeypatch.setattr("pele_ocl.opencl.kernels.FIRST_SLAB_PAIRS", 1e3)
+    atoms = random_atoms(400)
+    for variant in VARIANTS:
+        shares = []
+        result = solvent(atoms, variant=variant, precision=precision, device=device, progress=shares.append)
+        assert len(shares) > 3
+        assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
+
+
+def test_charges_scale_the_energy_squared(device):
+    atoms = random_atoms(200)
+    doubled = Atoms(
+        positions=atoms.positions, charges=2 * atoms.charges, gb_radii=atoms.gb_radii, gb_scales=atoms.gb_scales
+    )
+    one, two = (solvent(a, precision="float64", device=device) for a in (atoms, doubled))
+    assert two.gb_self == pytest.approx(4 * one.gb_self, rel=1e-12)
+    assert two.gb_pair == pytest.approx(4 * one.gb_pair, rel=1e-12)
+
+
+def test_result_adds_up(device):
+    result = solvent(random_atoms(50), device=device)
+    assert result.total == pytest.approx(result.per_atom.total.sum(), rel=1e-12)
+    assert result.energy["total"] == result.total
+    assert result.seconds["total"] > result.seconds["kernel"] > 0
+
+
+@pytest.mark.slow
+def test_a_million_atoms_need_linear_memory(device):
+    atoms = random_atoms(1_000_000)
+    for precision in ("float32", "float64"):
+        layout = Layout.of(device.kind, device.vector_width(precision), precision)
+        system = System.of(atoms, MODEL, layout)
+        n_chunks, _ = layout.chunks(len(system.tiles))
+        per_place = n_chunks + 11
+        assert per_place * system.tiles.n_padded * np.dtype(precision).itemsize < 2**30
+
+
+# Choice
+
+
+def test_auto_is_a_variant_for_every_kind_and_size():
+    for kind in ("GPU", "CPU", "accelerator", "simulator"):
+        for n in (1, 96, 1231, 30211, 10**6):
+            assert choose_variant(kind, n) in VARIANTS
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"gb_radii": [1.5, 0.09]}, ParameterError, "GB radius of atom 1 is 0.09 A, at or below the offset of 0.09 A"),
+        ({"positions": np.zeros((2, 3))}, InputError, "atom 0 and atom 1 stand at the same place"),
+        ({"gb_scales": None}, InputError, "the solvent energy needs gb_scales, which these atoms lack"),
+    ],
+)
+def test_bad_atoms(changes, error, message):
+    values = {"positions": np.eye(3)[:2], "charges": [0, 1], "gb_radii": [1.5, 1.5], "gb_scales": [0.8, 0.8]}
+    with pytest.raises(error, match=message):
+        solvent(Atoms(**(values | changes)))
+
+
+def test_no_atoms():
+    empty = Atoms(positions=np.empty((0, 3)), charges=[], gb_radii=[], gb_scales=[])
+    with pytest.raises(InputError, match="needs at least one atom; there is none"):
+        solvent(empty)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"variant": "fast"}, "there is no variant 'fast'; choose auto, sequential, inner, outer, pair, tiled"),
+        ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
+    ],
+)
+def test_unknown_options(options, message):
+    with pytest.raises(InputError, match=message):
+        solvent(random_atoms(3), **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("solvent_dielectric", 0), ("ionic_strength", -1), ("temperature", np.nan), ("offset", -0.1)]
+)
+def test_bad_model(name, value):
+    with pytest.raises(InputError, match=name):
+        SolventModel(**{name: value})
+
+
+def test_residues_need_labels(device):
+    with pytest.raises(InputError, match="energies per residue need atoms with labels"):
+        solvent(random_atoms(3), device=device).per_residue()

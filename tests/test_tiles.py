@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+from conftest import random_atoms
+
+from pele_ocl.tiles import Tiles, hilbert_keys
+
+
+def test_hilbert_curve_visits_every_cell_and_steps_to_a_neighbour():
+    cells = np.stack(np.meshgrid(*[np.arange(8.0)] * 3), -1).reshape(-1, 3)
+    keys = hilbert_keys(cells, bits=3)
+    assert sorted(keys) == list(range(512))
+    steps = np.abs(np.diff(cells[np.argsort(keys)], axis=0)).sum(axis=1)
+    assert (steps == 1).all()
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 1000])
+def test_tiles_hold_every_atom_once_and_inside_their_box(n):
+    atoms = random_atoms(n)
+    tiles = Tiles.of(atoms.positions, 32)
+    assert len(tiles) == -(-n // 32)
+    assert tiles.n_padded == 32 * len(tiles)
+    assert sorted(tiles.order[:n]) == list(range(n))
+    assert (tiles.order[n:] == tiles.order[n - 1]).all()
+
+    offsets = tiles.offsets.reshape(len(tiles), 32, 3)
+    assert (np.abs(offsets) <= tiles.extents[:, None]).all()
+    middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
+    np.testing.assert_allclose(
+        (offsets + tiles.origins[:, None]).reshape(-1, 3), atoms.positions[tiles.order] - middle, atol=1e-12
+    )
+
+
+def test_origins_are_exact_in_float32():
+    tiles = Tiles.of(random_atoms(5000).positions, 32)
+    assert (tiles.origins == tiles.origins.astype(np.float32)).all()
+
+
+def test_scatter_undoes_the_order():
+    values = np.arange(100.0)
+    tiles = Tiles.of(random_atoms(100).positions, 32)
+    np.testing.assert_array_equal(tiles.scatter(values[tiles.order]), values)
+
+
+def test_tiles_are_compact():
+    # 32 atoms at 0.1 per A^3 fill a cube of 6.8 A; a curve's pieces are at most about twice as long.
+    tiles = Tiles.of(random_atoms(20000).positions, 32)
+    assert np.median(2 * tiles.extents.max(axis=1)) < 15
