@@ -49,7 +49,7 @@ def read_mmcif(path: Path, model: int | None = None) -> Structure:
         occupancies=site.numbers("occupancy", 1.0),
         hetero=site.strings("group_PDB") == "HETATM",
         pieces=pieces,
-        copies=pieces,
+        copies=np.zeros_like(pieces),
         lines=np.zeros(len(names), np.int32),
     )[chosen]
     whole = structure(records, source)
@@ -62,7 +62,7 @@ def read_mmcif(path: Path, model: int | None = None) -> Structure:
 
 def _block(path: Path) -> gemmi.cif.Block:
     """The first data block with atoms."""
-    text = "".join(lines(path, "mmCIF")).encode("utf-8", "replace").decode()
+    text = "".join(lines(path, "mmCIF"))
     try:
         document = gemmi.cif.read_string(text)
     except (ValueError, RuntimeError) as error:

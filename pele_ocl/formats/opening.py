@@ -17,7 +17,7 @@ _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HET
 def lines(path: Path, kind: str) -> Iterator[str]:
     """The lines of a text file, gzip or plain, without a byte-order mark and ending in ``\\n``.
 
-    Windows and old Mac line ends are taken as they come; bytes that are not UTF-8 (Latin-1 remarks) pass through.
+    Windows and old Mac line ends are taken as they come; bytes that are not UTF-8 (Latin-1 remarks) become U+FFFD.
 
     kind : "PDB", "PQR" or "mmCIF": what the file should hold, for the messages
 
@@ -29,7 +29,7 @@ def lines(path: Path, kind: str) -> Iterator[str]:
             if path.suffix.lower() == ".gz" and not compressed:
                 raise FormatError(f"{path}: not gzip data, although its name ends in .gz; take the suffix off")
             stream = gzip.open(raw) if compressed else raw
-            with io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape") as text:
+            with io.TextIOWrapper(stream, "utf-8-sig", "replace") as text:
                 yield from _checked(text, path, kind)
     except FileNotFoundError:
         raise FormatError(f"{path}: no such file") from None

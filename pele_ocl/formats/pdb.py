@@ -59,7 +59,7 @@ class _Listed:
 
     def add(self, line: str, number: int, source: str) -> None:
         text = line.rstrip().expandtabs(1)
-        if not text.isascii():
+        if not (text.isascii() and text.isprintable()):
             text = _plain(text, f"{source}:{number}")
         self.texts.append(text[:_WIDTH].ljust(_WIDTH))
         self.numbers.append(number)
@@ -67,9 +67,11 @@ class _Listed:
 
 def _plain(text: str, where: str) -> str:
     text = text.replace("\u00a0", " ")
-    strange = next((letter for letter in text[:54] if not letter.isascii()), None)
+    strange = next((letter for letter in text[:54] if not (letter.isascii() and letter.isprintable())), None)
     if strange is not None:
-        raise FormatError(f"{where}: holds the character {strange!a} in an atom's columns, which are plain ASCII")
+        raise FormatError(
+            f"{where}: holds the character {strange!a} among an atom's columns; only plain text may stand there"
+        )
     return text.encode("ascii", "replace").decode()
 
 
@@ -161,7 +163,7 @@ def _in_columns(text: Text) -> NDArray[np.bool_]:
     points = np.all(text[:, [34, 42, 50]] == ord("."), axis=1) & np.all(digit[text[:, [37, 45, 53]]], axis=1)
     blanks = np.all(text[:, 27:30] == ord(" "), axis=1)
     numbered = _each(text, [_NUMBER], lambda columns: residue_number(columns) is not None)
-    named = _each(text, [_NAME, _RESIDUE], lambda s: s[:4].strip() != "" and " " not in s[4:7].strip())
+    named = _each(text, [_NAME, _RESIDUE], lambda s: s[:4].strip() != "" and " " not in s[4:].strip())
     return np.asarray(record & points & blanks & numbered & named & np.all(allowed[text[:, 30:54]], axis=1))
 
 

@@ -45,10 +45,10 @@ def residue_number(columns: str) -> tuple[int, str] | None:
     Five digits are one number; a letter followed by three digits or letters is hybrid-36 (Grosse-Kunstleve 2007),
     which goes on after 9999 with A000 and, after ZZZZ, with a000.
     """
-    if re.fullmatch(r"\s*[-+]?\d+\s*", columns):
+    if re.fullmatch(r" *[-+]?\d+ *", columns):
         return int(columns), ""
     digits, code = columns[:4], columns[4:].strip()
-    if re.fullmatch(r"\s*[-+]?\d+\s*", digits):
+    if re.fullmatch(r" *[-+]?\d+ *", digits):
         return int(digits), code
     if _HYBRID_36.fullmatch(digits):
         return int(digits, 36) + 10_000 + (-10 if digits[0].isupper() else 16) * 36**3, code
@@ -65,11 +65,15 @@ def repaired(line: str, where: str) -> tuple[str, Position]:
     """
     by_columns = _by_columns(line)
     by_words = _by_words(line)
-    if by_columns and (by_words is None or by_words[1] == by_columns):
+    if by_columns and (by_words is None or (by_words[1] == by_columns and _same_atom(by_words[0], line))):
         return line, by_columns
     if by_words and not by_columns:
         return by_words
     _refuse(line, where)
+
+
+def _same_atom(line: str, other: str) -> bool:
+    return line[12:16].strip() == other[12:16].strip() and line[17:27].split() == other[17:27].split()
 
 
 def _finite(text: str) -> float | None:
@@ -87,7 +91,7 @@ def _by_columns(line: str) -> Position | None:
     x, y, z = line[30:38], line[38:46], line[46:54]
     values = [_finite(text.strip()) for text in (x, y, z)]
     cut = len(line) < 54 and _is_cut([x, y, z])
-    misplaced = line[27:30].strip() or not line[12:16].strip() or " " in line[17:20].strip()
+    misplaced = line[27:30].strip() or not line[12:16].strip() or " " in line[17:21].strip()
     if (
         cut
         or misplaced
@@ -106,10 +110,11 @@ def _by_words(line: str) -> tuple[str, Position] | None:
     word = found.groupdict(default="")
     x, y, z = (word[axis] or word[axis + "3"] for axis in "xyz")
     chain, residue = word["letter"] or word["digit"], word["residue"]
-    cut = not word["rest"].strip() and _is_cut([x, y, z])
+    # Where a coordinate is blank the occupancy would take its place; its decimals or the missing B factor tell.
+    shorter = len({len(text.partition(".")[2]) for text in (x, y, z)}) > 1 and word["rest"].count(".") < 2
     # AALA may be alternate location A of ALA; a single letter without a chain may be the chain.
     glued = len(residue) == 4 and residue[0] not in "NC" and is_polymer(residue[1:])
-    if cut or glued or (len(residue) == 1 and not chain):
+    if shorter or glued or (len(residue) == 1 and not chain):
         return None
     last = (word["rest"].split() or [""])[-1]
     means_element = word["name"].lstrip("0123456789").upper().startswith(last.rstrip("0123456789+-").upper())
@@ -126,7 +131,8 @@ def _refuse(line: str, where: str) -> NoReturn:
     for text in [*fields.values(), *line.split()[5:]]:
         if _NOT_FINITE.fullmatch(text):
             raise FormatError(f"{where}: a coordinate of atom {atom} is {text!r}; a finite number is needed")
-    if len(line) < 54 and _is_cut(re.findall(r"-?\d+\.\d*", line)):
+    numbers = re.findall(r"-?\d+\.\d*", line)
+    if len(line) < 54 and len(numbers) <= 3 and _is_cut(numbers):
         raise FormatError(f"{where}: the line ends before the coordinates do; the file is cut short or damaged")
     bad = {axis: text for axis, text in fields.items() if _finite(text) is None}
     if len(bad) == 1 and " " not in (text := next(iter(bad.values()))):

@@ -129,7 +129,8 @@ def _by_words(line: str) -> _Fields | None:
     last = ""
     if len(words) == 10 or (len(words) == 9 and "." in words[3]):
         last = words.pop() if re.fullmatch(r"[A-Za-z]{1,2}", words[-1]) else ""
-    if len(words) not in (8, 9) or any(word.count(".") > 1 for word in words[-5:]):
+    # Residue names have up to four letters; a longer word is one that touches the chain.
+    if len(words) not in (8, 9) or len(words[1]) > 4 or any(word.count(".") > 1 for word in words[-5:]):
         return None
     chain = words[2] if len(words) == 9 else ""
     return _Fields(words[0], words[1], chain, words[-6], words[-5:], last)

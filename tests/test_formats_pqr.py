@@ -1,0 +1,125 @@
+"""PQR files."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from pele_ocl.atoms import Atoms
+from pele_ocl.errors import FormatError
+from pele_ocl.formats import is_pqr, read_pqr
+
+LINE = "ATOM      1  N   ALA A   5      12.345  -6.789   0.001 -0.4157 1.8240"
+
+
+def read(tmp_path: Path, *lines: str) -> Atoms:
+    file = tmp_path / "p.pqr"
+    file.write_text("\n".join(lines) + "\n")
+    return read_pqr(file)
+
+
+def message(tmp_path: Path, *lines: str) -> str:
+    with pytest.raises(FormatError) as caught:
+        read(tmp_path, *lines)
+    return str(caught.value).removeprefix(f"{tmp_path}/")
+
+
+def test_atoms(tmp_path: Path) -> None:
+    atoms = read(tmp_path, "REMARK by hand", LINE, "TER", "HETATM 2 CL1 LIG L 1 0 0 0 0.1 1.7", "END")
+    assert atoms.positions.tolist() == [[12.345, -6.789, 0.001], [0, 0, 0]]
+    assert atoms.charges.tolist() == [-0.4157, 0.1]
+    assert atoms.gb_radii is not None
+    assert atoms.gb_radii.tolist() == [1.824, 1.7]
+    assert atoms.gb_scales is not None
+    assert atoms.gb_scales.tolist() == [0.79, 0.80]
+    assert atoms.lj_sigma is None
+    assert atoms.lj_epsilon is None
+    assert atoms.labels is not None
+    assert [atoms.labels.atom(i) for i in (0, 1)] == ["A:ALA5:N", "L:LIG1:CL1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "label"),
+    [
+        (LINE, "A:ALA5:N"),
+        (LINE.replace(" A ", "   "), "ALA5:N"),
+        (" ".join(LINE.split()), "A:ALA5:N"),
+        ("\t".join(LINE.split()), "A:ALA5:N"),
+        (LINE + "  N", "A:ALA5:N"),
+        (LINE.replace(" A ", "   ") + "  N", "ALA5:N"),
+        (LINE.replace("A   5 ", "A   5B"), "A:ALA5B:N"),
+        (LINE.replace("A   5", "A1005"), "A:ALA1005:N"),
+        (LINE.replace("A   5", "A  -5"), "A:ALA-5:N"),
+        (LINE.replace("A   5", "1   5"), "1:ALA5:N"),
+        (LINE.replace("ATOM      1", "HETATM12345"), "A:ALA5:N"),
+        (LINE.replace("ALA A", "NALAA"), "A:NALA5:N"),
+    ],
+)
+def test_identity(tmp_path: Path, line: str, label: str) -> None:
+    atoms = read(tmp_path, line)
+    assert atoms.labels is not None
+    assert atoms.labels.atom(0) == label
+    assert atoms.positions.tolist() == [[12.345, -6.789, 0.001]]
+    assert atoms.charges.tolist() == [-0.4157]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ("  12.345-123.456-100.001-0.4157 1.8240", [12.345, -123.456, -100.001, -0.4157, 1.824]),
+        ("1112.3451123.4561100.001 -0.4157 1.8240", [1112.345, 1123.456, 1100.001, -0.4157, 1.824]),
+        ("  12.345   6.789   1.001 -4.1e-05 0.0", [12.345, 6.789, 1.001, -4.1e-5, 0.0]),
+        ("  1 2 3 -1 2", [1, 2, 3, -1, 2]),
+    ],
+)
+def test_numbers(tmp_path: Path, numbers: str, expected: list[float]) -> None:
+    atoms = read(tmp_path, LINE[:30] + numbers)
+    assert atoms.gb_radii is not None
+    assert [*atoms.positions[0], atoms.charges[0], atoms.gb_radii[0]] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (LINE.replace("-0.4157", "    abc"), "charge 'abc' is not a number"),
+        (LINE.replace("1.8240", "big"), "radius 'big' is not a number"),
+        (LINE.replace("12.345", "12,345"), "x coordinate '12,345' is not a number"),
+        (LINE.replace("0.001", "  nan"), "z coordinate 'nan' is not a finite number"),
+        (LINE.replace("1.8240", "inf"), "radius 'inf' is not a finite number"),
+        (LINE.replace("1.8240", "-1.8"), "radius -1.8 is negative; a radius in angstrom is needed"),
+        (LINE.replace("A   5", "A   x"), "residue number 'x' is not a number"),
+        (
+            "ATOM 1 N ALA A 5 12.345123.456 1.0 0.1 1.8 2",
+            "the numbers '12.345123.456' run together; put blanks between them",
+        ),
+        (
+            LINE[:50],
+            "holds 9 fields; a PQR line has record, serial, atom, residue, chain (or none), residue number, x, y, z, "
+            "charge and radius",
+        ),
+    ],
+)
+def test_line_that_cannot_be_read(tmp_path: Path, line: str, expected: str) -> None:
+    assert message(tmp_path, "REMARK", LINE.replace(" N ", " CA"), line) == f"p.pqr:3: {expected}"
+
+
+def test_file_that_cannot_be_read(tmp_path: Path) -> None:
+    assert message(tmp_path, "REMARK") == "p.pqr: holds no ATOM or HETATM records; is it a PQR file?"
+    assert message(tmp_path, "<html>") == "p.pqr: holds HTML, not a PQR file; was the download an error page?"
+    assert message(tmp_path, LINE, LINE).startswith("p.pqr:2: atom A:ALA5:N is already on line 1; ")
+
+
+def test_suffix(tmp_path: Path) -> None:
+    (tmp_path / "p.PQR.gz").write_bytes(gzip.compress(LINE.encode()))
+    assert is_pqr(tmp_path / "p.PQR.gz")
+    assert not is_pqr("p.pdb")
+    assert len(read_pqr(tmp_path / "p.PQR.gz")) == 1
+
+
+def test_scales_are_those_of_the_docstring(tmp_path: Path) -> None:
+    names = "H1 C1 N1 O1 F1 P1 S1 BR1".split()
+    atoms = read(tmp_path, *(f"ATOM 1 {name} LIG 1 {k}.0 0.0 0.0 0.0 1.0" for k, name in enumerate(names)))
+    assert atoms.gb_scales is not None
+    assert atoms.gb_scales.tolist() == [0.85, 0.72, 0.79, 0.85, 0.88, 0.86, 0.96, 0.80]
