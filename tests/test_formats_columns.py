@@ -48,6 +48,7 @@ def message(tmp_path: Path, *lines: str, end: str = "\n") -> str:
         GOOD.replace("ATOM      1", "ATOM 100000"),
         GOOD.replace("ATOM      1", "ATOM  100000"),
         GOOD.replace(" A   5", " A5"),
+        GOOD[:30] + "   27.340  24.430   2.614",
         GOOD.replace("27.340  24.430   2.614", "27.34   24.43    2.614"),
         GOOD.replace("  27.340  24.430   2.614", " 27.34   24.43   2.614  "),
         GOOD.replace("  27.340  24.430   2.614", " 27.3400 24.4300  2.6140"),
@@ -75,6 +76,32 @@ def test_columns_that_touch_and_other_numbers(tmp_path: Path, columns: str, expe
     assert read(tmp_path, GOOD[:30] + columns + GOOD[54:]).positions[0].tolist() == expected
     if "." in columns and "e" not in columns:
         assert read(tmp_path, " " + GOOD[:30] + columns + GOOD[54:]).positions[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        GOOD,
+        "ATOM   1234 HG11 VAL B 105     -27.340 124.430-102.614  1.00  9.67           H  ",
+        "HETATM 1234  O   HOH   105     127.340 124.430 102.614",
+        "ATOM   1234  P    DA A1105     127.340 124.430 102.614  1.00 22.00           P",
+        "ATOM   1234  CA AALA A   5    1127.3401124.4301102.614  0.50 22.00           C",
+    ],
+)
+def test_a_blank_too_many_or_too_few_never_changes_a_coordinate(tmp_path: Path, line: str) -> None:
+    expected = read(tmp_path, line).positions.tolist()
+    edits = [line[:k] + blanks + line[k:] for k in range(len(line)) for blanks in (" ", "  ")]
+    edits += [line[:k] + line[k + 1 :] for k in range(len(line)) if line[k] == " "]
+    edits += [line[:k] + " " + line[k:].replace("  ", " ", 1) for k in range(len(line))]
+    n_read = 0
+    for edit in edits:
+        try:
+            positions = read(tmp_path, edit).positions.tolist()
+        except FormatError:
+            continue
+        assert positions == expected, edit
+        n_read += 1
+    assert n_read > len(edits) / 3
 
 
 def test_line_without_chain(tmp_path: Path) -> None:
@@ -110,8 +137,6 @@ def test_file_that_ends_in_the_record_name(tmp_path: Path) -> None:
     [
         # Alternate location A of ALA, or the residue AALA?
         " " + GOOD.replace(" ALA", "AALA"),
-        # By columns y is 1234.56, by words it is 1234.567.
-        GOOD[:30] + "   27.3401234.5671002.614",
         # By columns location A of the residue LA, by words ALA.
         "ATOM      1  CA ALA     5      27.34   24.43   2.61",
         # Numbers that touch without sign and without three decimals.

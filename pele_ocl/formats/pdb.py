@@ -24,7 +24,8 @@ from .chemistry import element, is_polymer, is_water
 from .opening import lines
 from .pdb_lines import is_atom_line, repaired, residue_number
 
-_WIDTH = 80
+# The element column ends at 80; a line that is pushed to the right keeps it.
+_WIDTH = 84
 _NAME, _ALTLOC, _RESIDUE, _CHAIN, _NUMBER = slice(12, 16), slice(16, 17), slice(17, 21), slice(21, 22), slice(22, 27)
 _OCCUPANCY, _ELEMENT = slice(54, 60), slice(76, 80)
 # Amino acids that programs write with a fourth letter for the protonation state or the disulphide.
@@ -50,7 +51,7 @@ def read_pdb(path: Path, model: int | None = None) -> Structure:
 
 @dataclass
 class _Listed:
-    """ATOM and HETATM lines of one model, 80 characters each, their line numbers, and the chain ends before them."""
+    """Atom lines of one model, _WIDTH characters each, their line numbers, and the chain ends before them."""
 
     texts: list[str] = field(default_factory=list)
     numbers: array[int] = field(default_factory=lambda: array("l"))

@@ -23,7 +23,7 @@ _WORDS = re.compile(
     r"""\s*(?P<record>ATOM|HETATM)\s*(?P<serial>\d+|\*+|[A-Za-z][0-9A-Za-z]{4})
     \s+(?P<name>\S{1,4})
     \s+(?P<residue>[\w+-]{1,4})
-    \s+(?:(?P<letter>[A-Za-z])\s*|(?P<digit>\d)\s+)?(?P<number>-?\d{1,5})(?P<icode>[A-Za-z]?)
+    \s+(?:(?P<letter>[A-Za-z])\s*|(?P<digit>\d)\s+)?(?P<number>-?(?:0|[1-9]\d{0,4}))(?P<icode>[A-Za-z]?)
     (?:\s+|(?=-))
     (?:(?P<x>[-+]?\d+\.\d+)\s+(?P<y>[-+]?\d+\.\d+)\s+(?P<z>[-+]?\d+\.\d+)(?=\s|$)
       |(?P<x3>-?\d+\.\d{3})\s*(?P<y3>-?\d+\.\d{3})\s*(?P<z3>-?\d+\.\d{3})(?=[\s-]|$))
@@ -31,6 +31,7 @@ _WORDS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _ATOM = re.compile(r"\s*(?:(?:ATOM|HETATM)(?![A-Z])|(?:atom|hetatm)(?![a-z]))")
+_IDENTITY = (slice(12, 16), slice(17, 21), slice(21, 22), slice(22, 27))
 _HYBRID_36 = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
 
 
@@ -50,7 +51,7 @@ def residue_number(columns: str) -> tuple[int, str] | None:
     digits, code = columns[:4], columns[4:].strip()
     if re.fullmatch(r" *[-+]?\d+ *", digits):
         return int(digits), code
-    if _HYBRID_36.fullmatch(digits):
+    if _HYBRID_36.fullmatch(digits) and not code.isdigit():
         return int(digits, 36) + 10_000 + (-10 if digits[0].isupper() else 16) * 36**3, code
     return None
 
@@ -73,7 +74,7 @@ def repaired(line: str, where: str) -> tuple[str, Position]:
 
 
 def _same_atom(line: str, other: str) -> bool:
-    return line[12:16].strip() == other[12:16].strip() and line[17:27].split() == other[17:27].split()
+    return all(line[field].strip() == other[field].strip() for field in _IDENTITY)
 
 
 def _finite(text: str) -> float | None:
@@ -88,19 +89,23 @@ def _is_cut(coordinates: list[str]) -> bool:
 
 
 def _by_columns(line: str) -> Position | None:
-    x, y, z = line[30:38], line[38:46], line[46:54]
+    x, y, z, occupancy = line[30:38], line[38:46], line[46:54], line[54:60].strip()
     values = [_finite(text.strip()) for text in (x, y, z)]
-    cut = len(line) < 54 and _is_cut([x, y, z])
+    if line[:6] not in ("ATOM  ", "HETATM") or residue_number(line[22:27]) is None or None in values:
+        return None
     misplaced = line[27:30].strip() or not line[12:16].strip() or " " in line[17:21].strip()
-    if (
-        cut
-        or misplaced
-        or None in values
-        or residue_number(line[22:27]) is None
-        or line[:6] not in ("ATOM  ", "HETATM")
-    ):
+    # A number that goes on in the next column, or what is no occupancy behind z: the columns have moved.
+    crossed = any(re.fullmatch(r"[\d.]{2}", line[end - 1 : end + 1]) for end in (38, 46, 54))
+    pushed = (crossed and not _has_points(line)) or (occupancy and ("." not in occupancy or _finite(occupancy) is None))
+    cut = len(line) < 54 and _is_cut([x, y, z])
+    if misplaced or pushed or cut:
         return None
     return values[0], values[1], values[2]  # type: ignore[return-value]
+
+
+def _has_points(line: str) -> bool:
+    """Whether the decimal points are where three decimals put them."""
+    return line[34:35] == line[42:43] == line[50:51] == "."
 
 
 def _by_words(line: str) -> tuple[str, Position] | None:
@@ -111,10 +116,11 @@ def _by_words(line: str) -> tuple[str, Position] | None:
     x, y, z = (word[axis] or word[axis + "3"] for axis in "xyz")
     chain, residue = word["letter"] or word["digit"], word["residue"]
     # Where a coordinate is blank the occupancy would take its place; its decimals or the missing B factor tell.
-    shorter = len({len(text.partition(".")[2]) for text in (x, y, z)}) > 1 and word["rest"].count(".") < 2
+    equal = len({len(text.partition(".")[2]) for text in (x, y, z)}) == 1
+    complete = re.match(r"\s+\d*\.\d+\s+-?\d*\.\d+", word["rest"]) is not None
     # AALA may be alternate location A of ALA; a single letter without a chain may be the chain.
     glued = len(residue) == 4 and residue[0] not in "NC" and is_polymer(residue[1:])
-    if shorter or glued or (len(residue) == 1 and not chain):
+    if not (equal or complete) or glued or (len(residue) == 1 and not chain):
         return None
     last = (word["rest"].split() or [""])[-1]
     means_element = word["name"].lstrip("0123456789").upper().startswith(last.rstrip("0123456789+-").upper())
