@@ -42,13 +42,10 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
     try:
         yield temporary
         os.replace(temporary, target)
-    except OSError as error:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if error.errno in _FULL:
-            raise FormatError(f"{path}: cannot be written: {os.strerror(error.errno or 0)}") from error
-        raise
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise FormatError(f"{path}: cannot be written: {os.strerror(error.errno)}") from error
         raise
 
 
