@@ -53,8 +53,9 @@ def test_reciprocals_are_exact_and_equal_their_portable_twin(device, precision, 
 
 
 def test_tiled_is_the_same_with_portable_mathematics(device, precision):
-    layout = Layout.of(device.kind, device.vector_width(precision), precision)
-    system = System.of(random_atoms(500), SolventModel(), layout)
+    atoms = random_atoms(500)
+    layout = Layout.of(device.kind, device.vector_width(precision), precision, len(atoms))
+    system = System.of(atoms, SolventModel(), layout)
     (_, own), (_, portable) = (
         VARIANTS["tiled"].run(Run(device, precision, portable=portable), system) for portable in (False, True)
     )

@@ -236,7 +236,7 @@ def test_slabs_cover_every_row(device, precision, monkeypatch):
     for variant in VARIANTS:
         shares = []
         result = solvent(atoms, variant=variant, precision=precision, device=device, progress=shares.append)
-        assert len(shares) > 3
+        assert len(shares) > 3 or variant == "outer"  # whose groups may be as large as the molecule
         assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
 
 
@@ -261,7 +261,7 @@ def test_result_adds_up(device):
 def test_a_million_atoms_need_linear_memory(device):
     atoms = random_atoms(1_000_000)
     for precision in ("float32", "float64"):
-        layout = Layout.of(device.kind, device.vector_width(precision), precision)
+        layout = Layout.of(device.kind, device.vector_width(precision), precision, len(atoms))
         system = System.of(atoms, MODEL, layout)
         n_chunks, _ = layout.chunks(len(system.tiles))
         per_place = n_chunks + 11
@@ -275,6 +275,8 @@ def test_auto_is_a_variant_for_every_kind_and_size():
     for kind in ("GPU", "CPU", "accelerator", "simulator"):
         for n in (1, 96, 1231, 30211, 10**6):
             assert choose_variant(kind, n) in VARIANTS
+    assert choose_variant("CPU", 96) == choose_variant("GPU", 30211) == "tiled"
+    assert choose_variant("GPU", 1231) == "pair"
 
 
 # Errors

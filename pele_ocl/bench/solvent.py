@@ -58,7 +58,7 @@ def measure(
     baseline = float("nan")
     for variant in variants:
         where = get_cpu_device(device) if variant == "sequential" else device
-        system = System.of(atoms, model, Layout.of(where.kind, where.vector_width(precision), precision))
+        system = System.of(atoms, model, Layout.of(where.kind, where.vector_width(precision), precision, len(atoms)))
         rows = _sample(len(atoms)) if variant == "sequential" else None
         born = _once(where, precision, variant, system, rows)[1]  # also builds the kernels
         seconds = mean_of_middle(lambda: _once(where, precision, variant, system, rows)[0], runs)  # noqa: B023

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,15 +89,10 @@ class Run:
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> cl.Kernel:
         return get_kernel(self.device, file, name, self.precision, width, self.portable, **defines)
 
-    def upload(self, values: ArrayLike) -> cl.Buffer:
-        """A read-only buffer of the values in the run's precision."""
-        array = np.ascontiguousarray(values, self.dtype)
+    def upload(self, values: ArrayLike, dtype: Any = None) -> cl.Buffer:
+        """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
+        array = np.ascontiguousarray(values, dtype or self.dtype)
         self._reserve(array.nbytes)
-        return cl.Buffer(self.device.context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=array)
-
-    def upload_ints(self, values: ArrayLike) -> cl.Buffer:
-        """A read-only buffer of 32-bit integers."""
-        array = np.ascontiguousarray(values, np.int32)
         return cl.Buffer(self.device.context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=array)
 
     def empty(self, n: int) -> cl.Buffer:
@@ -115,6 +110,10 @@ class Run:
         self.read(array, buffer)
         return array
 
+    def write(self, buffer: cl.Buffer, values: NDArray[Any]) -> None:
+        """Fill a buffer from an array."""
+        cl.enqueue_copy(self.device.queue, buffer, values)
+
     def read(self, array: NDArray[Any], buffer: cl.Buffer) -> None:
         """Fill the array from a buffer, once everything before is done."""
         cl.enqueue_copy(self.device.queue, array, buffer)
@@ -126,7 +125,18 @@ class Run:
 
     def launch(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...] | None, *args: Any) -> None:
         """Launch over `shape` work-items, padded to whole groups."""
-        self.events.append(self._enqueue(kernel, shape, group, 0, args))
+        self.prepare(kernel, shape, group, *args)()
+
+    def prepare(
+        self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...] | None, *args: Any
+    ) -> Callable[[], None]:
+        """A launch with its arguments set, to be called once: setting them takes longer than a short kernel runs."""
+        kernel.set_args(*args)
+
+        def launch(kept_alive: tuple[Any, ...] = args) -> None:
+            self.events.append(self._enqueue(kernel, shape, group))
+
+        return launch
 
     def launch_rows(
         self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any
@@ -139,9 +149,10 @@ class Run:
             self.launch(kernel, shape, group, *args)
             return
         done, slab = 0, _whole_groups(int(shape[0] * min(1.0, FIRST_SLAB_PAIRS / cost)), group[0])
+        kernel.set_args(*args)
         while done < shape[0]:
             count = min(slab, shape[0] - done)
-            event = self._enqueue(kernel, (count, *shape[1:]), group, done, args)
+            event = self._enqueue(kernel, (count, *shape[1:]), group, done)
             event.wait()
             self.events.append(event)
             done += count
@@ -150,22 +161,15 @@ class Run:
             self.progress(done / shape[0])
 
     def _enqueue(
-        self,
-        kernel: cl.Kernel,
-        shape: tuple[int, ...],
-        group: tuple[int, ...] | None,
-        offset: int,
-        args: tuple[Any, ...],
+        self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...] | None, offset: int = 0
     ) -> cl.Event:
         if group is not None:
             shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None
         try:
-            return kernel(self.device.queue, shape, group, *args, global_offset=start)
+            return cl.enqueue_nd_range_kernel(self.device.queue, kernel, shape, group, start)
         except cl.MemoryError as error:
-            raise DeviceError(
-                f"{self.device.name} has not enough free memory for this; choose another device"
-            ) from error
+            raise DeviceError(f"{self.device.name} has not enough free memory for this; choose another device") from error
 
     @property
     def seconds(self) -> float:

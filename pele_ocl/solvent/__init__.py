@@ -64,7 +64,7 @@ def solvent(
         device = get_cpu_device(device)
     device.require_precision(precision)
 
-    system = System.of(atoms, model, Layout.of(device.kind, device.vector_width(precision), precision))
+    system = System.of(atoms, model, Layout.of(device.kind, device.vector_width(precision), precision, len(atoms)))
     born_run = Run(device, precision, progress)
     psi, born = VARIANTS[variant].run(born_run, system)
     _check_finite(atoms, born)

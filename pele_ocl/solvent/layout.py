@@ -26,11 +26,13 @@ class Layout:
     most_chunks: int
 
     @classmethod
-    def of(cls, kind: str, width: int, precision: str) -> Layout:
+    def of(cls, kind: str, width: int, precision: str, n_atoms: int) -> Layout:
         """The layout for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
         if kind == "CPU":
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), 16)
-        return cls(1, 2 if precision == "float32" else 1, 64, (128, 1), 64)
+        # Two atoms a work-item share loads, but halve the work-items, which small molecules cannot spare.
+        vectors = 2 if precision == "float32" and n_atoms >= 8192 else 1
+        return cls(1, vectors, 64, (128, 1), 128 if n_atoms < 100_000 else 32)
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks, and how many tiles in each."""

@@ -66,18 +66,18 @@ class System:
 class RadiiStep:
     """The kernel that ends most variants: Born integrals to psi and Born radii. Made ready before the first launch."""
 
-    def __init__(self, run: Run, system: System, order: NDArray[np.intp]) -> None:
-        """order : which atom stands at each place of the integrals"""
+    def __init__(self, run: Run, system: System, order: NDArray[np.intp], sums: Any, n_parts: int = 1) -> None:
+        """order : which atom stands at each place; sums : buffer (n_parts, n_places) of parts of the integrals"""
         self.run, self.n = run, len(order)
-        self.kernel = run.kernel("solvent_radii.cl", "born_radii")
-        self.inputs = run.upload(system.rho[order]), run.upload(system.radii[order])
         self.psi, self.born = run.empty(self.n), run.empty(self.n)
-        self.obc = _obc(run, system.model)
+        kernel = run.kernel("solvent_radii.cl", "born_radii")
+        sizes = np.int32(self.n), np.int32(n_parts), _obc(run, system.model)
+        inputs = sums, run.upload(system.rho[order]), run.upload(system.radii[order])
+        self.launch = run.prepare(kernel, (self.n,), None, *sizes, *inputs, self.psi, self.born)
 
-    def __call__(self, sums: Any, n_parts: int = 1) -> tuple[Floats, Floats]:
-        """Psi and Born radii by place; sums is a buffer of n_parts parts of each integral."""
-        sizes = np.int32(self.n), np.int32(n_parts), self.obc
-        self.run.launch(self.kernel, (self.n,), None, *sizes, sums, *self.inputs, self.psi, self.born)
+    def __call__(self) -> tuple[Floats, Floats]:
+        """Psi and Born radii by place."""
+        self.launch()
         return _download(self.run, self.psi, self.born, self.n)
 
 
@@ -111,18 +111,19 @@ def inner(run: Run, system: System) -> tuple[Floats, Floats]:
     n = system.n
     kernel = run.kernel("solvent_inner.cl", "hct_row")
     atoms, rho = run.upload(system.atoms4), run.upload(system.rho)
-    contributions, row = run.empty(n), np.empty(n, run.dtype)
-    integral = np.empty(n)
-    radii_step = RadiiStep(run, system, np.arange(n))
+    config, contributions, sums = run.upload([n, 0], np.int32), run.empty(n), run.empty(n)
+    row, integrals = np.empty(n, run.dtype), np.empty(n, run.dtype)
+    radii_step = RadiiStep(run, system, np.arange(n), sums)
     for i in range(n):
-        config = run.upload_ints([n, i])
+        run.write(config, np.array([n, i], np.int32))
         run.launch(kernel, (n,), None, config, atoms, rho, contributions)
         run.read(row, contributions)
         row[i] = 0
-        integral[i] = row.sum()
+        integrals[i] = row.sum()
         if run.progress is not None and i % 64 == 0:
             run.progress(i / n)
-    return radii_step(run.upload(integral))
+    run.write(sums, integrals)
+    return radii_step()
 
 
 def outer(run: Run, system: System) -> tuple[Floats, Floats]:
@@ -141,11 +142,11 @@ def pair(run: Run, system: System) -> tuple[Floats, Floats]:
     n = system.n
     group = run.device.largest_group
     kernel = run.kernel("solvent_pair.cl", "born_sums_pair", GROUP=group)
-    radii_step = RadiiStep(run, system, np.arange(n))
     sums = run.empty(n)
+    radii_step = RadiiStep(run, system, np.arange(n), sums)
     inputs = run.upload(system.atoms4), run.upload(system.rho)
     run.launch_rows(kernel, (n * group,), (group,), system.pairs, np.int32(n), *inputs, sums)
-    return radii_step(sums)
+    return radii_step()
 
 
 def tiled(run: Run, system: System) -> tuple[Floats, Floats]:
@@ -156,9 +157,9 @@ def tiled(run: Run, system: System) -> tuple[Floats, Floats]:
         "solvent_tiled.cl", "born_sums", layout.width,
         TILE=layout.tile, VECTORS=layout.vectors, FAR=FAR, TERMS=terms, REMOTE_TERMS=remote_terms,
     )  # fmt: skip
-    radii_step = RadiiStep(run, system, tiles.order)
     n_chunks, tiles_per_chunk = layout.chunks(len(tiles))
     sums = run.empty(n_chunks * tiles.n_padded)
+    radii_step = RadiiStep(run, system, tiles.order, sums, n_chunks)
     sizes = np.int32(system.n), np.int32(len(tiles)), np.int32(tiles_per_chunk)
     run.launch_rows(
         kernel, layout.shape(tiles, n_chunks), layout.group, system.pairs, *sizes, run.dtype.type(system.rho.max()),
@@ -169,7 +170,7 @@ def tiled(run: Run, system: System) -> tuple[Floats, Floats]:
         run.upload(np.column_stack([tiles.extents * (1 + 1e-6), np.zeros(len(tiles))])),
         sums,
     )  # fmt: skip
-    psi, born = radii_step(sums, n_chunks)
+    psi, born = radii_step()
     return tiles.scatter(psi), tiles.scatter(born)
 
 
@@ -185,5 +186,5 @@ VARIANTS = {
 
 
 def choose_variant(kind: str, n_atoms: int) -> str:
-    """The variant that `auto` stands for on a device of this kind."""
-    return "tiled"
+    """The variant that `auto` stands for on a device of this kind; small molecules leave a GPU's tiles half empty."""
+    return "pair" if kind == "GPU" and n_atoms < 2000 else "tiled"
