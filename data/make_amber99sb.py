@@ -31,7 +31,7 @@ NUCLEIC_ATOMS = {
     "H5'1": "H5'", "H5'2": "H5''", "H2'1": "H2'", "H2'2": "H2''",
 }  # fmt: skip
 WATER_ATOMS = {"O": "OW", "H1": "1HW", "H2": "2HW"}
-PROLINE_ATOMS = {"H2": "H1", "H3": "H2"}
+PROTEIN_ATOMS = {"NPRO": {"H2": "H1", "H3": "H2"}, "LYN": {"HZ2": "HZ1", "HZ3": "HZ2"}}
 NUCLEIC_ENDS = {"": "", "5": "B", "3": "E", "N": "Z"}
 BACKBONE = frozenset("N CA C P O5' C5' C4' C3' O3'".split())
 
@@ -108,8 +108,8 @@ def place(name: str) -> tuple[str, str, dict[str, str]]:
         base = name[:2] if name[0] == "D" else name[1]
         return f"{name[0]}NA", base + NUCLEIC_ENDS[name[2:]], NUCLEIC_ATOMS
     if len(name) == 4 and name[0] in "NC":
-        return "Protein", name[1:] + {"N": "B", "C": "E"}[name[0]], PROLINE_ATOMS if name == "NPRO" else {}
-    return "Protein", name, {}
+        return "Protein", name[1:] + {"N": "B", "C": "E"}[name[0]], PROTEIN_ATOMS.get(name, {})
+    return "Protein", name, PROTEIN_ATOMS.get(name, {})
 
 
 def residues(amber: Parameters, ions: Parameters) -> Iterator[tuple[Residue, Parameters, str]]:
@@ -174,23 +174,24 @@ def rule_rows(residue: Residue, template: Template) -> list[tuple[float, float]]
     return [(radii[i], scales[i]) for i in range(len(elements))]
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, target: Path = HERE) -> None:
+    """Write templates and tables below `target`."""
     amber, ions = Parameters(folder, "amber99sb.xml"), Parameters(folder, "amber14/tip3p.xml")
     gbsa = ET.parse(folder / "amber99_obc.xml").getroot().iter("Atom")
     obc = {a.get("type"): (float(a.get("radius", "")) * ANGSTROM_PER_NM, float(a.get("scale", ""))) for a in gbsa}
     header = "# template atom type radius(A) scale"
     tables = {"amber99": [header], "pele": [header]}
     for residue, parameters, original in residues(amber, ions):
-        path = HERE / "amber99sb" / residue.folder / residue.name.lower()
+        path = target / "amber99sb" / residue.folder / residue.name.lower()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(template_text(residue, parameters, original))
         rule = rule_rows(residue, read_template(path))
         for (name, class_, _, type_), by_rule in zip(residue.atoms, rule, strict=True):
             for table, (radius, scale) in (("amber99", obc.get(type_, by_rule)), ("pele", by_rule)):
                 tables[table].append(f"{residue.name:<5} {name:<4} {class_:<4} {radius:.6g} {scale:.4g}")
-    (HERE / "obc").mkdir(exist_ok=True)
+    (target / "obc").mkdir(exist_ok=True)
     for table, rows in tables.items():
-        (HERE / "obc" / f"{table}.txt").write_text("\n".join(rows) + "\n")
+        (target / "obc" / f"{table}.txt").write_text("\n".join(rows) + "\n")
 
 
 if __name__ == "__main__":

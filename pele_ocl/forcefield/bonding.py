@@ -48,7 +48,7 @@ def _polymer_bonds(structure: Structure, matches: Sequence[Match]) -> tuple[Ints
     notes = [_gap_note(structure, int(i[k]), int(j[k])) for k in gaps]
     waiting = np.setdiff1d(np.concatenate([heads, tails]), [-1, *bonds.ravel(), *i[gaps], *j[gaps]])
     if len(waiting):
-        more = f" and {len(waiting) - 1} others" if len(waiting) > 1 else ""
+        more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
         notes.append(
             f"{structure.where(int(waiting[0]))}{more}: a chain ends without the atoms of a terminal residue, "
             "so the template of a residue within a chain was taken"

@@ -40,12 +40,14 @@ class ForceField:
     kind : "amber" (arithmetic sigma, 1-4 scales 1/1.2 and 1/2) or "opls" (geometric sigma, 1/2 and 1/2)
     templates : residue templates by name
     radii : OBC radius (A) and scale by (template, atom name)
+    fallback : take radius and scale from element and bonds for atoms without a row; Atoms.notes names them
     """
 
     name: str
     kind: Kind
     templates: Mapping[str, Template]
     radii: Mapping[Key, tuple[float, float]]
+    fallback: bool = False
 
     @classmethod
     def load(
@@ -55,6 +57,7 @@ class ForceField:
         templates: Iterable[str | Path] = (),
         obc: Iterable[str | Path] = (),
         pele_data: Iterable[str | Path] = (),
+        fallback: bool = False,
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
@@ -63,13 +66,14 @@ class ForceField:
         templates : IMPACT template files, or folders that are searched through and through
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
+        fallback : radii by element and bonds for atoms without a row, instead of an error
 
         A set of templates that has alanine is a whole force field, and so is a folder of OPLS in `pele_data`: the
         built-in templates are then left out, as the two kinds do not mix. A table that has alanine likewise replaces
         the built-in radii. Raises InputError, FormatError or ParameterError.
         """
         pele = find_pele_data([Path(root) for root in pele_data], name)
-        given = _merged([*pele.templates, *map(Path, templates)])
+        given = _merged(map(load_templates, pele.templates)) | _merged(map(_required, map(Path, templates)))
         kind = _kind(name, pele, given)
         own = {key: t if t.kind else replace(t, kind=kind) for key, t in given.items()}
         if not is_complete(given) and kind == "amber":
@@ -80,12 +84,10 @@ class ForceField:
         shipped_table = embedded_radii(radii)
         if ("ALA", "CA") not in table:
             table = {**shipped_table, **table}
-        return cls(name=name or pele.name or EMBEDDED, kind=kind, templates=own, radii=table)
+        return cls(_label(name, pele, given), kind, own, table, fallback)
 
-    def assign(self, structure: Structure, fallback: bool = False) -> Atoms:
+    def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
-
-        fallback : take radius and scale from element and bonds where the OBC tables have no row; notes name the atoms
 
         Raises ParameterError for residues without a template and atoms without a row, FormatError for atom names that
         stand twice in a residue.
@@ -96,7 +98,7 @@ class ForceField:
         bonds, notes = bonds_of(structure, matches)
         used = list({id(m.template): m.template for m in matches}.values())
         index = _index(matches, used)
-        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds, fallback)
+        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds)
         kind, kind_notes = self._kind_of(used)
         return Atoms(
             positions=structure.positions,
@@ -113,7 +115,7 @@ class ForceField:
         )
 
     def _solvent(
-        self, structure: Structure, used: Sequence[Template], index: Ints, bonds: Ints, fallback: bool
+        self, structure: Structure, used: Sequence[Template], index: Ints, bonds: Ints
     ) -> tuple[Floats, Floats, tuple[str, ...]]:
         """Radii (n,), scales (n,) and notes."""
         none = (np.nan, np.nan)
@@ -123,7 +125,7 @@ class ForceField:
         if not len(missing):
             return radii, scales, ()
         keys = np.array([f"{t.name}_{atom}" for t in used for atom in t.names])[index]
-        if not fallback:
+        if not self.fallback:
             others = f" ({len(missing)} atoms in all)" if len(missing) > 1 else ""
             raise ParameterError(
                 f"{structure.where(int(missing[0]))}: the OBC tables have no row {keys[missing[0]]}{others}; "
@@ -148,11 +150,17 @@ class ForceField:
         )
 
 
-def _merged(paths: Iterable[Path]) -> dict[str, Template]:
-    merged: dict[str, Template] = {}
-    for path in paths:
-        merged |= load_templates(path)
-    return merged
+def _merged(collections: Iterable[dict[str, Template]]) -> dict[str, Template]:
+    """Later templates win."""
+    return {name: template for collection in collections for name, template in collection.items()}
+
+
+def _required(path: Path) -> dict[str, Template]:
+    """Templates that a user named; PELE's own folders may be empty, these not."""
+    templates = load_templates(path)
+    if not templates:
+        raise InputError(f"{path}: there are no templates in this folder; give a folder of IMPACT templates")
+    return templates
 
 
 def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template]) -> Kind:
@@ -165,6 +173,14 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template]) -> Ki
             "others come from the folders given with --templates or --pele-data"
         )
     return kind_of_name(name or pele.name) or "amber"
+
+
+def _label(name: str | None, pele: PeleData, given: Mapping[str, Template]) -> str:
+    """What to call a force field: the user's templates, if they are one, by their folder."""
+    if pele.name or not is_complete(given):
+        return pele.name or name or EMBEDDED
+    folder = Path(given["ALA"].source).resolve().parent
+    return folder.parent.name if folder.name == "Protein" else folder.name
 
 
 def _index(matches: Sequence[Match], used: Sequence[Template]) -> Ints:

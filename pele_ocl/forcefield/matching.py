@@ -125,13 +125,11 @@ def _explain(
     structure: Structure, residues: Sequence[_Residue], failed: Sequence[int], templates: Mapping[str, Template]
 ) -> str:
     """The sentence about residues that no template fits: the first of them, and how many more there are."""
-    if "H" not in structure.labels.elements:
-        hydrogens = [name for name in structure.labels.names if name.lstrip("123").startswith("H")]
-        if not hydrogens:
-            return f"{structure.source} has no hydrogen atoms, which the charges belong to; {_PREPARE}"
+    if not any(_is_hydrogen(name) for name in structure.labels.names):
+        return f"{structure.source} has no hydrogen atoms, and the charges need them; {_PREPARE}"
     residue = residues[failed[0]]
     where = structure.where(int(structure.labels.residue_starts[failed[0]]))
-    others = f" ({len(failed) - 1} more like it)" if len(failed) > 1 else ""
+    others = f" ({len(failed) - 1} more {'fail' if len(failed) > 2 else 'fails'}, too)" if len(failed) > 1 else ""
     candidates = _candidates(residue, templates)
     if not candidates:
         return (
@@ -143,17 +141,30 @@ def _explain(
     )
     lacks = [f"lacks {_listed(missing)}"] if missing else []
     has = [f"has {_listed(extra)} too many"] if extra else []
-    problem = " and ".join(lacks + has) or "is bonded in another way"
+    problem = " and ".join(lacks + has)
     return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
 
 
 def _differences(residue: _Residue, template: Template) -> tuple[list[str], list[str]]:
-    """Names the residue lacks and names it has too many, against a template."""
-    mine = dict(zip(canonical(residue.atoms), residue.atoms, strict=True))
-    theirs = dict(zip(canonical(template.names), template.names, strict=True))
-    missing = [name for key, name in theirs.items() if key not in mine]
-    extra = [name for key, name in mine.items() if key not in theirs]
+    """Names the residue lacks and names it has too many; the same atom in another dialect is neither."""
+    missing = [name for name in template.names if name not in residue.atoms]
+    extra = [name for name in residue.atoms if name not in template.names]
+    mine, theirs = _sites(residue.atoms), _sites(template.names)
+    for name in tuple(missing):
+        partner = next((other for other in extra if mine[other] == theirs[name]), None)
+        if partner is not None:
+            missing.remove(name)
+            extra.remove(partner)
     return missing, extra
+
+
+def _sites(names: Sequence[str]) -> dict[str, str]:
+    """Each name with its canonical one less the number among the hydrogens of one heavy atom."""
+    return {name: key.split("#")[0] for name, key in zip(names, canonical(names), strict=True)}
+
+
+def _is_hydrogen(name: str) -> bool:
+    return name.lstrip("123").startswith("H")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -164,6 +175,6 @@ def _listed(names: Sequence[str]) -> str:
 def _advice(missing: Sequence[str]) -> str:
     if not missing:
         return "remove them, or give a template with --templates"
-    if all(name.lstrip("123").startswith("H") for name in missing):
+    if all(_is_hydrogen(name) for name in missing):
         return _PREPARE
     return "rebuild the missing atoms, for instance with PDBFixer or PELE's preparation"

@@ -16,13 +16,14 @@ Key = tuple[str, str]
 ObcTable = dict[Key, tuple[float, float]]
 
 
-def read_obc(path: Path) -> ObcTable:
+def read_obc(path: str | Path) -> ObcTable:
     """Read a table as {(template, atom name): (radius in A, scale)}.
 
     Text rows are template, atom, type, radius, scale; `#` starts a header. The usual header names the last two
     columns the wrong way round, so they are taken by position and each row is checked: radii are above 1 A and
     scales below 1. Raises FormatError with file and line.
     """
+    path = Path(path)
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:

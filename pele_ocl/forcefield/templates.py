@@ -99,13 +99,14 @@ def is_template(text: str) -> bool:
     return bool(lines) and (_is_header(lines[0]) or ["NBON"] in lines)
 
 
-def read_template(path: Path) -> Template:
+def read_template(path: str | Path) -> Template:
     """Read one IMPACT template.
 
     path : file named as PELE names it, residue code and position in lower case (`ala`, `alab`, `ligz`)
 
     Raises FormatError, with file and line, for anything the layout does not allow.
     """
+    path = Path(path)
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -146,7 +147,7 @@ class _Reader:
         elements = tuple(map(element_of, padded))
         lengths, epsilon, charges = self._nonbonded(n_atoms).T
         return Template(
-            name=self.path.name.upper(),
+            name=self.path.stem.upper(),
             names=names,
             elements=elements,
             types=tuple(atom[3] for atom in atoms),
