@@ -11,6 +11,7 @@ from forcefield_helpers import arrays_of, chain, structure_from
 from pele_ocl.errors import FormatError, InputError, ParameterError
 from pele_ocl.forcefield import ForceField
 from pele_ocl.forcefield.matching import match_residues
+from pele_ocl.forcefield.names import canonical
 from pele_ocl.forcefield.sources import embedded_templates
 
 ALA = "N H CA HA C O CB HB1 HB2 HB3"
@@ -234,3 +235,15 @@ def test_order_of_atoms_within_a_residue_does_not_matter(amber):
     np.testing.assert_array_equal(
         np.unique(np.sort(order[atoms.bonds], axis=1), axis=0), amber.assign(structure_from(arrays)).bonds
     )
+
+
+def test_hydrogens_of_one_heavy_atom_are_interchangeable(amber):
+    """What lets `canonical` number them by the order of their names."""
+    for template in amber.templates.values():
+        keys = canonical(template.names)
+        assert len(set(keys)) == len(keys)
+        found: dict[str, set[tuple[float, float]]] = {}
+        for i, key in enumerate(keys):
+            if "#" in key:
+                found.setdefault(key.split("#")[0], set()).add((template.charges[i], template.lj_sigma[i]))
+        assert all(len(values) == 1 for values in found.values()), template.name
