@@ -1,4 +1,4 @@
-"""A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py does and reads its report."""
+"""A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report."""
 
 from __future__ import annotations
 

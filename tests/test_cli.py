@@ -1,0 +1,249 @@
+"""The command as a user meets it: output, files, sentences, exit codes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import DEVICES, load_system
+from tolerance import BORN_RADIUS
+
+import pele_ocl
+from pele_ocl.cli import main
+from pele_ocl.paths import shipped
+from pele_ocl.solvent import VARIANTS
+
+STRUCTURES = shipped("data") / "structures"
+HEXAPEPTIDE = STRUCTURES / "hexapeptide.pdb"
+
+
+@pytest.fixture(autouse=True)
+def on_the_chosen_device(monkeypatch):
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+
+
+def run(*arguments: object, code: int = 0):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def error_of(*arguments: object) -> str:
+    """The sentence a failing command prints; nothing else may be printed, and no traceback."""
+    result = run(*arguments, code=1)
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr[7:].strip()
+
+
+# Output
+
+
+def test_summary_is_for_reading():
+    text = run("solvent", HEXAPEPTIDE).stdout
+    assert "hexapeptide.pdb: 96 atoms, 6 residues, net charge -1.000 e" in text
+    assert "Born radii    1.518 to 3.905 A, mean 2.349 A" in text
+    for name, value in {"gb self": "-923.484", "gb pair": "563.552", "nonpolar": "7.398", "total": "-352.53"}.items():
+        assert f"  {name}" in text
+        assert value in text
+    assert f"tiled, float32, on {DEVICES[0]}" in text
+
+
+def test_json_is_one_object():
+    report = json.loads(run("solvent", HEXAPEPTIDE, "--json", "--precision", "float64").stdout)
+    assert set(report) == {"n_atoms", "device", "variant", "precision", "born_radius", "energy", "seconds"}
+    assert report["n_atoms"] == 96
+    assert report["precision"] == "float64"
+    assert report["energy"]["total"] == pytest.approx(-352.5335429, abs=1e-6)
+    assert set(report["born_radius"]) == {"min", "max", "mean"}
+    assert set(report["seconds"]) == {"kernel", "total"}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant_can_be_chosen(variant):
+    report = json.loads(run("solvent", HEXAPEPTIDE, "--variant", variant, "--json").stdout)
+    assert report["variant"] == variant
+    assert report["energy"]["total"] == pytest.approx(-352.5335, abs=1e-3)
+
+
+def test_energies_per_residue_add_up():
+    report = json.loads(run("solvent", HEXAPEPTIDE, "--per-residue", "--json").stdout)
+    assert [r["residue"] for r in report["residues"]] == ["A:MET1", "A:LYS2", "A:GLU3", "A:PHE4", "A:GLY5", "A:ASP6"]
+    for name, total in report["energy"].items():
+        assert sum(r[name] for r in report["residues"]) == pytest.approx(total, rel=1e-9)
+    assert "A:ASP6" in run("solvent", HEXAPEPTIDE, "--per-residue").stdout
+
+
+def test_options_reach_the_model():
+    arguments = ("--solute-dielectric", 2, "--solvent-dielectric", 40, "--ionic-strength", 0.2, "--temperature", 310)
+    text = run("solvent", HEXAPEPTIDE, "-v", *arguments).stdout
+    for part in ("solute_dielectric 2,", "solvent_dielectric 40,", "ionic_strength 0.2,", "temperature 310,"):
+        assert part in text
+
+
+def test_devices_are_listed():
+    text = run("devices").stdout
+    assert DEVICES[0].name in text
+    assert "Default: " in text
+
+
+def test_bench_prints_a_row_for_each_variant():
+    text = run("bench", "solvent", "--system", "hexapeptide", "--runs", 3).stdout
+    for variant in VARIANTS:
+        assert text.count(f" {variant} ") >= 1
+
+
+def test_bench_json_has_honest_rows():
+    command = "bench", "solvent", "--system", "ubiquitin", "--variant", "pair", "--variant", "tiled"
+    rows = [json.loads(line) for line in run(*command, "--runs", 3, "--json").stdout.splitlines()]
+    for row in rows:
+        assert row["seconds"] > 0
+        assert row["error"] < (1e-9 if row["precision"] == "float64" else 1e-4)
+
+
+@pytest.mark.parametrize("command", [(), ("solvent",), ("devices",), ("bench",), ("bench", "solvent")])
+def test_help(command):
+    assert "Usage:" in run(*command, "--help").stdout
+
+
+def test_version():
+    assert pele_ocl.__version__ in run("--version").stdout
+
+
+# Files
+
+
+def test_hdf5_says_how_it_was_made(tmp_path):
+    out = tmp_path / "out.h5"
+    run("solvent", HEXAPEPTIDE, "-o", out, "--precision", "float64")
+    system = load_system("hexapeptide")
+    with h5py.File(out) as file:
+        worst = np.abs(file["born_radii"][:] / system.arrays["born_radius"] - 1).max()
+        assert worst < BORN_RADIUS["float64"]
+        assert file["born_radii"].attrs["unit"] == "angstrom"
+        assert file["total"].attrs["unit"] == "kcal/mol"
+        assert file["total"][:].sum() == pytest.approx(file.attrs["energy_total"], rel=1e-12)
+        assert [name.decode() for name in file["atom_name"][:2]] == ["N", "H"]
+        assert file.attrs["input_sha256"] == hashlib.sha256(HEXAPEPTIDE.read_bytes()).hexdigest()
+        assert file.attrs["variant"] == "tiled"
+        assert file.attrs["solvent_dielectric"] == 80
+        assert pele_ocl.__version__ in file.attrs["software"]
+        assert {"psi", "gb_self", "gb_pair", "nonpolar", "chain", "residue_number"} <= set(file)
+
+
+def test_csv_and_json_tables(tmp_path):
+    run("solvent", HEXAPEPTIDE, "-o", tmp_path / "out.csv")
+    lines = [line for line in (tmp_path / "out.csv").read_text().splitlines() if not line.startswith("#")]
+    assert "born_radii [angstrom]" in lines[0]
+    assert len(lines) == 97
+    run("solvent", HEXAPEPTIDE, "-o", tmp_path / "out.json")
+    assert len(json.loads((tmp_path / "out.json").read_text())["columns"]["born_radii"]) == 96
+
+
+@pytest.mark.parametrize("name", ["out.xlsx", "missing/out.h5"])
+def test_bad_output_is_refused_before_the_work(tmp_path, name):
+    assert str(tmp_path) in error_of("solvent", HEXAPEPTIDE, "-o", tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Errors
+
+PDB = HEXAPEPTIDE.read_text()
+ATOMS = [line for line in PDB.splitlines() if line.startswith("ATOM")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty"),
+        ("<!DOCTYPE html><html><body>404</body></html>\n", "HTML"),
+        ("REMARK nothing here\nEND\n", "no atoms|no ATOM|ATOM"),
+        (PDB.replace(ATOMS[5][30:38], "     nan"), r":\d+"),
+        (PDB[: PDB.index(ATOMS[9]) + 35], r":\d+"),
+        (PDB.replace("ALA", "ALA").replace(" PHE ", " ZZZ "), "ZZZ"),
+        ("\n".join(line for line in PDB.splitlines() if line[76:78].strip() != "H"), "hydrogen"),
+        (PDB.replace(ATOMS[7] + "\n", ""), "lacks|missing"),
+        (PDB.replace(ATOMS[7] + "\n", 2 * (ATOMS[7] + "\n")), "already on line"),
+        (PDB.replace(ATOMS[7] + "\n", ATOMS[7] + "\n\0\0\0\n"), "NUL"),
+    ],
+)
+def test_malformed_files_get_one_sentence(tmp_path, content, message):
+    path, out = tmp_path / "in.pdb", tmp_path / "out.h5"
+    path.write_text(content)
+    assert re.search(message, error_of("solvent", path, "-o", out))
+    assert not out.exists()
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_coincident_atoms_are_named(tmp_path):
+    path = tmp_path / "in.pdb"
+    path.write_text(PDB.replace(ATOMS[7][30:54], ATOMS[8][30:54]))
+    assert "atom 7 (A:MET1:" in (sentence := error_of("solvent", path))
+    assert "stand at the same place" in sentence
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+def test_line_endings_do_not_matter(tmp_path, ending):
+    path = tmp_path / "in.pdb"
+    path.write_bytes(b"\xef\xbb\xbf" + PDB.replace("\n", ending).encode())
+    assert json.loads(run("solvent", path, "--json").stdout)["energy"]["total"] == pytest.approx(-352.5336, abs=1e-3)
+
+
+def test_missing_file():
+    assert error_of("solvent", "nowhere.pdb").startswith("nowhere.pdb: ")
+
+
+def test_unknown_device():
+    assert "no OpenCL device fits 'Voodoo'; there are 0: " in error_of("solvent", HEXAPEPTIDE, "--device", "Voodoo")
+
+
+def test_bad_number_is_a_sentence():
+    sentence = error_of("solvent", HEXAPEPTIDE, "--solvent-dielectric", -3)
+    assert sentence == "solvent_dielectric is -3; it must be positive"
+
+
+def test_usage_errors_exit_with_2():
+    run("solvent", code=2)
+    run("solvent", HEXAPEPTIDE, "--variant", "fast", code=2)
+
+
+def test_unexpected_errors_are_sentences_too(monkeypatch):
+    # The command has taken its module's name in the package.
+    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "read", lambda *_: 1 / 0)
+    assert "unexpected ZeroDivisionError" in error_of("solvent", HEXAPEPTIDE)
+
+
+def test_debug_shows_the_traceback(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["pele-ocl", "solvent", "nowhere.pdb", "--debug"])
+    result = CliRunner().invoke(main, ["solvent", "nowhere.pdb", "--debug"])
+    assert isinstance(result.exception, pele_ocl.PeleError)
+
+
+def test_progress_appears_on_long_work(monkeypatch, capsys):
+    from pele_ocl.cli.progress import ProgressLine
+
+    times = iter([0.0, 1.0, 3.0, 30.0])
+    monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: next(times))
+    with ProgressLine("Solvent") as line:
+        line(0.1)
+        line(0.3)
+        line(0.5)
+    assert capsys.readouterr().err == "Solvent:  50 %, 30 s left\n"
+
+
+def test_command_is_installed():
+    assert shutil.which("pele-ocl"), "install the package: pip install -e ."
+
+
+def test_shipped_folders_exist():
+    for folder in ("cl", "data"):
+        assert Path(shipped(folder)).is_dir()

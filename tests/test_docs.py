@@ -1,0 +1,54 @@
+"""The documentation, executed: help texts are the command's own, README's Python runs, links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import DEVICES
+
+from pele_ocl.paths import shipped
+from pele_ocl.solvent import VARIANTS
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_help_pages_are_the_commands_own():
+    spec = importlib.util.spec_from_file_location("make", ROOT / "docs" / "cli" / "make.py")
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    texts = make.help_texts()
+    assert {page.name for page in (ROOT / "docs" / "cli").glob("*.txt")} == set(texts)
+    for name, text in texts.items():
+        assert (ROOT / "docs" / "cli" / name).read_text() == text, f"{name} is stale: run `make docs`"
+
+
+def test_python_of_the_readme_runs(tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    shutil.copy(shipped("data") / "structures" / "ubiquitin.pdb", tmp_path / "protein.pdb")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_and_files_named_exist(page):
+    text = page.read_text()
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / target).exists(), target
+    for name in re.findall(r"`((?:cl|pele_ocl|tests|docs|data)/[\w./-]+)`", text):
+        assert (ROOT / name).exists() or "halves" in name, name
+
+
+def test_variants_page_names_every_variant_and_kernel():
+    text = (ROOT / "docs" / "variants.md").read_text()
+    for name, variant in VARIANTS.items():
+        assert f"## `{name}`" in text
+        assert f"`{variant.kernel}`" in text
+        assert f"`cl/{variant.file}`" in text
