@@ -14,15 +14,17 @@ demo: $(VENV)/.installed
 	@echo "\n$$ pele-ocl bench solvent --system ubiquitin"
 	@$(BIN)/pele-ocl bench solvent --system ubiquitin
 
-# The tests run on PoCL, the runtime that comes with the package; test-devices runs them on every device there is.
+# On PoCL, the runtime that comes with the package.
 test: $(VENV)/.tested
-	PELE_OCL_TEST_DEVICES=$${PELE_OCL_TEST_DEVICES:-wheel} $(BIN)/python -m pytest
+	$(BIN)/python -m pytest
 
-test-all: $(VENV)/.tested
-	PELE_OCL_TEST_DEVICES=all $(BIN)/python -m pytest -m ""
-
-test-devices: $(VENV)/.tested
+# On every device there is, Intel's CPU runtime among them.
+test-devices: $(VENV)/.intel
 	PELE_OCL_TEST_DEVICES=all $(BIN)/python -m pytest
+
+# The same with the cases that take minutes: every variant on the largest structures.
+test-all: $(VENV)/.intel
+	PELE_OCL_TEST_DEVICES=all $(BIN)/python -m pytest -m ""
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
@@ -37,6 +39,10 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.tested: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+$(VENV)/.intel: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --editable '.[test,intel]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.tested

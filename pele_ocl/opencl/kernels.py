@@ -170,7 +170,7 @@ class Run:
             return cl.enqueue_nd_range_kernel(self.device.queue, kernel, shape, group, start)
         except cl.MemoryError as error:
             raise DeviceError(
-                f"{self.device.name} has too little free memory for this; choose another device"
+                f"{self.device.name} lacks free memory for this; choose another device"
             ) from error
 
     @property
