@@ -169,9 +169,7 @@ class Run:
         try:
             return cl.enqueue_nd_range_kernel(self.device.queue, kernel, shape, group, start)
         except cl.MemoryError as error:
-            raise DeviceError(
-                f"{self.device.name} lacks free memory for this; choose another device"
-            ) from error
+            raise DeviceError(f"{self.device.name} lacks free memory for this; choose another device") from error
 
     @property
     def seconds(self) -> float:
