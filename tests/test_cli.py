@@ -241,7 +241,8 @@ def test_progress_appears_on_long_work(monkeypatch, capsys):
 
 
 def test_command_is_installed():
-    assert shutil.which("pele-ocl"), "install the package: pip install -e ."
+    folder = Path(sys.executable).parent
+    assert shutil.which("pele-ocl", path=str(folder)), "install the package: pip install -e ."
 
 
 def test_shipped_folders_exist():

@@ -80,4 +80,4 @@ def _once(device: Device, precision: str, variant: str, system: System, rows: in
     run = Run(device, precision)
     more = {} if rows is None else {"rows": rows}
     _, born = VARIANTS[variant].run(run, system, **more)
-    return run.seconds, born
+    return run.elapsed_seconds, born

@@ -172,8 +172,14 @@ class Run:
             raise DeviceError(f"{self.device.name} lacks free memory for this; choose another device") from error
 
     @property
-    def seconds(self) -> float:
-        """From the first kernel's start to the last one's end, by the device's clock."""
+    def kernel_seconds(self) -> float:
+        """What the kernels took, by the device's clock; not what lay between them."""
+        self.device.queue.finish()
+        return float(sum(event.profile.end - event.profile.start for event in self.events)) * 1e-9
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """From the first kernel's start to the last one's end, by the device's clock, with all that lay between."""
         self.device.queue.finish()
         if not self.events:
             return 0.0

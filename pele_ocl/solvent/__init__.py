@@ -71,7 +71,7 @@ def solvent(
     energy_run = Run(device, precision, progress)
     per_atom = _energies(energy_run, atoms, system, born)
 
-    seconds = {"born": born_run.seconds, "energy": energy_run.seconds}
+    seconds = {"born": born_run.kernel_seconds, "energy": energy_run.kernel_seconds}
     seconds |= {"kernel": sum(seconds.values()), "total": time.perf_counter() - start}
     return SolventResult(atoms, model, born, psi, per_atom, str(device), variant, precision, seconds)
 
