@@ -218,7 +218,7 @@ def test_usage_errors_exit_with_2():
 
 def test_unexpected_errors_are_sentences_too(monkeypatch):
     # The command has taken its module's name in the package.
-    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "read", lambda *_: 1 / 0)
+    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "compute", lambda *_, **__: 1 / 0)
     assert "unexpected ZeroDivisionError" in error_of("solvent", HEXAPEPTIDE)
 
 

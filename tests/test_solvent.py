@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conftest import load_system, random_atoms
-from tolerance import BORN_RADIUS, ONE_SUM_FLOAT32, ENERGY, OPENMM_ENERGY
+from tolerance import BORN_RADIUS, ENERGY, ONE_SUM_FLOAT32, OPENMM_ENERGY
 
 from pele_ocl import Atoms, InputError, ParameterError, SolventModel, solvent
 from pele_ocl.opencl.kernels import Run

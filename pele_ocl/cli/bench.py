@@ -11,6 +11,7 @@ import click
 from ..bench.systems import SYSTEMS, load
 from ..solvent import VARIANTS
 from ..variant import PRECISIONS
+from .options import debug_option
 
 if TYPE_CHECKING:
     from ..bench.solvent import Timing
@@ -35,7 +36,7 @@ def bench() -> None:
     "--runs", type=click.IntRange(min=3), default=5, show_default=True, help="Runs of which the middle ones count."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+@debug_option
 def solvent(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool,
