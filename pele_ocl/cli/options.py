@@ -113,7 +113,7 @@ def debug_option(command: Command) -> Command:
 
 def report_options(command: Command) -> Command:
     """Options `as_json` and `verbose`, and --debug."""
-    options = [
+    options: list[Callable[[Command], Any]] = [
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table."),
         click.option("-v", "--verbose", is_flag=True, help="Say more: parameters, steps, times."),
         debug_option,
