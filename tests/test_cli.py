@@ -208,7 +208,7 @@ def test_unknown_device():
 
 def test_bad_number_is_a_sentence():
     sentence = error_of("solvent", HEXAPEPTIDE, "--solvent-dielectric", -3)
-    assert sentence == "solvent_dielectric is -3; it must be positive"
+    assert sentence == "solvent_dielectric is -3; it must be positive, 0.001 to 1,000,000"
 
 
 def test_usage_errors_exit_with_2():

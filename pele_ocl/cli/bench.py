@@ -64,7 +64,7 @@ def solvent(
 
 def _line(timing: Timing) -> str:
     milliseconds = f"{1e3 * timing.seconds:,.3f}{'*' if timing.sampled else ' '}"
-    speedup = "" if timing.speedup != timing.speedup else f"{timing.speedup:,.1f}x"
+    speedup = "" if timing.speedup is None else f"{timing.speedup:,.1f}x"
     return (
         f"{timing.system:14s}{timing.n_atoms:7,d}  {timing.precision:10s}{timing.variant:12s}{milliseconds:>12s}"
         f"{speedup:>11s}{timing.pairs_per_second / 1e9:11.3f}{timing.error:10.1e}"
