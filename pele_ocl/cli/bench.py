@@ -59,7 +59,7 @@ def solvent(
         atoms = load(name)
         for precision in chosen_precisions:
             for timing in measure(name, atoms, precision, chosen, variants or tuple(VARIANTS), runs):
-                click.echo(json.dumps(asdict(timing)) if as_json else _line(timing))
+                click.echo(json.dumps(asdict(timing), allow_nan=False) if as_json else _line(timing))
 
 
 def _line(timing: Timing) -> str:

@@ -51,7 +51,7 @@ def solvent(
     if output is not None:
         _save(output, path, result)
     if as_json:
-        click.echo(json.dumps(_as_json(result, per_residue)))
+        click.echo(json.dumps(_as_json(result, per_residue), allow_nan=False))
     else:
         click.echo(_as_text(path, result, per_residue, verbose))
 

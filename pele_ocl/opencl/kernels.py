@@ -65,7 +65,9 @@ def _build(device: Device, file: str, options: list[str]) -> cl.Program:
             program: cl.Program = cl.Program(device.context, source).build(options, cache_dir=_cache_folder())  # type: ignore[arg-type]  # False is meant: no cache
             return program
     except cl.RuntimeError as error:
-        raise KernelBuildError(f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}") from error
+        raise KernelBuildError(
+            f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}"
+        ) from error
 
 
 def _source(file: str) -> str:
@@ -237,9 +239,7 @@ class Run:
             if self.progress is not None:
                 self.progress(done / shape[0])
 
-    def _enqueue(
-        self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0
-    ) -> cl.Event:
+    def _enqueue(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0) -> cl.Event:
         group = (min(group[0], self._most_items(kernel)), *group[1:])
         shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None

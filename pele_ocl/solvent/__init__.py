@@ -110,7 +110,9 @@ def _check_energies(atoms: Atoms, per_atom: EnergyTerms) -> None:
     bad = ~np.isfinite(per_atom.total)
     if bad.any():
         i = int(np.argmax(bad))
-        raise InputError(f"the energy of {atoms.describe(i)} is not finite; check its charge and the dielectric constants")
+        raise InputError(
+            f"the energy of {atoms.describe(i)} is not finite; check its charge and the dielectric constants"
+        )
 
 
 def _energies(run: Run, atoms: Atoms, system: System, born: Floats) -> EnergyTerms:

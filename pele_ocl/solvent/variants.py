@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ITEMS = 64  # of a group where the group does not matter
 
 # Where the log-free series takes over, in scaled radii, and how many of its terms are needed there and at twice that
-# distance: the first term left out is below 2e-6 (float32) and 1e-12 (float64) of the sum.
+# distance: what is left out is at most 1.3e-6 (float32) and 1.3e-12 (float64) of a pair's term.
 FAR = 4
 TERMS = {"float32": (5, 4), "float64": (10, 7)}
 
