@@ -256,6 +256,19 @@ def test_texts_that_are_no_tables_in_pele_s_folder_are_passed_over(tmp_path, lig
     np.testing.assert_array_equal(atoms.gb_radii, [1.9, 1.25])
 
 
+def test_residues_that_amber_names_by_their_place(tmp_path):
+    source = ROOT / "data" / "structures" / "hexapeptide.pdb"
+    text = source.read_text()
+    assert "MET A" in text
+    assert "ASP A" in text
+    named = write(tmp_path / "p.pdb", text.replace(" MET A", " NMETA").replace(" ASP A", " CASPA"))
+    expected = ForceField.load().assign(read_structure(source))
+    atoms = ForceField.load().assign(read_structure(named))
+    np.testing.assert_array_equal(atoms.charges, expected.charges)
+    np.testing.assert_array_equal(atoms.bonds, expected.bonds)
+    assert atoms.notes == ()
+
+
 def test_a_folder_without_templates(tmp_path):
     with pytest.raises(InputError, match="there are no templates in this folder"):
         ForceField.load(templates=[tmp_path])
