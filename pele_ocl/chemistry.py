@@ -1,4 +1,4 @@
-"""What residue and atom names say: the kind of a residue, the element of an atom.
+"""What residue and atom names say: the kind of a residue, the names it has in other programs, the element of an atom.
 
 Residue kinds and element symbols are gemmi's tables, with the names that force fields add for protonation states.
 """
@@ -10,15 +10,39 @@ from functools import cache
 
 import gemmi
 
-# Protonation states, disulphides and caps of Amber, CHARMM, GROMACS and PELE that the PDB's own dictionary lacks.
-_POLYMER_VARIANTS = frozenset(
-    "HID HIE HIP HSD HSE HSP CYX CYM CYT ASH GLH LYN ARN ACE NMA NME NHE NH2 "
-    "HISA HISB HISH HISD HISE HISP CYSH CYS2 ASPH GLUH LYSH ARGN".split()
+AMINO_ACIDS = frozenset("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split())
+# Protonation states, disulphides and caps in the dialects of Amber, CHARMM, GROMACS and PELE.
+_PEPTIDE_FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("HIS", "HID", "HIE", "HIP", "HSD", "HSE", "HSP", "HISA", "HISB", "HISH", "HISD", "HISE", "HISP"),
+    ("CYS", "CYT", "CYM", "CYX", "CYSH", "CYS2"),
+    ("ASP", "ASH", "ASPP", "ASPH"),
+    ("GLU", "GLH", "GLUP", "GLUH"),
+    ("LYS", "LYN", "LSN", "LYSH"),
+    ("ARG", "ARN", "ARGN"),
+    ("NME", "NMA", "CT3"),
+    ("NHE", "NH2", "CT2"),
 )
+_POLYMER_VARIANTS = frozenset(name for family in _PEPTIDE_FAMILIES for name in family) | {"ACE"}
 # Amber's names of nucleotides and of those at the ends of a strand.
 _NUCLEOTIDE_VARIANTS = re.compile("[DR][ACGTU][35N]?")
-_WATERS = frozenset("HOH WAT H2O DOD SOL SPC SPCE TIP TIP3 TIP4 TIP5 TP3 T3P T4P".split())
+_WATERS_OF_3_SITES = ("HOH", "WAT", "TIP", "TIP3", "TP3", "T3P", "SOL", "SPC", "SPCE", "H2O", "DOD")
+_WATERS = frozenset((*_WATERS_OF_3_SITES, "TIP4", "TIP5", "T4P", "TP4", "TP5"))
 _CHARMM_IONS = {"SOD": "Na", "POT": "K", "CLA": "Cl", "CAL": "Ca", "CES": "Cs", "LIT": "Li", "RUB": "Rb", "BAR": "Ba"}
+# Names of one residue in its protonation states and dialects: the atoms that are present decide which it is.
+FAMILIES: tuple[tuple[str, ...], ...] = (
+    *_PEPTIDE_FAMILIES,
+    _WATERS_OF_3_SITES,
+    ("DA", "A", "RA", "ADE"),
+    ("DC", "C", "RC", "CYT"),
+    ("DG", "G", "RG", "GUA"),
+    ("DT", "T", "THY"),
+    ("U", "RU", "URA"),
+    ("MG", "MG2"),
+    *((symbol.upper(), name) for name, symbol in _CHARMM_IONS.items()),
+)
+# Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber and Tinker use them.
+_HCT_SCALES = {"H": 0.85, "D": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96, "Fe": 0.88}
+_OTHER_HCT_SCALE = 0.80
 _POLYMER_ELEMENTS = frozenset("HDCNOPS")
 # Two-letter elements that names of ligand atoms start with even where the name is not aligned by element; NA, CA, CD,
 # HG or CO are more often nitrogen, carbon and hydrogen there.
@@ -57,6 +81,17 @@ def element(name: str, residue: str, column: str = "") -> str:
         or _by_alignment(f" {name}" if is_polymer(residue) else name)
         or "X"
     )
+
+
+def tidy_element(symbol: str) -> str:
+    """`CL` and `cl` as `Cl`; deuterium as H."""
+    symbol = symbol.strip().capitalize()
+    return "H" if symbol in ("D", "T") else symbol
+
+
+def hct_scale(symbol: str) -> float:
+    """HCT overlap scale of an element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, others 0.80."""
+    return _HCT_SCALES.get(symbol, _OTHER_HCT_SCALE)
 
 
 def aligned_name(name: str, symbol: str) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from pele_ocl.chemistry import aligned_name, element, is_polymer, is_water
+from pele_ocl.chemistry import FAMILIES, aligned_name, element, hct_scale, is_polymer, is_water
+from pele_ocl.forcefield.fallback import element_rule
+from pele_ocl.forcefield.names import residue_names
+from pele_ocl.formats import read_pqr
 
 
 @pytest.mark.parametrize(
@@ -65,3 +69,18 @@ def test_kinds() -> None:
 
 def test_aligned_name() -> None:
     assert [aligned_name("CA", "C"), aligned_name("CA", "Ca"), aligned_name("HG11", "H")] == [" CA ", "CA  ", "HG11"]
+
+
+@pytest.mark.parametrize(("symbol", "scale"), [("D", 0.85), ("Fe", 0.88), ("Zn", 0.80)])
+def test_overlap_scales_are_the_same_for_pqr_files_and_the_element_rule(symbol, scale, tmp_path):
+    file = tmp_path / "p.pqr"
+    file.write_text(f"HETATM 1 {symbol.upper()} {symbol.upper()} 1 0.0 0.0 0.0 0.5 1.5 {symbol}\n")
+    assert read_pqr(file).gb_scales.tolist() == [scale]
+    assert element_rule([symbol], np.empty((0, 2), np.int32))[1].tolist() == [scale]
+    assert hct_scale(symbol) == scale
+
+
+def test_a_water_is_a_water_in_every_dialect():
+    (waters,) = (family for family in FAMILIES if "HOH" in family)
+    assert all(map(is_water, waters))
+    assert set(waters) <= set(residue_names("HOH"))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
+from ..chemistry import hct_scale
 
 # Element: {bonds: radius}, None for any other number of bonds.
 _BY_BONDS: dict[str, dict[int | None, float]] = {
@@ -24,8 +25,6 @@ _RADII = {
     "K": 2.123, "Ca": 1.817, "Br": 1.90, "Rb": 2.26, "I": 2.10, "Cs": 2.507, "Ba": 2.188,
 }  # fmt: skip
 _OTHER_RADIUS = 2.0
-_SCALES = {"H": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96, "Fe": 0.88}
-_OTHER_SCALE = 0.80
 
 
 def element_rule(elements: Sequence[str] | NDArray[np.str_], bonds: Ints) -> tuple[Floats, Floats]:
@@ -41,7 +40,7 @@ def element_rule(elements: Sequence[str] | NDArray[np.str_], bonds: Ints) -> tup
     for element in np.unique(symbols):
         mine = symbols == element
         radii[mine] = _RADII.get(str(element), _OTHER_RADIUS)
-        scales[mine] = _SCALES.get(str(element), _OTHER_SCALE)
+        scales[mine] = hct_scale(str(element))
         for count, radius in _BY_BONDS.get(str(element), {}).items():
             radii[mine if count is None else mine & (n_bonds == count)] = radius
     radii[symbols == "H"] = _HYDROGEN

@@ -10,9 +10,9 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from ..atoms import Atoms, Floats, Ints, Structure
+from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
 from .bonding import bonds_of
-from .elements import tidy_element
 from .fallback import element_rule
 from .matching import Match, match_residues
 from .obc import Key, lookup, read_obc

@@ -9,50 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# Names of one residue in its protonation states and dialects: the atoms that are present decide which it is.
-_FAMILIES = [
-    names.split()
-    for names in (
-        "HIS HID HIE HIP HSD HSE HSP",
-        "CYS CYT CYM CYX",
-        "ASP ASH ASPP",
-        "GLU GLH GLUP",
-        "LYS LYN LSN",
-        "ARG ARN",
-        "HOH WAT TIP TIP3 TP3 T3P SOL SPC H2O",
-        "NME NMA CT3",
-        "NHE NH2 CT2",
-        "NA SOD",
-        "CL CLA",
-        "K POT",
-        "CA CAL",
-        "CS CES",
-        "LI LIT",
-        "MG MG2",
-        "DA A RA ADE",
-        "DC C RC CYT",
-        "DG G RG GUA",
-        "DT T THY",
-        "U RU URA",
-    )
-]
-_AMINO_ACIDS = frozenset(
-    "ALA ARG ASN ASP ASH CYS CYX GLN GLU GLH GLY HIS HID HIE HIP ILE LEU LYS LYN "
-    "MET PHE PRO SER THR TRP TYR VAL".split()
-)
+from ..chemistry import AMINO_ACIDS, FAMILIES
+
+# Amino acids in every protonation state.
+_PROTONATED = {name for family in FAMILIES if AMINO_ACIDS & set(family) for name in family} | AMINO_ACIDS
 
 
 def residue_names(name: str) -> list[str]:
     """The names under which a residue may stand in a force field, the file's own first: HIS, HID, HIE, HIP..."""
     name = name.upper()
     names = [name]
-    if len(name) == 4 and name[0] in "NC" and name[1:] in _AMINO_ACIDS:  # Amber's NALA and CALA
+    if len(name) == 4 and name[0] in "NC" and name[1:] in _PROTONATED:  # Amber's NALA and CALA
         names.append(name[1:])
     if re.fullmatch("[DR]?[ACGTU][35N]", name):  # Amber's DA5, RA3, DAN
         names.append(name[:-1])
     if re.fullmatch(r"[A-Z]{1,2}\d?[+-]\d?", name):  # NA+, CL-, MG2+, MG+2
         names.append(re.sub(r"[\d+-]", "", name))
-    family = [other for names_ in _FAMILIES for other in names_ if set(names) & set(names_)]
+    family = [other for names_ in FAMILIES for other in names_ if set(names) & set(names_)]
     return list(dict.fromkeys(names + family))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from ..chemistry import AMINO_ACIDS
 from ..errors import FormatError, InputError, ParameterError
 from ..paths import shipped
 from ..textfiles import lines
@@ -15,7 +16,6 @@ from .obc import ObcTable, is_obc, read_obc
 from .templates import Kind, Template, is_template, read_template
 
 EMBEDDED = "amber99sb"
-_AMINO_ACIDS = frozenset("ALA ARG ASN ASP CYS GLN GLU GLY ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split())
 _HISTIDINES = frozenset("HIS HID HIE HIP".split())
 # Hidden files, backups of editors and notes that lie in folders of templates.
 _NO_TEMPLATE = re.compile(r"[.#].*|.*~|.*\.(bak|orig|old|swp|md|rst|html)|(readme|license).*", re.IGNORECASE)
@@ -72,7 +72,7 @@ def load_templates(path: Path) -> dict[str, Template]:
 def is_complete(templates: Iterable[str]) -> bool:
     """Whether templates of these names are a whole protein force field: they have the twenty amino acids."""
     names = set(templates)
-    return names >= _AMINO_ACIDS and not names.isdisjoint(_HISTIDINES)
+    return names >= AMINO_ACIDS - {"HIS"} and not names.isdisjoint(_HISTIDINES)
 
 
 def is_protein_folder(templates: Mapping[str, Template]) -> bool:

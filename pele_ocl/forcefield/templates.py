@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 
 from ..atoms import Floats, Ints
+from ..chemistry import element
 from ..errors import FormatError
 from ..textfiles import lines
 from ..textfiles import number as read_number
-from .elements import element_of
 
 Kind = Literal["amber", "opls"]
 
@@ -116,6 +116,14 @@ def _is_header(fields: list[str]) -> bool:
     return len(fields) > 5 and all(field.isdecimal() for field in fields[-5:])
 
 
+def element_of(padded_name: str, template: str) -> str:
+    """The element of an atom by its four columns, blank or underscore padded: `_CA_` is C, `CA__` is Ca.
+
+    template : name of the template; without its Z it is that of an ion
+    """
+    return element(padded_name.replace("_", " ").ljust(4), template.removesuffix("Z"))
+
+
 class _Reader:
     """The sections of one file, as (line number, fields)."""
 
@@ -142,7 +150,7 @@ class _Reader:
         padded = [atom[4] for atom in atoms]
         names = tuple(name.replace("_", "") for name in padded)
         self._check_unique(names)
-        elements = tuple(map(element_of, padded))
+        elements = tuple(element_of(name, self.path.stem.upper()) for name in padded)
         lengths, epsilon, charges = self._nonbonded(n_atoms).T
         return Template(
             name=self.path.stem.upper(),

@@ -11,14 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
-from ..chemistry import element, is_polymer, is_water
+from ..chemistry import element, hct_scale, is_polymer, is_water
 from ..errors import FormatError
 from ..textfiles import lines, number
 from .assembly import Records, structure
-
-# Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber and Tinker use them; every other element has 0.80.
-HCT_SCALES = {"H": 0.85, "D": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96}
-_OTHER_SCALE = 0.80
 
 _RECORD = re.compile(r"\s*(ATOM|HETATM)(?![A-Z])", re.IGNORECASE)
 _MODEL = re.compile(r"MODEL\s+(\d{1,9})\b")
@@ -57,7 +53,7 @@ def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
 
     Fields are separated by blanks, with or without a chain identifier; coordinates that touch are told apart by their
     sign or by the columns of the PDB format. The radii become gb_radii, unchanged; gb_scales are the HCT overlap
-    scales by element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, all others 0.80. There are no
+    scales by element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, all others 0.80. There are no
     Lennard-Jones parameters and no bonds.
 
     model : number in the MODEL record (or counted by ENDMDL); the first model with atoms if None
@@ -73,7 +69,7 @@ def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
         positions=values[:, :3],
         charges=values[:, 3],
         gb_radii=values[:, 4],
-        gb_scales=np.array([HCT_SCALES.get(symbol, _OTHER_SCALE) for symbol in labels.elements.tolist()]),
+        gb_scales=np.array([hct_scale(symbol) for symbol in labels.elements.tolist()]),
         labels=labels,
     )
 
