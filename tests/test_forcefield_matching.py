@@ -90,6 +90,11 @@ def template_of(name: str, atoms: str, segments=None) -> str:
         ("A", f"P O1P O2P {DEOXYADENOSINE}".replace("'", "*"), "DA"),
         ("DA5", f"H5T {DEOXYADENOSINE}".replace("H5''", "H5'2").replace("H5' ", "H5'1 "), "DAB"),
         ("DA3", f"P OP1 OP2 {DEOXYADENOSINE} HO3'", "DAE"),
+        ("ALA", ALA.lower(), "ALA"),
+        ("ALA", "N D CA DA C O CB DB1 DB2 DB3", "ALA"),
+        ("ALA", "N H CA HA C O CB 1DB 2DB 3DB", "ALA"),
+        ("DOD", "O D1 D2", "HOHZ"),
+        ("SPCE", "OW HW1 HW2", "HOHZ"),
         ("ADE", f"P OP1 OP2 {ADENOSINE}", "A"),
         ("RA", f"P O1P O2P {ADENOSINE}".replace("HO2'", "HO'2"), "A"),
     ],
@@ -198,17 +203,43 @@ def test_half_a_disulphide_is_noted(amber):
             "(1 more fails, too); remove them, or give a template with --templates",
         ),
         (
+            [("GLY", GLY), ("HOH", "O"), ("HOH", "O")],
+            "made.pdb:8 (A:HOH2:O): water without hydrogens: delete it or add hydrogens (1 more fails, too)",
+        ),
+        (
+            [("GLY", GLY), ("TIP4", "OW HW1 HW2 MW")],
+            "made.pdb:8 (A:TIP42:OW): the force field has no template for water of 4 sites; "
+            "delete the sites that are no atoms, or give a template with --templates",
+        ),
+        (
+            [("GLY", GLY), ("OH-", "O H")],
+            "made.pdb:8 (A:OH-2:O): the force field has no template for the residue OH-; "
+            "give its template with --templates (a file oh-z, or the folder that holds it)",
+        ),
+        (
             [("GLY", GLY), ("LIG", "C1 H1")],
             "made.pdb:8 (A:LIG2:C1): the force field has no template for the residue LIG; "
             "give its template with --templates (a file ligz, or the folder that holds it)",
         ),
     ],
-    ids=["no hydrogens", "a hydrogen", "a heavy atom", "too many", "unknown"],
+    ids=["no hydrogens", "a hydrogen", "a heavy atom", "too many", "oxygen", "4-point", "hydroxide", "unknown"],
 )
 def test_what_is_said_when_no_template_fits(amber, residues, message):
     with pytest.raises(ParameterError) as caught:
         amber.assign(chain(residues))
     assert str(caught.value) == message
+
+
+def test_mercury_is_no_hydrogen(amber):
+    structure = chain([("ALA", "N CA C O CB"), ("HG", "HG")])
+    elements = ["Hg" if name == "HG" else name[0] for name in structure.labels.names]
+    with pytest.raises(ParameterError, match="has no hydrogen atoms"):
+        amber.assign(replace(structure, labels=replace(structure.labels, elements=elements)))
+
+
+def test_capitals_only_tell_atoms_where_they_are_unambiguous(amber):
+    with pytest.raises(ParameterError):
+        amber.assign(chain([("ALA", ALA.replace("HB1", "ca"))]))
 
 
 def test_a_name_that_stands_twice_is_named_with_both_lines(amber):

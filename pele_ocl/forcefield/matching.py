@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..atoms import Ints, Structure
+from ..chemistry import is_water
 from ..errors import FormatError, ParameterError
 from .names import canonical, residue_names
 from .templates import Template
@@ -63,7 +65,7 @@ def match_residues(structure: Structure, templates: Mapping[str, Template]) -> l
 def disulphides(structure: Structure) -> Ints:
     """(m, 2) pairs of SG atoms, without hydrogen, closer than 2.5 A."""
     labels = structure.labels
-    protonated = labels.residue_index[np.isin(labels.names, ("HG", "HG1", "1HG"))]
+    protonated = labels.residue_index[np.isin(labels.names, ("HG", "HG1", "1HG", "DG", "DG1", "1DG"))]
     sulphurs = np.flatnonzero((labels.names == "SG") & ~np.isin(labels.residue_index, protonated))
     positions = structure.positions[sulphurs]
     pairs: list[tuple[int, int]] = []
@@ -99,15 +101,24 @@ def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> list[Te
 
 
 def _match(residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
-    """The first candidate with the same atom names, as written or else as every dialect would write them."""
+    """The first candidate with the same atom names: as written, as every dialect would write them, or in capitals."""
     candidates = [t for t in _candidates(residue, templates) if len(t) == len(residue.atoms)]
-    for spelling in (tuple, canonical):
+    for spelling in (tuple, canonical, _canonical_capitals):
         atoms = spelling(residue.atoms)
         for template in candidates:
             index = {name: i for i, name in enumerate(spelling(template.names))}
-            if index.keys() == set(atoms):
+            if len(index) == len(template) and index.keys() == set(atoms):
                 return Match(template, np.array([index[name] for name in atoms], np.int32))
     return None
+
+
+def _capitals(name: str) -> str:
+    """A name in capitals, deuterium as the hydrogen it stands for: `hb1` is HB1, DB1 and 1DB are HB1 and 1HB."""
+    return re.sub(r"^(\d?)D", r"\1H", name.upper())
+
+
+def _canonical_capitals(names: Sequence[str]) -> tuple[str, ...]:
+    return canonical([_capitals(name) for name in names])
 
 
 def _check_unique(structure: Structure, number: int, atoms: Sequence[str]) -> None:
@@ -125,12 +136,15 @@ def _explain(
     structure: Structure, residues: Sequence[_Residue], failed: Sequence[int], templates: Mapping[str, Template]
 ) -> str:
     """The sentence about residues that no template fits: the first of them, and how many more there are."""
-    if not any(_is_hydrogen(name) for name in structure.labels.names):
+    if not _has_hydrogens(structure):
         return f"{structure.source} has no hydrogen atoms, and the charges need them; {_PREPARE}"
     residue = residues[failed[0]]
     where = structure.where(int(structure.labels.residue_starts[failed[0]]))
     others = f" ({len(failed) - 1} more {'fail' if len(failed) > 2 else 'fails'}, too)" if len(failed) > 1 else ""
     candidates = _candidates(residue, templates)
+    water = _water_problem(residue)
+    if water:
+        return f"{where}: {water}{others}"
     if not candidates:
         return (
             f"{where}: the force field has no template for the residue {residue.name}{others}; "
@@ -143,6 +157,28 @@ def _explain(
     has = [f"has {_listed(extra)} too many"] if extra else []
     problem = " and ".join(lacks + has)
     return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
+
+
+def _has_hydrogens(structure: Structure) -> bool:
+    """Whether some atom is a hydrogen by its element, or by its name where it has no element: HG may be mercury."""
+    labels = structure.labels
+    unknown = labels.names[np.isin(labels.elements, ("", "X"))]
+    return bool(np.isin(labels.elements, ("H", "D")).any()) or any(map(_is_hydrogen, unknown))
+
+
+def _water_problem(residue: _Residue) -> str:
+    """What is wrong with a water that no template fits, "" for other residues."""
+    if not is_water(residue.name):
+        return ""
+    hydrogens = [name for name in residue.atoms if _is_hydrogen(name)]
+    if len(residue.atoms) == 1 and not hydrogens:
+        return "water without hydrogens: delete it or add hydrogens"
+    if len(residue.atoms) > 3 and len(hydrogens) == 2:
+        return (
+            f"the force field has no template for water of {len(residue.atoms)} sites; "
+            "delete the sites that are no atoms, or give a template with --templates"
+        )
+    return ""
 
 
 def _differences(residue: _Residue, template: Template) -> tuple[list[str], list[str]]:
@@ -160,11 +196,11 @@ def _differences(residue: _Residue, template: Template) -> tuple[list[str], list
 
 def _sites(names: Sequence[str]) -> dict[str, str]:
     """Each name with its canonical one less the number among the hydrogens of one heavy atom."""
-    return {name: key.split("#")[0] for name, key in zip(names, canonical(names), strict=True)}
+    return {name: key.split("#")[0] for name, key in zip(names, _canonical_capitals(names), strict=True)}
 
 
 def _is_hydrogen(name: str) -> bool:
-    return name.lstrip("123").startswith("H")
+    return _capitals(name).lstrip("123").startswith("H")
 
 
 def _listed(names: Sequence[str]) -> str:
