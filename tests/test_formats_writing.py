@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pele_ocl.errors import FormatError
-from pele_ocl.formats import replacing, write_table
+from pele_ocl.formats import check_target, refuse_overwriting, replacing, write_table
 
 COLUMNS = {
     "atom": np.array(["CA", "O3'", 'Å,"x"']),
@@ -178,3 +178,48 @@ def test_refused_tables_leave_nothing(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"columns of one table have different lengths: \{'a': 2, 'b': 3\}$"):
         write_table(tmp_path / "t.csv", unequal, {}, {})
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("link", ["same", "symbolic", "hard", "folder"])
+def test_the_input_is_never_overwritten(tmp_path: Path, link: str) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("input")
+    target = {"same": source, "folder": tmp_path / "deep" / ".." / "in.csv"}.get(link, tmp_path / "out.csv")
+    (tmp_path / "deep").mkdir()
+    if link == "symbolic":
+        target.symlink_to(source)
+    if link == "hard":
+        target.hardlink_to(source)
+    expected = f"{target}: the same file as the input {source}; give the output another name"
+    for refused in (
+        lambda: refuse_overwriting(target, source),
+        lambda: check_target(target, [source]),
+        lambda: write_table(target, COLUMNS, UNITS, ATTRIBUTES, [tmp_path / "other", source]),
+    ):
+        with pytest.raises(FormatError) as caught:
+            refused()
+        assert str(caught.value) == expected
+    assert source.read_text() == "input"
+
+
+def test_an_output_that_is_not_there_yet_is_no_input(tmp_path: Path) -> None:
+    refuse_overwriting(tmp_path / "out.csv", tmp_path / "in.pdb")
+    write_table(tmp_path / "out.csv", COLUMNS, UNITS, ATTRIBUTES, [tmp_path / "in.pdb"])
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("out.txt", "unknown suffix '.txt'; tables end in .h5, .csv, .json"),
+        ("absent/out.csv", "absent does not exist; create it first"),
+        ("folder.csv", "not a regular file; give the output another name"),
+        ("x" * 300 + ".csv", "cannot be written: File name too long"),
+    ],
+)
+def test_a_target_is_checked_before_any_work(tmp_path: Path, name: str, problem: str) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(FormatError) as caught:
+        check_target(tmp_path / name)
+    assert str(caught.value).endswith(problem)
+    assert os.listdir(tmp_path) == ["folder.csv"]
+    check_target(tmp_path / "out.csv")

@@ -11,13 +11,15 @@ from ..errors import FormatError
 from .mmcif import read_mmcif
 from .pdb import read_pdb
 from .pqr import read_pqr
-from .writing import replacing, require_table_suffix, write_table
+from .writing import check_target, refuse_overwriting, replacing, require_table_suffix, write_table
 
 __all__ = [
     "STRUCTURE_READERS",
+    "check_target",
     "is_pqr",
     "read_pqr",
     "read_structure",
+    "refuse_overwriting",
     "replacing",
     "require_table_suffix",
     "write_table",

@@ -7,7 +7,7 @@ import errno
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -28,16 +28,18 @@ _CSV_BLOCK = 65_536
 
 
 @contextmanager
-def replacing(path: str | PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> Iterator[Path]:
     """A temporary path in the folder of `path` that takes its name when the block ends without an exception.
 
     On any exception, KeyboardInterrupt included, the temporary file is removed and the file that was there before
     stays as it was. A symbolic link keeps pointing where it did; the file behind it is replaced.
 
-    Raises FormatError if the folder does not exist or cannot be written to, or `path` is no regular file.
+    inputs : files that are read, which `path` must not be
+
+    Raises FormatError if the folder does not exist or cannot be written to, or `path` is no regular file or an input.
     """
+    _refuse_target(path, inputs)
     target = Path(os.path.realpath(path))
-    _refuse_target(target, path)
     temporary = target.with_name(f".{target.stem[:64]}-{secrets.token_hex(6)}{target.suffix}")
     try:
         yield temporary
@@ -50,7 +52,11 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
 
 
 def write_table(
-    path: str | PathLike[str], columns: Mapping[str, ArrayLike], units: Units, attributes: Attributes
+    path: str | PathLike[str],
+    columns: Mapping[str, ArrayLike],
+    units: Units,
+    attributes: Attributes,
+    inputs: Iterable[str | PathLike[str]] = (),
 ) -> None:
     """Write columns of equal length, one row an atom, as HDF5, CSV or JSON; the suffix says which.
 
@@ -58,6 +64,7 @@ def write_table(
     columns : name -> (n,) or (n, k) numbers, or (n,) texts
     units : name of a column -> its unit, for those that have one
     attributes : what else to record (program, parameters, totals); mappings may be nested
+    inputs : files that are read, which `path` must not be
 
     HDF5 has a dataset a column with the attribute `unit`, and the attributes at the root, nested names joined by
     points. CSV begins with `# name: value` lines; its header has the units, `born_radius [A]`, and a column (n, 3) is
@@ -71,7 +78,7 @@ def write_table(
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise FormatError(f"{path}: columns of one table have different lengths: {lengths}")
-    with replacing(path) as temporary:
+    with replacing(path, inputs) as temporary:
         TABLE_WRITERS[suffix](temporary, arrays, units, attributes)
 
 
@@ -83,7 +90,32 @@ def require_table_suffix(path: str | PathLike[str]) -> str:
     return suffix
 
 
-def _refuse_target(target: Path, given: str | PathLike[str]) -> None:
+def check_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
+    """Raise FormatError for a table file that write_table could not write; to be called before any work is done."""
+    require_table_suffix(path)
+    _refuse_target(path, inputs)
+
+
+def refuse_overwriting(output: str | PathLike[str], source: str | PathLike[str]) -> None:
+    """Raise FormatError if two paths lead to one file, by links or otherwise."""
+    try:
+        same = os.path.samefile(output, source)
+    except OSError:  # one of them is not there
+        same = os.path.realpath(output) == os.path.realpath(source)
+    if same:
+        raise FormatError(f"{output}: the same file as the input {source}; give the output another name")
+
+
+def _refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]]) -> None:
+    for source in inputs:
+        refuse_overwriting(path, source)
+    try:
+        _refuse_place(Path(os.path.realpath(path)), path)
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be written: {os.strerror(error.errno or 0)}") from error
+
+
+def _refuse_place(target: Path, given: str | PathLike[str]) -> None:
     folder = target.parent
     if not folder.is_dir():
         raise FormatError(f"{given}: the folder {folder} does not exist; create it first")
