@@ -243,7 +243,7 @@ def test_what_is_not_there(arguments, message):
 
 
 def test_notes_and_backups_in_a_folder_of_templates_are_passed_over(tmp_path, ligand):
-    for name in ("ligz.bak", "ligz~", ".#ligz", "README", "readme.md"):
+    for name in ("ligz.bak", "ligz~", ".#ligz", "README", "readme.md", ".git/ligz"):
         write(tmp_path / "deep" / name, OPLS_LIGAND.replace("LIG 2 1 0 0 0", "LIG 9 1 0 0 0"))
     (tmp_path / "picture").write_bytes(b"\0\1\xff")
     assert set(ForceField.load(templates=[tmp_path]).templates) > {"LIGZ", "ALA"}

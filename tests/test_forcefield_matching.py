@@ -168,6 +168,17 @@ def test_near_sulphurs_make_a_disulphide(amber):
     assert (9, 19) in [tuple(bond) for bond in amber.assign(_cystines(2.05)).bonds]
 
 
+def test_a_disulphide_is_seen_in_lower_case_and_beside_deuterium():
+    near = _cystines(2.05)
+    lower = replace(near, labels=replace(near.labels, names=np.char.lower(near.labels.names)))
+    assert [m.template.name for m in match_residues(lower, embedded_templates())] == ["CYX", "CYX"]
+    thiol = chain([("CYS", CYSTINE + " DG"), ("CYS", CYSTINE + " DG")])
+    positions = thiol.positions.copy()
+    positions[[9, 20]] = [[0, 90, 0], [2.05, 90, 0]]
+    thiol = replace(thiol, positions=positions)
+    assert [m.template.name for m in match_residues(thiol, embedded_templates())] == ["CYS", "CYS"]
+
+
 def test_sulphurs_apart_are_thiolates(amber):
     templates = [m.template.name for m in match_residues(_cystines(2.6), embedded_templates())]
     assert templates == ["CYM", "CYM"]

@@ -65,8 +65,9 @@ def match_residues(structure: Structure, templates: Mapping[str, Template]) -> l
 def disulphides(structure: Structure) -> Ints:
     """(m, 2) pairs of SG atoms, without hydrogen, closer than 2.5 A."""
     labels = structure.labels
-    protonated = labels.residue_index[np.isin(labels.names, ("HG", "HG1", "1HG", "DG", "DG1", "1DG"))]
-    sulphurs = np.flatnonzero((labels.names == "SG") & ~np.isin(labels.residue_index, protonated))
+    names = np.char.upper(labels.names)
+    protonated = labels.residue_index[np.isin(names, ("HG", "HG1", "1HG", "DG", "DG1", "1DG"))]
+    sulphurs = np.flatnonzero((names == "SG") & ~np.isin(labels.residue_index, protonated))
     positions = structure.positions[sulphurs]
     pairs: list[tuple[int, int]] = []
     for i, position in enumerate(positions):

@@ -115,8 +115,12 @@ def _template_files(path: Path) -> list[Path]:
     """The file itself, or the files below a folder that claim to be templates; notes and backups do not."""
     if path.is_file():
         return [path]
-    files = sorted(file for file in path.rglob("*") if file.is_file() and not _NO_TEMPLATE.fullmatch(file.name))
-    return [file for file in files if is_template(_text(file))]
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return [
+        file
+        for file in files
+        if not any(map(_NO_TEMPLATE.fullmatch, file.relative_to(path).parts)) and is_template(_text(file))
+    ]
 
 
 def _text(file: Path) -> str:
