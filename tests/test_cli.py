@@ -137,6 +137,7 @@ def test_hdf5_says_how_it_was_made(tmp_path):
         assert file.attrs["input_sha256"] == hashlib.sha256(HEXAPEPTIDE.read_bytes()).hexdigest()
         assert file.attrs["variant"] == "tiled"
         assert file.attrs["solvent_dielectric"] == 80
+        assert json.loads(file.attrs["parameters"])["precision"] == "float64"
         assert pele_ocl.__version__ in file.attrs["software"]
         assert {"psi", "gb_self", "gb_pair", "nonpolar", "chain", "residue_number"} <= set(file)
 

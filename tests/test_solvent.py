@@ -328,7 +328,7 @@ def test_energies_that_overflow_are_an_error(device):
     atoms = Atoms(positions=np.eye(3), charges=[0, 1e200, 0], gb_radii=[1.5] * 3, gb_scales=[0.8] * 3)
     with (
         np.errstate(over="ignore", invalid="ignore"),
-        pytest.raises(InputError, match="the energy of atom . is not finite"),
+        pytest.raises(InputError, match=r"the energy of atom . is not finite"),
     ):
         solvent(atoms, device=device)
 

@@ -21,6 +21,7 @@ Command = Callable[..., Any]
 ReadAtoms = Callable[[Path], Atoms]
 
 PATH = click.Path(path_type=Path)
+LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
 DEBUG = "pele_ocl.debug"  # key of click's context
 DEFAULTS = SolventModel()
 
@@ -46,6 +47,8 @@ def structure_options(command: Command) -> Command:
                 _refuse_parameters(path, forcefield, radii, templates, obc, pele_data, fallback)
             else:
                 field = ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
+            if path.is_file() and path.stat().st_size > LARGE_FILE:
+                click.echo(f"Reading {path}", err=True)
             atoms = read(path, field, model)
             for note in atoms.notes:
                 click.echo(f"Note: {note}", err=True)
@@ -55,7 +58,7 @@ def structure_options(command: Command) -> Command:
 
     options = [
         click.option(
-            "--model", type=click.IntRange(min=1), help="Number of the model to read, in a file with several."
+            "--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."
         ),
         click.option(
             "--forcefield",

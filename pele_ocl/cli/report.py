@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from .. import __version__
@@ -33,12 +36,13 @@ def energy_lines(energy: dict[str, float]) -> list[str]:
 
 
 def origin(source: Path, atoms: Atoms, device: str, variant: str, precision: str) -> dict[str, Any]:
-    """How a result was made, for its file: input and its SHA-256, program, command, device."""
+    """How a result was made, for its file: input and its SHA-256, program, command and its parameters, device."""
     return {
         "input": str(source),
         "input_sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
         "software": f"pele-ocl {__version__}",
-        "command": " ".join(["pele-ocl", *sys.argv[1:]]),
+        "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
+        "parameters": json.dumps(click.get_current_context().params, default=str),
         "device": device,
         "variant": variant,
         "precision": precision,

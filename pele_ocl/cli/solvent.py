@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..atoms import Atoms
-from ..formats import require_table_suffix, write_table
+from ..formats import check_target, write_table
 from ..solvent import VARIANTS, SolventModel, SolventResult
 from ..solvent import solvent as compute
 from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
@@ -44,7 +44,7 @@ def solvent(
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
     """
     if output is not None:
-        require_table_suffix(output)
+        check_target(output, [path])
     atoms = read_atoms(path)
     with ProgressLine("Solvent") as progress:
         result = compute(atoms, variant=variant, precision=precision, device=device, model=constants, progress=progress)
@@ -142,4 +142,4 @@ def _save(output: Path, source: Path, result: SolventResult) -> None:
         **{f"energy_{name}": value for name, value in result.energy.items()},
         **asdict(result.model),
     }
-    write_table(output, columns, units, attributes)
+    write_table(output, columns, units, attributes, [source])
