@@ -6,13 +6,18 @@ from .allpairs import AllPairs
 from .exclusions import exclusions
 from .pairlist import PairList, Pairs
 from .search import OneFour, all_pairs, pairs_within
+from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
 
 __all__ = [
+    "LONG_CUTOFFS",
+    "SHORT_CUTOFFS",
     "AllPairs",
     "OneFour",
     "PairList",
     "Pairs",
+    "SplitCutoffs",
     "all_pairs",
     "exclusions",
+    "pairs_split",
     "pairs_within",
 ]
