@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from .allpairs import AllPairs
 from .exclusions import exclusions
+from .files import PAIR_SUFFIXES, read_pairs, write_pairs
 from .pairlist import PairList, Pairs
 from .search import OneFour, all_pairs, pairs_within
 from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
 
 __all__ = [
     "LONG_CUTOFFS",
+    "PAIR_SUFFIXES",
     "SHORT_CUTOFFS",
     "AllPairs",
     "OneFour",
@@ -20,4 +22,6 @@ __all__ = [
     "exclusions",
     "pairs_split",
     "pairs_within",
+    "read_pairs",
+    "write_pairs",
 ]
