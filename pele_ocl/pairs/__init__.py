@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .allpairs import AllPairs
+from .dielectric import internal_dielectrics
 from .exclusions import exclusions
 from .files import PAIR_SUFFIXES, read_pairs, write_pairs
 from .pairlist import PairList, Pairs
@@ -20,6 +21,7 @@ __all__ = [
     "SplitCutoffs",
     "all_pairs",
     "exclusions",
+    "internal_dielectrics",
     "pairs_split",
     "pairs_within",
     "read_pairs",
