@@ -45,7 +45,9 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
     macros = {"REAL_BITS": int(precision[-2:]), "WIDTH": width, f"VENDOR_{device.vendor}": 1, **defines}
     if portable:
         macros["PORTABLE"] = 1
-    options = ["-I", str(shipped("cl")), "-cl-std=CL1.2", "-cl-mad-enable"]
+    # Floating-point atomics are an extension of OpenCL C 3.0, but for NVIDIA's, which are PTX.
+    standard = "CL3.0" if defines.get("NATIVE_ATOMICS") and device.vendor != "NVIDIA" else "CL1.2"
+    options = ["-I", str(shipped("cl")), f"-cl-std={standard}", "-cl-mad-enable"]
     if precision == "float32":
         options.append("-cl-denorms-are-zero")
     return options + [f"-D{name}={value}" for name, value in macros.items()]
@@ -95,18 +97,29 @@ class Run:
         self._reserve(array.nbytes)
         return cl.Buffer(self.device.context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=array)
 
-    def empty(self, n: int) -> cl.Buffer:
-        """An uninitialised buffer of n reals."""
-        self._reserve(n * self.dtype.itemsize)
-        return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, n * self.dtype.itemsize)
+    def empty(self, n: int, dtype: Any = None) -> cl.Buffer:
+        """An uninitialised buffer of n values, reals where no other type is given."""
+        size = max(1, n) * np.dtype(dtype or self.dtype).itemsize
+        self._reserve(size)
+        return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
+
+    def zeros(self, n: int, dtype: Any = None) -> cl.Buffer:
+        """A buffer of n zeros."""
+        buffer = self.empty(n, dtype)
+        self.clear(buffer)
+        return buffer
+
+    def clear(self, buffer: cl.Buffer) -> None:
+        """Fill a buffer with zeros."""
+        cl.enqueue_fill_buffer(self.device.queue, buffer, np.uint8(0), 0, buffer.size)
 
     def _reserve(self, size: int) -> None:
         self.allocated += size
         self.device.require_memory(self.allocated, size)
 
-    def download(self, buffer: cl.Buffer, n: int) -> NDArray[Any]:
-        """The first n reals of a buffer, once everything before is done."""
-        array = np.empty(n, self.dtype)
+    def download(self, buffer: cl.Buffer, n: int, dtype: Any = None) -> NDArray[Any]:
+        """The first n values of a buffer, reals where no other type is given, once everything before is done."""
+        array = np.empty(n, dtype or self.dtype)
         self.read(array, buffer)
         return array
 
@@ -169,9 +182,7 @@ class Run:
         try:
             return cl.enqueue_nd_range_kernel(self.device.queue, kernel, shape, group, start)
         except cl.MemoryError as error:
-            raise DeviceError(
-                f"{self.device.name} lacks free memory for this; choose another device"
-            ) from error
+            raise DeviceError(f"{self.device.name} lacks free memory for this; choose another device") from error
 
     @property
     def seconds(self) -> float:
