@@ -7,11 +7,11 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-all test-devices lint docs clean
 
 demo: $(VENV)/.installed
-	@echo "\n$$ pele-ocl devices"
+	@printf '\n$$ pele-ocl devices\n'
 	@$(BIN)/pele-ocl devices
-	@echo "\n$$ pele-ocl solvent data/structures/ubiquitin.pdb"
+	@printf '\n$$ pele-ocl solvent data/structures/ubiquitin.pdb\n'
 	@$(BIN)/pele-ocl solvent data/structures/ubiquitin.pdb
-	@echo "\n$$ pele-ocl bench solvent --system ubiquitin"
+	@printf '\n$$ pele-ocl bench solvent --system ubiquitin\n'
 	@$(BIN)/pele-ocl bench solvent --system ubiquitin
 
 # On PoCL, the runtime that comes with the package.

@@ -4,7 +4,7 @@
 
 kernel void born_radii_outer(
     const int n_atoms,
-    const real4 obc,                     // alpha, beta, gamma, unused
+    const real4 obc,                     // alpha, beta, gamma, offset [A]
     global const real4 *restrict atoms,  // (n_atoms) x, y, z, scaled radius [A]
     global const real *restrict rho,     // (n_atoms) offset radius [A]
     global const real *restrict radii,   // (n_atoms) intrinsic radius [A]

@@ -5,7 +5,7 @@
 kernel void born_radii(
     const int n_atoms,
     const int n_parts,
-    const real4 obc,                    // alpha, beta, gamma, unused
+    const real4 obc,                    // alpha, beta, gamma, offset [A]
     global const real *restrict sums,   // (n_parts, n_atoms) parts of the Born integral [1/A]
     global const real *restrict rho,    // (n_atoms) offset radius [A]
     global const real *restrict radii,  // (n_atoms) intrinsic radius [A]

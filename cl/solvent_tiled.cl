@@ -65,23 +65,23 @@ INLINE void add_near_tile(Own *own, global const real4 *atoms, int first, int la
 }
 
 kernel void born_sums(
-    const int n_atoms,
     const int n_tiles,
     const int tiles_per_chunk,
     const real largest_rho,                // largest offset radius of all atoms [A]
-    global const real4 *restrict atoms,    // (n_padded) x, y, z from the tile's origin [A], scaled radius [A]
-    global const real *restrict x,         // (n_padded) the same x, y, z as columns, for whole vectors
+    global const real4 *restrict atoms,    // (n_places) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict x,         // (n_places) the same x, y, z as columns, for whole vectors
     global const real *restrict y,
     global const real *restrict z,
-    global const real *restrict rho,       // (n_padded) offset radius [A]
+    global const real *restrict rho,       // (n_places) offset radius [A]
     global const real4 *restrict origins,  // (n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,  // (n_tiles) half edges of the box around the origin [A]
-    global real *restrict sums)            // (n_chunks, n_padded) part of the Born integral [1/A]
+    global const int *restrict counts,     // (n_tiles) atoms in the tile
+    global real *restrict sums)            // (n_chunks, n_places) part of the Born integral [1/A]
 {
     const int first = get_global_id(0) * WIDTH * VECTORS;
     const int chunk = get_global_id(1);
-    const int n_padded = n_tiles * TILE;
-    if (first >= n_padded) return;
+    const int n_places = n_tiles * TILE;
+    if (first >= n_places) return;
     const real4 origin = origins[first / TILE], extent = extents[first / TILE];
 
     Own own;
@@ -105,7 +105,7 @@ kernel void born_sums(
             own.z[v] = LOAD(first + v * WIDTH, z) + shift.z;
             own.sum[v] = 0;
         }
-        const int j = tile * TILE, j_end = min(j + TILE, n_atoms);
+        const int j = tile * TILE, j_end = j + counts[tile];
         if (gap2 > 4 * reach * reach) add_far_tile(&own, atoms, j, j_end, REMOTE_TERMS);
         else if (gap2 > reach * reach) add_far_tile(&own, atoms, j, j_end, TERMS);
         else add_near_tile(&own, atoms, j, j_end, largest_rho);
@@ -114,5 +114,5 @@ kernel void born_sums(
         for (int v = 0; v < VECTORS; ++v) total[v] += own.sum[v];
     }
     #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) STORE(total[v], chunk * n_padded + first + v * WIDTH, sums);
+    for (int v = 0; v < VECTORS; ++v) STORE(total[v], chunk * n_places + first + v * WIDTH, sums);
 }

@@ -24,7 +24,7 @@ def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
     return array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Labels:
     """What a structure file calls its atoms; every array has shape (n,).
 
@@ -56,7 +56,7 @@ class Labels:
     @cached_property
     def residue_starts(self) -> Ints:
         """First atom of each residue, (n_residues,)."""
-        return _frozen(np.flatnonzero(np.diff(self.residue_index, prepend=-1)), np.int32)
+        return _frozen(np.flatnonzero(np.diff(self.residue_index, prepend=self.residue_index[:1] - 1)), np.int32)
 
     def residue(self, i: int) -> str:
         """The residue of atom i as people write it: `A:ALA5`, with the insertion code if it has one."""
@@ -68,7 +68,7 @@ class Labels:
         return f"{self.residue(i)}:{self.names[i]}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Structure:
     """A model as a file holds it, before any force field: n atoms in residues, residues in segments.
 
@@ -127,17 +127,17 @@ class Atoms:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        positions = _frozen(self.positions, np.float64)
+        positions = self._array("positions")
         if positions.ndim != 2 or positions.shape[1] != 3:
             raise InputError(f"positions have shape {positions.shape}; (n, 3) is needed")
         object.__setattr__(self, "positions", positions)
+        if self.labels is not None and len(self.labels) != len(self):
+            raise InputError(f"{len(self.labels)} labels for {len(self)} atoms")
         self._check_finite("positions", positions)
         for name in ("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._checked(name))
         object.__setattr__(self, "bonds", self._checked_bonds())
-        if self.labels is not None and len(self.labels) != len(self):
-            raise InputError(f"{len(self.labels)} labels for {len(self)} atoms")
         if self.combining not in ("arithmetic", "geometric"):
             raise InputError(f"combining is {self.combining!r}; choose 'arithmetic' or 'geometric'")
 
@@ -158,23 +158,13 @@ class Atoms:
 
     def require_apart(self, distance: float = 1e-4) -> None:
         """Raise InputError where two atoms are closer than `distance` (A): no energy is defined at r = 0."""
-        along = self.positions @ (0.5773, 0.5774, 0.5775)  # |projections| differ by at most the distance
-        order = np.argsort(along)
-        for lag in range(1, len(order)):
-            first, second = order[:-lag], order[lag:]
-            candidates = along[second] - along[first] < 1.001 * distance
-            if not candidates.any():
-                return
-            first, second = first[candidates], second[candidates]
-            close = np.linalg.norm(self.positions[first] - self.positions[second], axis=1) < distance
-            if close.any():
-                i, j = sorted((int(first[close][0]), int(second[close][0])))
-                raise InputError(
-                    f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them"
-                )
+        pair = close_pair(self.positions, distance)
+        if pair is not None:
+            i, j = sorted(pair)
+            raise InputError(f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them")
 
     def _checked(self, name: str) -> Floats:
-        values = _frozen(getattr(self, name), np.float64)
+        values = self._array(name)
         if values.shape != (len(self),):
             raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value an atom")
         self._check_finite(name, values)
@@ -183,6 +173,12 @@ class Atoms:
             raise InputError(f"{name} of {self.describe(i)} is {values[i]:g}; it cannot be negative")
         return values
 
+    def _array(self, name: str) -> Floats:
+        try:
+            return _frozen(getattr(self, name), np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} are not an array of numbers: {error}") from error
+
     def _check_finite(self, name: str, values: Floats) -> None:
         bad = ~np.isfinite(values)
         if bad.any():
@@ -190,13 +186,44 @@ class Atoms:
             raise InputError(f"{name} of {self.describe(i)} is {values[i]}; a finite number is needed")
 
     def _checked_bonds(self) -> Ints:
-        bonds = _frozen(self.bonds, np.int32)
-        if bonds.size == 0:
+        given = np.asarray(self.bonds)
+        if given.size == 0:
             return _frozen(np.empty((0, 2)), np.int32)
+        bonds = _frozen(given, np.int32)
+        if not np.array_equal(bonds, given):
+            raise InputError("bonds are not whole numbers; atom indices from 0 are needed")
         if bonds.ndim != 2 or bonds.shape[1] != 2:
             raise InputError(f"bonds have shape {bonds.shape}; (m, 2) is needed")
         if bonds.min() < 0 or bonds.max() >= len(self):
-            raise InputError(f"a bond names atom {bonds.max()}; the atoms are 0 to {len(self) - 1}")
+            stray = bonds.min() if bonds.min() < 0 else bonds.max()
+            raise InputError(f"a bond names atom {stray}; the atoms are 0 to {len(self) - 1}")
         if np.any(bonds[:, 0] == bonds[:, 1]):
             raise InputError(f"a bond joins atom {bonds[bonds[:, 0] == bonds[:, 1]][0, 0]} to itself")
         return bonds
+
+
+def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
+    """Two points closer than `distance`, or None. positions : (n, 3) A"""
+    candidates = _neighboured(positions @ np.array([0.43, 0.61, 0.67]), distance)
+    # Two points that close share a cell of twice that edge in one of the eight grids half a cell apart.
+    points = positions[candidates]
+    for shift in np.ndindex(2, 2, 2):
+        cells = np.floor(points / (2 * distance) + np.array(shift) / 2)
+        order = np.lexsort(cells.T)
+        for lag in range(1, len(order)):
+            first, second = order[:-lag], order[lag:]
+            together = (cells[first] == cells[second]).all(axis=1)
+            if not together.any():
+                break
+            first, second = first[together], second[together]
+            close = np.linalg.norm(points[first] - points[second], axis=1) < distance
+            if close.any():
+                return int(candidates[first[close][0]]), int(candidates[second[close][0]])
+    return None
+
+
+def _neighboured(along: Floats, distance: float) -> NDArray[np.intp]:
+    """Points whose projection on a line has another one within the distance: all that can be close to another point."""
+    order = np.argsort(along)
+    near = np.diff(along[order]) < 1.001 * distance
+    return order[np.append(near, False) | np.insert(near, 0, False)] if len(order) > 1 else order[:0]

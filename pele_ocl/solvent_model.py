@@ -17,9 +17,9 @@ SCREENING_SCALE = 0.73
 class SolventModel:
     """OBC Generalized Born with the ACE nonpolar term; the defaults are PELE's.
 
-    solute_dielectric, solvent_dielectric : relative permittivities, > 0
+    solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ionic_strength : mol/L, >= 0; 0 means no screening
-    temperature : K, > 0; matters only with ions
+    temperature : K, 0.001 to 1e6; matters only with ions
     offset : A, taken off each radius; 0.09 (Onufriev, Bashford and Case 2004)
     alpha, beta, gamma : of the tanh polynomial; 1, 0.8, 4.85 is the paper's set II
     surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0 (Schaefer, Bartels and Karplus 1998)
@@ -44,7 +44,9 @@ class SolventModel:
             value = getattr(self, f.name)
             if not math.isfinite(value):
                 raise InputError(f"{f.name} is {value}; a finite number is needed")
-            if f.name in ("solute_dielectric", "solvent_dielectric", "temperature", "probe_radius") and value <= 0:
+            if f.name in ("solute_dielectric", "solvent_dielectric", "temperature") and not 1e-3 <= value <= 1e6:
+                raise InputError(f"{f.name} is {value:g}; it must be positive, 0.001 to 1,000,000")
+            if f.name == "probe_radius" and value <= 0:
                 raise InputError(f"{f.name} is {value:g}; it must be positive")
             if f.name in ("ionic_strength", "offset", "surface_tension") and value < 0:
                 raise InputError(f"{f.name} is {value:g}; it cannot be negative")

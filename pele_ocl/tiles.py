@@ -1,4 +1,4 @@
-"""Atoms sorted in space and cut into tiles of equal count, each with an origin and a box around it.
+"""Atoms sorted in space and cut into tiles, each with an origin and a box around it.
 
 Neighbours in the list are neighbours in space, so a kernel can tell from two boxes whether all pairs of two tiles are
 far apart. Positions relative to a tile's origin keep their digits in float32 wherever the structure lies.
@@ -11,49 +11,54 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .atoms import Floats
+from .atoms import Floats, Ints
 
 HILBERT_BITS = 16
 # Origins are multiples of this (A), so that their differences are exact in float32 up to 500,000 A.
 ORIGIN_STEP = 1 / 32
 
 
+# A tile ends where the curve jumps farther than this (A), so that offsets stay short in sparse structures, too.
+LONGEST_STEP = 16.0
+
+
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """n atoms in n_tiles tiles of `size`; the last is filled up to n_padded places with copies of its last atom.
+    """n atoms in n_tiles tiles of up to `size`; unused places of a tile hold copies of its last atom.
 
-    order : (n_padded,) which atom stands at each place
-    offsets : (n_padded, 3) position from the origin of the place's tile, A
+    order : (n_places,) which atom stands at each place, n_places = n_tiles * size
+    counts : (n_tiles,) atoms in each tile
+    offsets : (n_places, 3) position from the origin of the place's tile, A
     origins : (n_tiles, 3) A, from the middle of the structure
     extents : (n_tiles, 3) half edges of the box around the origin that holds the tile, A
     """
 
     size: int
-    n_atoms: int
     order: NDArray[np.intp]
+    counts: Ints
     offsets: Floats
     origins: Floats
     extents: Floats
 
     @classmethod
     def of(cls, positions: Floats, size: int) -> Tiles:
-        """Sort positions (n, 3) A along a Hilbert curve and cut them into tiles of `size` atoms."""
-        n = len(positions)
-        n_tiles = -(-n // size)
+        """Sort positions (n, 3) A along a Hilbert curve and cut them into tiles of at most `size` atoms."""
         order = np.argsort(hilbert_keys(positions), kind="stable")
-        order = np.concatenate([order, np.repeat(order[-1:], n_tiles * size - n)])
+        starts, counts = _cut(positions[order], size)
+        within = np.minimum(np.arange(size), counts[:, None] - 1)
+        order = order[(starts[:, None] + within).ravel()]
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
-        tiles = (positions - middle)[order].reshape(n_tiles, size, 3)
+        tiles = (positions - middle)[order].reshape(-1, size, 3)
         centres = (tiles.min(axis=1) + tiles.max(axis=1)) / 2
         origins = np.round(centres / ORIGIN_STEP) * ORIGIN_STEP
         offsets = tiles - origins[:, None]
-        return cls(size, n, order, offsets.reshape(-1, 3), origins, np.abs(offsets).max(axis=1))
+        return cls(size, order, counts.astype(np.int32), offsets.reshape(-1, 3), origins, np.abs(offsets).max(axis=1))
 
     def __len__(self) -> int:
         return len(self.origins)
 
     @property
-    def n_padded(self) -> int:
+    def n_places(self) -> int:
         """Places in all tiles, (n_tiles * size)."""
         return len(self.order)
 
@@ -63,10 +68,21 @@ class Tiles:
         return largest
 
     def scatter(self, values: NDArray[np.floating]) -> Floats:
-        """Values by place, (n_padded,), back in the order of the atoms, (n,) float64."""
-        result = np.empty(self.n_atoms)
-        result[self.order[: self.n_atoms]] = values[: self.n_atoms]
+        """Values by place, (n_places,), back in the order of the atoms, (n,) float64."""
+        used = (np.arange(self.size) < self.counts[:, None]).ravel()
+        result = np.empty(int(self.counts.sum()))
+        result[self.order[used]] = values[used]
         return result
+
+
+def _cut(positions: Floats, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Start and count of each tile of atoms in order: runs without a long step, cut into pieces of `size`."""
+    steps = np.abs(np.diff(positions, axis=0)).max(axis=1, initial=0.0)
+    runs = np.concatenate([[0], np.flatnonzero(steps > LONGEST_STEP) + 1, [len(positions)]])
+    pieces = -(-np.diff(runs) // size)
+    first_piece = np.repeat(np.cumsum(pieces) - pieces, pieces)
+    starts = np.repeat(runs[:-1], pieces) + size * (np.arange(pieces.sum()) - first_piece)
+    return starts, np.minimum(size, np.repeat(runs[1:], pieces) - starts)
 
 
 def hilbert_keys(positions: Floats, bits: int = HILBERT_BITS) -> NDArray[np.uint64]:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms, InputError, Labels
+from pele_ocl.atoms import close_pair
 
 
 def labels(names):
@@ -33,6 +34,10 @@ def test_arrays_are_copied_and_read_only():
         ({"positions": [[0, 0, 0], [1, np.inf, 0], [2, 0, 0]]}, r"positions of atom 1 is \[ 1. inf  0.\]"),
         ({"gb_radii": [1, -1, 1]}, r"gb_radii of atom 1 is -1; it cannot be negative"),
         ({"bonds": [[0, 3]]}, r"a bond names atom 3; the atoms are 0 to 2"),
+        ({"bonds": [[-1, 0]]}, r"a bond names atom -1; the atoms are 0 to 2"),
+        ({"bonds": [[0.5, 1]]}, r"bonds are not whole numbers"),
+        ({"positions": [["a", 0, 0]]}, r"positions are not an array of numbers"),
+        ({"positions": [[0, 0, 0], [1, 1]]}, r"positions are not an array of numbers"),
         ({"bonds": [[1, 1]]}, r"a bond joins atom 1 to itself"),
         ({"labels": labels(["CA"])}, r"1 labels for 3 atoms"),
         ({"combining": "harmonic"}, r"combining is 'harmonic'; choose"),
@@ -74,5 +79,9 @@ def test_close_atoms_are_allowed():
 
 
 def test_many_atoms_in_one_plane_are_checked_quickly():
-    grid = np.stack(np.meshgrid(np.arange(200), np.arange(200), [0.0]), -1).reshape(-1, 3)
-    Atoms(positions=grid, charges=np.zeros(len(grid))).require_apart()
+    # The plane across the line that the check projects on: all projections coincide.
+    across = np.linalg.svd(np.array([[0.43, 0.61, 0.67]]))[2][1:]
+    grid = np.stack(np.meshgrid(np.arange(200.0), np.arange(200.0)), -1).reshape(-1, 2) @ across
+    assert close_pair(grid, 1e-4) is None
+    grid[777] = grid[33_333] + 5e-5
+    assert sorted(close_pair(grid, 1e-4)) == [777, 33_333]

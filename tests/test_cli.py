@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -150,7 +151,8 @@ def test_csv_and_json_tables(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["out.xlsx", "missing/out.h5"])
-def test_bad_output_is_refused_before_the_work(tmp_path, name):
+def test_bad_output_is_refused_before_the_work(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "compute", lambda *_, **__: pytest.fail("computed"))
     assert str(tmp_path) in error_of("solvent", HEXAPEPTIDE, "-o", tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
@@ -166,12 +168,12 @@ ATOMS = [line for line in PDB.splitlines() if line.startswith("ATOM")]
     [
         ("", "empty"),
         ("<!DOCTYPE html><html><body>404</body></html>\n", "HTML"),
-        ("REMARK nothing here\nEND\n", "no atoms|no ATOM|ATOM"),
-        (PDB.replace(ATOMS[5][30:38], "     nan"), r":\d+"),
-        (PDB[: PDB.index(ATOMS[9]) + 35], r":\d+"),
-        (PDB.replace("ALA", "ALA").replace(" PHE ", " ZZZ "), "ZZZ"),
+        ("REMARK nothing here\nEND\n", "no ATOM"),
+        (PDB.replace(ATOMS[5][30:38], "     nan"), r"in.pdb:10: a coordinate of atom HA MET A 1 is 'nan'"),
+        (PDB[: PDB.index(ATOMS[9]) + 35], r"in.pdb:14: the line ends before the coordinates do"),
+        (PDB.replace(" PHE ", " ZZZ "), r"no template for the residue ZZZ; give its template with --templates"),
         ("\n".join(line for line in PDB.splitlines() if line[76:78].strip() != "H"), "hydrogen"),
-        (PDB.replace(ATOMS[7] + "\n", ""), "lacks|missing"),
+        (PDB.replace(ATOMS[7] + "\n", ""), "the residue lacks O"),
         (PDB.replace(ATOMS[7] + "\n", 2 * (ATOMS[7] + "\n")), "already on line"),
         (PDB.replace(ATOMS[7] + "\n", ATOMS[7] + "\n\0\0\0\n"), "NUL"),
     ],
@@ -202,13 +204,19 @@ def test_missing_file():
     assert error_of("solvent", "nowhere.pdb").startswith("nowhere.pdb: ")
 
 
+def test_output_to_a_closed_pipe_is_no_error():
+    command = f"{sys.executable} -m pele_ocl solvent {HEXAPEPTIDE} --per-residue | head -1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert done.stderr == ""
+
+
 def test_unknown_device():
     assert "no OpenCL device fits 'Voodoo'; there are 0: " in error_of("solvent", HEXAPEPTIDE, "--device", "Voodoo")
 
 
 def test_bad_number_is_a_sentence():
     sentence = error_of("solvent", HEXAPEPTIDE, "--solvent-dielectric", -3)
-    assert sentence == "solvent_dielectric is -3; it must be positive"
+    assert sentence == "solvent_dielectric is -3; it must be positive, 0.001 to 1,000,000"
 
 
 def test_usage_errors_exit_with_2():
@@ -218,12 +226,11 @@ def test_usage_errors_exit_with_2():
 
 def test_unexpected_errors_are_sentences_too(monkeypatch):
     # The command has taken its module's name in the package.
-    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "read", lambda *_: 1 / 0)
+    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "compute", lambda *_, **__: 1 / 0)
     assert "unexpected ZeroDivisionError" in error_of("solvent", HEXAPEPTIDE)
 
 
-def test_debug_shows_the_traceback(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["pele-ocl", "solvent", "nowhere.pdb", "--debug"])
+def test_debug_shows_the_traceback():
     result = CliRunner().invoke(main, ["solvent", "nowhere.pdb", "--debug"])
     assert isinstance(result.exception, pele_ocl.PeleError)
 
@@ -241,7 +248,8 @@ def test_progress_appears_on_long_work(monkeypatch, capsys):
 
 
 def test_command_is_installed():
-    assert shutil.which("pele-ocl"), "install the package: pip install -e ."
+    folder = Path(sys.executable).parent
+    assert shutil.which("pele-ocl", path=str(folder)), "install the package: pip install -e ."
 
 
 def test_shipped_folders_exist():

@@ -26,7 +26,7 @@ class FakeHandle:
     kind: str = "GPU"
     platform_name: str = "NVIDIA CUDA"
     platform_version: str = "OpenCL 3.0 CUDA 13.0"
-    double_fp_config: int = 1
+    extensions: str = "cl_khr_fp64"
     max_compute_units: int = 8
     native_vector_width_float: int = 16
     native_vector_width_double: int = 8
@@ -34,6 +34,8 @@ class FakeHandle:
     max_work_item_sizes: tuple[int, ...] = (1024, 1024, 64)
     global_mem_size: int = 2**30
     max_mem_alloc_size: int = 2**28
+    max_clock_frequency: int = 1000
+    host_unified_memory: int = 0
 
     @property
     def type(self):
@@ -54,7 +56,7 @@ def intel() -> FakeHandle:
 
 @pytest.fixture
 def some_devices(monkeypatch):
-    handles = [intel(), pocl("3.0-rc2"), FakeHandle(double_fp_config=0)]
+    handles = [intel(), pocl("3.0-rc2"), FakeHandle(extensions="")]
     found = tuple(Device(i, handle) for i, handle in enumerate(sorted(handles, key=devices._rank)))
     monkeypatch.setattr(devices, "list_devices", lambda: found)
     monkeypatch.delenv("PELE_OCL_DEVICE", raising=False)
@@ -69,9 +71,10 @@ def test_this_machine_has_a_device():
 def test_order_is_gpu_then_fastest_cpu_runtime_then_simulators():
     grind = FakeHandle("sim", "CPU", "Oclgrind", "OpenCL 1.2 (Oclgrind 21.10)")
     small, large = FakeHandle("small"), FakeHandle("large", max_compute_units=132)
-    handles = [grind, pocl("3.0-rc2"), pocl("3.1+debian"), intel(), small, large]
+    integrated = FakeHandle("integrated", max_compute_units=512, host_unified_memory=1)
+    handles = [grind, pocl("3.0-rc2"), pocl("3.1+debian"), intel(), integrated, small, large]
     order = sorted(handles, key=devices._rank)
-    assert [handles.index(h) for h in order] == [5, 4, 3, 2, 1, 0]
+    assert [handles.index(h) for h in order] == [6, 5, 4, 3, 2, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +85,19 @@ def test_choice_by_index_or_part_of_a_name(some_devices, choice, index):
     assert get_device(choice) is some_devices[index]
 
 
+def test_a_number_may_be_part_of_a_name(monkeypatch):
+    found = (Device(0, FakeHandle("Radeon RX 7900")), Device(1, FakeHandle("GeForce RTX 4090")))
+    monkeypatch.setattr(devices, "list_devices", lambda: found)
+    assert get_device("4090") is found[1]
+
+
 def test_environment_variable_chooses(some_devices, monkeypatch):
     monkeypatch.setenv("PELE_OCL_DEVICE", "pocl")
     assert get_device() is some_devices[2]
     assert get_device("intel") is some_devices[1]
 
 
-@pytest.mark.parametrize("choice", ["Radeon", 3, "17"])
+@pytest.mark.parametrize("choice", ["Radeon", 3, "17", "²", "4090"])
 def test_bad_choice_lists_what_there_is(some_devices, choice):
     with pytest.raises(
         DeviceError, match=rf"no OpenCL device fits '{choice}'; there are 0: Test GPU \(NVIDIA CUDA\), 1: cpu"
@@ -151,36 +160,32 @@ def test_layouts_fit_their_tiles(kind, precision, width, n_atoms):
 # Runtimes that pip installed
 
 
-@pytest.fixture
-def no_choice(monkeypatch):
+def test_nothing_found_changes_nothing(monkeypatch):
     monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
-    monkeypatch.setattr(runtimes, "_pip_intel_icd", dict)
-    monkeypatch.setattr(runtimes, "_container_nvidia_icd", lambda named: {})
+    monkeypatch.setattr(runtimes, "_unnamed_runtimes", dict)
+    with runtimes.announced_runtimes():
+        assert "OCL_ICD_VENDORS" not in os.environ
 
 
-def test_nothing_found_changes_nothing(no_choice):
-    runtimes.announce_runtimes()
-    assert "OCL_ICD_VENDORS" not in os.environ
-
-
-def test_found_runtimes_stand_beside_the_systems(no_choice, monkeypatch, tmp_path):
+def test_found_runtimes_stand_beside_the_systems(monkeypatch, tmp_path):
     (tmp_path / "mesa.icd").write_text("libMesaOpenCL.so.1\n")
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
     monkeypatch.setattr(runtimes, "SYSTEM_VENDORS", tmp_path)
-    monkeypatch.setattr(runtimes, "_pip_intel_icd", lambda: {"intel-pip.icd": "/venv/lib/libintelocl.so"})
-    monkeypatch.setenv("OCL_ICD_VENDORS", "")
-    monkeypatch.delenv("OCL_ICD_VENDORS")
-    runtimes.announce_runtimes()
-    folder = Path(os.environ["OCL_ICD_VENDORS"])
-    assert {icd.name: icd.read_text() for icd in folder.iterdir()} == {
-        "mesa.icd": "libMesaOpenCL.so.1\n",
-        "intel-pip.icd": "/venv/lib/libintelocl.so\n",
-    }
+    monkeypatch.setattr(runtimes, "_unnamed_runtimes", lambda: {"intel-pip.icd": "/venv/lib/libintelocl.so"})
+    with runtimes.announced_runtimes():
+        folder = Path(os.environ["OCL_ICD_VENDORS"])
+        assert {icd.name: icd.read_text() for icd in folder.iterdir()} == {
+            "mesa.icd": "libMesaOpenCL.so.1\n",
+            "intel-pip.icd": "/venv/lib/libintelocl.so\n",
+        }
+    assert "OCL_ICD_VENDORS" not in os.environ
+    assert not folder.exists()
 
 
 def test_the_users_own_choice_stands(monkeypatch):
     monkeypatch.setenv("OCL_ICD_VENDORS", "/opt/vendors")
-    runtimes.announce_runtimes()
-    assert os.environ["OCL_ICD_VENDORS"] == "/opt/vendors"
+    with runtimes.announced_runtimes():
+        assert os.environ["OCL_ICD_VENDORS"] == "/opt/vendors"
 
 
 def test_no_runtime_at_all_is_no_crash():

@@ -7,11 +7,15 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
-from conftest import DEVICES
+from conftest import DEVICES, random_atoms
 
+from pele_ocl import SolventModel
+from pele_ocl.opencl import kernels
 from pele_ocl.paths import shipped
-from pele_ocl.solvent import VARIANTS
+from pele_ocl.solvent import VARIANTS, variants
+from pele_ocl.solvent.layout import Layout
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -44,6 +48,22 @@ def test_links_and_files_named_exist(page):
         assert (page.parent / target).exists(), target
     for name in re.findall(r"`((?:cl|pele_ocl|tests|docs|data)/[\w./-]+)`", text):
         assert (ROOT / name).exists() or "halves" in name, name
+
+
+def test_the_worked_example_works(monkeypatch, tmp_path):
+    """The kernel and the host steps of docs/add-a-kernel.md, as they are printed there, against `pair`."""
+    text = (ROOT / "docs" / "add-a-kernel.md").read_text()
+    (kernel,) = re.findall(r"```c\n(.*?)```", text, re.DOTALL)
+    steps = next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "def halves" in block)
+    shipped_source = kernels._source
+    monkeypatch.setattr(kernels, "_source", lambda file: kernel if "halves" in file else shipped_source(file))
+    names = dict(vars(variants))
+    exec(compile("from __future__ import annotations\n" + steps, "add-a-kernel.md", "exec"), names)
+    layout = Layout.of(DEVICES[0].kind, 1, "float32", 300)
+    system = variants.System.of(random_atoms(300), SolventModel(), layout)
+    _, halves = names["halves"](kernels.Run(DEVICES[0], "float64"), system)
+    _, pair = variants.pair(kernels.Run(DEVICES[0], "float64"), system)
+    np.testing.assert_allclose(halves, pair, rtol=1e-12)
 
 
 def test_variants_page_names_every_variant_and_kernel():

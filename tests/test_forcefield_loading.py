@@ -182,13 +182,27 @@ def test_other_files_in_a_folder_are_passed_over(tmp_path, ligand):
         ({"name": "charmm36"}, "there is no force field 'charmm36' in what was given; amber99sb is built in"),
         ({"templates": ["absent"]}, "absent: there is no such file or folder"),
         ({"pele_data": ["absent"]}, "absent: there is no folder Templates or OBC in it"),
-        ({"obc": ["absent"]}, "absent: cannot be read as an OBC table"),
+        ({"obc": ["absent"]}, "absent: no such file"),
     ],
 )
 def test_what_is_not_there(arguments, message):
     with pytest.raises((InputError, ParameterError, FormatError)) as caught:
         ForceField.load(**arguments)
     assert str(caught.value).startswith(message)
+
+
+def test_notes_and_backups_in_a_folder_of_templates_are_passed_over(tmp_path, ligand):
+    for name in ("ligz.bak", "ligz~", ".#ligz", "README", "readme.md"):
+        write(tmp_path / "deep" / name, OPLS_LIGAND.replace("LIG 2 1 0 0 0", "LIG 9 1 0 0 0"))
+    (tmp_path / "picture").write_bytes(b"\0\1\xff")
+    assert set(ForceField.load(templates=[tmp_path]).templates) > {"LIGZ", "ALA"}
+
+
+def test_texts_that_are_no_tables_in_pele_s_folder_are_passed_over(tmp_path, ligand):
+    write(tmp_path / "Data" / "OBC" / "README.txt", "These tables were made by hand.\n")
+    write(tmp_path / "Data" / "OBC" / "table.txt", LIGAND_TABLE)
+    atoms = ForceField.load(templates=[ligand[0]], pele_data=[tmp_path]).assign(LONE_LIGAND)
+    np.testing.assert_array_equal(atoms.gb_radii, [1.9, 1.25])
 
 
 def test_a_folder_without_templates(tmp_path):

@@ -39,6 +39,7 @@ def test_columns_are_taken_by_position_whatever_the_header_says(write):
         ("LIGZ C1 CT 1.9", "table.txt:2: a row needs template, atom, type, radius and scale, not 4 fields"),
         ("LIGZ C1 CT 1.9 big", "table.txt:2: radius '1.9' and scale 'big' have to be numbers"),
         ("LIGZ C1 CT 1.9 -0.1", "table.txt:2: radius 1.9 or scale -0.1 is out of range"),
+        ("LIGZ C1 CT 1_0.0 0.72", "table.txt:2: radius '1_0.0' and scale '0.72' have to be numbers"),
         ("LIGZ C1 CT nan 0.72", "table.txt:2: radius nan or scale 0.72 is out of range"),
         ("LIGZ C1 CT 0.9 0.72", "table.txt:2: radius 0.9 or scale 0.72 is out of range"),
     ],
@@ -84,8 +85,20 @@ def test_a_wrong_json_says_what_is_wrong(write, text, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("text", [HEADER, "# nothing\n\n", '{"SolventParameters": {"Name": "OBC2"}}'])
+def test_a_table_without_rows(write, text):
+    with pytest.raises(FormatError, match=r"table.txt: the OBC table holds no row; rows are template, atom, type"):
+        read_obc(write(text))
+
+
+def test_byte_order_mark_line_ends_and_latin_1_remarks(tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_bytes(b"\xef\xbb\xbfLIGZ C1 CT 1.9 0.72\r\n# \xc5ngstr\xf6m\r\nLIGZ H1 HC 1.25 0.85\r\n")
+    assert read_obc(path) == {("LIGZ", "C1"): (1.9, 0.72), ("LIGZ", "H1"): (1.25, 0.85)}
+
+
 def test_a_table_that_is_not_there(tmp_path):
-    with pytest.raises(FormatError, match="cannot be read as an OBC table"):
+    with pytest.raises(FormatError, match=r"absent.txt: no such file"):
         read_obc(tmp_path / "absent.txt")
 
 

@@ -93,6 +93,7 @@ def test_an_ion_tells_its_kind_by_peleffy_s_remark_alone(write, remark, kind):
         ("    2     1 S   OH", "    7     1 S   OH", "mohz:5: '7 1 S OH _O1_ 0 1.400000 109.500000 0.000000' is not"),
         ("_H1_", "_O1_", "mohz:6: the atom O1 was there before; rename one of the two"),
         ("-0.6830", "minus", "mohz:13: 'minus' is not a number"),
+        ("-0.6830", "-0.6_830", "mohz:13: '-0.6_830' is not a number"),
         ("-0.6830", "nan", "mohz:13: 'nan' is not a number"),
         ("0.1700  -0.6830", "-0.1700  -0.6830", "mohz:13: sigma or epsilon is negative"),
         (
@@ -134,9 +135,16 @@ def test_a_file_that_ends_within_its_atoms(write):
 
 def test_a_folder_or_a_binary_file_is_no_template(tmp_path):
     (tmp_path / "bin").write_bytes(b"\xff\xfe\x00")
-    for path in (tmp_path, tmp_path / "bin", tmp_path / "absent"):
-        with pytest.raises(FormatError, match="cannot be read as a template"):
-            read_template(path)
+    said = {"": "a folder; name a file in it", "bin": "the file is binary or damaged", "absent": "no such file"}
+    for name, problem in said.items():
+        with pytest.raises(FormatError, match=problem):
+            read_template(tmp_path / name)
+
+
+def test_byte_order_mark_line_ends_and_latin_1_comments(tmp_path):
+    path = tmp_path / "mohz"
+    path.write_bytes(b"\xef\xbb\xbf* \xc5ngstr\xf6m\r\n" + METHANOL.replace("\n", "\r\n").encode())
+    assert read_template(path).names == ("C1", "O1", "H1")
 
 
 @pytest.mark.parametrize(

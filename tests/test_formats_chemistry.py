@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pele_ocl.formats.chemistry import aligned_name, element, is_polymer, is_water
+from pele_ocl.chemistry import aligned_name, element, is_polymer, is_water
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,12 @@ def test_items_that_may_be_missing(tmp_path: Path) -> None:
         assert read(tmp_path, cif(rows, without=item)).labels.elements[0] == "N"
 
 
+@pytest.mark.parametrize("axis", ["Cartn_x", "Cartn_y", "Cartn_z"])
+def test_coordinate_column_that_is_missing(tmp_path: Path, axis: str) -> None:
+    expected = f"p.cif: the category atom_site lacks the column {axis}; all atoms need x, y and z"
+    assert message(tmp_path, cif(without=axis)) == expected
+
+
 @pytest.mark.parametrize("value", ["?", ".", "nan", "abc", "inf"])
 def test_coordinate_that_is_missing(tmp_path: Path, value: str) -> None:
     expected = "p.cif: atom X:GLY10B:N lacks a coordinate that is a finite number; mend or delete it"

@@ -86,6 +86,7 @@ def test_numbers(tmp_path: Path, numbers: str, expected: list[float]) -> None:
         (LINE.replace("-0.4157", "    abc"), "charge 'abc' is not a number"),
         (LINE.replace("1.8240", "big"), "radius 'big' is not a number"),
         (LINE.replace("12.345", "12,345"), "x coordinate '12,345' is not a number"),
+        (LINE.replace("1.8240", "1_0.0"), "radius '1_0.0' is not a number"),
         (LINE.replace("0.001", "  nan"), "z coordinate 'nan' is not a finite number"),
         (LINE.replace("1.8240", "inf"), "radius 'inf' is not a finite number"),
         (LINE.replace("1.8240", "-1.8"), "radius -1.8 is negative; a radius in angstrom is needed"),

@@ -5,7 +5,7 @@ import pytest
 from conftest import random_atoms
 from tolerance import BORN_RADIUS, TWIN
 
-from pele_ocl import KernelBuildError, SolventModel
+from pele_ocl import DeviceError, KernelBuildError, SolventModel
 from pele_ocl.opencl import kernels
 from pele_ocl.opencl.kernels import Run, get_kernel
 from pele_ocl.solvent.layout import Layout
@@ -26,6 +26,32 @@ def test_kernels_are_kept(device):
     assert first is second
 
 
+def test_headers_stand_in_place_once_and_lines_keep_their_numbers():
+    files = {"k.cl": 'a\n#include "h.clh"\nb\n#include "h.clh"\nc', "h.clh": "x\ny"}
+    assert kernels.expanded_source("k.cl", files.__getitem__).splitlines() == [
+        '#line 1 "k.cl"', "a", '#line 1 "h.clh"', "x", "y", '#line 3 "k.cl"', "b", "", "c",
+    ]  # fmt: skip
+
+
+def test_kernels_build_without_a_cache(device, monkeypatch):
+    monkeypatch.setattr(kernels.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
+    device.kernels.clear()
+    assert get_kernel(device, "solvent_radii.cl", "born_radii", "float32")
+
+
+def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
+    run = Run(device, "float32")
+    _, group = run.group_kernel("solvent_pair.cl", "born_sums_pair", local_reals=1)
+    assert group <= device.largest_group
+    monkeypatch.setattr(Run, "_most_items", lambda self, kernel: 32)
+    assert run.group_kernel("solvent_pair.cl", "born_sums_pair", local_reals=1)[1] == 32
+
+
+def test_what_opencl_refuses_is_a_device_error(device):
+    with pytest.raises(DeviceError, match="refuses the work"), kernels._device_errors(device):
+        raise kernels.cl.LogicError("clTest failed: INVALID_WORK_GROUP_SIZE")
+
+
 def test_a_missing_macro_is_a_sentence(device):
     with pytest.raises(KernelBuildError, match=r"cl/solvent_pair.cl does not compile on .*(?s:.*)GROUP: work-items in"):
         get_kernel(device, "solvent_pair.cl", "born_sums_pair", "float32")
@@ -35,18 +61,16 @@ def probe_widths(device, precision):
     return sorted({1, 4, device.vector_width(precision)})
 
 
-def test_reciprocals_are_exact_and_equal_their_portable_twin(device, precision, tmp_path, monkeypatch):
-    (tmp_path / "probe.cl").write_text(PROBE)
-    monkeypatch.setattr(
-        kernels, "_source", lambda file: (tmp_path / file).read_text() if file == "probe.cl" else pytest.fail(file)
-    )
+def test_reciprocals_are_exact_and_equal_their_portable_twin(device, precision, monkeypatch):
+    shipped_source = kernels._source
+    monkeypatch.setattr(kernels, "_source", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
     x = np.geomspace(1e-6, 1e8, 4096)
     for width in probe_widths(device, precision):
         for portable in (False, True):
             run = Run(device, precision, portable=portable)
-            kernel = run.kernel("probe.cl", "probe", width, PROBE=id(tmp_path))
+            kernel = run.kernel("probe.cl", "probe", width, PROBE=len(PROBE))
             inverses, roots = run.empty(len(x)), run.empty(len(x))
-            run.launch(kernel, (len(x) // width,), None, run.upload(x), inverses, roots)
+            run.launch(kernel, (len(x) // width,), (1,), run.upload(x), inverses, roots)
             rounded = x.astype(precision).astype(float)
             np.testing.assert_allclose(run.download(inverses, len(x)), 1 / rounded, rtol=TWIN[precision])
             np.testing.assert_allclose(run.download(roots, len(x)), 1 / np.sqrt(rounded), rtol=TWIN[precision])

@@ -18,7 +18,7 @@ def test_tiles_hold_every_atom_once_and_inside_their_box(n):
     atoms = random_atoms(n)
     tiles = Tiles.of(atoms.positions, 32)
     assert len(tiles) == -(-n // 32)
-    assert tiles.n_padded == 32 * len(tiles)
+    assert tiles.n_places == 32 * len(tiles)
     assert sorted(tiles.order[:n]) == list(range(n))
     assert (tiles.order[n:] == tiles.order[n - 1]).all()
 
@@ -45,3 +45,14 @@ def test_tiles_are_compact():
     # 32 atoms at 0.1 per A^3 fill a cube of 6.8 A; a curve's pieces are at most about twice as long.
     tiles = Tiles.of(random_atoms(20000).positions, 32)
     assert np.median(2 * tiles.extents.max(axis=1)) < 15
+
+
+def test_a_tile_never_spans_a_gap():
+    rng = np.random.default_rng(0)
+    blobs = np.concatenate([rng.uniform(0, 8, (40, 3)) + np.array(place) for place in ([0, 0, 0], [5e4, 0, 0])])
+    positions = np.concatenate([blobs, [[0, 1e4, 0]]])
+    tiles = Tiles.of(positions, 32)
+    assert tiles.extents.max() < 50
+    assert tiles.counts.sum() == len(positions)
+    values = np.arange(float(len(positions)))
+    np.testing.assert_array_equal(tiles.scatter(values[tiles.order]), values)

@@ -27,7 +27,7 @@ class Timing:
 
     seconds : device time from the first kernel's start to the last one's end
     sampled : whether the time is of a sample of rows, scaled to all
-    speedup : against sequential; nan where that was not run
+    speedup : against sequential; None where that was not run
     error : worst relative error of a Born radius against the float64 reference
     """
 
@@ -38,7 +38,7 @@ class Timing:
     device: str
     seconds: float
     sampled: bool
-    speedup: float
+    speedup: float | None
     error: float
 
     @property
@@ -55,8 +55,8 @@ def measure(
     assert atoms.gb_radii is not None
     assert atoms.gb_scales is not None
     _, exact = definition.born_radii(atoms.positions, atoms.gb_radii, atoms.gb_scales, model, checked)
-    baseline = float("nan")
-    for variant in variants:
+    baseline = None
+    for variant in (name for name in VARIANTS if name in variants):
         where = get_cpu_device(device) if variant == "sequential" else device
         system = System.of(atoms, model, Layout.of(where.kind, where.vector_width(precision), precision, len(atoms)))
         rows = _sample(len(atoms)) if variant == "sequential" else None
@@ -68,7 +68,7 @@ def measure(
         compared = checked < len(born)
         error = float(np.abs(born[checked[compared]] / exact[compared] - 1).max())
         yield Timing(
-            name, len(atoms), precision, variant, str(where), seconds, rows is not None, baseline / seconds, error
+            name, len(atoms), precision, variant, str(where), seconds, rows is not None, baseline and baseline / seconds, error
         )
 
 
@@ -79,5 +79,6 @@ def _sample(n_atoms: int) -> int | None:
 def _once(device: Device, precision: str, variant: str, system: System, rows: int | None) -> tuple[float, Floats]:
     run = Run(device, precision)
     more = {} if rows is None else {"rows": rows}
-    _, born = VARIANTS[variant].run(run, system, **more)
-    return run.seconds, born
+    with device.lock:
+        _, born = VARIANTS[variant].run(run, system, **more)
+    return run.elapsed_seconds, born

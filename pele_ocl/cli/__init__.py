@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import errno
 from typing import Any
 
 import click
@@ -11,6 +11,7 @@ from .. import __version__
 from ..errors import PeleError
 from .bench import bench
 from .devices import devices
+from .options import DEBUG
 from .solvent import solvent
 
 
@@ -22,20 +23,21 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
-        except PeleError as error:
-            self._report(error, str(error))
-        except OSError as error:
-            self._report(error, f"{error.filename or 'file'}: {error.strerror or error}")
-        except MemoryError as error:
-            self._report(error, "this machine has not enough memory for this molecule")
         except Exception as error:
-            self._report(error, f"unexpected {type(error).__name__}: {error}; run again with --debug and report it")
+            if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # the reader, `head` say, has gone
+                raise
+            raise click.ClickException(_sentence(error)) from error
 
-    @staticmethod
-    def _report(error: Exception, message: str) -> None:
-        if "--debug" in sys.argv:
-            raise error
-        raise click.ClickException(message) from error
+
+def _sentence(error: Exception) -> str:
+    """One line for whatever went wrong."""
+    if isinstance(error, PeleError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'file'}: {error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return "this machine has not enough memory for this molecule"
+    return f"unexpected {type(error).__name__}: {error}; run again with --debug and report it"
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -11,6 +11,7 @@ import click
 from ..bench.systems import SYSTEMS, load
 from ..solvent import VARIANTS
 from ..variant import PRECISIONS
+from .options import debug_option
 
 if TYPE_CHECKING:
     from ..bench.solvent import Timing
@@ -35,7 +36,7 @@ def bench() -> None:
     "--runs", type=click.IntRange(min=3), default=5, show_default=True, help="Runs of which the middle ones count."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+@debug_option
 def solvent(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool,
@@ -58,12 +59,12 @@ def solvent(
         atoms = load(name)
         for precision in chosen_precisions:
             for timing in measure(name, atoms, precision, chosen, variants or tuple(VARIANTS), runs):
-                click.echo(json.dumps(asdict(timing)) if as_json else _line(timing))
+                click.echo(json.dumps(asdict(timing), allow_nan=False) if as_json else _line(timing))
 
 
 def _line(timing: Timing) -> str:
     milliseconds = f"{1e3 * timing.seconds:,.3f}{'*' if timing.sampled else ' '}"
-    speedup = "" if timing.speedup != timing.speedup else f"{timing.speedup:,.1f}x"
+    speedup = "" if timing.speedup is None else f"{timing.speedup:,.1f}x"
     return (
         f"{timing.system:14s}{timing.n_atoms:7,d}  {timing.precision:10s}{timing.variant:12s}{milliseconds:>12s}"
         f"{speedup:>11s}{timing.pairs_per_second / 1e9:11.3f}{timing.error:10.1e}"

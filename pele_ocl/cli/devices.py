@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import DeviceError
+from .options import debug_option
 from .tables import table
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+@debug_option
 def devices() -> None:
     """List the OpenCL devices that can be used; 0 is the default."""
     from ..opencl.device import DEVICE_VARIABLE, INSTALL_HINT, get_device, list_devices

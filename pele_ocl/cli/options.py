@@ -1,33 +1,51 @@
-"""Options that several commands share."""
+"""Options that several commands share, gathered into what the commands want of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from ..atoms import Atoms
+from ..forcefield import ForceField
+from ..reading import read
+from ..solvent_model import SolventModel
 from ..variant import PRECISIONS
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = Callable[..., Any]
+ReadAtoms = Callable[[Path], Atoms]
 
 PATH = click.Path(path_type=Path)
+DEFAULTS = SolventModel()
 
 
-def _together(options: list[Callable[[Any], Any]]) -> Callable[[Command], Command]:
-    """One decorator that adds several options, in the order they are listed."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+def _add(command: Command, options: Sequence[Callable[[Command], Any]]) -> Command:
+    """The command with several options, in the order they are listed."""
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
-structure_options = _together(
-    [
+def structure_options(command: Command) -> Command:
+    """Options about structure and parameters; the command gets `read_atoms`, which reads a file by them."""
+
+    @wraps(command)
+    def gathered(
+        *, model: int | None, forcefield: str | None, radii: str, templates: tuple[Path, ...], obc: tuple[Path, ...],
+        pele_data: tuple[Path, ...], fallback: bool, **others: Any,
+    ) -> Any:  # fmt: skip
+        def read_atoms(path: Path) -> Atoms:
+            atoms = read(path, ForceField.load(forcefield, radii, templates, obc, pele_data, fallback), model)
+            for note in atoms.notes:
+                click.echo(f"Note: {note}", err=True)
+            return atoms
+
+        return command(read_atoms=read_atoms, **others)
+
+    options = [
         click.option(
             "--model", type=click.IntRange(min=1), help="Number of the model to read, in a file with several."
         ),
@@ -46,10 +64,34 @@ structure_options = _together(
         click.option("--pele-data", type=PATH, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
         click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
     ]
-)
+    return _add(gathered, options)
 
-run_options = _together(
-    [
+
+def model_options(command: Command) -> Command:
+    """Options about the solvent; the command gets them as `constants`, a SolventModel."""
+
+    @wraps(command)
+    def gathered(
+        *, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float, temperature: float, **others: Any
+    ) -> Any:
+        constants = SolventModel(solute_dielectric, solvent_dielectric, ionic_strength, temperature)
+        return command(constants=constants, **others)
+
+    def option(name: str, default: float, help_text: str) -> Callable[[Command], Command]:
+        return click.option(name, type=float, default=default, show_default=True, help=help_text)
+
+    options = [
+        option("--solute-dielectric", DEFAULTS.solute_dielectric, "Relative permittivity inside the molecule."),
+        option("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
+        option("--ionic-strength", DEFAULTS.ionic_strength, "Of a 1:1 salt, mol/L; PELE's own default is 0.15."),
+        option("--temperature", DEFAULTS.temperature, "K; matters only with salt."),
+    ]
+    return _add(gathered, options)
+
+
+def run_options(command: Command) -> Command:
+    """Options `precision` and `device`."""
+    options: list[Callable[[Command], Any]] = [
         click.option(
             "--precision",
             type=click.Choice(PRECISIONS),
@@ -61,12 +103,19 @@ run_options = _together(
             "--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE."
         ),
     ]
-)
+    return _add(command, options)
 
-report_options = _together(
-    [
+
+def debug_option(command: Command) -> Command:
+    """Option --debug, which the group looks at."""
+    return click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(command)
+
+
+def report_options(command: Command) -> Command:
+    """Options `as_json` and `verbose`, and --debug."""
+    options: list[Callable[[Command], Any]] = [
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table."),
         click.option("-v", "--verbose", is_flag=True, help="Say more: parameters, steps, times."),
-        click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."),
+        debug_option,
     ]
-)
+    return _add(command, options)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from ..atoms import Atoms
-from ..forcefield import ForceField
 from ..formats import require_table_suffix, write_table
-from ..reading import read
 from ..solvent import VARIANTS, SolventModel, SolventResult
 from ..solvent import solvent as compute
-from .options import PATH, report_options, run_options, structure_options
+from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
 from .progress import ProgressLine
+from .report import duration, energy_lines, headline, label_columns, origin
 from .tables import table
 
-DEFAULTS = SolventModel()
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
@@ -36,18 +31,12 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 )
 @run_options
 @structure_options
-@click.option("--solute-dielectric", type=float, default=DEFAULTS.solute_dielectric, show_default=True)
-@click.option("--solvent-dielectric", type=float, default=DEFAULTS.solvent_dielectric, show_default=True)
-@click.option("--ionic-strength", type=float, default=0.0, show_default=True, help="Of a 1:1 salt, mol/L.")
-@click.option(
-    "--temperature", type=float, default=DEFAULTS.temperature, show_default=True, help="K; matters only with salt."
-)
+@model_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
 def solvent(
-    path: Path, output: Path | None, variant: str, precision: str, device: str | None, model: int | None,
-    solute_dielectric: float, solvent_dielectric: float, ionic_strength: float, temperature: float,
-    per_residue: bool, as_json: bool, verbose: bool, **parameters: Any,
+    path: Path, output: Path | None, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
+    constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
 
@@ -56,16 +45,13 @@ def solvent(
     """
     if output is not None:
         require_table_suffix(output)
-    constants = SolventModel(solute_dielectric, solvent_dielectric, ionic_strength, temperature)
-    atoms = read(path, ForceField.load(parameters.pop("forcefield"), **parameters), model)
-    for note in atoms.notes:
-        click.echo(f"Note: {note}", err=True)
+    atoms = read_atoms(path)
     with ProgressLine("Solvent") as progress:
         result = compute(atoms, variant=variant, precision=precision, device=device, model=constants, progress=progress)
     if output is not None:
         _save(output, path, result)
     if as_json:
-        click.echo(json.dumps(_as_json(result, per_residue)))
+        click.echo(json.dumps(_as_json(result, per_residue), allow_nan=False))
     else:
         click.echo(_as_text(path, result, per_residue, verbose))
 
@@ -102,17 +88,15 @@ def _residues(atoms: Atoms) -> list[str]:
 
 
 def _as_text(path: Path, result: SolventResult, per_residue: bool, verbose: bool) -> str:
-    atoms, spread = result.atoms, _spread(result)
-    n_residues = "" if atoms.labels is None else f"{len(atoms.labels.residue_starts):,} residues, "
+    spread = _spread(result)
     lines = [
-        f"{path.name}: {len(atoms):,} atoms, {n_residues}net charge {atoms.charges.sum():+.3f} e",
+        headline(path, result.atoms),
         "",
         f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A",
-        "Energy        kcal/mol",
-        *(f"  {name.replace('_', ' '):10s}{value:15,.3f}" for name, value in result.energy.items()),
+        *energy_lines(result.energy),
         "",
         f"{result.variant}, {result.precision}, on {result.device}: "
-        f"kernels {_duration(result.seconds['kernel'])}, in all {_duration(result.seconds['total'])}",
+        f"kernels {duration(result.seconds['kernel'])}, in all {duration(result.seconds['total'])}",
     ]
     if verbose:
         lines += ["", *_details(result)]
@@ -125,7 +109,7 @@ def _details(result: SolventResult) -> list[str]:
     model = {name: value for name, value in asdict(result.model).items()}
     return [
         "Solvent model: " + ", ".join(f"{name} {value:g}" for name, value in model.items()),
-        f"Kernel time: Born radii {_duration(result.seconds['born'])}, energy {_duration(result.seconds['energy'])}",
+        f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
     ]
 
@@ -140,17 +124,10 @@ def _residue_table(result: SolventResult) -> str:
     return table(("residue", "gb self", "gb pair", "nonpolar", "total  kcal/mol"), rows, "<>>>>")
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
-
-
 def _save(output: Path, source: Path, result: SolventResult) -> None:
     """Every atom's radius and energies, and how they were made."""
-    from .. import __version__
-
     terms = result.per_atom
-    columns: dict[str, Any] = {} if result.atoms.labels is None else _label_columns(result.atoms)
-    columns |= {
+    columns = label_columns(result.atoms) | {
         "born_radii": result.born_radii,
         "psi": result.psi,
         "gb_self": terms.gb_self,
@@ -160,31 +137,9 @@ def _save(output: Path, source: Path, result: SolventResult) -> None:
     }
     units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(result.energy, "kcal/mol")
     attributes = {
-        "input": str(source),
-        "input_sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
-        "software": f"pele-ocl {__version__}",
-        "command": " ".join(["pele-ocl", *sys.argv[1:]]),
-        "device": result.device,
-        "variant": result.variant,
-        "precision": result.precision,
-        "notes": "\n".join(result.atoms.notes),
+        **origin(source, result.atoms, result.device, result.variant, result.precision),
         "kernel_seconds": result.seconds["kernel"],
         **{f"energy_{name}": value for name, value in result.energy.items()},
         **asdict(result.model),
     }
     write_table(output, columns, units, attributes)
-
-
-def _label_columns(atoms: Atoms) -> dict[str, Any]:
-    labels = atoms.labels
-    assert labels is not None
-    return {
-        "chain": labels.chains,
-        "residue_name": labels.residue_names,
-        "residue_number": labels.residue_numbers,
-        "insertion_code": labels.insertion_codes,
-        "atom_name": labels.names,
-        "element": labels.elements,
-        "residue_index": labels.residue_index,
-        "atom_index": np.arange(len(atoms), dtype=np.int32),
-    }

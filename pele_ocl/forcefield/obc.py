@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FormatError
+from ..textfiles import lines, number
 
 Key = tuple[str, str]
 ObcTable = dict[Key, tuple[float, float]]
@@ -24,11 +25,19 @@ def read_obc(path: str | Path) -> ObcTable:
     scales below 1. Raises FormatError with file and line.
     """
     path = Path(path)
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: cannot be read as an OBC table ({error}); give a text or JSON table") from None
-    return _read_json(path, text) if text.lstrip().startswith("{") else _read_text(path, text)
+    text = "".join(lines(path, "parameter"))
+    table = _read_json(path, text) if text.lstrip().startswith("{") else _read_text(path, text)
+    if not table:
+        raise FormatError(f"{path}: the OBC table holds no row; rows are template, atom, type, radius and scale")
+    return table
+
+
+def is_obc(text: str) -> bool:
+    """Whether a text claims to be a table: some row of five fields ends in two numbers, or JSON."""
+    if text.lstrip().startswith("{"):
+        return "SolventParameters" in text
+    rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    return any(len(row) == 5 and None not in (number(row[3]), number(row[4])) for row in rows)
 
 
 def lookup(table: Mapping[Key, tuple[float, float]], template: str, atom: str) -> tuple[float, float] | None:
@@ -38,11 +47,11 @@ def lookup(table: Mapping[Key, tuple[float, float]], template: str, atom: str) -
 
 def _read_text(path: Path, text: str) -> ObcTable:
     table: ObcTable = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for line_number, line in enumerate(text.split("\n"), 1):
         fields = line.split()
         if not fields or fields[0].startswith("#"):
             continue
-        where = f"{path}:{number}"
+        where = f"{path}:{line_number}"
         if len(fields) != 5:
             raise FormatError(f"{where}: a row needs template, atom, type, radius and scale, not {len(fields)} fields")
         table[fields[0].upper(), fields[1].replace("_", "")] = _checked(where, fields[3], fields[4])
@@ -77,14 +86,13 @@ def _read_json(path: Path, text: str) -> ObcTable:
 
 
 def _checked(where: str, radius: Any, scale: Any) -> tuple[float, float]:
-    try:
-        values = float(radius), float(scale)
-    except (TypeError, ValueError):
-        raise FormatError(f"{where}: radius '{radius}' and scale '{scale}' have to be numbers") from None
+    values = number(str(radius)), number(str(scale))
+    if values[0] is None or values[1] is None:
+        raise FormatError(f"{where}: radius '{radius}' and scale '{scale}' have to be numbers")
     if values[0] < 1 < values[1]:
         raise FormatError(f"{where}: radius {radius} and scale {scale} look swapped; the radius (A) stands first")
     if not (1 < values[0] < 10 and 0 < values[1] < 1):
         raise FormatError(
             f"{where}: radius {radius} or scale {scale} is out of range; radii are 1 to 10 A, scales 0 to 1"
         )
-    return values
+    return values[0], values[1]

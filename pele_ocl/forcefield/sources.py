@@ -10,10 +10,13 @@ from pathlib import Path
 
 from ..errors import FormatError, InputError, ParameterError
 from ..paths import shipped
-from .obc import ObcTable, read_obc
+from ..textfiles import lines
+from .obc import ObcTable, is_obc, read_obc
 from .templates import Kind, Template, is_template, read_template
 
 EMBEDDED = "amber99sb"
+# Hidden files, backups of editors and notes that lie in folders of templates.
+_NO_TEMPLATE = re.compile(r"[.#].*|.*~|.*\.(bak|orig|old|swp|md|rst|html)|(readme|license).*", re.IGNORECASE)
 RADII = {"amber": "amber99.txt", "pele": "pele.txt"}
 
 
@@ -101,11 +104,19 @@ def kind_of_name(name: str) -> Kind | None:
 
 
 def _template_files(path: Path) -> list[Path]:
-    """The file itself, or the files below a folder that claim to be templates."""
+    """The file itself, or the files below a folder that claim to be templates; notes and backups do not."""
     if path.is_file():
         return [path]
-    files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-    return [file for file in files if is_template(file.read_text(errors="replace"))]
+    files = sorted(file for file in path.rglob("*") if file.is_file() and not _NO_TEMPLATE.fullmatch(file.name))
+    return [file for file in files if is_template(_text(file))]
+
+
+def _text(file: Path) -> str:
+    """What a file that lies in a folder holds, "" where it is no text."""
+    try:
+        return "".join(lines(file, "parameter"))
+    except FormatError:
+        return ""
 
 
 def _settled(template: Template, default: Kind | None) -> Template:
@@ -130,5 +141,6 @@ def _subfolders(path: Path) -> list[Path]:
 
 def _obc_files(path: Path) -> list[Path]:
     """PELE's table first, so that tables of single ligands win; folders below hold tables of other origin."""
-    files = sorted(path.glob("*.txt")) if path.is_dir() else []
+    texts = sorted(path.glob("*.txt")) if path.is_dir() else []
+    files = [file for file in texts if is_obc(_text(file))]
     return sorted(files, key=lambda file: not file.name.startswith("solventParams"))

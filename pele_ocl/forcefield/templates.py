@@ -16,6 +16,8 @@ import numpy as np
 
 from ..atoms import Floats, Ints
 from ..errors import FormatError
+from ..textfiles import lines
+from ..textfiles import number as read_number
 from .elements import element_of
 
 Kind = Literal["amber", "opls"]
@@ -95,8 +97,8 @@ class Template:
 
 def is_template(text: str) -> bool:
     """Whether a text claims to be a template: a line NBON, or a first line of a name and five counts."""
-    lines = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("*")]
-    return bool(lines) and (_is_header(lines[0]) or ["NBON"] in lines)
+    rows = [line.split() for line in text.split("\n") if line.strip() and not line.startswith("*")]
+    return bool(rows) and (_is_header(rows[0]) or ["NBON"] in rows)
 
 
 def read_template(path: str | Path) -> Template:
@@ -107,15 +109,11 @@ def read_template(path: str | Path) -> Template:
     Raises FormatError, with file and line, for anything the layout does not allow.
     """
     path = Path(path)
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: cannot be read as a template ({error}); give an IMPACT template file") from None
-    return _Reader(path, text).template()
+    return _Reader(path, "".join(lines(path, "template"))).template()
 
 
 def _is_header(fields: list[str]) -> bool:
-    return len(fields) > 5 and all(field.isdigit() for field in fields[-5:])
+    return len(fields) > 5 and all(field.isdecimal() for field in fields[-5:])
 
 
 class _Reader:
@@ -123,10 +121,10 @@ class _Reader:
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
-        self.comments = " ".join(line for line in text.splitlines() if line.startswith("*"))
+        self.comments = " ".join(line for line in text.split("\n") if line.startswith("*"))
         self.sections: dict[str, list[tuple[int, list[str]]]] = {"": []}
         section = ""
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n"), 1):
             fields = line.split()
             if not fields or fields[0].startswith("*"):
                 continue
@@ -170,10 +168,10 @@ class _Reader:
 
     def _atom(self, i: int) -> list[str]:
         """Fields of the line of atom i; what follows the last atom is the interaction matrix, which bonds imply."""
-        lines = self.sections[""]
-        if i + 1 >= len(lines):
-            raise self._error(lines[-1][0], f"the header promises more than the {i} atoms that follow")
-        number, fields = lines[i + 1]
+        rows = self.sections[""]
+        if i + 1 >= len(rows):
+            raise self._error(rows[-1][0], f"the header promises more than the {i} atoms that follow")
+        number, fields = rows[i + 1]
         if len(fields) != 9 or fields[0] != str(i + 1) or fields[2] not in "MS":
             raise self._error(
                 number,
@@ -231,16 +229,13 @@ class _Reader:
         return "opls" if "peleffy" in self.comments else None
 
     def _index(self, number: int, field: str, n_atoms: int) -> int:
-        if not field.isdigit() or not 1 <= int(field) <= n_atoms:
+        if not field.isdecimal() or not 1 <= int(field) <= n_atoms:
             raise self._error(number, f"'{field}' is no atom number; the atoms are 1 to {n_atoms}")
         return int(field) - 1
 
     def _number(self, number: int, field: str) -> float:
-        try:
-            value = float(field)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
+        value = read_number(field)
+        if value is None or not math.isfinite(value):
             raise self._error(number, f"'{field}' is not a number")
         return value
 

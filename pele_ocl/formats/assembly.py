@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, Labels, Strings, Structure
+from ..chemistry import is_polymer, is_water
 from ..errors import FormatError
-from .chemistry import is_polymer, is_water
 
 Bools = NDArray[np.bool_]
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, Strings, Structure
+from ..chemistry import element
 from ..errors import FormatError
+from ..textfiles import lines
 from .assembly import Records, structure
-from .chemistry import element
-from .opening import lines
 
 _COORDINATES = ("Cartn_x", "Cartn_y", "Cartn_z")
 
@@ -38,7 +38,7 @@ def read_mmcif(path: Path, model: int | None = None) -> Structure:
     distinct, inverse = np.unique(np.stack([names, residues, symbols]), axis=1, return_inverse=True)
     pieces = site.pieces()
     records = Records(
-        positions=np.stack([site.numbers(axis, 0.0) for axis in _COORDINATES], axis=1),
+        positions=np.stack([site.numbers(axis, np.nan) for axis in _COORDINATES], axis=1),
         names=names,
         elements=np.array([element(*atom) for atom in distinct.T.tolist()], np.str_)[inverse.ravel()],
         residue_names=residues,
@@ -70,8 +70,13 @@ def _block(path: Path) -> gemmi.cif.Block:
         line = re.match(r"\d+", place)
         raise FormatError(f"{path}{':' + line[0] if line else ''}: not valid mmCIF: {what.strip()}") from None
     for block in document:
-        if len(block.find_values("_atom_site.Cartn_x")) > 0:
+        missing = [axis for axis in _COORDINATES if len(block.find_values(f"_atom_site.{axis}")) == 0]
+        if not missing:
             return block
+        if len(missing) < len(_COORDINATES):
+            raise FormatError(
+                f"{path}: the category atom_site lacks the column {missing[0]}; all atoms need x, y and z"
+            )
     raise FormatError(f"{path}: holds no atoms (no _atom_site category); is it a structure file?")
 
 

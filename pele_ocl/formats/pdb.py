@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, Strings, Structure
+from ..chemistry import element, is_polymer, is_water
 from ..errors import FormatError
+from ..textfiles import lines, number
 from .assembly import Records, structure
-from .chemistry import element, is_polymer, is_water
-from .opening import lines
 from .pdb_lines import is_atom_line, repaired, residue_number
 
 # The element column ends at 80; a line that is pushed to the right keeps it.
@@ -80,17 +80,17 @@ def _listed(stream: Iterable[str], model: int | None, source: str) -> _Listed:
     """The atom lines of the model asked for; the rest of the file is not read."""
     listed, current, others = _Listed(), 1, list[int]()
     explicit = closed = False
-    for number, line in enumerate(stream, 1):
+    for line_number, line in enumerate(stream, 1):
         record = line[:6]
         if record in ("ATOM  ", "HETATM") or is_atom_line(line):
             if closed:
                 if explicit:
-                    raise FormatError(f"{source}:{number}: an atom between ENDMDL and MODEL; move it into a model")
+                    raise FormatError(f"{source}:{line_number}: an atom between ENDMDL and MODEL; move it into a model")
                 if listed.texts:
                     break
                 current, closed = current + 1, False
             if model in (None, current):
-                listed.add(line, number, source)
+                listed.add(line, line_number, source)
             elif others[-1:] != [current]:
                 others.append(current)
         elif record == "MODEL ":
@@ -209,10 +209,8 @@ def _pieces(listed: _Listed) -> tuple[Ints, Ints]:
 
 def _occupancy(columns: str) -> float:
     """Occupancy, 1 where the file has none that is a number."""
-    try:
-        return min(max(float(columns), 0.0), 1.0) if columns.strip() else 1.0
-    except ValueError:
-        return 1.0
+    value = number(columns)
+    return 1.0 if value is None else min(max(value, 0.0), 1.0)
 
 
 def _each(text: Text, columns: list[slice], function: Callable[[str], Any]) -> NDArray[Any]:

@@ -10,13 +10,12 @@ import math
 import re
 from typing import NoReturn, TypeAlias
 
+from ..chemistry import aligned_name, element, is_polymer
 from ..errors import FormatError
-from .chemistry import aligned_name, element, is_polymer
+from ..textfiles import number
 
 Position: TypeAlias = tuple[float, float, float]
 
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_NOT_FINITE = re.compile(r"[-+]?(nan|inf|infinity)", re.IGNORECASE)
 
 # Coordinates that touch can be told apart by their sign or by the three decimals that the format gives each.
 _WORDS = re.compile(
@@ -78,8 +77,8 @@ def _same_atom(line: str, other: str) -> bool:
 
 
 def _finite(text: str) -> float | None:
-    value = float(text) if _NUMBER.fullmatch(text) else math.nan
-    return value if math.isfinite(value) else None
+    value = number(text)
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _is_cut(coordinates: list[str]) -> bool:
@@ -126,16 +125,16 @@ def _by_words(line: str) -> tuple[str, Position] | None:
     means_element = word["name"].lstrip("0123456789").upper().startswith(last.rstrip("0123456789+-").upper())
     symbol = element(word["name"], residue, last if means_element else "")
     name = aligned_name(word["name"], symbol)
-    number = (f"{word['number']:>4}" + word["icode"]).ljust(5)
+    residue_columns = (f"{word['number']:>4}" + word["icode"]).ljust(5)
     left = f"{word['record'].upper():<6}{word['serial'][:5]:>5} {name} {residue:>3}".ljust(21)
-    return f"{left}{chain or ' '}{number}".ljust(76) + f"{symbol:>2}", (float(x), float(y), float(z))
+    return f"{left}{chain or ' '}{residue_columns}".ljust(76) + f"{symbol:>2}", (float(x), float(y), float(z))
 
 
 def _refuse(line: str, where: str) -> NoReturn:
     atom = " ".join(line[12:27].split())
     fields = {axis: line[start : start + 8].strip() for axis, start in (("x", 30), ("y", 38), ("z", 46))}
     for text in [*fields.values(), *line.split()[5:]]:
-        if _NOT_FINITE.fullmatch(text):
+        if _finite(text) is None and number(text) is not None:
             raise FormatError(f"{where}: a coordinate of atom {atom} is {text!r}; a finite number is needed")
     numbers = re.findall(r"-?\d+\.\d*", line)
     if len(line) < 54 and len(numbers) <= 3 and _is_cut(numbers):

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
+from ..chemistry import element
 from ..errors import FormatError
+from ..textfiles import lines, number
 from .assembly import Records, structure
-from .chemistry import element
-from .opening import lines
 
 # Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber and Tinker use them; every other element has 0.80.
 HCT_SCALES = {"H": 0.85, "D": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96}
@@ -74,9 +74,9 @@ def read_pqr(path: str | PathLike[str]) -> Atoms:
 
 def _rows(path: Path) -> list[_Row]:
     rows, piece = list[_Row](), 0
-    for number, line in enumerate(lines(path, "PQR"), 1):
+    for line_number, line in enumerate(lines(path, "PQR"), 1):
         if _RECORD.match(line):
-            rows.append(_row(line.rstrip(), number, piece, f"{path}:{number}"))
+            rows.append(_row(line.rstrip(), line_number, piece, f"{path}:{line_number}"))
         elif line.startswith("TER"):
             piece += 1
     if not rows:
@@ -104,7 +104,7 @@ def _labels(rows: list[_Row], positions: Floats, source: str) -> Labels:
     return structure(records, source).labels
 
 
-def _row(line: str, number: int, piece: int, where: str) -> _Row:
+def _row(line: str, line_number: int, piece: int, where: str) -> _Row:
     fields = _by_words(line) or _by_columns(line)
     if fields is None:
         raise FormatError(f"{where}: {_complaint(line)}")
@@ -115,7 +115,7 @@ def _row(line: str, number: int, piece: int, where: str) -> _Row:
     if found is None:
         raise FormatError(f"{where}: residue number {fields.residue_number!r} is not a number")
     hetero = line.lstrip().upper().startswith("HETATM")
-    return _Row(fields, int(found[2]), found[3], fields.chain or found[1], values, hetero, piece, number)
+    return _Row(fields, int(found[2]), found[3], fields.chain or found[1], values, hetero, piece, line_number)
 
 
 def _separated(text: str) -> list[str]:
@@ -157,10 +157,9 @@ def _complaint(line: str) -> str:
 
 
 def _value(text: str, quantity: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise FormatError(f"{where}: {quantity} {text!r} is not a number") from None
+    value = number(text)
+    if value is None:
+        raise FormatError(f"{where}: {quantity} {text!r} is not a number")
     if not math.isfinite(value):
         raise FormatError(f"{where}: {quantity} {text!r} is not a finite number")
     return value

@@ -69,11 +69,14 @@ class Nonbond:
 
     def evaluate(self, positions: Floats | None = None, born_radii: Floats | None = None) -> NonbondResult:
         """Energy and gradient at `positions` (n, 3) A, by default the atoms' own; born_radii (n,) A as in `nonbond`."""
+        with self.device.lock:
+            return self._evaluate(positions, born_radii)
+
+    def _evaluate(self, positions: Floats | None, born_radii: Floats | None) -> NonbondResult:
         start = time.perf_counter()
         atoms = self.atoms if positions is None else replace(self.atoms, positions=positions)
         atoms.require_apart()
-        run = self._run()
-        buffers = self._upload(run, atoms, self._born_radii(atoms, born_radii))
+        buffers = self._upload(self._run(), atoms, self._born_radii(atoms, born_radii))
         energies, gradient = np.zeros(3), np.zeros((len(atoms), 3))
         kernel_seconds, done = 0.0, 0
         for n_pairs, evaluate in self._evaluations(buffers):
@@ -82,7 +85,7 @@ class Nonbond:
             energies += part_energies
             if part_gradient is not None:
                 gradient += part_gradient
-            kernel_seconds += part.seconds
+            kernel_seconds += part.elapsed_seconds
             done += n_pairs
             if self.progress is not None:
                 self.progress(done / max(1, len(self.pairs)))
@@ -133,7 +136,7 @@ class Nonbond:
         own = self._own_values(run, chunk)
         task = Task(len(self.atoms), len(chunk), pairs, own, {**self.switches, "OWN_VALUES": int(bool(own))})
         evaluate: Evaluate = VARIANTS[self.variant].run(run, task)
-        self.prepare_seconds += run.seconds
+        self.prepare_seconds += run.elapsed_seconds
         return evaluate
 
     def _own_values(self, run: Run, chunk: PairList) -> tuple[Any, ...]:

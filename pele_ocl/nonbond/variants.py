@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..variant import Variant
-from .index import BOTH, FIRSTS, SECONDS, segments_by_counting, segments_by_sorting
+from .index import BOTH, FIRSTS, ITEMS, SECONDS, segments_by_counting, segments_by_sorting
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
@@ -76,11 +76,11 @@ def scattered(scatter: int, native: bool, run: Run, task: Task) -> Evaluate:
     """A work-item a pair adds to both atoms' gradients, racing or atomically."""
     if native:
         run.device.require_float_atomics()
-    kernel = _pairs_kernel(run, task, scatter if task.gradient else NONE, NATIVE_ATOMICS=int(native))
+    kernel, group = _pairs_kernel(run, task, scatter if task.gradient else NONE, NATIVE_ATOMICS=int(native))
 
     def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
         gradient = run.zeros(3 * task.n_atoms)
-        energies = _launch_pairs(run, kernel, task, atoms, gradient)
+        energies = _launch_pairs(run, kernel, group, task, atoms, gradient)
         return _energies(run, *energies), _gradient(run, task, gradient)
 
     return evaluate
@@ -94,17 +94,18 @@ def segmented(sorting: bool, grouped: bool, run: Run, task: Task) -> Evaluate:
         firsts = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, FIRSTS)
     build = segments_by_sorting if sorting else segments_by_counting
     seconds = build(run, task.pairs, task.n_pairs, task.n_atoms, SECONDS)
-    kernel = _pairs_kernel(run, task, STORED if task.gradient else NONE)
-    group = min(GROUP, run.device.largest_group)
+    kernel, group = _pairs_kernel(run, task, STORED if task.gradient else NONE)
     name = "group_sums" if grouped else "segment_sums"
-    adding = run.kernel("nonbond_segments.cl", name, GROUP=group, SORTED_FIRSTS=int(sorting))
-    shape = ((task.n_atoms * group,), (group,)) if grouped else ((task.n_atoms,), None)
+    adding, adders = run.group_kernel(
+        "nonbond_segments.cl", name, local_reals=3, most=GROUP, SORTED_FIRSTS=int(sorting)
+    )
+    shape = ((task.n_atoms * adders,), (adders,)) if grouped else ((task.n_atoms,), (ITEMS,))
 
     def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
         stored, gradient = run.empty(3 * task.n_pairs), run.empty(3 * task.n_atoms)
         lists = firsts.pairs, firsts.offsets, seconds.pairs, seconds.offsets
         sizes = np.int32(task.n_atoms), np.int32(task.n_pairs)
-        energies = _launch_pairs(run, kernel, task, atoms, stored)
+        energies = _launch_pairs(run, kernel, group, task, atoms, stored)
         if task.gradient:
             run.launch(adding, *shape, *sizes, stored, *lists, gradient)
         return _energies(run, *energies), _gradient(run, task, gradient)
@@ -116,8 +117,9 @@ def rows(run: Run, task: Task) -> Evaluate:
     """Several work-items an atom walk its full row; both directions computed, nothing scattered."""
     full = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, BOTH)
     lanes = min(LANES, run.device.largest_group)
-    group = max(lanes, min(GROUP, run.device.largest_group))
-    kernel = run.kernel("nonbond_rows.cl", "nonbond_rows", GROUP=group, LANES=lanes, **task.switches)
+    kernel, group = run.group_kernel(
+        "nonbond_rows.cl", "nonbond_rows", local_reals=3, most=GROUP, LANES=lanes, **task.switches
+    )
     n_groups = -(-task.n_atoms * lanes // group)
     own = (full.pairs, *task.own) if task.own else ()
 
@@ -137,10 +139,10 @@ def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Any]:
     own = tuple(run.empty(n) for _ in task.own)
     if n:
         permute = run.kernel("pair_index.cl", "permute_pairs")
-        run.launch(permute, (n,), None, np.int32(n), firsts.pairs, task.pairs, pairs)
+        run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, task.pairs, pairs)
         permute = run.kernel("pair_index.cl", "permute_reals")
         for before, after in zip(task.own, own, strict=True):
-            run.launch(permute, (n,), None, np.int32(n), firsts.pairs, before, after)
+            run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, before, after)
     return Task(task.n_atoms, n, pairs, own, task.switches), firsts
 
 
@@ -148,14 +150,15 @@ def _list_arguments(task: Task, atoms: AtomBuffers) -> tuple[Any, ...]:
     return atoms.model, np.int32(task.n_pairs), task.pairs, *task.own, atoms.places, atoms.traits
 
 
-def _pairs_kernel(run: Run, task: Task, scatter: int, **more: int) -> Any:
-    group = min(GROUP, run.device.largest_group)
-    return run.kernel("nonbond_pairs.cl", "nonbond_pairs", GROUP=group, SCATTER=scatter, **more, **task.switches)
+def _pairs_kernel(run: Run, task: Task, scatter: int, **more: int) -> tuple[Any, int]:
+    switches = {"SCATTER": scatter, **more, **task.switches}
+    return run.group_kernel("nonbond_pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **switches)
 
 
-def _launch_pairs(run: Run, kernel: Any, task: Task, atoms: AtomBuffers, gradient: Any) -> tuple[Any, int]:
+def _launch_pairs(
+    run: Run, kernel: Any, group: int, task: Task, atoms: AtomBuffers, gradient: Any
+) -> tuple[Any, int]:
     """The kernel over all pairs; the buffer of its groups' energies and how many there are."""
-    group = min(GROUP, run.device.largest_group)
     n_groups = max(1, -(-task.n_pairs // (group * PAIRS_AN_ITEM)))
     energies = run.empty(3 * n_groups)
     run.launch(kernel, (n_groups * group,), (group,), *_list_arguments(task, atoms), energies, gradient)

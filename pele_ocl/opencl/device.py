@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
 from ..errors import DeviceError
-from .runtimes import announce_runtimes
+from .runtimes import announced_runtimes
 
-announce_runtimes()  # before the loader looks
+with announced_runtimes():
+    import pyopencl as cl
 
-import pyopencl as cl  # noqa: E402  (the runtimes must be announced first)
+    try:
+        PLATFORMS = cl.get_platforms()  # the first call is when the loader looks
+    except cl.Error:  # it found no runtime at all
+        PLATFORMS = []
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
@@ -28,11 +33,14 @@ class Device:
 
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
+    kernels : built kernels by what they were built from
+    lock : to be held while computing, since a kernel object carries its arguments
     """
 
     index: int
     handle: cl.Device
     kernels: dict[Any, cl.Kernel] = field(default_factory=dict, repr=False)
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     # On Intel's runtime a queue does not keep its context alive, so the Device holds both.
     @cached_property
@@ -72,7 +80,7 @@ class Device:
 
     @property
     def has_float64(self) -> bool:
-        return bool(self.handle.double_fp_config)
+        return "cl_khr_fp64" in self.handle.extensions.split()
 
     def vector_width(self, precision: str) -> int:
         """Reals of `precision` that a kernel should compute at once: 1 on GPUs, a SIMD register's worth on CPUs."""
@@ -133,30 +141,27 @@ def _kind(handle: cl.Device) -> str:
 
 
 def _rank(handle: cl.Device) -> tuple[int, int, str]:
-    """Sorting key, best first: GPUs by size, then CPU runtimes by measured speed (Intel, newer PoCL, older PoCL)."""
+    """Sorting key, best first: GPUs, those with memory of their own before others, by units and clock; then CPU runtimes
+    by measured speed: Intel's, newer PoCL, older PoCL."""
     kind = ["GPU", "CPU", "accelerator", "simulator"].index(_kind(handle))
+    if kind == 0:
+        size = handle.max_compute_units * handle.max_clock_frequency
+        return kind, int(bool(handle.host_unified_memory)) * 2**40 - size, ""
     intel_first = 0 if "intel" in handle.platform.name.lower() else 1
     newest_first = "".join(chr(255 - ord(c)) for c in handle.platform.version if ord(c) < 256)
-    return kind, -handle.max_compute_units if kind == 0 else intel_first, newest_first
+    return kind, intel_first, newest_first
 
 
 @lru_cache(maxsize=1)
 def list_devices() -> tuple[Device, ...]:
     """Every usable OpenCL device, the default first. Empty where there is none."""
     handles = []
-    for platform in _platforms():
+    for platform in PLATFORMS:
         try:
             handles += [handle for handle in platform.get_devices() if handle.available and handle.compiler_available]
-        except cl.RuntimeError:  # a runtime that is installed but finds no hardware
+        except cl.Error:  # a runtime that is installed but finds no hardware
             continue
     return tuple(Device(index, handle) for index, handle in enumerate(sorted(handles, key=_rank)))
-
-
-def _platforms() -> list[cl.Platform]:
-    try:
-        return list(cl.get_platforms())
-    except cl.LogicError:  # the loader found no runtime at all
-        return []
 
 
 def get_device(choice: Device | int | str | None = None) -> Device:
@@ -174,10 +179,11 @@ def get_device(choice: Device | int | str | None = None) -> Device:
     wanted = str(os.environ.get(DEVICE_VARIABLE, "") if choice is None else choice).strip()
     if not wanted:
         return devices[0]
-    if wanted.isdigit() and int(wanted) < len(devices):
+    if wanted.isdecimal() and int(wanted) < len(devices):
         return devices[int(wanted)]
+    is_index = wanted.isdecimal() and len(wanted) < 3  # "7" is no part of a name, "4090" is
     for device in devices:
-        if not wanted.isdigit() and wanted.lower() in f"{device.platform} {device.version} {device.name}".lower():
+        if not is_index and wanted.lower() in f"{device.platform} {device.version} {device.name}".lower():
             return device
     known = ", ".join(f"{d.index}: {d}" for d in devices)
     raise DeviceError(f"no OpenCL device fits {wanted!r}; there are {known}")

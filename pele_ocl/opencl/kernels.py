@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+import platformdirs
 import pyopencl as cl
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,9 +21,10 @@ from ..paths import shipped
 from ..variant import Progress
 from .device import Device
 
-# With progress asked for, launches are cut so that each takes about this long.
+# Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
 SLAB_SECONDS = 0.5
 FIRST_SLAB_PAIRS = 2e7
+LONG_LAUNCH_PAIRS = 1e10
 
 
 def get_kernel(
@@ -47,18 +53,18 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
         macros["PORTABLE"] = 1
     # Floating-point atomics are an extension of OpenCL C 3.0, but for NVIDIA's, which are PTX.
     standard = "CL3.0" if defines.get("NATIVE_ATOMICS") and device.vendor != "NVIDIA" else "CL1.2"
-    options = ["-I", str(shipped("cl")), f"-cl-std={standard}", "-cl-mad-enable"]
+    options = [f"-cl-std={standard}", "-cl-mad-enable"]
     if precision == "float32":
         options.append("-cl-denorms-are-zero")
     return options + [f"-D{name}={value}" for name, value in macros.items()]
 
 
 def _build(device: Device, file: str, options: list[str]) -> cl.Program:
-    source = _source(file)
+    source = expanded_source(file, _source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)  # compilers chat; what they refuse is raised
-            program: cl.Program = cl.Program(device.context, source).build(options)
+            program: cl.Program = cl.Program(device.context, source).build(options, cache_dir=_cache_folder())  # type: ignore[arg-type]  # False is meant: no cache
             return program
     except cl.RuntimeError as error:
         raise KernelBuildError(
@@ -70,9 +76,51 @@ def _source(file: str) -> str:
     return (shipped("cl") / file).read_text()
 
 
+def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None = None) -> str:
+    """A kernel file with its headers in place, each once, and #line marks so that compilers name file and line.
+
+    The compilers' own -I takes no folder with a blank in its name.
+    """
+    seen = set() if seen is None else seen
+    seen.add(file)
+    lines = [f'#line 1 "{file}"']
+    for number, line in enumerate(read(file).splitlines(), 1):
+        header = re.match(r'\s*#include "([\w.]+)"', line)
+        if header is None:
+            lines.append(line)
+        elif header[1] not in seen:
+            lines += [expanded_source(header[1], read, seen), f'#line {number + 1} "{file}"']
+        else:
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _cache_folder() -> str | Literal[False]:
+    """Where built programs are kept between runs; False where no folder can be written to."""
+    folder = Path(platformdirs.user_cache_dir("pele-ocl"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return str(folder) if os.access(folder, os.W_OK | os.X_OK) else False
+
+
+@contextmanager
+def _device_errors(device: Device) -> Iterator[None]:
+    """What OpenCL refuses, as a sentence about the device."""
+    try:
+        yield
+    except cl.MemoryError as error:
+        raise DeviceError(f"{device} lacks free memory for this; choose another device") from error
+    except cl.Error as error:
+        raise DeviceError(f"{device} refuses the work ({error}); choose another device or variant") from error
+
+
 @dataclass(eq=False)
 class Run:
     """One evaluation on a device: moves arrays, launches kernels in order, remembers how long they took.
+
+    The device's lock must be held from the first launch to the last download.
 
     progress : called with the share done, 0 to 1, now and then; long launches are then cut into slabs
     """
@@ -89,29 +137,58 @@ class Run:
         return np.dtype(self.precision)
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> cl.Kernel:
+        """As get_kernel, in the run's precision."""
         return get_kernel(self.device, file, name, self.precision, width, self.portable, **defines)
+
+    def group_kernel(
+        self, file: str, name: str, local_reals: int, most: int | None = None, **defines: int
+    ) -> tuple[cl.Kernel, int]:
+        """A kernel of fixed work-group size GROUP, the largest up to `most` that device and kernel allow, and that size.
+
+        local_reals : reals of local memory that a work-item needs
+        """
+        group = min(self.device.largest_group, most or self.device.largest_group)
+        most_local = self.device.handle.local_mem_size // self.dtype.itemsize
+        while local_reals * group > most_local:
+            group //= 2
+        while True:
+            try:
+                kernel = self.kernel(file, name, GROUP=group, **defines)
+                if group <= self._most_items(kernel):
+                    return kernel, group
+            except KernelBuildError:  # how some compilers say that the group is too large
+                if group == 1:
+                    raise
+            group //= 2
+
+    def _most_items(self, kernel: cl.Kernel) -> int:
+        """Work-items that a group of this kernel may have on the device."""
+        limit = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.device.handle)
+        return max(1, int(limit))
 
     def upload(self, values: ArrayLike, dtype: Any = None) -> cl.Buffer:
         """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
         array = np.ascontiguousarray(values, dtype or self.dtype)
+        if array.size == 0:  # OpenCL has no empty buffers
+            return self.empty(0, dtype)
         self._reserve(array.nbytes)
-        return cl.Buffer(self.device.context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=array)
+        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+        with _device_errors(self.device):
+            return cl.Buffer(self.device.context, flags, hostbuf=array)
 
     def empty(self, n: int, dtype: Any = None) -> cl.Buffer:
         """An uninitialised buffer of n values, reals where no other type is given."""
         size = max(1, n) * np.dtype(dtype or self.dtype).itemsize
         self._reserve(size)
-        return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
+        with _device_errors(self.device):
+            return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
 
     def zeros(self, n: int, dtype: Any = None) -> cl.Buffer:
         """A buffer of n zeros."""
         buffer = self.empty(n, dtype)
-        self.clear(buffer)
+        with _device_errors(self.device):
+            cl.enqueue_fill_buffer(self.device.queue, buffer, np.uint8(0), 0, buffer.size)
         return buffer
-
-    def clear(self, buffer: cl.Buffer) -> None:
-        """Fill a buffer with zeros."""
-        cl.enqueue_fill_buffer(self.device.queue, buffer, np.uint8(0), 0, buffer.size)
 
     def _reserve(self, size: int) -> None:
         self.allocated += size
@@ -125,23 +202,25 @@ class Run:
 
     def write(self, buffer: cl.Buffer, values: NDArray[Any]) -> None:
         """Fill a buffer from an array."""
-        cl.enqueue_copy(self.device.queue, buffer, values)
+        with _device_errors(self.device):
+            cl.enqueue_copy(self.device.queue, buffer, values)
 
     def read(self, array: NDArray[Any], buffer: cl.Buffer) -> None:
         """Fill the array from a buffer, once everything before is done."""
-        cl.enqueue_copy(self.device.queue, array, buffer)
+        with _device_errors(self.device):
+            cl.enqueue_copy(self.device.queue, array, buffer)
 
     def vector4(self, *values: float) -> NDArray[Any]:
         """Four reals as one kernel argument."""
         kind = cl.cltypes.float4 if self.precision == "float32" else cl.cltypes.double4
         return np.array(tuple(values) + (0,) * (4 - len(values)), dtype=kind)[()]
 
-    def launch(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...] | None, *args: Any) -> None:
-        """Launch over `shape` work-items, padded to whole groups."""
+    def launch(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Any) -> None:
+        """Launch over `shape` work-items, padded to whole groups; a group is cut to what the kernel allows."""
         self.prepare(kernel, shape, group, *args)()
 
     def prepare(
-        self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...] | None, *args: Any
+        self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Any
     ) -> Callable[[], None]:
         """A launch with its arguments set, to be called once: setting them takes longer than a short kernel runs."""
         kernel.set_args(*args)
@@ -154,11 +233,11 @@ class Run:
     def launch_rows(
         self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any
     ) -> None:
-        """As `launch`; with progress asked for, in slabs of the first dimension that take about half a second each.
+        """As `launch`; long work, or work whose progress is asked for, in slabs of the first dimension.
 
         cost : pairs in the whole launch, from which the first slab is guessed
         """
-        if self.progress is None:
+        if self.progress is None and cost < LONG_LAUNCH_PAIRS:
             self.launch(kernel, shape, group, *args)
             return
         done, slab = 0, _whole_groups(int(shape[0] * min(1.0, FIRST_SLAB_PAIRS / cost)), group[0])
@@ -171,22 +250,25 @@ class Run:
             done += count
             seconds = max((event.profile.end - event.profile.start) * 1e-9, 1e-6)
             slab = _whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), group[0])
-            self.progress(done / shape[0])
+            if self.progress is not None:
+                self.progress(done / shape[0])
 
-    def _enqueue(
-        self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...] | None, offset: int = 0
-    ) -> cl.Event:
-        if group is not None:
-            shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
+    def _enqueue(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0) -> cl.Event:
+        group = (min(group[0], self._most_items(kernel)), *group[1:])
+        shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None
-        try:
+        with _device_errors(self.device):
             return cl.enqueue_nd_range_kernel(self.device.queue, kernel, shape, group, start)
-        except cl.MemoryError as error:
-            raise DeviceError(f"{self.device.name} lacks free memory for this; choose another device") from error
 
     @property
-    def seconds(self) -> float:
-        """From the first kernel's start to the last one's end, by the device's clock."""
+    def kernel_seconds(self) -> float:
+        """What the kernels took, by the device's clock; not what lay between them."""
+        self.device.queue.finish()
+        return float(sum(event.profile.end - event.profile.start for event in self.events)) * 1e-9
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """From the first kernel's start to the last one's end, by the device's clock, with all that lay between."""
         self.device.queue.finish()
         if not self.events:
             return 0.0

@@ -2,37 +2,46 @@
 
 PyOpenCL's wheel reads the folder OCL_ICD_VENDORS, or /etc/OpenCL/vendors, for files that name a runtime's library. Two
 common runtimes are missed that way: Intel's from PyPI, whose own .icd file holds a path of the machine it was built on,
-and NVIDIA's inside containers, where the driver's library is mounted without an .icd file. `announce_runtimes` puts a
-folder together that names them and everything the system names, before `import pyopencl` looks.
+and NVIDIA's inside containers, where the driver's library is mounted without an .icd file.
 """
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import os
-import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
+VARIABLE = "OCL_ICD_VENDORS"
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 
-def announce_runtimes() -> None:
-    """Point the OpenCL loader at every runtime there is, unless the user already did by OCL_ICD_VENDORS."""
-    if "OCL_ICD_VENDORS" in os.environ or not sys.platform.startswith("linux"):
-        return
-    icds = _system_icds()
-    found = _pip_intel_icd() | _container_nvidia_icd(icds)
+@contextmanager
+def announced_runtimes() -> Iterator[None]:
+    """While the loader looks for runtimes, let it find those of pip and the driver beside the system's.
+
+    Does nothing where the user chose by OCL_ICD_VENDORS, or where there is nothing to add.
+    """
+    found = {} if VARIABLE in os.environ or not sys.platform.startswith("linux") else _unnamed_runtimes()
     if not found:
+        yield
         return
-    folder = Path(tempfile.mkdtemp(prefix="pele-ocl-vendors-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for name, library in (icds | found).items():
-        (folder / name).write_text(f"{library}\n")
-    os.environ["OCL_ICD_VENDORS"] = str(folder)
+    with tempfile.TemporaryDirectory(prefix="pele-ocl-vendors-") as folder:
+        for name, library in (_system_icds() | found).items():
+            (Path(folder) / name).write_text(f"{library}\n")
+        os.environ[VARIABLE] = folder
+        try:
+            yield
+        finally:
+            del os.environ[VARIABLE]
+
+
+def _unnamed_runtimes() -> dict[str, str]:
+    return _pip_intel_icd() | _container_nvidia_icd(_system_icds())
 
 
 def _system_icds() -> dict[str, str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
-from ..formats.opening import lines
+from ..textfiles import lines
 
 Columns = dict[str, NDArray[Any]]
 

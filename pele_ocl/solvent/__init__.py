@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.kernels import Run
 
+LARGEST_SPAN = 500_000.0  # A; beyond, tiles' origins would not be exact in float32
+
 __all__ = ["VARIANTS", "EnergyTerms", "SolventModel", "SolventResult", "choose_variant", "solvent"]
 
 
@@ -65,13 +67,14 @@ def solvent(
     device.require_precision(precision)
 
     system = System.of(atoms, model, Layout.of(device.kind, device.vector_width(precision), precision, len(atoms)))
-    born_run = Run(device, precision, progress)
-    psi, born = VARIANTS[variant].run(born_run, system)
-    _check_finite(atoms, born)
-    energy_run = Run(device, precision, progress)
-    per_atom = _energies(energy_run, atoms, system, born)
+    born_run, energy_run = Run(device, precision, progress), Run(device, precision, progress)
+    with device.lock:
+        psi, born = VARIANTS[variant].run(born_run, system)
+        _check_radii(atoms, born)
+        per_atom = _energies(energy_run, atoms, system, born)
+    _check_energies(atoms, per_atom)
 
-    seconds = {"born": born_run.seconds, "energy": energy_run.seconds}
+    seconds = {"born": born_run.kernel_seconds, "energy": energy_run.kernel_seconds}
     seconds |= {"kernel": sum(seconds.values()), "total": time.perf_counter() - start}
     return SolventResult(atoms, model, born, psi, per_atom, str(device), variant, precision, seconds)
 
@@ -90,43 +93,58 @@ def _check(atoms: Atoms, variant: str, precision: str, model: SolventModel) -> N
             f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, at or below the offset of "
             f"{model.offset:g} A; give it a larger radius"
         )
+    span = float(np.ptp(atoms.positions, axis=0).max())
+    if span > LARGEST_SPAN:
+        raise InputError(f"the atoms span {span:.3g} A; a molecule up to {LARGEST_SPAN:,.0f} A can be computed")
     atoms.require_apart()
 
 
-def _check_finite(atoms: Atoms, born: Floats) -> None:
-    bad = ~np.isfinite(born)
+def _check_radii(atoms: Atoms, born: Floats) -> None:
+    bad = ~(np.isfinite(born) & (born > 0))
     if bad.any():
         i = int(np.argmax(bad))
         raise InputError(f"the Born radius of {atoms.describe(i)} comes out as {born[i]}; check its radius and scale")
 
 
+def _check_energies(atoms: Atoms, per_atom: EnergyTerms) -> None:
+    bad = ~np.isfinite(per_atom.total)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InputError(
+            f"the energy of {atoms.describe(i)} is not finite; check its charge and the dielectric constants"
+        )
+
+
 def _energies(run: Run, atoms: Atoms, system: System, born: Floats) -> EnergyTerms:
     """The pair sum on the device; the terms of single atoms by their definition, on the host."""
     assert atoms.gb_radii is not None
-    gb_self = definition.gb_self(atoms.charges, born, system.model)
-    gb_all = -COULOMB_KCAL_A / 2 * atoms.charges * _gb_potential(run, atoms, system, born)
-    return EnergyTerms(gb_self, gb_all - gb_self, definition.nonpolar(atoms.gb_radii, born, system.model))
+    return EnergyTerms(
+        definition.gb_self(atoms.charges, born, system.model),
+        -COULOMB_KCAL_A / 2 * atoms.charges * _gb_potential(run, atoms, system, born),
+        definition.nonpolar(atoms.gb_radii, born, system.model),
+    )
 
 
 def _gb_potential(run: Run, atoms: Atoms, system: System, born: Floats) -> Floats:
-    """Sum over all atoms j, i among them, of q_j times eq. 8, (n,) e/A."""
+    """Sum over all other atoms j of q_j times eq. 8, (n,) e/A."""
     tiles, layout, model = system.tiles, system.layout, system.model
     kernel = run.kernel(
         "solvent_energy.cl", "gb_potential", layout.width,
         TILE=layout.tile, VECTORS=layout.vectors, SCREENED=int(model.kappa > 0),
     )  # fmt: skip
     n_chunks, tiles_per_chunk = layout.chunks(len(tiles))
-    parts = run.empty(n_chunks * tiles.n_padded)
+    parts = run.empty(n_chunks * tiles.n_places)
     real = run.dtype.type
     run.launch_rows(
         kernel, layout.shape(tiles, n_chunks), layout.group, system.pairs,
-        np.int32(system.n), np.int32(len(tiles)), np.int32(tiles_per_chunk),
+        np.int32(len(tiles)), np.int32(tiles_per_chunk),
         real(1 / model.solute_dielectric), real(1 / model.solvent_dielectric), real(model.kappa),
         run.upload(np.column_stack([tiles.offsets, atoms.charges[tiles.order]])),
         *(run.upload(column) for column in tiles.offsets.T),
         run.upload(1 / born[tiles.order]),
         run.upload(np.column_stack([tiles.origins, np.zeros(len(tiles))])),
+        run.upload(tiles.counts, np.int32),
         parts,
     )  # fmt: skip
-    by_part = run.download(parts, n_chunks * tiles.n_padded).reshape(n_chunks, -1)
+    by_part = run.download(parts, n_chunks * tiles.n_places).reshape(n_chunks, -1)
     return tiles.scatter(by_part.sum(axis=0, dtype=np.float64))

@@ -41,4 +41,4 @@ class Layout:
 
     def shape(self, tiles: Tiles, n_chunks: int) -> tuple[int, int]:
         """Work-items in the two dimensions."""
-        return tiles.n_padded // (self.width * self.vectors), n_chunks
+        return tiles.n_places // (self.width * self.vectors), n_chunks

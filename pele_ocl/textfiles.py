@@ -1,16 +1,21 @@
-"""Text files as lines, whatever their line ends, encoding and compression, with one sentence for each thing wrong."""
+"""Text files as lines, whatever their line ends, encoding and compression, with one sentence for each thing wrong.
+
+Numbers in them, too: one strict reader for all formats.
+"""
 
 from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import FormatError
+from .errors import FormatError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HETATM")
 
 
@@ -19,7 +24,7 @@ def lines(path: Path, kind: str) -> Iterator[str]:
 
     Windows and old Mac line ends are taken as they come; bytes that are not UTF-8 (Latin-1 remarks) become U+FFFD.
 
-    kind : "PDB", "PQR" or "mmCIF": what the file should hold, for the messages
+    kind : "PDB", "PQR", "mmCIF", "template" or "parameter": what the file should hold, for the messages
 
     Raises FormatError for a file that is missing, unreadable, empty, binary, HTML, damaged gzip or of another format.
     """
@@ -45,6 +50,15 @@ def lines(path: Path, kind: str) -> Iterator[str]:
         raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
+def number(text: str) -> float | None:
+    """The number that a field of a file holds, NaN and infinities included; None if it holds none.
+
+    Stricter than `float`, which takes `1_0.0` and digits of other scripts.
+    """
+    text = text.strip()
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
 def _checked(text: Iterator[str], path: Path, kind: str) -> Iterator[str]:
     empty = True
     for number, line in enumerate(text, 1):
@@ -61,7 +75,7 @@ def _checked(text: Iterator[str], path: Path, kind: str) -> Iterator[str]:
 def _refuse_other_formats(first: str, path: Path, kind: str) -> None:
     if first.lstrip().startswith("<"):
         raise FormatError(f"{path}: holds HTML, not a {kind} file; was the download an error page?")
-    if kind != "mmCIF" and first.startswith("data_"):
+    if kind in ("PDB", "PQR") and first.startswith("data_"):
         raise FormatError(f"{path}: holds mmCIF, not {kind}; give it the suffix .cif")
     if kind == "mmCIF" and first.startswith(_PDB_RECORDS):
         raise FormatError(f"{path}: holds PDB records, not mmCIF; give it the suffix .pdb")
