@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 
 from .atoms import Atoms
+from .errors import InputError
 from .forcefield import ForceField
 from .formats import is_pqr, read_pqr, read_structure
 
@@ -13,14 +14,17 @@ def read(path: str | PathLike[str], forcefield: ForceField | str | None = None, 
     """Read a molecule and give it parameters.
 
     path : a .pdb, .ent, .cif, .mmcif or .pqr file, also with .gz
-    forcefield : a ForceField, or the name of a built-in one; by default Amber99SB. A PQR file brings its own parameters
+    forcefield : a ForceField, or the name of a built-in one; by default Amber99SB. A PQR file brings its own
+        parameters and takes none
     model : number of the model in a file with several; by default the first
 
     Returns Atoms in the order of the file. Raises FormatError where the file cannot be read, and ParameterError where
-    the force field lacks a residue or an atom.
+    the force field lacks a residue or an atom, and InputError for a force field with a PQR file.
     """
     if is_pqr(path):
-        return read_pqr(path)
+        if forcefield is not None:
+            raise InputError(f"{path}: a PQR file brings its own charges and radii; give no force field with it")
+        return read_pqr(path, model)
     if not isinstance(forcefield, ForceField):
         forcefield = ForceField.load(forcefield)
     return forcefield.assign(read_structure(path, model))

@@ -114,6 +114,57 @@ def test_a_whole_table_replaces_the_built_in_radii(ligand):
         ForceField.load(templates=[ligand[0]], obc=[table]).assign(COMPLEX)
 
 
+def test_radii_asked_for_complete_a_whole_table(ligand):
+    table = write(ligand[1], LIGAND_TABLE + "ALA CA CT 1.95 0.72\nALA N N 1.5 0.79\n")
+    for radii, n in (("amber", 1.706), ("pele", 1.7063)):
+        atoms = ForceField.load(radii=radii, templates=[ligand[0]], obc=[table]).assign(COMPLEX)
+        assert (atoms.gb_radii[6], atoms.gb_radii[8], atoms.gb_radii[16]) == (1.5, 1.95, n)
+        assert atoms.notes == ()
+
+
+def test_a_whole_force_field_takes_pele_s_radii_and_says_so(tmp_path):
+    field = opls_protein(tmp_path / "OPLS2005")
+    atoms = ForceField.load(templates=[field]).assign(PEPTIDE)
+    assert atoms.gb_radii[6] == 1.7063
+    assert atoms.notes == (
+        "the force field came without a whole OBC table, so built-in radii (pele) were taken; "
+        "give its table with --obc, or choose with --radii",
+    )
+    asked = ForceField.load(templates=[field], radii="amber").assign(PEPTIDE)
+    assert (asked.gb_radii[6], asked.notes) == (1.706, ())
+
+
+def test_a_table_of_which_no_row_was_used_is_noted(ligand):
+    atoms = ForceField.load(obc=[ligand[1]]).assign(PEPTIDE)
+    assert atoms.notes == (f"no row of {ligand[1]} was used: none names an atom of the structure",)
+
+
+def test_a_template_whose_kind_nothing_tells_is_noted(tmp_path):
+    text = OPLS_LIGAND.replace("_C1_", "BR1_").replace("3.5 ", "4.0 ")
+    field = ForceField.load(templates=[write(tmp_path / "ligz", text)], fallback=True)
+    notes = field.assign(chain([("LIG", "BR1 H1")])).notes
+    assert notes[1:] == ("nothing tells whether the lengths of LIGZ are R* or sigma; they were taken for R*",)
+
+
+def test_one_amino_acid_of_another_kind_is_merged_over_the_built_in_ones(tmp_path):
+    own = opls_protein(tmp_path / "mine") / "Protein" / "ala"
+    field = ForceField.load(templates=[own])
+    assert (field.name, field.kind, len(field.templates)) == ("amber99sb", "amber", len(ForceField.load().templates))
+    atoms = field.assign(PEPTIDE)
+    assert atoms.lj_sigma[8] == 3.4
+    (note,) = atoms.notes
+    assert note.startswith("the templates ALA are of OPLS kind, the others are not")
+
+
+def test_the_twenty_amino_acids_are_a_whole_force_field(tmp_path):
+    names = "ala arg asn asp cys gln glu gly hid ile leu lys met phe pro ser thr trp tyr val".split()
+    for name in names:
+        write(tmp_path / name, (ROOT / "data" / "amber99sb" / "Protein" / name).read_text())
+    assert len(ForceField.load(templates=[tmp_path]).templates) == 20
+    (tmp_path / "val").unlink()
+    assert len(ForceField.load(templates=[tmp_path]).templates) > 100
+
+
 def test_radii_of_pele():
     n = ForceField.load(radii="pele").assign(PEPTIDE).gb_radii[6]
     assert (n, ForceField.load().assign(PEPTIDE).gb_radii[6]) == (1.7063, 1.706)
@@ -203,6 +254,19 @@ def test_texts_that_are_no_tables_in_pele_s_folder_are_passed_over(tmp_path, lig
     write(tmp_path / "Data" / "OBC" / "table.txt", LIGAND_TABLE)
     atoms = ForceField.load(templates=[ligand[0]], pele_data=[tmp_path]).assign(LONE_LIGAND)
     np.testing.assert_array_equal(atoms.gb_radii, [1.9, 1.25])
+
+
+def test_residues_that_amber_names_by_their_place(tmp_path):
+    source = ROOT / "data" / "structures" / "hexapeptide.pdb"
+    text = source.read_text()
+    assert "MET A" in text
+    assert "ASP A" in text
+    named = write(tmp_path / "p.pdb", text.replace(" MET A", " NMETA").replace(" ASP A", " CASPA"))
+    expected = ForceField.load().assign(read_structure(source))
+    atoms = ForceField.load().assign(read_structure(named))
+    np.testing.assert_array_equal(atoms.charges, expected.charges)
+    np.testing.assert_array_equal(atoms.bonds, expected.bonds)
+    assert atoms.notes == ()
 
 
 def test_a_folder_without_templates(tmp_path):

@@ -331,3 +331,17 @@ def test_two_letter_chains_and_four_letter_residues(read: Read) -> None:
     long = read(atom().replace("ALA A", "POPCA") + atom().replace("ALA A", "LYSHA"))
     assert long.labels.residue_names.tolist() == ["POPC", "LYSH"]
     assert long.labels.chains.tolist() == ["A", "A"]
+
+
+@pytest.mark.parametrize("name", ["TIP3W", "TIP4W", "SPCEW", "NMETA", "CASPB", "NALAA", "CHIEA"])
+def test_known_four_letter_residues_are_no_two_letter_chains(read: Read, name: str) -> None:
+    labels = read(atom() + atom().replace("ALA A", name)).labels
+    assert labels.residue_names.tolist() == ["ALA", name[:4]]
+    assert labels.chains.tolist() == ["A", name[4]]
+
+
+def test_one_odd_name_does_not_make_two_letter_chains_of_the_whole_file(read: Read) -> None:
+    odd = "".join(atom(number=9).replace("ALA A", name) for name in ("NMETA", "CASPA", "DAPXA"))
+    assert read(CA + odd).labels.chains.tolist() == ["A"] * 4
+    wide = "".join(atom(number=9).replace("ALA A", name) for name in ("ALAXA", "GLYXA", "NMETA"))
+    assert read(wide).labels.chains.tolist() == ["XA", "XA", "TA"]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from pele_ocl.atoms import Atoms
-from pele_ocl.errors import FormatError
+from pele_ocl.cli.options import structure_options
+from pele_ocl.errors import FormatError, InputError
 from pele_ocl.formats import is_pqr, read_pqr
+from pele_ocl.reading import read as read_any
 
 LINE = "ATOM      1  N   ALA A   5      12.345  -6.789   0.001 -0.4157 1.8240"
 
@@ -110,6 +115,66 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert message(tmp_path, "REMARK") == "p.pqr: holds no ATOM or HETATM records; is it a PQR file?"
     assert message(tmp_path, "<html>") == "p.pqr: holds HTML, not a PQR file; was the download an error page?"
     assert message(tmp_path, LINE, LINE).startswith("p.pqr:2: atom A:ALA5:N is already on line 1; ")
+
+
+PDB_LINE = "ATOM      1  N   ALA A   5      12.345  -6.789   0.001  1.00 23.45           N"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [PDB_LINE],
+        [PDB_LINE, PDB_LINE.replace(" N   ALA", "ZN   ZN ").replace("  1.00", "  0.50")],
+        [PDB_LINE[:66], PDB_LINE[:66].replace(" N ", " CA")],
+        [PDB_LINE[:66].replace("ALA", "HOH").replace(" N ", " O "), PDB_LINE[:66].replace("1.00", "0.35")],
+        [PDB_LINE.replace("           N", "           N1+")],
+    ],
+)
+def test_pdb_file_called_pqr(tmp_path: Path, lines: list[str]) -> None:
+    expected = "p.pqr: looks like a PDB file: its charges are occupancies and its radii B factors; rename it to .pdb"
+    assert message(tmp_path, *lines) == expected
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["HETATM 1 NA NA 1 0 0 0 1.00 1.87"],
+        ["HETATM 1 Q DUM 1 0 0 0 1.00 2.00"],
+        [PDB_LINE.replace(" 1.00 23.45", "-0.42  1.55"), PDB_LINE.replace(" N ", " H ").replace("23.45", " 1.20")],
+        ["ATOM 1 N ALA 1 0 0 0 0.00 1.55"],
+    ],
+)
+def test_pqr_file_that_might_be_taken_for_pdb(tmp_path: Path, lines: list[str]) -> None:
+    assert len(read(tmp_path, *lines)) == len(lines)
+
+
+def test_models(tmp_path: Path) -> None:
+    content = ["MODEL        4", LINE, "ENDMDL", "MODEL 7", LINE.replace("12.345", " 2.345"), "ENDMDL", "END"]
+    assert read(tmp_path, *content).positions[:, 0].tolist() == [12.345]
+    assert read_pqr(tmp_path / "p.pqr", 7).positions[:, 0].tolist() == [2.345]
+    with pytest.raises(FormatError, match="has no model 2; it has 4, 7"):
+        read_pqr(tmp_path / "p.pqr", 2)
+    read(tmp_path, LINE, "ENDMDL", LINE.replace("12.345", " 2.345"))
+    assert read_pqr(tmp_path / "p.pqr", 2).positions[:, 0].tolist() == [2.345]
+
+
+def test_parameters_with_a_file_that_brings_its_own(tmp_path: Path) -> None:
+    read(tmp_path, LINE)
+    file = tmp_path / "p.pqr"
+    with pytest.raises(InputError, match="a PQR file brings its own charges and radii; give no force field with it"):
+        read_any(file, forcefield="amber99sb")
+
+    @click.command
+    @structure_options
+    def command(read_atoms: Callable[[Path], Atoms]) -> int:
+        return len(read_atoms(file))
+
+    runner = CliRunner()
+    assert runner.invoke(command, [], standalone_mode=False).return_value == 1
+    failed = runner.invoke(command, ["--fallback", "--radii", "pele"], standalone_mode=False)
+    assert str(failed.exception) == (
+        f"{file}: a PQR file brings its own charges and radii; leave out --radii, --fallback"
+    )
 
 
 def test_suffix(tmp_path: Path) -> None:

@@ -67,9 +67,10 @@ def measure(
             baseline = seconds
         compared = checked < len(born)
         error = float(np.abs(born[checked[compared]] / exact[compared] - 1).max())
+        speedup = None if baseline is None else baseline / seconds
         yield Timing(
-            name, len(atoms), precision, variant, str(where), seconds, rows is not None, baseline and baseline / seconds, error
-        )
+            name, len(atoms), precision, variant, str(where), seconds, rows is not None, speedup, error
+        )  # fmt: skip
 
 
 def _sample(n_atoms: int) -> int | None:

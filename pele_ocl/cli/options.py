@@ -10,7 +10,9 @@ from typing import Any
 import click
 
 from ..atoms import Atoms
+from ..errors import InputError
 from ..forcefield import ForceField
+from ..formats import is_pqr
 from ..reading import read
 from ..solvent_model import SolventModel
 from ..variant import PRECISIONS
@@ -19,6 +21,7 @@ Command = Callable[..., Any]
 ReadAtoms = Callable[[Path], Atoms]
 
 PATH = click.Path(path_type=Path)
+DEBUG = "pele_ocl.debug"  # key of click's context
 DEFAULTS = SolventModel()
 
 
@@ -34,11 +37,16 @@ def structure_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, model: int | None, forcefield: str | None, radii: str, templates: tuple[Path, ...], obc: tuple[Path, ...],
-        pele_data: tuple[Path, ...], fallback: bool, **others: Any,
+        *, model: int | None, forcefield: str | None, radii: str | None, templates: tuple[Path, ...],
+        obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
     ) -> Any:  # fmt: skip
         def read_atoms(path: Path) -> Atoms:
-            atoms = read(path, ForceField.load(forcefield, radii, templates, obc, pele_data, fallback), model)
+            field = None
+            if is_pqr(path):
+                _refuse_parameters(path, forcefield, radii, templates, obc, pele_data, fallback)
+            else:
+                field = ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
+            atoms = read(path, field, model)
             for note in atoms.notes:
                 click.echo(f"Note: {note}", err=True)
             return atoms
@@ -55,7 +63,10 @@ def structure_options(command: Command) -> Command:
             help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...",
         ),
         click.option(
-            "--radii", type=click.Choice(["amber", "pele"]), default="amber", show_default=True, help="GB radii set."
+            "--radii",
+            type=click.Choice(["amber", "pele"]),
+            help="GB radii for atoms that no OBC table names; by default amber with Amber99SB, pele with a force field "
+            "of your own.",
         ),
         click.option(
             "--templates", type=PATH, multiple=True, metavar="PATH", help="PELE template, or a folder of them."
@@ -65,6 +76,14 @@ def structure_options(command: Command) -> Command:
         click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
     ]
     return _add(gathered, options)
+
+
+def _refuse_parameters(path: Path, *values: object) -> None:
+    """Raise InputError for options about parameters, which a PQR file would have no use for."""
+    names = ("--forcefield", "--radii", "--templates", "--obc", "--pele-data", "--fallback")
+    given = [name for name, value in zip(names, values, strict=True) if value]
+    if given:
+        raise InputError(f"{path}: a PQR file brings its own charges and radii; leave out {', '.join(given)}")
 
 
 def model_options(command: Command) -> Command:
@@ -107,8 +126,14 @@ def run_options(command: Command) -> Command:
 
 
 def debug_option(command: Command) -> Command:
-    """Option --debug, which the group looks at."""
-    return click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(command)
+    """Option --debug, noted where the group of all commands finds it."""
+
+    def note(context: click.Context, _: click.Parameter, value: bool) -> None:
+        context.meta[DEBUG] = value
+
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, callback=note, help="Show the traceback of an error."
+    )(command)
 
 
 def report_options(command: Command) -> Command:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from .bonding import bonds_of
 from .elements import tidy_element
 from .fallback import element_rule
 from .matching import Match, match_residues
-from .obc import Key, ObcTable, lookup, read_obc
+from .obc import Key, lookup, read_obc
+from .origin import Origin
 from .sources import (
     EMBEDDED,
     PeleData,
@@ -23,10 +24,14 @@ from .sources import (
     embedded_templates,
     find_pele_data,
     is_complete,
+    is_protein_folder,
     kind_of_name,
     load_templates,
 )
 from .templates import Kind, Template
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _COMBINING: dict[Kind, Literal["arithmetic", "geometric"]] = {"amber": "arithmetic", "opls": "geometric"}
 _ONE_FOUR: dict[Kind, tuple[float, float]] = {"amber": (1 / 1.2, 1 / 2), "opls": (1 / 2, 1 / 2)}
@@ -41,6 +46,7 @@ class ForceField:
     templates : residue templates by name
     radii : OBC radius (A) and scale by (template, atom name)
     fallback : take radius and scale from element and bonds for atoms without a row; Atoms.notes names them
+    origin : what Atoms.notes tells of a user's files
     """
 
     name: str
@@ -48,12 +54,13 @@ class ForceField:
     templates: Mapping[str, Template]
     radii: Mapping[Key, tuple[float, float]]
     fallback: bool = False
+    origin: Origin = field(default_factory=Origin)
 
     @classmethod
     def load(
         cls,
         name: str | None = None,
-        radii: str = "amber",
+        radii: str | None = None,
         templates: Iterable[str | Path] = (),
         obc: Iterable[str | Path] = (),
         pele_data: Iterable[str | Path] = (),
@@ -62,29 +69,41 @@ class ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
         name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several
-        radii : built-in OBC radii, "amber" (Amber99's) or "pele" (Tinker's, as PELE has them)
+        radii : built-in OBC radii, "amber" (Amber99's) or "pele" (Tinker's, as PELE has them); by default "amber" with
+            the built-in templates, "pele" with a whole force field of the user
         templates : IMPACT template files, or folders that are searched through and through
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
         fallback : radii by element and bonds for atoms without a row, instead of an error
 
-        A set of templates that has alanine is a whole force field, and so is a folder of OPLS in `pele_data`: the
-        built-in templates are then left out, as the two kinds do not mix. A table that has alanine likewise replaces
-        the built-in radii. Raises InputError, FormatError or ParameterError.
+        The twenty amino acids, a folder Protein or a folder of OPLS in `pele_data` make a whole force field: the
+        built-in templates are then left out. Other templates are merged over the built-in ones. Rows that the tables
+        lack come from the built-in radii if `radii` names them, or if no table has alanine.
+
+        Raises InputError, FormatError or ParameterError.
         """
         pele = find_pele_data([Path(root) for root in pele_data], name)
-        given = _merged(map(load_templates, pele.templates)) | _merged(map(_required, map(Path, templates)))
-        kind = _kind(name, pele, given)
+        sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
+        given = _merged(sets)
+        whole = is_complete(given) or any(map(is_protein_folder, sets))
+        kind = _kind(name, pele, given, whole)
+        built_in = not whole and kind == "amber"
         own = {key: t if t.kind else replace(t, kind=kind) for key, t in given.items()}
-        if not is_complete(given) and kind == "amber":
+        if built_in:
             own = {**embedded_templates(), **own}
-        table: ObcTable = {}
-        for path in (*pele.obc, *map(Path, obc)):
-            table |= read_obc(path)
-        shipped_table = embedded_radii(radii)
-        if ("ALA", "CA") not in table:
-            table = {**shipped_table, **table}
-        return cls(_label(name, pele, given), kind, own, table, fallback)
+        tables = {str(path): read_obc(path) for path in obc}
+        rows = _merged([*map(read_obc, pele.obc), *tables.values()])
+        chosen = radii or ("amber" if built_in else "pele")
+        shipped_rows = embedded_radii(chosen)
+        completed = radii is not None or ("ALA", "CA") not in rows
+        origin = Origin(
+            tables=tables,
+            rows=rows,
+            completed_with=chosen if completed and radii is None and not built_in else "",
+            undecided=frozenset(key for key, t in given.items() if t.kind is None),
+        )
+        label = _label(pele, given) if whole else pele.name or name or EMBEDDED
+        return cls(label, kind, own, {**shipped_rows, **rows} if completed else rows, fallback, origin)
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
@@ -111,7 +130,7 @@ class ForceField:
             bonds=bonds,
             combining=_COMBINING[kind],
             one_four=_ONE_FOUR[kind],
-            notes=notes + gb_notes + kind_notes,
+            notes=notes + gb_notes + kind_notes + self.origin.notes(used, self.kind, self.radii),
         )
 
     def _solvent(
@@ -150,9 +169,9 @@ class ForceField:
         )
 
 
-def _merged(collections: Iterable[dict[str, Template]]) -> dict[str, Template]:
-    """Later templates win."""
-    return {name: template for collection in collections for name, template in collection.items()}
+def _merged(collections: Iterable[Mapping[K, V]]) -> dict[K, V]:
+    """Later templates or rows win."""
+    return {key: value for collection in collections for key, value in collection.items()}
 
 
 def _required(path: Path) -> dict[str, Template]:
@@ -163,9 +182,9 @@ def _required(path: Path) -> dict[str, Template]:
     return templates
 
 
-def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template]) -> Kind:
-    """The kind of a force field: that of its alanine, or what its name says."""
-    if is_complete(given):
+def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole: bool) -> Kind:
+    """The kind of a force field: that of its alanine if it is a whole one, or what its name says."""
+    if whole:
         return given["ALA"].kind or "amber"
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
         raise ParameterError(
@@ -175,10 +194,10 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template]) -> Ki
     return kind_of_name(name or pele.name) or "amber"
 
 
-def _label(name: str | None, pele: PeleData, given: Mapping[str, Template]) -> str:
-    """What to call a force field: the user's templates, if they are one, by their folder."""
-    if pele.name or not is_complete(given):
-        return pele.name or name or EMBEDDED
+def _label(pele: PeleData, given: Mapping[str, Template]) -> str:
+    """What to call a user's whole force field: by its folder."""
+    if pele.name:
+        return pele.name
     folder = Path(given["ALA"].source).resolve().parent
     return folder.parent.name if folder.name == "Protein" else folder.name
 

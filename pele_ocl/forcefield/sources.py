@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,8 @@ from .obc import ObcTable, is_obc, read_obc
 from .templates import Kind, Template, is_template, read_template
 
 EMBEDDED = "amber99sb"
+_AMINO_ACIDS = frozenset("ALA ARG ASN ASP CYS GLN GLU GLY ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split())
+_HISTIDINES = frozenset("HIS HID HIE HIP".split())
 # Hidden files, backups of editors and notes that lie in folders of templates.
 _NO_TEMPLATE = re.compile(r"[.#].*|.*~|.*\.(bak|orig|old|swp|md|rst|html)|(readme|license).*", re.IGNORECASE)
 RADII = {"amber": "amber99.txt", "pele": "pele.txt"}
@@ -63,13 +65,19 @@ def load_templates(path: Path) -> dict[str, Template]:
                 "give the folder of one force field only"
             )
         templates[template.name] = template
-    default = templates["ALA"].kind if is_complete(templates) else None
+    default = templates["ALA"].kind if "ALA" in templates else None
     return {name: _settled(template, default) for name, template in templates.items()}
 
 
 def is_complete(templates: Iterable[str]) -> bool:
-    """Whether templates of these names are a whole protein force field, which alanine stands for."""
-    return "ALA" in templates
+    """Whether templates of these names are a whole protein force field: they have the twenty amino acids."""
+    names = set(templates)
+    return names >= _AMINO_ACIDS and not names.isdisjoint(_HISTIDINES)
+
+
+def is_protein_folder(templates: Mapping[str, Template]) -> bool:
+    """Whether the templates of one file or folder come, alanine among them, from a folder Protein."""
+    return len(templates) > 1 and "ALA" in templates and Path(templates["ALA"].source).parent.name == "Protein"
 
 
 def find_pele_data(roots: Sequence[Path], name: str | None) -> PeleData:

@@ -182,18 +182,23 @@ def _residue_names_and_chains(text: Text) -> tuple[Strings, Strings]:
     """Residue names and chain identifiers.
 
     Column 21 is the fourth letter of a residue name (GROMACS, CHARMM, VMD) or the first of a two-letter chain (large
-    structures). The latter is meant in the whole file if some amino acid, nucleotide or water has all five columns.
+    structures). The latter is meant in the whole file if, of the residue names and chains that have all five columns
+    and are known in one of the ways, most are amino acids, nucleotides or waters of three letters.
     """
     distinct = np.unique(_each(text, [_RESIDUE, _CHAIN], str)).tolist()
-    if any(_two_letter_chain(columns.ljust(5)) for columns in distinct):
+    full = [columns for columns in distinct if len(columns) == 5 and " " not in columns[3:]]
+    if sum(map(_votes_for_two_letter_chain, full)) > 0:
         return _each(text, [slice(17, 20)], str.strip), _each(text, [slice(20, 22)], str.strip)
     return _each(text, [_RESIDUE], str.strip), _each(text, [_CHAIN], str.strip)
 
 
-def _two_letter_chain(columns: str) -> bool:
+def _votes_for_two_letter_chain(columns: str) -> int:
+    """1 if three letters are a known residue, -1 if four are (TIP3, NMET), 0 if neither or hard to say (HISD)."""
     name = columns[:3].strip()
+    if len(columns[:4].strip()) == 4 and (is_polymer(columns[:4]) or is_water(columns[:4])):
+        return 0 if columns.startswith(_FOUR_LETTER_STEMS) else -1
     known = is_polymer(name) or is_water(name)
-    return known and " " not in columns[3:5] and not columns.startswith(_FOUR_LETTER_STEMS)
+    return int(known and not columns.startswith(_FOUR_LETTER_STEMS))
 
 
 def _pieces(listed: _Listed) -> tuple[Ints, Ints]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
-from ..chemistry import element
+from ..chemistry import element, is_polymer, is_water
 from ..errors import FormatError
 from ..textfiles import lines, number
 from .assembly import Records, structure
@@ -21,6 +21,9 @@ HCT_SCALES = {"H": 0.85, "D": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, 
 _OTHER_SCALE = 0.80
 
 _RECORD = re.compile(r"\s*(ATOM|HETATM)(?![A-Z])", re.IGNORECASE)
+_MODEL = re.compile(r"MODEL\s+(\d{1,9})\b")
+# Occupancy, B factor and element of a PDB file.
+_PDB_COLUMNS = re.compile(r" *\d\.\d\d *\d+\.\d\d {6,10}[ A-Z]{0,4}[ A-Z][A-Z]([\d ][-+ ])?")
 _QUANTITIES = ("x coordinate", "y coordinate", "z coordinate", "charge", "radius")
 
 
@@ -49,7 +52,7 @@ class _Row(NamedTuple):
     line: int
 
 
-def read_pqr(path: str | PathLike[str]) -> Atoms:
+def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
     """Atoms with the charges and radii of a PQR file.
 
     Fields are separated by blanks, with or without a chain identifier; coordinates that touch are told apart by their
@@ -57,10 +60,13 @@ def read_pqr(path: str | PathLike[str]) -> Atoms:
     scales by element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, all others 0.80. There are no
     Lennard-Jones parameters and no bonds.
 
-    Raises FormatError, naming file and line, for whatever cannot be read.
+    model : number in the MODEL record (or counted by ENDMDL); the first model with atoms if None
+
+    Raises FormatError, naming file and line, for whatever cannot be read, for a missing model, and for PDB files that
+    are only called PQR.
     """
     file = Path(path)
-    rows = _rows(file)
+    rows = _rows(file, model)
     values = np.array([row.values for row in rows])
     labels = _labels(rows, values[:, :3], str(file))
     return Atoms(
@@ -72,16 +78,42 @@ def read_pqr(path: str | PathLike[str]) -> Atoms:
     )
 
 
-def _rows(path: Path) -> list[_Row]:
-    rows, piece = list[_Row](), 0
+def _rows(path: Path, model: int | None) -> list[_Row]:
+    """The atoms of the model asked for."""
+    rows, models, piece, current = list[_Row](), list[int](), 0, 1
+    from_pdb = True
     for line_number, line in enumerate(lines(path, "PQR"), 1):
         if _RECORD.match(line):
-            rows.append(_row(line.rstrip(), line_number, piece, f"{path}:{line_number}"))
+            if current not in models:
+                models.append(current)
+            if current == (models[0] if model is None else model):
+                rows.append(_row(line.rstrip(), line_number, piece, f"{path}:{line_number}"))
+                from_pdb = from_pdb and _PDB_COLUMNS.fullmatch(line.rstrip()[54:].ljust(24)) is not None
+        elif found := _MODEL.match(line):
+            current = int(found[1])
+        elif line.startswith("ENDMDL"):
+            current += 1
         elif line.startswith("TER"):
             piece += 1
-    if not rows:
+    if not models:
         raise FormatError(f"{path}: holds no ATOM or HETATM records; is it a PQR file?")
+    if not rows:
+        raise FormatError(f"{path}: has no model {model}; it has {', '.join(map(str, models))}")
+    if from_pdb or _are_occupancies(rows):
+        raise FormatError(
+            f"{path}: looks like a PDB file: its charges are occupancies and its radii B factors; rename it to .pdb"
+        )
     return rows
+
+
+def _are_occupancies(rows: list[_Row]) -> bool:
+    """Whether the charges of biomolecules, which have negative ones, are all 0.00 to 1.00."""
+    all_positive = all(re.fullmatch(r"0\.\d\d|1\.00", row.fields.numbers[3]) for row in rows)
+    return (
+        all_positive
+        and any(row.values[3] for row in rows)
+        and any(is_polymer(row.fields.residue) or is_water(row.fields.residue) for row in rows)
+    )
 
 
 def _labels(rows: list[_Row], positions: Floats, source: str) -> Labels:

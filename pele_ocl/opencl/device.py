@@ -141,8 +141,10 @@ def _kind(handle: cl.Device) -> str:
 
 
 def _rank(handle: cl.Device) -> tuple[int, int, str]:
-    """Sorting key, best first: GPUs, those with memory of their own before others, by units and clock; then CPU runtimes
-    by measured speed: Intel's, newer PoCL, older PoCL."""
+    """Sorting key, best first: GPUs with memory of their own, other GPUs, CPU runtimes by measured speed.
+
+    GPUs go by units and clock; of the CPU runtimes Intel's is the fastest, then newer PoCL, then older.
+    """
     kind = ["GPU", "CPU", "accelerator", "simulator"].index(_kind(handle))
     if kind == 0:
         size = handle.max_compute_units * handle.max_clock_frequency
