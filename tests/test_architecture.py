@@ -25,7 +25,7 @@ LAYERS = {
     "textfiles": ("errors",),
     "variant": (),
     "atoms": ("errors", "units"),
-    "pairs": ("atoms", "errors", "forcefield", "formats", "paths"),
+    "pairs": ("atoms", "errors", "forcefield", "formats", "paths", "textfiles"),
     "tiles": ("atoms",),
     "solvent_model": ("errors", "units"),
     "formats": ("atoms", "chemistry", "errors", "textfiles", "units"),

@@ -91,9 +91,18 @@ class Nonbond:
                 self.progress(done / max(1, len(self.pairs)))
         seconds = {"prepare": self.prepare_seconds, "kernel": kernel_seconds, "total": time.perf_counter() - start}
         return NonbondResult(
-            atoms, len(self.pairs), *(float(e) for e in energies), gradient if self.gradient else None,
-            self.variant not in INEXACT, str(self.device), self.variant, self.precision, seconds,
-        )  # fmt: skip
+            atoms=atoms,
+            n_pairs=len(self.pairs),
+            lennard_jones=float(energies[0]),
+            coulomb=float(energies[1]),
+            gb_pair=float(energies[2]),
+            gradient=gradient if self.gradient else None,
+            exact=self.variant not in INEXACT,
+            device=str(self.device),
+            variant=self.variant,
+            precision=self.precision,
+            seconds=seconds,
+        )
 
     def _run(self) -> Run:
         from ..opencl.kernels import Run

@@ -187,7 +187,7 @@ class Run:
         """A buffer of n zeros."""
         buffer = self.empty(n, dtype)
         with _device_errors(self.device):
-            cl.enqueue_fill_buffer(self.device.queue, buffer, np.uint8(0), 0, buffer.size)
+            cl.enqueue_fill_buffer(self.device.queue, buffer, np.zeros(1, np.uint8), 0, buffer.size)
         return buffer
 
     def _reserve(self, size: int) -> None:

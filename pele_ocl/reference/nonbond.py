@@ -58,11 +58,11 @@ def nonbond(
         terms = [_lennard_jones(atoms, i, j, s2, r2, scale_lj), _coulomb(charges, r2, eps, scale_coulomb)]
         if born_radii is not None:
             terms.append(_gb(charges, r2, born_radii[i] * born_radii[j], eps, model))
-        pull = sum(slope for _, slope in terms)[:, None] * d
+        pull = np.sum([slope for _, slope in terms], axis=0)[:, None] * d
         np.add.at(gradient, i, pull)
         np.subtract.at(gradient, j, pull)
         sums[: len(terms)] += [energy.sum() for energy, _ in terms]
-    return Nonbonded(*(float(s) for s in sums), gradient)
+    return Nonbonded(float(sums[0]), float(sums[1]), float(sums[2]), gradient)
 
 
 def _scales(atoms: Atoms, one_four: NDArray[np.bool_] | None, n: int) -> tuple[Floats, Floats]:
