@@ -17,13 +17,17 @@ from typing import Any
 from .atoms import Atoms, Labels, Structure
 from .errors import DeviceError, FormatError, InputError, KernelBuildError, ParameterError, PeleError
 from .forcefield import ForceField
+from .nonbond import Nonbond, NonbondResult, nonbond
+from .pairs import AllPairs, PairList, all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs, write_pairs
 from .reading import read
 from .solvent import SolventResult, solvent
 from .solvent_model import SolventModel
 
 __all__ = [
-    "Atoms", "DeviceError", "ForceField", "FormatError", "InputError", "KernelBuildError", "Labels", "ParameterError",
-    "PeleError", "SolventModel", "SolventResult", "Structure", "list_devices", "read", "solvent",
+    "AllPairs", "Atoms", "DeviceError", "ForceField", "FormatError", "InputError", "KernelBuildError", "Labels",
+    "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError", "SolventModel", "SolventResult",
+    "Structure", "all_pairs", "internal_dielectrics", "list_devices", "nonbond", "pairs_split", "pairs_within",
+    "read", "read_pairs", "solvent", "write_pairs",
 ]  # fmt: skip
 
 try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 
 from pele_ocl import Atoms
 from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.pairs import PairList
 from pele_ocl.variant import PRECISIONS
 
 DATA = Path(__file__).parent / "data"
@@ -63,6 +64,7 @@ def load_system(name: str) -> System:
         lj_epsilon=arrays["epsilon"],
         gb_radii=arrays["obc_radius"],
         gb_scales=arrays["obc_scale"],
+        bonds=arrays["bonds"],
     )
     return System(name, atoms, arrays, json.loads((DATA / f"{name}.json").read_text()))
 
@@ -74,7 +76,7 @@ def system(request: pytest.FixtureRequest) -> System:
 
 
 def random_atoms(n: int, seed: int = 0, density: float = 0.1) -> Atoms:
-    """n atoms at a protein's density (1/A^3), none closer than about 0.9 A, with radii and scales of every kind."""
+    """n atoms at a protein's density (1/A^3), none closer than about 0.9 A, with parameters of every kind."""
     rng = np.random.default_rng(seed)
     edge = int(np.ceil(n ** (1 / 3)))
     step = density ** (-1 / 3)
@@ -85,4 +87,28 @@ def random_atoms(n: int, seed: int = 0, density: float = 0.1) -> Atoms:
         charges=rng.normal(0, 0.3, n),
         gb_radii=rng.uniform(1.0, 2.1, n),
         gb_scales=rng.uniform(0.7, 0.96, n),
+        lj_sigma=rng.uniform(0.8, 2.0, n),
+        lj_epsilon=rng.uniform(0.01, 0.2, n),
     )
+
+
+def random_pairs(n_atoms: int, n_pairs: int, seed: int = 0) -> PairList:
+    """n_pairs different pairs in any order, a fifth of them 1-4, with own values of their own."""
+    rng = np.random.default_rng(seed)
+    low, high = np.triu_indices(n_atoms, 1)
+    chosen = rng.choice(len(low), n_pairs, replace=False)
+    first, second = low[chosen], high[chosen]
+    exchange = rng.random(n_pairs) < 0.5
+    return PairList(
+        n_atoms,
+        np.where(exchange, second, first),
+        np.where(exchange, first, second),
+        one_four=rng.random(n_pairs) < 0.2,
+        sigma2=rng.uniform(0.7, 4.0, n_pairs),
+        charge_products=rng.normal(0, 0.1, n_pairs),
+    )
+
+
+def without(pairs: PairList, *names: str) -> PairList:
+    """The list less some of one_four, sigma2 and charge_products."""
+    return replace(pairs, labels=None, **dict.fromkeys(names))

@@ -1,28 +1,62 @@
-"""A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report."""
+"""A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
+
+oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive
+"""
 
 from __future__ import annotations
 
-from conftest import random_atoms
+import sys
+
+import numpy as np
+from conftest import random_atoms, random_pairs, without
 
 from pele_ocl import SolventModel, solvent
-from pele_ocl.opencl.device import get_device
+from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
+from pele_ocl.nonbond import nonbond
+from pele_ocl.nonbond.index import prefix_sum
+from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.solvent import VARIANTS
 from pele_ocl.solvent.layout import Layout
 from pele_ocl.solvent.variants import System
 
+PRECISIONS = ("float32", "float64")
+SALT = SolventModel(ionic_strength=0.1)
 
-def main() -> None:
-    device = get_device("oclgrind")
+
+def solvent_cases(device: Device) -> None:
     atoms = random_atoms(37)
-    for precision in ("float32", "float64"):
+    for precision in PRECISIONS:
         for variant in VARIANTS:
             solvent(atoms, variant=variant, precision=precision, device=device)
-        solvent(atoms, precision=precision, device=device, model=SolventModel(ionic_strength=0.1))
+        solvent(atoms, precision=precision, device=device, model=SALT)
         vectors = System.of(atoms, SolventModel(), Layout(4, 2, 16, (1, 1), 2))
         VARIANTS["tiled"].run(Run(device, precision), vectors)
-    print("all cases ran")
 
+
+def nonbond_cases(device: Device) -> None:
+    """With 600 pairs the sort takes two blocks; the scan gets its own case of several."""
+    run = Run(device, "float32")
+    prefix_sum(run, run.zeros(1100, np.int32), 1100)
+    atoms, pairs = random_atoms(40), random_pairs(40, 600)
+    radii = atoms.gb_radii
+    variants = [name for name in NONBOND_VARIANTS if name != "naive"]
+    if not device.has_float_atomics:
+        variants.remove("atomic-native")
+    for precision in PRECISIONS:
+        for variant in variants:
+            options = dict(variant=variant, precision=precision, device=device)
+            nonbond(atoms, pairs, radii, model=SALT, **options)
+            nonbond(atoms, without(pairs, "sigma2", "charge_products"), radii, **options)
+            nonbond(atoms, pairs, solvent="vacuum", gradient=False, **options)
+
+
+def naive_case(device: Device) -> None:
+    nonbond(random_atoms(40), random_pairs(40, 600), solvent="vacuum", variant="naive", device=device)
+
+
+CASES = {"solvent": solvent_cases, "nonbond": nonbond_cases, "naive": naive_case}
 
 if __name__ == "__main__":
-    main()
+    CASES[sys.argv[1]](get_device("oclgrind"))
+    print("all cases ran")

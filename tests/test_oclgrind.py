@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -11,12 +12,28 @@ import pytest
 
 HERE = Path(__file__).parent
 
+pytestmark = pytest.mark.skipif(
+    shutil.which("oclgrind") is None, reason="oclgrind is not installed (Debian: apt install oclgrind)"
+)
 
-@pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgrind is not installed (Debian: apt install oclgrind)")
-def test_no_race_and_no_invalid_access():
-    command = ["oclgrind", "--data-races", sys.executable, str(HERE / "oclgrind_cases.py")]
+
+def report_of(cases: str) -> str:
+    command = ["oclgrind", "--data-races", sys.executable, str(HERE / "oclgrind_cases.py"), cases]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=HERE)
     report = done.stdout + done.stderr
     assert "all cases ran" in report, report[-3000:]
-    for complaint in ("data race", "Invalid", "OCLGRIND ERROR"):
-        assert complaint.lower() not in report.lower(), report[:3000]
+    return report.lower()
+
+
+@pytest.mark.parametrize("cases", ["solvent", "nonbond"])
+def test_no_race_and_no_invalid_access(cases):
+    report = report_of(cases)
+    for complaint in ("data race", "invalid", "oclgrind error"):
+        assert complaint not in report, report[:3000]
+
+
+def test_naive_races():
+    report = report_of("naive")
+    assert "data race" in report
+    assert set(re.findall(r"kernel: *(\w+)", report)) == {"nonbond_pairs"}
+    assert "invalid" not in report

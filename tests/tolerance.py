@@ -11,3 +11,9 @@ OPENMM_ENERGY = 1e-9
 
 # Relative, by norm: of one function's values against the same function written portably.
 TWIN = {"float64": 1e-14, "float32": 3e-7}
+
+# Relative, by norm: a gradient against the float64 reference.
+GRADIENT = {"float64": 1e-9, "float32": 5e-6}
+
+# Relative, by norm: a gradient against central differences of the same energy in float64.
+DIFFERENCES = 1e-7

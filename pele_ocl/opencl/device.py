@@ -103,6 +103,18 @@ class Device:
         found = re.search(r"PoCL (\d+)\.(\d+)", self.handle.platform.version)
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
+    @property
+    def has_float_atomics(self) -> bool:
+        """Whether kernels may add to floating-point numbers in global memory by one atomic instruction."""
+        return self.vendor == "NVIDIA" or "cl_ext_float_atomics" in self.handle.extensions.split()
+
+    def require_float_atomics(self) -> None:
+        """Raise DeviceError where only compare-exchange is there to add atomically."""
+        if not self.has_float_atomics:
+            raise DeviceError(
+                f"{self} has no atomic floating-point addition; choose --variant atomic, which does without"
+            )
+
     def require_precision(self, precision: str) -> None:
         """Raise DeviceError unless the device computes in `precision`."""
         if precision == "float64" and not self.has_float64:

@@ -51,7 +51,9 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
     macros = {"REAL_BITS": int(precision[-2:]), "WIDTH": width, f"VENDOR_{device.vendor}": 1, **defines}
     if portable:
         macros["PORTABLE"] = 1
-    options = ["-cl-std=CL1.2", "-cl-mad-enable"]
+    # Floating-point atomics are an extension of OpenCL C 3.0, but for NVIDIA's, which are PTX.
+    standard = "CL3.0" if defines.get("NATIVE_ATOMICS") and device.vendor != "NVIDIA" else "CL1.2"
+    options = [f"-cl-std={standard}", "-cl-mad-enable"]
     if precision == "float32":
         options.append("-cl-denorms-are-zero")
     return options + [f"-D{name}={value}" for name, value in macros.items()]
@@ -138,12 +140,14 @@ class Run:
         """As get_kernel, in the run's precision."""
         return get_kernel(self.device, file, name, self.precision, width, self.portable, **defines)
 
-    def group_kernel(self, file: str, name: str, local_reals: int, **defines: int) -> tuple[cl.Kernel, int]:
-        """A kernel of fixed work-group size GROUP, the largest that device and kernel allow, and that size.
+    def group_kernel(
+        self, file: str, name: str, local_reals: int, most: int | None = None, **defines: int
+    ) -> tuple[cl.Kernel, int]:
+        """A kernel of fixed work-group size GROUP, the largest up to `most` that device and kernel allow, and that size.
 
         local_reals : reals of local memory that a work-item needs
         """
-        group = self.device.largest_group
+        group = min(self.device.largest_group, most or self.device.largest_group)
         most_local = self.device.handle.local_mem_size // self.dtype.itemsize
         while local_reals * group > most_local:
             group //= 2
@@ -165,24 +169,34 @@ class Run:
     def upload(self, values: ArrayLike, dtype: Any = None) -> cl.Buffer:
         """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
         array = np.ascontiguousarray(values, dtype or self.dtype)
+        if array.size == 0:  # OpenCL has no empty buffers
+            return self.empty(0, dtype)
         self._reserve(array.nbytes)
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         with _device_errors(self.device):
             return cl.Buffer(self.device.context, flags, hostbuf=array)
 
-    def empty(self, n: int) -> cl.Buffer:
-        """An uninitialised buffer of n reals."""
-        self._reserve(n * self.dtype.itemsize)
+    def empty(self, n: int, dtype: Any = None) -> cl.Buffer:
+        """An uninitialised buffer of n values, reals where no other type is given."""
+        size = max(1, n) * np.dtype(dtype or self.dtype).itemsize
+        self._reserve(size)
         with _device_errors(self.device):
-            return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, n * self.dtype.itemsize)
+            return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
+
+    def zeros(self, n: int, dtype: Any = None) -> cl.Buffer:
+        """A buffer of n zeros."""
+        buffer = self.empty(n, dtype)
+        with _device_errors(self.device):
+            cl.enqueue_fill_buffer(self.device.queue, buffer, np.zeros(1, np.uint8), 0, buffer.size)
+        return buffer
 
     def _reserve(self, size: int) -> None:
         self.allocated += size
         self.device.require_memory(self.allocated, size)
 
-    def download(self, buffer: cl.Buffer, n: int) -> NDArray[Any]:
-        """The first n reals of a buffer, once everything before is done."""
-        array = np.empty(n, self.dtype)
+    def download(self, buffer: cl.Buffer, n: int, dtype: Any = None) -> NDArray[Any]:
+        """The first n values of a buffer, reals where no other type is given, once everything before is done."""
+        array = np.empty(n, dtype or self.dtype)
         self.read(array, buffer)
         return array
 

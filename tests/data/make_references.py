@@ -19,7 +19,7 @@ ARRAYS = (
     "coordinates charge sigma epsilon obc_radius obc_scale element atom_name residue_name ff_residue residue_id "
     "insertion_code residue_index chain segment bonds exclusions_12_13 pairs_14"
 ).split()
-REFERENCES = ("born_radius", "psi")
+REFERENCES = ("born_radius", "psi", "force_nb_with14", "force_nb_no14")
 
 
 def main(folder: Path) -> None:

@@ -1,0 +1,86 @@
+// LANES work-items own atom i and share its full row: every pair it is in, from either side. Each pair is computed twice,
+// once for each atom, and nothing is scattered; a tree in local memory adds the lanes' sums.
+#include "real.clh"
+#include "nonbond.clh"
+#include "sums.clh"
+
+#ifndef GROUP
+#error "GROUP: work-items in a work-group, a power of two and a multiple of LANES"
+#endif
+#ifndef LANES
+#error "LANES: work-items an atom, a power of two"
+#endif
+#ifndef OWN_VALUES
+#error "OWN_VALUES: 1 where the list brings sigma^2 and charge product of each pair, else 0"
+#endif
+#ifndef GRADIENT
+#error "GRADIENT: 1 for energy and gradient, 0 for the energy alone"
+#endif
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void nonbond_rows(
+    const Model model,
+    const int n_atoms,
+    global const int *restrict offsets,      // (n_atoms + 1) where each row begins
+    global const uint *restrict neighbours,  // (2 n_pairs) the other atom, with its ONE_FOUR bit
+#if OWN_VALUES
+    global const int *restrict pair_of,      // (2 n_pairs) the pair in the list
+    global const real *restrict sigma2,      // (n_pairs) [A^2]
+    global const real *restrict charges,     // (n_pairs) charge product times Coulomb's constant
+#endif
+    global const place4 *restrict places,    // (n_atoms)
+    global const real4 *restrict traits,     // (n_atoms)
+    global real *restrict energies,          // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
+    global real *restrict gradient)          // (n_atoms, 3) [kcal/mol/A]
+{
+    local real scratch[3 * GROUP];
+    const int item = get_local_id(0), lane = item % LANES;
+    const int i = get_global_id(0) / LANES;
+    real lennard_jones = 0, coulomb = 0, gb = 0, gx = 0, gy = 0, gz = 0;
+    if (i < n_atoms) {
+        const place4 here = places[i];
+        const real4 own = traits[i];
+        const int end = offsets[i + 1];
+        for (int k = offsets[i] + lane; k < end; k += LANES) {
+            const uint entry = neighbours[k];
+            const place4 there = places[ATOM(entry)];
+            const real4 other = traits[ATOM(entry)];
+#if OWN_VALUES
+            const Pair pair = evaluate_pair(here, own, there, other, sigma2[pair_of[k]], charges[pair_of[k]],
+                                            (entry & ONE_FOUR) != 0, &model);
+#else
+            const Pair pair = evaluate_pair(here, own, there, other, pair_sigma2(own, other), CHARGE(here) * CHARGE(there),
+                                            (entry & ONE_FOUR) != 0, &model);
+#endif
+            lennard_jones += pair.lennard_jones;
+            coulomb += pair.coulomb;
+            gb += pair.gb;
+            gx += pair.slope * pair.dx;
+            gy += pair.slope * pair.dy;
+            gz += pair.slope * pair.dz;
+        }
+    }
+    // Both atoms of a pair come by it, so each counts half of its energy.
+    const real half_ = (real)0.5;
+    add_over_group(half_ * lennard_jones, half_ * coulomb, half_ * gb, scratch, item, GROUP, energies + 3 * get_group_id(0));
+#if GRADIENT
+    barrier(CLK_LOCAL_MEM_FENCE);
+    scratch[item] = gx;
+    scratch[GROUP + item] = gy;
+    scratch[2 * GROUP + item] = gz;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half_lanes = LANES / 2; half_lanes > 0; half_lanes /= 2) {
+        if (lane < half_lanes) {
+            scratch[item] += scratch[item + half_lanes];
+            scratch[GROUP + item] += scratch[GROUP + item + half_lanes];
+            scratch[2 * GROUP + item] += scratch[2 * GROUP + item + half_lanes];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (lane == 0 && i < n_atoms) {
+        gradient[3 * i] = scratch[item];
+        gradient[3 * i + 1] = scratch[GROUP + item];
+        gradient[3 * i + 2] = scratch[2 * GROUP + item];
+    }
+#endif
+}

@@ -1,0 +1,93 @@
+"""Tables 4.2 to 4.9 of the thesis anew: every way to add up a gradient, on sorted and on shuffled pair lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..nonbond import VARIANTS, Nonbond, NonbondResult
+from ..opencl.device import Device
+from ..pairs import PairList, pairs_within
+from ..reference.nonbond import Nonbonded
+from ..reference.nonbond import nonbond as definition
+from ..solvent import solvent
+from .timing import mean_of_middle
+
+SEED = 1
+# In the float64 reference this many pairs take some ten seconds.
+MOST_CHECKED_PAIRS = 12_000_000
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One line of the table.
+
+    order : "sorted" or "shuffled" list; with_gradient : or energies alone
+    prepare_seconds : what is done once for a list; seconds : an evaluation, kernels alone
+    speedup : against sequential; None where that was not run
+    energy_error, gradient_error : against the float64 reference, relative, the gradient by norm; None where not known
+    """
+
+    system: str
+    n_atoms: int
+    n_pairs: int
+    order: str
+    precision: str
+    with_gradient: bool
+    variant: str
+    device: str
+    prepare_seconds: float
+    seconds: float
+    speedup: float | None
+    energy_error: float | None
+    gradient_error: float | None
+
+    @property
+    def pairs_per_second(self) -> float:
+        return self.n_pairs / self.seconds
+
+
+def lists(atoms: Atoms, cutoff: float) -> dict[str, PairList]:
+    """The pairs within the cutoff, in the order of their atoms and in none."""
+    pairs = pairs_within(atoms, cutoff)
+    order = np.lexsort((pairs.second, pairs.first))
+    return {"sorted": PairList(len(atoms), pairs.first[order], pairs.second[order]), "shuffled": pairs.shuffled(SEED)}
+
+
+def measure(
+    name: str, atoms: Atoms, pairs: PairList, order: str, precision: str, with_gradient: bool, device: Device,
+    variants: Sequence[str] = tuple(VARIANTS), runs: int = 5,
+) -> Iterator[Timing]:  # fmt: skip
+    """Time the variants on one list, in the order of the table."""
+    born = solvent(atoms, precision="float64" if device.has_float64 else "float32", device=device).born_radii
+    exact = definition(atoms, pairs.first, pairs.second, born_radii=born) if len(pairs) <= MOST_CHECKED_PAIRS else None
+    baseline = None
+    for variant in (name for name in VARIANTS if name in variants):
+        if variant == "atomic-native" and not device.has_float_atomics:
+            continue
+        plan = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
+        result = plan.evaluate(born_radii=born)  # also builds the kernels
+        fresh = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
+        prepare = fresh.evaluate(born_radii=born).seconds["prepare"]
+        seconds = mean_of_middle(lambda: plan.evaluate(born_radii=born).seconds["kernel"], runs)  # noqa: B023
+        if variant == "sequential":
+            baseline = seconds
+        yield Timing(
+            name, len(atoms), len(pairs), order, precision, with_gradient, variant, result.device, prepare, seconds,
+            None if baseline is None else baseline / seconds, *_errors(result, exact),
+        )  # fmt: skip
+
+
+def _errors(result: NonbondResult, exact: Nonbonded | None) -> tuple[float | None, float | None]:
+    """Worst relative error of an energy, relative error of the gradient by norm."""
+    if exact is None:
+        return None, None
+    energies = [(getattr(result, term), getattr(exact, term)) for term in ("lennard_jones", "coulomb", "gb_pair")]
+    energy_error = max(abs(value / wanted - 1) for value, wanted in energies)
+    gradient: Floats | None = result.gradient
+    if gradient is None:
+        return energy_error, None
+    return energy_error, float(np.linalg.norm(gradient - exact.gradient) / np.linalg.norm(exact.gradient))

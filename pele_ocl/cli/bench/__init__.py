@@ -1,0 +1,17 @@
+"""`pele-ocl bench`: timing tables."""
+
+from __future__ import annotations
+
+import click
+
+from .nonbond import nonbond
+from .solvent import solvent
+
+
+@click.group()
+def bench() -> None:
+    """Time the variants beside each other."""
+
+
+bench.add_command(solvent)
+bench.add_command(nonbond)

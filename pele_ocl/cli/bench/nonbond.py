@@ -1,0 +1,63 @@
+"""`pele-ocl bench nonbond`: the gradient over a pair list by every variant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ...bench.systems import SYSTEMS, load
+from ...nonbond import VARIANTS
+from ...variant import PRECISIONS
+from .options import as_json_line, bench_options, exponent, milliseconds, times
+
+if TYPE_CHECKING:
+    from ...bench.nonbond import Timing
+
+HEAD = (
+    f"{'list':10s}{'gradient':10s}{'precision':10s}{'variant':15s}{'prepare ms':>12s}{'ms':>12s}{'speed-up':>11s}"
+    f"{'G pairs/s':>11s}{'energy':>9s}{'gradient':>10s}"
+)
+
+
+@click.command()
+@bench_options(VARIANTS)
+@click.option("--cutoff", type=float, default=12.0, show_default=True, help="Of the pair lists, Angstrom.")
+@click.option("--order", "orders", type=click.Choice(["sorted", "shuffled"]), multiple=True, help="Default: both.")
+def nonbond(
+    systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
+    as_json: bool, cutoff: float, orders: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 anew.
+
+    With and without gradient, on lists in the order of their atoms and on shuffled ones. "prepare" is what is done once
+    for a list, "ms" an evaluation, both device times; of five runs the fastest and the slowest are dropped and the
+    others averaged. The last columns are errors against the float64 reference, of the worst energy and of the gradient by
+    norm: `naive` shows what a race costs.
+    """
+    from ...bench.nonbond import lists, measure
+    from ...opencl.device import get_device
+
+    chosen = get_device(device)
+    chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
+    for name in systems or SYSTEMS:
+        atoms = load(name)
+        by_order = {key: pairs for key, pairs in lists(atoms, cutoff).items() if key in (orders or (key,))}
+        if not as_json:
+            n_pairs = len(next(iter(by_order.values())))
+            click.echo(f"\n{name}: {len(atoms):,} atoms, {n_pairs:,} pairs within {cutoff:g} A, on {chosen}\n{HEAD}")
+        for order, pairs in by_order.items():
+            for with_gradient in (False, True):
+                for precision in chosen_precisions:
+                    for timing in measure(
+                        name, atoms, pairs, order, precision, with_gradient, chosen, variants or tuple(VARIANTS), runs
+                    ):
+                        click.echo(as_json_line(timing) if as_json else _line(timing))
+
+
+def _line(timing: Timing) -> str:
+    return (
+        f"{timing.order:10s}{'with' if timing.with_gradient else 'without':10s}{timing.precision:10s}{timing.variant:15s}"
+        f"{milliseconds(timing.prepare_seconds):>12s}{milliseconds(timing.seconds):>12s}{times(timing.speedup):>11s}"
+        f"{timing.pairs_per_second / 1e9:11.3f}{exponent(timing.energy_error):>9s}{exponent(timing.gradient_error):>10s}"
+    )

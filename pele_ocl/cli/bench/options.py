@@ -1,0 +1,64 @@
+"""Options and formats that the timing tables share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ...bench.systems import SYSTEMS
+from ...variant import PRECISIONS
+from ..options import Command, debug_option
+
+
+def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
+    """Which structures, variants, precisions and device; how often; and --json."""
+    options: list[Callable[[Command], Any]] = [
+        click.option(
+            "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True, help="Structure; default: all."
+        ),
+        click.option(
+            "--variant", "variants", type=click.Choice(list(variants)), multiple=True, help="Variant; default: all."
+        ),
+        click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both."),
+        click.option(
+            "--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE."
+        ),
+        click.option(
+            "--runs", type=click.IntRange(min=3), default=5, show_default=True,
+            help="Runs of which the middle ones count.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table."),
+        debug_option,
+    ]  # fmt: skip
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def as_json_line(timing: Any) -> str:
+    """A timing as one JSON object; what is missing is null."""
+    values: Mapping[str, Any] = asdict(timing)
+    return json.dumps(values, allow_nan=False)
+
+
+def milliseconds(seconds: float) -> str:
+    """Seconds as `1,234.567`."""
+    return f"{1e3 * seconds:,.3f}"
+
+
+def times(speedup: float | None) -> str:
+    """A speed-up as `12.3x`; blank where there is none."""
+    return "" if speedup is None else f"{speedup:,.1f}x"
+
+
+def exponent(error: float | None) -> str:
+    """An error as `1.2e-06`; blank where there is none."""
+    return "" if error is None else f"{error:.1e}"

@@ -1,0 +1,55 @@
+"""`pele-ocl bench solvent`: Born radii by every variant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ...bench.systems import SYSTEMS, load
+from ...solvent import VARIANTS
+from ...variant import PRECISIONS
+from .options import as_json_line, bench_options, exponent, milliseconds, times
+
+if TYPE_CHECKING:
+    from ...bench.solvent import Timing
+
+HEAD = (
+    f"{'structure':14s}{'atoms':>7s}  {'precision':10s}{'variant':12s}{'ms':>12s}{'speed-up':>11s}{'G pairs/s':>11s}"
+    f"{'error':>10s}"
+)
+
+
+@click.command()
+@bench_options(VARIANTS)
+def solvent(
+    systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Born radii by every variant on structures from 96 to 30,211 atoms: the thesis' tables 3.2 and 3.3 anew.
+
+    Times are device times from the first kernel's start to the last one's end: of five runs the fastest and the
+    slowest are dropped and the others averaged. Beyond 5,000 atoms `sequential` is timed on a sample of rows and
+    scaled, marked *. The error is the worst relative error of a Born radius against the float64 reference, on up to
+    512 atoms.
+    """
+    from ...bench.solvent import measure
+    from ...opencl.device import get_device
+
+    chosen = get_device(device)
+    chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
+    if not as_json:
+        click.echo(f"Born radii on {chosen}, sequential on one core of the CPU\n\n{HEAD}")
+    for name in systems or SYSTEMS:
+        atoms = load(name)
+        for precision in chosen_precisions:
+            for timing in measure(name, atoms, precision, chosen, variants or tuple(VARIANTS), runs):
+                click.echo(as_json_line(timing) if as_json else _line(timing))
+
+
+def _line(timing: Timing) -> str:
+    duration = milliseconds(timing.seconds) + ("*" if timing.sampled else " ")
+    return (
+        f"{timing.system:14s}{timing.n_atoms:7,d}  {timing.precision:10s}{timing.variant:12s}{duration:>12s}"
+        f"{times(timing.speedup):>11s}{timing.pairs_per_second / 1e9:11.3f}{exponent(timing.error):>10s}"
+    )

@@ -1,0 +1,163 @@
+"""`pele-ocl nonbond`: Lennard-Jones, Coulomb and GB energy with gradient over a pair list."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import numpy as np
+
+from ..atoms import Atoms
+from ..formats import require_table_suffix, write_table
+from ..nonbond import VARIANTS, NonbondResult
+from ..nonbond import nonbond as compute
+from ..pairs import Pairs, all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
+from ..pairs import write_pairs as save_pairs
+from ..solvent_model import SolventModel
+from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
+from .progress import ProgressLine
+from .report import duration, energy_lines, headline, label_columns, origin
+
+DEFAULT_CUTOFF = 12.0
+VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+
+
+@click.command()
+@click.argument("path", metavar="IN", type=PATH)
+@click.option("-o", "--output", type=PATH, metavar="OUT", help="Write energies and gradient: .h5, .csv or .json.")
+@click.option("--cutoff", type=float, help=f"Pairs up to this distance, Angstrom; {DEFAULT_CUTOFF:g} by default.")
+@click.option("--no-cutoff", is_flag=True, help="All pairs.")
+@click.option("--split-cutoffs", is_flag=True, help="PELE's short list: 10 A, 15 A between charged groups.")
+@click.option("--pairs", "pairs_file", type=PATH, metavar="FILE", help="Pair list to use: .h5, .npz or text.")
+@click.option("--write-pairs", type=PATH, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text.")
+@click.option(
+    "--solvent", type=click.Choice(["gb", "vacuum"]), default="gb", show_default=True, help="With the GB pair term or not."
+)
+@click.option(
+    "--one-four", type=click.Choice(["exclude", "scale"]), default="exclude", show_default=True,
+    help="Leave 1-4 pairs out, as PELE does, or scale them as the force field says.",
+)  # fmt: skip
+@click.option(
+    "--internal-dielectric", type=click.Choice(["uniform", "vdgbnp"]), default="uniform", show_default=True,
+    help="One solute dielectric, or PELE's variable one, by residue.",
+)  # fmt: skip
+@click.option("--no-gradient", is_flag=True, help="Energies alone.")
+@click.option(
+    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
+)
+@run_options
+@structure_options
+@model_options
+@report_options
+def nonbond(
+    path: Path, output: Path | None, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool,
+    pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],
+    one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
+    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
+) -> None:  # fmt: skip
+    """Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.
+
+    Born radii are those of `pele-ocl solvent`, held fixed, as PELE holds them. Energies in kcal/mol, gradient in
+    kcal/mol/Angstrom. Atoms one or two bonds apart are never on the list.
+    """
+    chosen = [cutoff is not None, no_cutoff, split_cutoffs, pairs_file is not None]
+    if sum(chosen) > 1:
+        raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
+    if output is not None:
+        require_table_suffix(output)
+    atoms = read_atoms(path)
+    start = time.perf_counter()
+    pairs = _pairs(atoms, cutoff, no_cutoff, split_cutoffs, pairs_file, one_four)
+    pair_seconds = time.perf_counter() - start
+    if write_pairs is not None:
+        save_pairs(write_pairs, pairs)
+    inside = internal_dielectrics(atoms) if internal_dielectric == "vdgbnp" else None
+    with ProgressLine("Nonbonded") as progress:
+        result = compute(
+            atoms, pairs, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision, device=device,
+            model=constants, internal_dielectrics=inside, progress=progress,
+        )  # fmt: skip
+    if not result.exact:
+        click.echo(f"Warning: {result.variant} loses updates to races by design; its gradient is wrong", err=True)
+    seconds = {"pairs": pair_seconds} | dict(result.seconds)
+    if output is not None:
+        _save(output, path, result, seconds, constants)
+    click.echo(json.dumps(_as_json(result, seconds)) if as_json else _as_text(path, result, seconds, verbose))
+
+
+def _pairs(
+    atoms: Atoms, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None,
+    one_four: Literal["exclude", "scale"],
+) -> Pairs:  # fmt: skip
+    """The list that the options ask for."""
+    if pairs_file is not None:
+        return read_pairs(pairs_file, len(atoms))
+    if no_cutoff:
+        return all_pairs(atoms, one_four)
+    if split_cutoffs:
+        return pairs_split(atoms, one_four=one_four)
+    return pairs_within(atoms, DEFAULT_CUTOFF if cutoff is None else cutoff, one_four)
+
+
+def _gradient_facts(result: NonbondResult) -> dict[str, float] | None:
+    if result.gradient is None:
+        return None
+    lengths = np.linalg.norm(result.gradient, axis=1)
+    return {
+        "norm": float(np.linalg.norm(result.gradient)),
+        "max": float(lengths.max(initial=0.0)),
+        "net": result.net_force,
+    }
+
+
+def _as_json(result: NonbondResult, seconds: dict[str, float]) -> dict[str, Any]:
+    return {
+        "n_atoms": len(result.atoms),
+        "n_pairs": result.n_pairs,
+        "device": result.device,
+        "variant": result.variant,
+        "precision": result.precision,
+        "energy": result.energy,
+        "gradient": _gradient_facts(result),
+        "seconds": seconds,
+    }
+
+
+def _as_text(path: Path, result: NonbondResult, seconds: dict[str, float], verbose: bool) -> str:
+    facts = _gradient_facts(result)
+    gradient = "" if facts is None else f"{facts['norm']:,.3f}, at most {facts['max']:,.3f} an atom, net {facts['net']:.2g}"
+    lines = [
+        headline(path, result.atoms),
+        f"{result.n_pairs:,} pairs",
+        "",
+        *energy_lines(result.energy),
+        *([f"Gradient      {gradient} kcal/mol/A"] if gradient else []),
+        "",
+        f"{result.variant}, {result.precision}, on {result.device}: kernels {duration(seconds['kernel'])}, "
+        f"in all {duration(seconds['total'])}",
+    ]
+    if verbose:
+        steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
+        lines += ["", f"Times: {steps}", f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}"]
+    return "\n".join(lines)
+
+
+def _save(
+    output: Path, source: Path, result: NonbondResult, seconds: dict[str, float], constants: SolventModel
+) -> None:
+    """The gradient of every atom, the energies, and how they were made."""
+    columns = label_columns(result.atoms)
+    if result.gradient is not None:
+        columns["gradient"] = result.gradient
+    attributes = {
+        **origin(source, result.atoms, result.device, result.variant, result.precision),
+        "n_pairs": result.n_pairs,
+        **{f"seconds_{name}": value for name, value in seconds.items()},
+        **{f"energy_{name}": value for name, value in result.energy.items()},
+        **asdict(constants),
+    }
+    write_table(output, columns, {"gradient": "kcal/mol/angstrom"}, attributes)

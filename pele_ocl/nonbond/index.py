@@ -1,0 +1,101 @@
+"""Index structures over a pair list, built on the device: prefix sums, sorted keys, segments by atom, full rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
+
+FIRSTS, SECONDS, BOTH = 0, 1, 2
+
+ITEMS = 64  # of a group where the group does not matter
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Pairs by atom: places offsets[i] to offsets[i + 1] of `pairs` belong to atom i.
+
+    offsets : buffer (n_atoms + 1) int32
+    pairs : buffer of pair numbers, int32
+    neighbours : buffer of the other atoms with their ONE_FOUR bit, uint32; only in rows
+    """
+
+    offsets: Any
+    pairs: Any
+    neighbours: Any = None
+
+
+def prefix_sum(run: Run, values: Any, n: int) -> None:
+    """Replace n int32 by their exclusive prefix sum, in place; their sum must fit 31 bits."""
+    scan, group = run.group_kernel("scan.cl", "scan_blocks", local_reals=2, most=256)
+    block = 2 * group
+    n_blocks = max(1, -(-n // block))
+    totals = run.empty(n_blocks, np.int32)
+    run.launch(scan, (n_blocks * group,), (group,), np.int32(n), values, totals)
+    if n_blocks > 1:
+        prefix_sum(run, totals, n_blocks)
+        add = run.kernel("scan.cl", "add_totals", GROUP=group)
+        run.launch(add, (n_blocks * group,), (group,), np.int32(n), values, totals)
+
+
+def sort_keys(run: Run, keys: Any, n: int) -> None:
+    """Sort n uint64 in place, ascending, by a bitonic network."""
+    # A key takes two reals of local memory in float32.
+    sort, group = run.group_kernel("bitonic.cl", "sort_blocks", local_reals=4, most=256)
+    block = 2 * group
+    n_blocks = max(1, -(-n // block))
+    shape, size = (n_blocks * group,), np.int32(n)
+    run.launch(sort, shape, (group,), size, keys)
+    span = 2 * block
+    while span < 2 * n:
+        step = run.kernel("bitonic.cl", "merge_step", GROUP=group)
+        comparators = (-(-n // span) * span // 2,)
+        run.launch(step, comparators, (ITEMS,), size, np.int32(span), np.int32(0), keys)
+        distance = span // 4
+        while distance >= block:
+            run.launch(step, comparators, (ITEMS,), size, np.int32(span), np.int32(distance), keys)
+            distance //= 2
+        run.launch(run.kernel("bitonic.cl", "merge_blocks", GROUP=group), shape, (group,), size, keys)
+        span *= 2
+
+
+def segments_by_counting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: int) -> Segments:
+    """Count, prefix sum, fill, and put each segment in order. With role BOTH the segments are full rows."""
+    n_keys = 2 * n_pairs if role == BOTH else n_pairs
+    offsets = run.zeros(n_atoms + 1, np.int32)
+    sizes = np.int32(n_pairs), np.int32(role)
+    if n_pairs:
+        run.launch(run.kernel("pair_index.cl", "count_pairs"), (n_pairs,), (ITEMS,), *sizes, pairs, offsets)
+    prefix_sum(run, offsets, n_atoms + 1)
+    keys = run.empty(n_keys, np.uint64)
+    if n_pairs:
+        taken = run.zeros(n_atoms, np.int32)
+        fill = run.kernel("pair_index.cl", "fill_segments")
+        run.launch(fill, (n_pairs,), (ITEMS,), *sizes, pairs, offsets, taken, keys)
+        run.launch(run.kernel("pair_index.cl", "sort_segments"), (n_atoms,), (ITEMS,), np.int32(n_atoms), offsets, keys)
+    return Segments(offsets, *_split(run, keys, n_keys, role == BOTH))
+
+
+def segments_by_sorting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: int) -> Segments:
+    """The same from sorted keys: atom above pair number."""
+    keys, offsets = run.empty(n_pairs, np.uint64), run.zeros(n_atoms + 1, np.int32)
+    if n_pairs:
+        run.launch(
+            run.kernel("pair_index.cl", "make_keys"), (n_pairs,), (ITEMS,), np.int32(n_pairs), np.int32(role), pairs, keys
+        )
+        sort_keys(run, keys, n_pairs)
+        sizes = np.int32(n_pairs), np.int32(n_atoms)
+        run.launch(run.kernel("pair_index.cl", "find_offsets"), (n_pairs + 1,), (ITEMS,), *sizes, keys, offsets)
+    return Segments(offsets, *_split(run, keys, n_pairs, False))
+
+
+def _split(run: Run, keys: Any, n: int, rows: bool) -> tuple[Any, Any]:
+    """Lower and upper halves of the keys: pair numbers, and in rows the neighbours."""
+    low, high = run.empty(n, np.int32), run.empty(n, np.uint32)
+    if n:
+        run.launch(run.kernel("pair_index.cl", "split_keys"), (n,), (ITEMS,), np.int32(n), keys, high, low)
+    return low, high if rows else None

@@ -1,0 +1,184 @@
+"""A pair list made ready for a device, to be evaluated for as many conformations as it stands for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..errors import InputError
+from ..pairs import PairList, Pairs
+from ..solvent import solvent as solvent_of
+from ..solvent_model import SolventModel
+from ..units import COULOMB_KCAL_A
+from ..variant import PRECISIONS, Progress
+from .records import Records
+from .result import NonbondResult
+from .variants import INEXACT, VARIANTS, AtomBuffers, Evaluate, Task, choose_variant
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+    from ..opencl.kernels import Run
+
+# Pairs on the device at a time. Longer lists are walked in chunks, prepared anew each time.
+CHUNK = 1 << 24
+ONE_FOUR = np.uint32(0x80000000)
+
+
+class Nonbond:
+    """Nonbonded energy and gradient of one pair list, prepared once; parameters as in `nonbond`."""
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        pairs: Pairs,
+        *,
+        solvent: Literal["gb", "vacuum"] = "gb",
+        gradient: bool = True,
+        variant: str = "auto",
+        precision: str = "float32",
+        device: Device | int | str | None = None,
+        model: SolventModel | None = None,
+        internal_dielectrics: Floats | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        # OpenCL is loaded when it is first needed: reading files and the command's help do without.
+        from ..opencl.device import get_cpu_device, get_device
+
+        self.atoms, self.pairs, self.gradient, self.precision, self.progress = (
+            atoms,
+            pairs,
+            gradient,
+            precision,
+            progress,
+        )
+        self.model = model or SolventModel()
+        self.gb = solvent == "gb"
+        self.dielectrics = _dielectrics(atoms, self.model, internal_dielectrics)
+        _check(atoms, pairs, solvent, variant, precision)
+        device = get_device(device)
+        self.variant = choose_variant(device.kind, len(pairs)) if variant == "auto" else variant
+        self.device = get_cpu_device(device) if self.variant == "sequential" else device
+        self.device.require_precision(precision)
+        self.prepare_seconds = 0.0
+        self._kept: list[Evaluate] | None = None
+
+    def evaluate(self, positions: Floats | None = None, born_radii: Floats | None = None) -> NonbondResult:
+        """Energy and gradient at `positions` (n, 3) A, by default the atoms' own; born_radii (n,) A as in `nonbond`."""
+        with self.device.lock:
+            return self._evaluate(positions, born_radii)
+
+    def _evaluate(self, positions: Floats | None, born_radii: Floats | None) -> NonbondResult:
+        start = time.perf_counter()
+        atoms = self.atoms if positions is None else replace(self.atoms, positions=positions)
+        atoms.require_apart()
+        buffers = self._upload(self._run(), atoms, self._born_radii(atoms, born_radii))
+        energies, gradient = np.zeros(3), np.zeros((len(atoms), 3))
+        kernel_seconds, done = 0.0, 0
+        for n_pairs, evaluate in self._evaluations(buffers):
+            part = self._run()
+            part_energies, part_gradient = evaluate(part, buffers)
+            energies += part_energies
+            if part_gradient is not None:
+                gradient += part_gradient
+            kernel_seconds += part.elapsed_seconds
+            done += n_pairs
+            if self.progress is not None:
+                self.progress(done / max(1, len(self.pairs)))
+        seconds = {"prepare": self.prepare_seconds, "kernel": kernel_seconds, "total": time.perf_counter() - start}
+        return NonbondResult(
+            atoms=atoms,
+            n_pairs=len(self.pairs),
+            lennard_jones=float(energies[0]),
+            coulomb=float(energies[1]),
+            gb_pair=float(energies[2]),
+            gradient=gradient if self.gradient else None,
+            exact=self.variant not in INEXACT,
+            device=str(self.device),
+            variant=self.variant,
+            precision=self.precision,
+            seconds=seconds,
+        )
+
+    def _run(self) -> Run:
+        from ..opencl.kernels import Run
+
+        return Run(self.device, self.precision)
+
+    def _born_radii(self, atoms: Atoms, given: Floats | None) -> Floats | None:
+        if not self.gb:
+            return None
+        if given is None:
+            return solvent_of(atoms, precision=self.precision, device=self.device, model=self.model).born_radii
+        radii = np.asarray(given, np.float64)
+        if radii.shape != (len(atoms),) or not np.isfinite(radii).all() or (radii <= 0).any():
+            raise InputError(f"born_radii must be {len(atoms)} positive numbers, one an atom")
+        return radii
+
+    def _upload(self, run: Run, atoms: Atoms, born_radii: Floats | None) -> AtomBuffers:
+        records = Records.of(atoms, born_radii, self.dielectrics, self.model, self.precision)
+        self.switches = {**records.switches, "GRADIENT": int(self.gradient)}
+        return AtomBuffers(records.model, run.upload(records.places, records.places.dtype), run.upload(records.traits))
+
+    def _evaluations(self, buffers: AtomBuffers) -> Iterator[tuple[int, Evaluate]]:
+        """Each chunk of the list with the function that evaluates it; a list of one chunk is prepared only once."""
+        if self._kept is not None:
+            yield len(self.pairs), self._kept[0]
+            return
+        self.prepare_seconds = 0.0
+        for chunk in self.pairs.chunks(CHUNK):
+            evaluate = self._prepare(chunk)
+            if len(self.pairs) <= CHUNK:
+                self._kept = [evaluate]
+            yield len(chunk), evaluate
+
+    def _prepare(self, chunk: PairList) -> Evaluate:
+        run = self._run()
+        second = chunk.second.astype(np.uint32)
+        if chunk.one_four is not None:
+            second |= np.where(chunk.one_four, ONE_FOUR, np.uint32(0))
+        pairs = run.upload(np.column_stack([chunk.first.astype(np.uint32), second]), np.uint32)
+        own = self._own_values(run, chunk)
+        task = Task(len(self.atoms), len(chunk), pairs, own, {**self.switches, "OWN_VALUES": int(bool(own))})
+        evaluate: Evaluate = VARIANTS[self.variant].run(run, task)
+        self.prepare_seconds += run.elapsed_seconds
+        return evaluate
+
+    def _own_values(self, run: Run, chunk: PairList) -> tuple[Any, ...]:
+        """Buffers of what the list brings itself; what it lacks of the two is filled in from the atoms."""
+        if chunk.sigma2 is None and chunk.charge_products is None:
+            return ()
+        i, j = chunk.first, chunk.second
+        sigma2, charges = chunk.sigma2, chunk.charge_products
+        if sigma2 is None:
+            assert self.atoms.lj_sigma is not None
+            a, b = self.atoms.lj_sigma[i], self.atoms.lj_sigma[j]
+            sigma2 = a * b if self.atoms.combining == "geometric" else ((a + b) / 2) ** 2
+        if charges is None:
+            charges = self.atoms.charges[i] * self.atoms.charges[j]
+        return run.upload(sigma2), run.upload(COULOMB_KCAL_A * charges)
+
+
+def _dielectrics(atoms: Atoms, model: SolventModel, given: Floats | None) -> Floats:
+    if given is None:
+        return np.full(len(atoms), model.solute_dielectric)
+    values = np.asarray(given, np.float64)
+    if values.shape != (len(atoms),) or not np.isfinite(values).all() or (values <= 0).any():
+        raise InputError(f"internal_dielectrics must be {len(atoms)} positive numbers, one an atom")
+    return values
+
+
+def _check(atoms: Atoms, pairs: Pairs, solvent: str, variant: str, precision: str) -> None:
+    if solvent not in ("gb", "vacuum"):
+        raise InputError(f"there is no solvent {solvent!r}; choose gb or vacuum")
+    if variant != "auto" and variant not in VARIANTS:
+        raise InputError(f"there is no variant {variant!r}; choose auto, {', '.join(VARIANTS)}")
+    if precision not in PRECISIONS:
+        raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
+    atoms.require(("charges", "lj_sigma", "lj_epsilon"), "the nonbonded energy")
+    if pairs.n_atoms != len(atoms):
+        raise InputError(f"the pair list is for {pairs.n_atoms} atoms; there are {len(atoms)}")

@@ -1,0 +1,214 @@
+"""The ways to add up a gradient over a pair list: a table of variants and the host steps of each.
+
+Host steps take a Run and a Task, build what the variant needs once for the list, and return a function that evaluates: it takes
+a Run and the buffers of the atoms' records and returns energies (3,) and gradient (n, 3) float64, or None without gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..variant import Variant
+from .index import BOTH, FIRSTS, ITEMS, SECONDS, segments_by_counting, segments_by_sorting
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
+
+# What the kernel file nonbond_pairs.cl does with a pair's gradient.
+NONE, NAIVE, ATOMIC, STORED = 0, 1, 2, 3
+
+GROUP = 128
+LANES = 32
+PAIRS_AN_ITEM = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A pair list on its device, and the switches of the kernels that walk it.
+
+    pairs : buffer (n_pairs, 2) uint32; own : buffers of sigma^2 and charge products, or empty
+    """
+
+    n_atoms: int
+    n_pairs: int
+    pairs: Any
+    own: tuple[Any, ...]
+    switches: dict[str, int]
+
+    @property
+    def gradient(self) -> bool:
+        return bool(self.switches["GRADIENT"])
+
+
+@dataclass(frozen=True, eq=False)
+class AtomBuffers:
+    """The atoms' records on the device, and the kernels' Model."""
+
+    model: Any
+    places: Any
+    traits: Any
+
+
+Evaluation = tuple[Floats, Floats | None]
+Evaluate = Callable[["Run", AtomBuffers], Evaluation]
+
+
+def sequential(run: Run, task: Task) -> Evaluate:
+    """One loop in one work-item."""
+    kernel = run.kernel("nonbond_sequential.cl", "nonbond_sequential", **task.switches)
+
+    def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
+        energies, gradient = run.empty(3), run.zeros(3 * task.n_atoms)
+        run.launch(kernel, (1,), (1,), *_list_arguments(task, atoms), energies, gradient)
+        return run.download(energies, 3).astype(float), _gradient(run, task, gradient)
+
+    return evaluate
+
+
+def scattered(scatter: int, native: bool, run: Run, task: Task) -> Evaluate:
+    """A work-item a pair adds to both atoms' gradients, racing or atomically."""
+    if native:
+        run.device.require_float_atomics()
+    kernel, group = _pairs_kernel(run, task, scatter if task.gradient else NONE, NATIVE_ATOMICS=int(native))
+
+    def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
+        gradient = run.zeros(3 * task.n_atoms)
+        energies = _launch_pairs(run, kernel, group, task, atoms, gradient)
+        return _energies(run, *energies), _gradient(run, task, gradient)
+
+    return evaluate
+
+
+def segmented(sorting: bool, grouped: bool, run: Run, task: Task) -> Evaluate:
+    """Gradients stored by pair, then added up by atom over index lists made by sorting or counting."""
+    if sorting:
+        task, firsts = _sorted_by_first(run, task)
+    else:
+        firsts = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, FIRSTS)
+    build = segments_by_sorting if sorting else segments_by_counting
+    seconds = build(run, task.pairs, task.n_pairs, task.n_atoms, SECONDS)
+    kernel, group = _pairs_kernel(run, task, STORED if task.gradient else NONE)
+    name = "group_sums" if grouped else "segment_sums"
+    adding, adders = run.group_kernel(
+        "nonbond_segments.cl", name, local_reals=3, most=GROUP, SORTED_FIRSTS=int(sorting)
+    )
+    shape = ((task.n_atoms * adders,), (adders,)) if grouped else ((task.n_atoms,), (ITEMS,))
+
+    def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
+        stored, gradient = run.empty(3 * task.n_pairs), run.empty(3 * task.n_atoms)
+        lists = firsts.pairs, firsts.offsets, seconds.pairs, seconds.offsets
+        sizes = np.int32(task.n_atoms), np.int32(task.n_pairs)
+        energies = _launch_pairs(run, kernel, group, task, atoms, stored)
+        if task.gradient:
+            run.launch(adding, *shape, *sizes, stored, *lists, gradient)
+        return _energies(run, *energies), _gradient(run, task, gradient)
+
+    return evaluate
+
+
+def rows(run: Run, task: Task) -> Evaluate:
+    """Several work-items an atom walk its full row; both directions computed, nothing scattered."""
+    full = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, BOTH)
+    lanes = min(LANES, run.device.largest_group)
+    kernel, group = run.group_kernel(
+        "nonbond_rows.cl", "nonbond_rows", local_reals=3, most=GROUP, LANES=lanes, **task.switches
+    )
+    n_groups = -(-task.n_atoms * lanes // group)
+    own = (full.pairs, *task.own) if task.own else ()
+
+    def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
+        energies, gradient = run.empty(3 * n_groups), run.empty(3 * task.n_atoms)
+        inputs = atoms.model, np.int32(task.n_atoms), full.offsets, full.neighbours, *own, atoms.places, atoms.traits
+        run.launch(kernel, (n_groups * group,), (group,), *inputs, energies, gradient)
+        return _energies(run, energies, n_groups), _gradient(run, task, gradient)
+
+    return evaluate
+
+
+def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Any]:
+    """The task with its pairs in the order of their first atom, and the segments of it."""
+    firsts = segments_by_sorting(run, task.pairs, task.n_pairs, task.n_atoms, FIRSTS)
+    n, pairs = task.n_pairs, run.empty(2 * task.n_pairs, np.uint32)
+    own = tuple(run.empty(n) for _ in task.own)
+    if n:
+        permute = run.kernel("pair_index.cl", "permute_pairs")
+        run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, task.pairs, pairs)
+        permute = run.kernel("pair_index.cl", "permute_reals")
+        for before, after in zip(task.own, own, strict=True):
+            run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, before, after)
+    return Task(task.n_atoms, n, pairs, own, task.switches), firsts
+
+
+def _list_arguments(task: Task, atoms: AtomBuffers) -> tuple[Any, ...]:
+    return atoms.model, np.int32(task.n_pairs), task.pairs, *task.own, atoms.places, atoms.traits
+
+
+def _pairs_kernel(run: Run, task: Task, scatter: int, **more: int) -> tuple[Any, int]:
+    switches = {"SCATTER": scatter, **more, **task.switches}
+    return run.group_kernel("nonbond_pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **switches)
+
+
+def _launch_pairs(
+    run: Run, kernel: Any, group: int, task: Task, atoms: AtomBuffers, gradient: Any
+) -> tuple[Any, int]:
+    """The kernel over all pairs; the buffer of its groups' energies and how many there are."""
+    n_groups = max(1, -(-task.n_pairs // (group * PAIRS_AN_ITEM)))
+    energies = run.empty(3 * n_groups)
+    run.launch(kernel, (n_groups * group,), (group,), *_list_arguments(task, atoms), energies, gradient)
+    return energies, n_groups
+
+
+def _energies(run: Run, energies: Any, n_groups: int) -> Floats:
+    by_group = run.download(energies, 3 * n_groups).reshape(n_groups, 3)
+    total: Floats = by_group.sum(axis=0, dtype=np.float64)
+    return total
+
+
+def _gradient(run: Run, task: Task, gradient: Any) -> NDArray[np.float64] | None:
+    if not task.gradient:
+        return None
+    return run.download(gradient, 3 * task.n_atoms).astype(float).reshape(-1, 3)
+
+
+VARIANTS = {
+    "sequential": Variant(
+        "nonbond_sequential.cl", "nonbond_sequential", "one loop over the list, compiled, on one CPU core", sequential
+    ),
+    "naive": Variant(
+        "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design", partial(scattered, NAIVE, False)
+    ),
+    "atomic": Variant(
+        "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, additions by atomic compare-exchange",
+        partial(scattered, ATOMIC, False),
+    ),
+    "atomic-native": Variant(
+        "nonbond_pairs.cl", "nonbond_pairs", "the same with the device's own atomic addition, where it has one",
+        partial(scattered, ATOMIC, True),
+    ),
+    "bitonic": Variant(
+        "bitonic.cl", "merge_step", "pairs sorted by a bitonic network, summed by atom", partial(segmented, True, False)
+    ),
+    "offsets": Variant(
+        "nonbond_segments.cl", "segment_sums", "index lists by prefix sums, a work-item an atom adds",
+        partial(segmented, False, False),
+    ),
+    "offsets-group": Variant(
+        "nonbond_segments.cl", "group_sums", "index lists by prefix sums, a work-group an atom adds",
+        partial(segmented, False, True),
+    ),
+    "rows": Variant("nonbond_rows.cl", "nonbond_rows", "full rows, 32 work-items an atom, nothing scattered", rows),
+}  # fmt: skip
+
+INEXACT = frozenset({"naive"})
+
+
+def choose_variant(kind: str, n_pairs: int) -> str:
+    """The variant that `auto` stands for."""
+    return "rows"

@@ -1,0 +1,29 @@
+"""Pairs of atoms: what bonds exclude, lists by distance, all pairs at once, files of pairs, and dielectrics by atom."""
+
+from __future__ import annotations
+
+from .allpairs import AllPairs
+from .dielectric import internal_dielectrics
+from .exclusions import exclusions
+from .files import PAIR_SUFFIXES, read_pairs, write_pairs
+from .pairlist import PairList, Pairs
+from .search import OneFour, all_pairs, pairs_within
+from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
+
+__all__ = [
+    "LONG_CUTOFFS",
+    "PAIR_SUFFIXES",
+    "SHORT_CUTOFFS",
+    "AllPairs",
+    "OneFour",
+    "PairList",
+    "Pairs",
+    "SplitCutoffs",
+    "all_pairs",
+    "exclusions",
+    "internal_dielectrics",
+    "pairs_split",
+    "pairs_within",
+    "read_pairs",
+    "write_pairs",
+]

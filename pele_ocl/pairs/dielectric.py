@@ -1,0 +1,71 @@
+"""The internal dielectric constant of each atom in PELE's variable-dielectric model, VDGBNP; data/vdgbnp.csv."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..errors import InputError
+from ..forcefield.names import canonical, residue_names
+from ..paths import shipped
+
+_ELSEWHERE = 1.0
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """Atoms of a residue ("*": of any) that has some atoms and lacks others."""
+
+    residue: str
+    has: frozenset[str]
+    lacks: frozenset[str]
+    atoms: frozenset[str]
+    dielectric: float
+
+
+def internal_dielectrics(atoms: Atoms) -> Floats:
+    """The internal dielectric constants of VDGBNP, (n,); a pair of atoms has the larger of its two.
+
+    The atoms that are present decide on protonation and on terminal residues, whatever dialect names them; residues
+    beside a gap, without the atoms of a terminal one, count as internal. Atoms that no rule names have 1.
+
+    Raises InputError for atoms without labels.
+    """
+    labels = atoms.labels
+    if labels is None:
+        raise InputError("the dielectric constants of VDGBNP go by residue and atom names, which these atoms lack")
+    names, residues = labels.names.tolist(), labels.residue_names.tolist()
+    starts = labels.residue_starts.tolist()
+    values = np.empty(len(atoms))
+    for start, stop in zip(starts, [*starts[1:], len(names)], strict=True):
+        values[start:stop] = _of_residue(residues[start], tuple(names[start:stop]))
+    return values
+
+
+@lru_cache(maxsize=1024)
+def _of_residue(residue: str, names: tuple[str, ...]) -> tuple[float, ...]:
+    """The constants of one residue's atoms; the first rule that names an atom holds."""
+    common = canonical(names)
+    known = frozenset([*residue_names(residue), "*"])
+    holding = [r for r in _rules() if r.residue in known and r.has <= set(common) and r.lacks.isdisjoint(common)]
+    unnumbered = [name.split("#")[0] for name in common]
+    return tuple(next((r.dielectric for r in holding if name in r.atoms), _ELSEWHERE) for name in unnumbered)
+
+
+@lru_cache(maxsize=1)
+def _rules() -> tuple[_Rule, ...]:
+    with open(shipped("data") / "vdgbnp.csv", encoding="utf-8", newline="") as file:
+        return tuple(
+            _Rule(
+                row["residue"],
+                frozenset(row["has"].split()),
+                frozenset(row["lacks"].split()),
+                frozenset(row["atoms"].split()),
+                float(row["dielectric"]),
+            )
+            for row in csv.DictReader(file)
+        )

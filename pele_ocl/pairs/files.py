@@ -1,0 +1,185 @@
+"""Files of pairs: HDF5, NumPy's .npz and text, with or without PELE's own sigma^2 and charge product of each pair."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Labels
+from ..errors import FormatError, InputError
+from ..formats.writing import replacing
+from .pairlist import PairList, Pairs, find_fault, whole_numbers
+from .text import Columns, read_columns
+
+_CHUNK = 1_000_000
+_DTYPES: dict[str, Any] = {
+    "first": np.int32,
+    "second": np.int32,
+    "one_four": np.bool_,
+    "sigma2": np.float64,
+    "charge_products": np.float64,
+}
+_NOTE = "indices of atoms count from 0; sigma2 in A^2, charge_products in e^2"
+
+
+def read_pairs(
+    path: str | PathLike[str], n_atoms: int, *, base: Literal[0, 1] = 0, labels: Labels | None = None
+) -> PairList:
+    """Read a list of pairs.
+
+    path : .h5 or .npz with the arrays `first` and `second` and, where wanted, `one_four`, `sigma2` (A^2) and
+        `charge_products` (e^2); or text (.txt, .dat, .csv) with a pair a line, columns apart by blanks or commas.
+        Without a line that names them, the columns of a text are first and second; a third one is one_four (0 or 1),
+        and four or five are first, second, sigma2, charge_products and one_four. `#` begins a comment
+    n_atoms : atoms that the pairs are taken from
+    base : number of the first atom in the file; write_pairs counts from 0
+    labels : names of the atoms, for messages
+
+    Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
+    """
+    file = Path(path)
+    if base not in (0, 1):
+        raise InputError(f"base is {base}; the first atom of a file has the number 0 or 1")
+    columns, lines = _READERS[_suffix(file)](file)
+    for name in ("first", "second"):
+        if name not in columns:
+            raise FormatError(f"{file}: has no '{name}'; a list of pairs needs the indices first and second")
+    stored = columns.pop("n_atoms", np.array(n_atoms))
+    if not np.array_equal(stored, n_atoms):
+        raise FormatError(f"{file}: was written for {stored} atoms, not for these {n_atoms}; write the list again")
+    try:
+        first, second = (whole_numbers(name, columns.pop(name)) - base for name in ("first", "second"))
+    except InputError as error:
+        raise FormatError(f"{file}: {error}") from None
+    extra: dict[str, Any] = dict(columns)
+    try:
+        return PairList(n_atoms, first, second, **extra)
+    except (InputError, TypeError, ValueError) as error:
+        fault = find_fault(n_atoms, first, second, base=base, labels=labels) if len(first) == len(second) else None
+        if fault is None:
+            raise FormatError(f"{file}: {error}") from None
+    where = f"{file}:{lines[fault.position]}" if lines is not None else f"{file}: pair number {fault.position + 1}"
+    raise FormatError(f"{where}: {fault.sentence}")
+
+
+def write_pairs(path: str | PathLike[str], pairs: Pairs) -> None:
+    """Write pairs so that read_pairs reads them again, in pieces, as they may be too many to hold.
+
+    path : .h5, .npz, .txt, .dat or .csv; indices count from 0
+
+    Raises FormatError for an unknown suffix or a folder that cannot be written to.
+    """
+    suffix = _suffix(Path(path))
+    piece = next(pairs.chunks(1), None)
+    names = [name for name in _DTYPES if name in ("first", "second") or getattr(piece, name, None) is not None]
+    with replacing(path) as temporary:
+        _WRITERS[suffix](temporary, pairs, names)
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in PAIR_SUFFIXES:
+        raise FormatError(f"{path}: unknown suffix {path.suffix!r}; lists of pairs end in {', '.join(PAIR_SUFFIXES)}")
+    return suffix
+
+
+def _read_hdf5(path: Path) -> tuple[Columns, None]:
+    _require_file(path)
+    try:
+        with h5py.File(path, "r") as file:
+            columns = _known({name: item for name, item in file.items() if isinstance(item, h5py.Dataset)})
+            if "n_atoms" in file.attrs:
+                columns["n_atoms"] = np.asarray(file.attrs["n_atoms"])
+            return columns, None
+    except (OSError, RuntimeError) as error:
+        raise FormatError(f"{path}: cannot be read as HDF5 ({error})") from None
+
+
+def _read_npz(path: Path) -> tuple[Columns, None]:
+    _require_file(path)
+    try:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+            columns = _known(file)
+            if "n_atoms" in file:
+                columns["n_atoms"] = file["n_atoms"]
+            return columns, None
+    except (OSError, EOFError, ValueError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise FormatError(f"{path}: cannot be read as .npz ({error})") from None
+
+
+def _known(arrays: Mapping[str, Any]) -> Columns:
+    return {name: arrays[name][()] for name in _DTYPES if name in arrays}
+
+
+def _require_file(path: Path) -> None:
+    if not path.is_file():
+        raise FormatError(f"{path}: {'a folder; name a file in it' if path.is_dir() else 'no such file'}")
+
+
+def _write_hdf5(path: Path, pairs: Pairs, names: list[str]) -> None:
+    with h5py.File(path, "w", libver=("v108", "latest")) as file:
+        file.attrs["n_atoms"] = pairs.n_atoms
+        file.attrs["note"] = _NOTE
+        datasets = {name: file.create_dataset(name, (len(pairs),), _DTYPES[name]) for name in names}
+        start = 0
+        for piece in pairs.chunks(_CHUNK):
+            for name, dataset in datasets.items():
+                dataset[start : start + len(piece)] = getattr(piece, name)
+            start += len(piece)
+
+
+def _write_npz(path: Path, pairs: Pairs, names: list[str]) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        with archive.open("n_atoms.npy", "w") as entry:
+            np.lib.format.write_array(entry, np.array(pairs.n_atoms), allow_pickle=False)
+        for name in names:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                _write_array(entry, name, pairs)
+
+
+def _write_array(entry: IO[bytes], name: str, pairs: Pairs) -> None:
+    dtype = np.dtype(_DTYPES[name])
+    header = {"shape": (len(pairs),), "fortran_order": False, "descr": np.lib.format.dtype_to_descr(dtype)}
+    np.lib.format.write_array_header_1_0(entry, header)
+    for piece in pairs.chunks(_CHUNK):
+        entry.write(getattr(piece, name).astype(dtype, copy=False).tobytes())
+
+
+def _write_text(path: Path, pairs: Pairs, names: list[str]) -> None:
+    blank = "," if path.suffix.lower() == ".csv" else " "
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(f"# {len(pairs)} pairs of {pairs.n_atoms} atoms; {_NOTE}\n")
+        file.write(f"{blank.join(names) if blank == ',' else '# ' + blank.join(names)}\n")
+        for piece in pairs.chunks(_CHUNK // 10):
+            columns = [_texts(getattr(piece, name)) for name in names]
+            file.writelines(f"{blank.join(row)}\n" for row in zip(*columns, strict=True))
+
+
+def _texts(values: NDArray[Any]) -> Iterator[str]:
+    """Numbers with all the digits they need; flags as 0 and 1."""
+    return map(repr, (values.astype(np.int8) if values.dtype == np.bool_ else values).tolist())
+
+
+_READERS: dict[str, Callable[[Path], tuple[Columns, NDArray[np.int64] | None]]] = {
+    ".h5": _read_hdf5,
+    ".npz": _read_npz,
+    ".txt": read_columns,
+    ".dat": read_columns,
+    ".csv": read_columns,
+}
+_WRITERS: dict[str, Callable[[Path, Pairs, list[str]], None]] = {
+    ".h5": _write_hdf5,
+    ".npz": _write_npz,
+    ".txt": _write_text,
+    ".dat": _write_text,
+    ".csv": _write_text,
+}
+PAIR_SUFFIXES = tuple(_READERS)

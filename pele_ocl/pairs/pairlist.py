@@ -1,0 +1,209 @@
+"""PairList: pairs of atoms as arrays, and what any collection of pairs offers to an energy function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import InitVar, dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..atoms import Floats, Ints, Labels
+from ..errors import InputError
+
+Codes = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.signedinteger[Any]]  # int32 once they are in a list
+
+
+class Pairs(Protocol):
+    """Pairs of n_atoms atoms that come in pieces, so that no more of them than a device holds need exist at a time."""
+
+    @property
+    def n_atoms(self) -> int:
+        """Atoms that the pairs are taken from; indices are 0 to n_atoms - 1."""
+
+    def __len__(self) -> int: ...
+
+    def chunks(self, most: int) -> Iterator[PairList]:
+        """The pairs in order, `most` at a time; the last piece may be shorter, and none is empty."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairList:
+    """p pairs of atoms in any order, the two atoms of a pair in any order.
+
+    n_atoms : atoms that the pairs are taken from
+    first, second : (p,) indices from 0
+    one_four : (p,) True for pairs three bonds apart, whose energy the force field scales, optional
+    sigma2 : (p,) A^2, squared Lennard-Jones sigma of each pair in place of the combined one, optional
+    charge_products : (p,) e^2, in place of the product of the two charges, optional
+    labels : names of the atoms, for messages alone
+
+    The arrays are copied and made read-only. Raises InputError for unequal lengths, numbers that are not whole or not
+    finite, atoms that do not exist, an atom paired with itself, and a pair that stands in the list twice.
+    """
+
+    n_atoms: int
+    first: Indices
+    second: Indices
+    one_four: Flags | None = None
+    sigma2: Floats | None = None
+    charge_products: Floats | None = None
+    labels: InitVar[Labels | None] = None
+
+    def __post_init__(self, labels: Labels | None) -> None:
+        first, second = whole_numbers("first", self.first), whole_numbers("second", self.second)
+        if len(first) != len(second):
+            raise InputError(f"first has {len(first)} atoms and second {len(second)}; a pair needs one of each")
+        fault = find_fault(self.n_atoms, first, second, labels=labels)
+        if fault is not None:
+            raise InputError(f"pairs[{fault.position}]: {fault.sentence}")
+        self._set("first", first.astype(np.int32))
+        self._set("second", second.astype(np.int32))
+        if self.one_four is not None:
+            self._set("one_four", self._per_pair("one_four", np.bool_))
+        for name in ("sigma2", "charge_products"):
+            if getattr(self, name) is not None:
+                self._set(name, self._finite(name))
+        if self.sigma2 is not None and np.any(self.sigma2 < 0):
+            k = int(np.argmax(self.sigma2 < 0))
+            raise InputError(f"sigma2 of pairs[{k}] is {self.sigma2[k]:g}; a square cannot be negative")
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def chunks(self, most: int) -> Iterator[PairList]:
+        """The pairs in order as views, `most` at a time; the last piece may be shorter, and none is empty."""
+        for start in range(0, len(self), require_most(most)):
+            yield self._taken(slice(start, start + most))
+
+    def shuffled(self, seed: int = 0) -> PairList:
+        """The same pairs in random order, half of them with their two atoms exchanged."""
+        rng = np.random.default_rng(seed)
+        mixed = self._taken(rng.permutation(len(self)))
+        exchange = rng.random(len(self)) < 0.5
+        first = np.where(exchange, mixed.second, mixed.first)
+        second = np.where(exchange, mixed.first, mixed.second)
+        return unchecked(self.n_atoms, first, second, mixed.one_four, mixed.sigma2, mixed.charge_products)
+
+    def _taken(self, which: slice | NDArray[np.intp]) -> PairList:
+        arrays = (self.first, self.second, self.one_four, self.sigma2, self.charge_products)
+        return unchecked(self.n_atoms, *(None if array is None else array[which] for array in arrays))
+
+    def _set(self, name: str, array: NDArray[Any]) -> None:
+        array.flags.writeable = False
+        object.__setattr__(self, name, array)
+
+    def _per_pair(self, name: str, dtype: Any) -> NDArray[Any]:
+        values = np.array(getattr(self, name), dtype)
+        if values.shape != (len(self),):
+            raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value a pair")
+        return values
+
+    def _finite(self, name: str) -> Floats:
+        values = self._per_pair(name, np.float64)
+        bad = ~np.isfinite(values)
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise InputError(f"{name} of pairs[{k}] is {values[k]}; a finite number is needed")
+        return values
+
+
+class Fault(NamedTuple):
+    """The first pair, counted from 0, that no list may hold, and why."""
+
+    position: int
+    sentence: str
+
+
+def find_fault(
+    n_atoms: int, first: Codes, second: Codes, *, base: int = 0, labels: Labels | None = None
+) -> Fault | None:
+    """A pair of an atom that does not exist, of an atom with itself, or that stands there twice; None if all are right.
+
+    first, second : (p,) indices from 0
+    base : number of the first atom in messages
+    labels : names of the atoms, for messages
+    """
+
+    def named(i: int) -> str:
+        known = labels is not None and 0 <= i < len(labels)
+        return f"atom {i + base} ({labels.atom(i)})" if labels is not None and known else f"atom {i + base}"
+
+    outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= n_atoms)
+    if outside.any():
+        k = int(np.argmax(outside))
+        i, j = int(first[k]), int(second[k])
+        stranger = j if 0 <= i < n_atoms else i
+        range_ = f"the atoms are {base} to {n_atoms - 1 + base}" if n_atoms else "there are no atoms"
+        return Fault(k, f"the pair of {named(i)} and {named(j)} names no atom with {stranger + base}; {range_}")
+    same = first == second
+    if same.any():
+        k = int(np.argmax(same))
+        return Fault(k, f"{named(int(first[k]))} is paired with itself; remove the pair")
+    codes = pair_codes(first, second)
+    ordered = np.sort(codes)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(repeated):
+        before, k = np.flatnonzero(codes == repeated[0])[:2].tolist()
+        pair = f"the pair of {named(int(first[k]))} and {named(int(second[k]))}"
+        return Fault(k, f"{pair} is the same as pair number {before + 1}; remove one of them")
+    return None
+
+
+def pair_codes(first: NDArray[Any], second: NDArray[Any]) -> Codes:
+    """Each pair as one number, the lower index in the upper 32 bits: equal pairs, equal codes; sorted by atoms."""
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    codes: Codes = low.astype(np.int64)
+    codes <<= 32
+    codes |= high.astype(np.int64)
+    return codes
+
+
+def pairs_of(codes: Codes) -> tuple[Ints, Ints]:
+    """The lower and the higher atoms of codes, (p,) each."""
+    return (codes >> 32).astype(np.int32), (codes & 0xFFFFFFFF).astype(np.int32)
+
+
+def unchecked(
+    n_atoms: int,
+    first: Any,
+    second: Any,
+    one_four: Any = None,
+    sigma2: Any = None,
+    charge_products: Any = None,
+) -> PairList:
+    """A PairList of arrays known to be right, neither copied nor looked at again."""
+    pairs = object.__new__(PairList)
+    object.__setattr__(pairs, "n_atoms", n_atoms)
+    arrays = {
+        "first": first,
+        "second": second,
+        "one_four": one_four,
+        "sigma2": sigma2,
+        "charge_products": charge_products,
+    }
+    for name, array in arrays.items():
+        if array is not None:
+            array.flags.writeable = False
+        object.__setattr__(pairs, name, array)
+    return pairs
+
+
+def whole_numbers(name: str, values: ArrayLike) -> Codes:
+    """Indices (p,) as int64; raises InputError for fractions and other shapes."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"{name} has shape {array.shape}; (p,) is needed, one index a pair")
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(f"{name} holds {array.dtype} values; indices are whole numbers")
+    return array.astype(np.int64)
+
+
+def require_most(most: int) -> int:
+    """`most`, or InputError unless it is a number of pairs that a piece can have."""
+    if most < 1:
+        raise InputError(f"pieces of {most} pairs were asked for; at least 1 is needed")
+    return most

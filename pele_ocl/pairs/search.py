@@ -1,0 +1,123 @@
+"""Lists of pairs from positions and bonds: those within a cutoff, and all."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats, Ints
+from ..errors import InputError
+from .allpairs import AllPairs
+from .exclusions import exclusions
+from .pairlist import Codes, PairList, pair_codes, pairs_of, unchecked
+
+OneFour = Literal["exclude", "scale"]
+
+# vesin 0.6.2 hangs or crashes beyond some 100,000 cells along an edge, so a lone atom far away must not reach it.
+_MOST_CELLS = 1000
+_SWEEP_BLOCK = 4_000_000
+
+
+def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> PairList:
+    """Pairs of atoms closer than a cutoff, without those one or two bonds apart.
+
+    atoms : positions and bonds matter
+    cutoff : A, > 0; a pair at this very distance is not listed
+    one_four : "exclude" leaves out pairs three bonds apart, as PELE's routine does; "scale" lists and flags them
+
+    Returns pairs i < j, sorted, so that the same atoms give the same list. The search takes about 50 bytes of host
+    memory a pair: a list of 100 million pairs 5 GB. Where the cutoff spans the molecule, all_pairs needs none.
+
+    Raises InputError for a cutoff that is no positive, finite number.
+    """
+    codes = near(atoms.positions, require_cutoff("cutoff", cutoff))
+    return bonded_left_out(atoms, codes, one_four)
+
+
+def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
+    """All pairs of atoms, without those one or two bonds apart; `one_four` as in pairs_within."""
+    excluded, scaled = _excluded(atoms, one_four)
+    return AllPairs(len(atoms), excluded, scaled)
+
+
+def require_cutoff(name: str, cutoff: float) -> float:
+    """The cutoff, or InputError unless it is positive and finite."""
+    if not (math.isfinite(cutoff) and cutoff > 0):
+        raise InputError(f"{name} is {cutoff:g} A; a positive, finite distance is needed")
+    return cutoff
+
+
+def bonded_left_out(atoms: Atoms, codes: Codes, one_four: OneFour) -> PairList:
+    """The list of sorted, unique codes, without what the bonds exclude."""
+    excluded, scaled = _excluded(atoms, one_four)
+    kept = np.ones(len(codes), np.bool_)
+    kept[_places(codes, excluded)] = False
+    codes = codes[kept]
+    flags = None
+    if one_four == "scale":
+        flags = np.zeros(len(codes), np.bool_)
+        flags[_places(codes, scaled)] = True
+    return unchecked(len(atoms), *pairs_of(codes), flags)
+
+
+def near(positions: Floats, cutoff: float) -> Codes:
+    """Codes of all pairs of positions (n, 3) closer than the cutoff (A), sorted."""
+    if len(positions) < 2:
+        return np.empty(0, np.int64)
+    extent = float(np.ptp(positions, axis=0).max())
+    cutoff = min(cutoff, 2 * extent + 1)  # longer than any distance
+    codes = _sweep(positions, cutoff) if cutoff < max(extent, 1) / _MOST_CELLS else _cells(positions, cutoff)
+    codes.sort()
+    return codes
+
+
+def _cells(positions: Floats, cutoff: float) -> Codes:
+    from vesin import NeighborList  # it loads torch where there is one, which takes seconds
+
+    search = NeighborList(cutoff=cutoff, full_list=False)
+    (found,) = search.compute(points=positions, box=np.zeros((3, 3)), periodic=False, quantities="P", copy=False)
+    return pair_codes(found[:, 0], found[:, 1])
+
+
+def _sweep(positions: Floats, cutoff: float) -> Codes:
+    """Along the longest edge, each atom with those that follow within the cutoff; for atoms few and far between."""
+    axis = int(np.argmax(np.ptp(positions, axis=0)))
+    order = np.argsort(positions[:, axis], kind="stable")
+    along = positions[order, axis]
+    counts = np.searchsorted(along, along + cutoff, side="right") - np.arange(len(order)) - 1
+    counts = np.maximum(counts, 0)
+    blocks = np.cumsum(counts) // _SWEEP_BLOCK
+    codes = []
+    for block in np.split(np.arange(len(order)), np.flatnonzero(np.diff(blocks)) + 1):
+        start, after = _expanded(block, counts[block])
+        i, j = order[start], order[after]
+        close = np.linalg.norm(positions[i] - positions[j], axis=1) < cutoff
+        codes.append(pair_codes(i[close], j[close]))
+    return np.concatenate(codes)
+
+
+def _expanded(block: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Each number k of the block with k + 1 to k + count."""
+    start = np.repeat(block, counts)
+    return start, start + 1 + np.arange(len(start)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
+    """Pairs to leave out and pairs to scale, (k, 2) each."""
+    if one_four not in get_args(OneFour):
+        raise InputError(f"one_four is {one_four!r}; choose 'exclude' or 'scale'")
+    bonded, far = exclusions(atoms.bonds, len(atoms))
+    return (bonded, far) if one_four == "scale" else (np.concatenate([bonded, far]), far[:0])
+
+
+def _places(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
+    """Where pairs (k, 2) stand among sorted codes; those that are not there are left out."""
+    wanted = pair_codes(pairs[:, 0], pairs[:, 1])
+    places = np.searchsorted(codes, wanted)
+    there = places < len(codes)
+    there[there] = codes[places[there]] == wanted[there]
+    found: NDArray[np.intp] = places[there]
+    return found

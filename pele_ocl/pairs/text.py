@@ -1,0 +1,118 @@
+"""Text with a pair a line: two indices, and what else the columns say of the pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError
+from ..textfiles import lines
+
+Columns = dict[str, NDArray[Any]]
+
+_BLOCK = 65_536
+# What columns mean that no line names, by their number.
+_UNNAMED = {
+    2: ("first", "second"),
+    3: ("first", "second", "one_four"),
+    4: ("first", "second", "sigma2", "charge_products"),
+    5: ("first", "second", "sigma2", "charge_products", "one_four"),
+}
+_NAMES = frozenset(_UNNAMED[5])
+
+
+_PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
+    "first": (int, np.int64, "the index of an atom"),
+    "second": (int, np.int64, "the index of an atom"),
+    "one_four": ({"0": False, "1": True}.__getitem__, np.bool_, "0 or 1"),
+    "sigma2": (float, np.float64, "a finite number"),
+    "charge_products": (float, np.float64, "a finite number"),
+}
+
+
+def read_columns(path: Path) -> tuple[Columns, NDArray[np.int64]]:
+    """The columns of a text by name, and the line of each pair, from 1.
+
+    Raises FormatError, naming file and line, for rows of other lengths and words that are no numbers.
+    """
+    names: Sequence[str] = ()
+    blocks: list[list[NDArray[Any]]] = []
+    numbers: list[NDArray[np.int64]] = []
+    text = lines(path, "pair list")
+    start = 1
+    while block := list(islice(text, _BLOCK)):
+        rows, where = _rows(block, start)
+        start += len(block)
+        for words in rows[:1]:
+            names = names or _column_names(words) or _UNNAMED.get(len(words), _UNNAMED[2])
+            if _column_names(words):
+                rows, where = rows[1:], where[1:]
+        if rows:
+            blocks.append(_parsed(path, names, rows, where))
+            numbers.append(where)
+    names = names or _UNNAMED[2]
+    if not blocks:
+        blocks, numbers = [[np.empty(0, _PARSERS[name][1]) for name in names]], [np.empty(0, np.int64)]
+    columns = {name: np.concatenate([block[k] for block in blocks]) for k, name in enumerate(names)}
+    return columns, np.concatenate(numbers)
+
+
+def _rows(block: list[str], start: int) -> tuple[list[list[str]], NDArray[np.int64]]:
+    """The words of each line that holds some, and its number; a comment counts if it names the columns."""
+    text = "".join(block)
+    if "," in text:
+        block = [line.replace(",", " ") for line in block]
+    if "#" in text:
+        block = [line if "#" not in line else _uncommented(line) for line in block]
+    rows = [line.split() for line in block]
+    held = [k for k, words in enumerate(rows) if words]
+    if len(held) < len(rows):
+        rows = [rows[k] for k in held]
+    return rows, np.array(held, np.int64) + start
+
+
+def _uncommented(line: str) -> str:
+    data, _, comment = line.partition("#")
+    return comment if not data.strip() and _column_names(comment.split()) else data
+
+
+def _column_names(words: list[str]) -> list[str] | None:
+    """The words, if they are names of columns."""
+    return words if words and words[0] in _NAMES and set(words) <= _NAMES else None
+
+
+def _parsed(path: Path, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64]) -> list[NDArray[Any]]:
+    """One array a name."""
+    try:
+        if set(map(len, rows)) != {len(names)}:
+            raise ValueError
+        return [_array(name, column) for name, column in zip(names, zip(*rows, strict=True), strict=True)]
+    except (ValueError, KeyError, OverflowError):
+        raise FormatError(_complaint(path, names, rows, where)) from None
+
+
+def _array(name: str, words: Sequence[str]) -> NDArray[Any]:
+    """The numbers that words spell; raises ValueError, KeyError or OverflowError where one spells none."""
+    parse, dtype, _ = _PARSERS[name]
+    values = np.array(list(map(parse, words)), dtype)
+    if not np.isfinite(values).all():
+        raise ValueError
+    return values
+
+
+def _complaint(path: Path, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64]) -> str:
+    """What is wrong with the first row that is."""
+    for number, words in zip(where.tolist(), rows, strict=True):
+        if len(words) != len(names):
+            return f"{path}:{number}: has {len(words)} columns; {len(names)} are needed: {', '.join(names)}"
+        for name, word in zip(names, words, strict=True):
+            try:
+                _array(name, [word])
+            except (ValueError, KeyError, OverflowError):
+                return f"{path}:{number}: {name} is {word!r}; {_PARSERS[name][2]} is needed"
+    raise AssertionError("no row is wrong")

@@ -1,0 +1,104 @@
+"""Nonbonded energy and gradient over a pair list, defined; equation numbers are those of docs/theory/nonbond.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..solvent_model import SolventModel
+from ..units import COULOMB_KCAL_A
+
+BLOCK = 1 << 18  # pairs at a time, so that memory stays bounded
+
+
+@dataclass(frozen=True, eq=False)
+class Nonbonded:
+    """Energies, kcal/mol, and their gradient, (n, 3) kcal/mol/A."""
+
+    lennard_jones: float
+    coulomb: float
+    gb_pair: float
+    gradient: Floats
+
+
+def nonbond(
+    atoms: Atoms,
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    one_four: NDArray[np.bool_] | None = None,
+    born_radii: Floats | None = None,
+    model: SolventModel | None = None,
+    internal_dielectrics: Floats | None = None,
+    sigma2: Floats | None = None,
+    charge_products: Floats | None = None,
+) -> Nonbonded:
+    """Eqs. 1 to 6 over the pairs (first[p], second[p]), radii held fixed.
+
+    one_four : (p,) pairs that are scaled by atoms.one_four
+    born_radii : (n,) A; without them there is no GB term
+    internal_dielectrics : (n,) of each atom; by default the model's solute dielectric
+    sigma2, charge_products : (p,) A^2 and e^2 in place of what the atoms give
+    """
+    model = model or SolventModel()
+    inside = np.full(len(atoms), model.solute_dielectric) if internal_dielectrics is None else internal_dielectrics
+    gradient = np.zeros((len(atoms), 3))
+    sums = np.zeros(3)
+    for start in range(0, len(first), BLOCK):
+        part = slice(start, start + BLOCK)
+        i, j = first[part], second[part]
+        d = atoms.positions[i] - atoms.positions[j]
+        r2 = (d * d).sum(axis=1)
+        scale_coulomb, scale_lj = _scales(atoms, None if one_four is None else one_four[part], len(i))
+        s2 = _sigma2(atoms, i, j) if sigma2 is None else sigma2[part]
+        charges = atoms.charges[i] * atoms.charges[j] if charge_products is None else charge_products[part]
+        eps = np.maximum(inside[i], inside[j])
+        terms = [_lennard_jones(atoms, i, j, s2, r2, scale_lj), _coulomb(charges, r2, eps, scale_coulomb)]
+        if born_radii is not None:
+            terms.append(_gb(charges, r2, born_radii[i] * born_radii[j], eps, model))
+        pull = np.sum([slope for _, slope in terms], axis=0)[:, None] * d
+        np.add.at(gradient, i, pull)
+        np.subtract.at(gradient, j, pull)
+        sums[: len(terms)] += [energy.sum() for energy, _ in terms]
+    return Nonbonded(float(sums[0]), float(sums[1]), float(sums[2]), gradient)
+
+
+def _scales(atoms: Atoms, one_four: NDArray[np.bool_] | None, n: int) -> tuple[Floats, Floats]:
+    flags = np.zeros(n, bool) if one_four is None else one_four
+    return np.where(flags, atoms.one_four[0], 1.0), np.where(flags, atoms.one_four[1], 1.0)
+
+
+def _sigma2(atoms: Atoms, i: NDArray[np.int32], j: NDArray[np.int32]) -> Floats:
+    """Eq. 2."""
+    assert atoms.lj_sigma is not None
+    a, b = atoms.lj_sigma[i], atoms.lj_sigma[j]
+    sigma2: Floats = a * b if atoms.combining == "geometric" else ((a + b) / 2) ** 2
+    return sigma2
+
+
+def _lennard_jones(
+    atoms: Atoms, i: NDArray[np.int32], j: NDArray[np.int32], sigma2: Floats, r2: Floats, scale: Floats
+) -> tuple[Floats, Floats]:
+    """Eq. 1: energy and (dE/dr)/r of each pair."""
+    assert atoms.lj_epsilon is not None
+    well = 4 * np.sqrt(atoms.lj_epsilon[i] * atoms.lj_epsilon[j]) * scale
+    s6 = (sigma2 / r2) ** 3
+    return well * (s6 * s6 - s6), -well * (12 * s6 * s6 - 6 * s6) / r2
+
+
+def _coulomb(charges: Floats, r2: Floats, eps: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Eq. 3."""
+    energy = COULOMB_KCAL_A * charges / (eps * np.sqrt(r2)) * scale
+    return energy, -energy / r2
+
+
+def _gb(charges: Floats, r2: Floats, product: Floats, eps: Floats, model: SolventModel) -> tuple[Floats, Floats]:
+    """Eqs. 4 to 6."""
+    gauss = np.exp(-r2 / (4 * product))
+    f = np.sqrt(r2 + product * gauss)
+    screened = np.exp(-model.kappa * f) / model.solvent_dielectric
+    energy = -COULOMB_KCAL_A * charges * (1 / eps - screened) / f
+    per_f = -energy / f - COULOMB_KCAL_A * charges * model.kappa * screened / f
+    return energy, per_f * (1 - gauss / 4) / f

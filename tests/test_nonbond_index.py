@@ -1,0 +1,164 @@
+"""Prefix sums, the sorting network and index lists, against NumPy's."""
+
+import numpy as np
+import pytest
+from conftest import random_pairs
+
+from pele_ocl.nonbond.index import (
+    BOTH,
+    FIRSTS,
+    SECONDS,
+    prefix_sum,
+    segments_by_counting,
+    segments_by_sorting,
+    sort_keys,
+)
+from pele_ocl.opencl.kernels import Run
+from pele_ocl.pairs import PairList
+
+ONE_FOUR = np.uint32(1 << 31)
+NEAR_POWERS = sorted({0, 1, 2, *(2**k + d for k in range(2, 17) for d in (-1, 0, 1))})
+LARGE = [2**k + d for k in (20, 22, 24) for d in (-1, 0, 1)]
+ORDERS = ("random", "many equal", "ascending", "descending", "all equal", "largest")
+
+
+@pytest.fixture
+def run(device):
+    with device.lock:
+        yield Run(device, "float32")
+
+
+def in_and_out(run, action, values):
+    """What an action of the index makes of values (n) in place."""
+    buffer = run.empty(len(values), values.dtype)
+    if len(values):
+        run.write(buffer, values)
+    action(run, buffer, len(values))
+    return run.download(buffer, len(values), values.dtype) if len(values) else values
+
+
+def assert_prefix_sum(run, n):
+    values = np.random.default_rng(n).integers(0, 100, n).astype(np.int32)
+    expected = np.concatenate([[0], np.cumsum(values)])[:n]
+    np.testing.assert_array_equal(in_and_out(run, prefix_sum, values), expected)
+
+
+def assert_sorted(run, n, order="random"):
+    rng = np.random.default_rng(n)
+    keys = rng.integers(0, 2**64 - 1, n, np.uint64, endpoint=True)
+    if order == "many equal":
+        keys %= np.uint64(7)
+    elif order == "ascending":
+        keys = np.sort(keys)
+    elif order == "descending":
+        keys = np.sort(keys)[::-1].copy()
+    elif order == "all equal":
+        keys[:] = 5
+    elif order == "largest":  # the network stands in for places beyond the end by this number
+        keys[::3] = 2**64 - 1
+    np.testing.assert_array_equal(in_and_out(run, sort_keys, keys), np.sort(keys))
+
+
+@pytest.mark.parametrize("n", NEAR_POWERS)
+def test_prefix_sum(run, n):
+    assert_prefix_sum(run, n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", LARGE)
+def test_long_prefix_sum(run, n):
+    assert_prefix_sum(run, n)
+
+
+def test_prefix_sum_of_negative_numbers(run):
+    values = np.random.default_rng(0).integers(-9, 9, 3000).astype(np.int32)
+    np.testing.assert_array_equal(in_and_out(run, prefix_sum, values), np.cumsum(values) - values)
+
+
+@pytest.mark.parametrize("n", NEAR_POWERS)
+def test_sort(run, n):
+    assert_sorted(run, n)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("n", [1, 2, 3, 511, 512, 513, 1025, 5000])
+def test_sort_of_awkward_orders(run, n, order):
+    assert_sorted(run, n, order)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", LARGE)
+def test_long_sort(run, n):
+    assert_sorted(run, n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
+def test_long_sort_of_awkward_orders(run, order):
+    assert_sorted(run, 2**20 + 1, order)
+
+
+def test_smaller_groups_sort_and_add_the_same(run, device, monkeypatch):
+    monkeypatch.setattr(type(device), "largest_group", 8)
+    for n in (15, 16, 17, 100, 1000):
+        assert_sorted(run, n)
+        assert_prefix_sum(run, n)
+
+
+# Segments
+
+
+def on_device(run, pairs):
+    second = pairs.second.astype(np.uint32) | np.where(pairs.one_four, ONE_FOUR, np.uint32(0))
+    return run.upload(np.column_stack([pairs.first.astype(np.uint32), second]), np.uint32)
+
+
+def expected_segments(pairs, role):
+    """By atom: the pairs with their neighbours, in the order that the device promises."""
+    number = np.arange(len(pairs))
+    mark = np.where(pairs.one_four, ONE_FOUR, np.uint32(0))
+    entries = {
+        FIRSTS: [(pairs.first, pairs.second)], SECONDS: [(pairs.second, pairs.first)],
+        BOTH: [(pairs.first, pairs.second), (pairs.second, pairs.first)],
+    }[role]  # fmt: skip
+    owner = np.concatenate([own for own, _ in entries])
+    neighbour = np.concatenate([other.astype(np.uint32) | mark for _, other in entries])
+    number = np.tile(number, len(entries))
+    order = np.lexsort((number, neighbour, owner) if role == BOTH else (number, owner))
+    offsets = np.searchsorted(owner[order], np.arange(pairs.n_atoms + 1))
+    return offsets, number[order], neighbour[order]
+
+
+def some_lists():
+    star = np.arange(1, 3001)
+    return {
+        "empty": PairList(5, [], [], one_four=[]),
+        "one": PairList(5, [4], [1], one_four=[True]),
+        "any": random_pairs(60, 700),
+        "long": random_pairs(400, 20000),
+        "no atom left out": random_pairs(3, 3),
+        "last atoms alone": PairList(1000, [3, 2], [2, 4], one_four=[False, True]),
+        "a star": PairList(3001, star, np.zeros(3000, int), one_four=star % 2 == 0),
+    }
+
+
+@pytest.mark.parametrize("name", some_lists())
+@pytest.mark.parametrize("role", [FIRSTS, SECONDS, BOTH])
+def test_counting(run, name, role):
+    pairs = some_lists()[name]
+    found = segments_by_counting(run, on_device(run, pairs), len(pairs), pairs.n_atoms, role)
+    offsets, numbers, neighbours = expected_segments(pairs, role)
+    np.testing.assert_array_equal(run.download(found.offsets, len(offsets), np.int32), offsets)
+    np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
+    if role == BOTH:
+        np.testing.assert_array_equal(run.download(found.neighbours, len(numbers), np.uint32), neighbours)
+
+
+@pytest.mark.parametrize("name", some_lists())
+@pytest.mark.parametrize("role", [FIRSTS, SECONDS])
+def test_sorting(run, name, role):
+    pairs = some_lists()[name]
+    found = segments_by_sorting(run, on_device(run, pairs), len(pairs), pairs.n_atoms, role)
+    offsets, numbers, _ = expected_segments(pairs, role)
+    np.testing.assert_array_equal(run.download(found.offsets, len(offsets), np.int32), offsets)
+    np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
