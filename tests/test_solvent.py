@@ -299,7 +299,7 @@ def test_result_adds_up(device):
 
 @pytest.mark.slow
 def test_a_million_atoms_need_linear_memory(device, precision, monkeypatch):
-    """Everything around the kernels, which would take minutes, at full size: what they need is there before they run."""
+    """Everything around the kernels, which would take minutes, at full size: what they need is there before."""
     runs = []
     monkeypatch.setattr(Run, "_enqueue", lambda self, *_: runs.append(self) or cl.enqueue_marker(self.device.queue))
     monkeypatch.setattr(Run, "read", lambda self, array, buffer: array.fill(1))

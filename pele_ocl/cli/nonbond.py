@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from ..atoms import Atoms
-from ..formats import require_table_suffix, write_table
+from ..formats import check_target, write_table
 from ..nonbond import VARIANTS, NonbondResult
 from ..nonbond import nonbond as compute
 from ..pairs import Pairs, all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
@@ -35,7 +35,11 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @click.option("--pairs", "pairs_file", type=PATH, metavar="FILE", help="Pair list to use: .h5, .npz or text.")
 @click.option("--write-pairs", type=PATH, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text.")
 @click.option(
-    "--solvent", type=click.Choice(["gb", "vacuum"]), default="gb", show_default=True, help="With the GB pair term or not."
+    "--solvent",
+    type=click.Choice(["gb", "vacuum"]),
+    default="gb",
+    show_default=True,
+    help="With the GB pair term or not.",
 )
 @click.option(
     "--one-four", type=click.Choice(["exclude", "scale"]), default="exclude", show_default=True,
@@ -68,7 +72,7 @@ def nonbond(
     if sum(chosen) > 1:
         raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
     if output is not None:
-        require_table_suffix(output)
+        check_target(output, [path])
     atoms = read_atoms(path)
     start = time.perf_counter()
     pairs = _pairs(atoms, cutoff, no_cutoff, split_cutoffs, pairs_file, one_four)
@@ -86,7 +90,9 @@ def nonbond(
     seconds = {"pairs": pair_seconds} | dict(result.seconds)
     if output is not None:
         _save(output, path, result, seconds, constants)
-    click.echo(json.dumps(_as_json(result, seconds)) if as_json else _as_text(path, result, seconds, verbose))
+    click.echo(
+        json.dumps(_as_json(result, seconds), allow_nan=False) if as_json else _as_text(path, result, seconds, verbose)
+    )
 
 
 def _pairs(
@@ -129,7 +135,9 @@ def _as_json(result: NonbondResult, seconds: dict[str, float]) -> dict[str, Any]
 
 def _as_text(path: Path, result: NonbondResult, seconds: dict[str, float], verbose: bool) -> str:
     facts = _gradient_facts(result)
-    gradient = "" if facts is None else f"{facts['norm']:,.3f}, at most {facts['max']:,.3f} an atom, net {facts['net']:.2g}"
+    gradient = (
+        "" if facts is None else f"{facts['norm']:,.3f}, at most {facts['max']:,.3f} an atom, net {facts['net']:.2g}"
+    )
     lines = [
         headline(path, result.atoms),
         f"{result.n_pairs:,} pairs",
@@ -142,7 +150,11 @@ def _as_text(path: Path, result: NonbondResult, seconds: dict[str, float], verbo
     ]
     if verbose:
         steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
-        lines += ["", f"Times: {steps}", f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}"]
+        lines += [
+            "",
+            f"Times: {steps}",
+            f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
+        ]
     return "\n".join(lines)
 
 
@@ -160,4 +172,4 @@ def _save(
         **{f"energy_{name}": value for name, value in result.energy.items()},
         **asdict(constants),
     }
-    write_table(output, columns, {"gradient": "kcal/mol/angstrom"}, attributes)
+    write_table(output, columns, {"gradient": "kcal/mol/angstrom"}, attributes, [source])

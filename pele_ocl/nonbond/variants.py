@@ -155,9 +155,7 @@ def _pairs_kernel(run: Run, task: Task, scatter: int, **more: int) -> tuple[Any,
     return run.group_kernel("nonbond_pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **switches)
 
 
-def _launch_pairs(
-    run: Run, kernel: Any, group: int, task: Task, atoms: AtomBuffers, gradient: Any
-) -> tuple[Any, int]:
+def _launch_pairs(run: Run, kernel: Any, group: int, task: Task, atoms: AtomBuffers, gradient: Any) -> tuple[Any, int]:
     """The kernel over all pairs; the buffer of its groups' energies and how many there are."""
     n_groups = max(1, -(-task.n_pairs // (group * PAIRS_AN_ITEM)))
     energies = run.empty(3 * n_groups)
