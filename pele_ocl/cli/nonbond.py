@@ -95,7 +95,7 @@ def _pairs(
 ) -> Pairs:  # fmt: skip
     """The list that the options ask for."""
     if pairs_file is not None:
-        return read_pairs(pairs_file, len(atoms))
+        return read_pairs(pairs_file, len(atoms), labels=atoms.labels)
     if no_cutoff:
         return all_pairs(atoms, one_four)
     if split_cutoffs:
