@@ -37,7 +37,10 @@ LAYERS = {
     "nonbond": (
         "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "units", "variant",
     ),
-    "bench": ("nonbond", "pairs", "atoms", "errors", "opencl", "paths", "reading", "reference", "solvent", "solvent_model", "variant"),
+    "bench": (
+        "atoms", "errors", "nonbond", "opencl", "pairs", "paths", "reading", "reference", "solvent", "solvent_model",
+        "variant",
+    ),
     "cli": (
         "__init__", "atoms", "bench", "errors", "forcefield", "formats", "opencl", "paths", "reading", "solvent",
         "nonbond", "pairs", "solvent_model", "variant",

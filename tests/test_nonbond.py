@@ -358,6 +358,7 @@ def test_naive_says_that_it_is_wrong(device, precision):
     exact = nonbond(atoms, pairs, born_radii(300), variant="rows", precision=precision, device=device)
     assert result.total == pytest.approx(exact.total, rel=1e-4 if precision == "float32" else 1e-9)
     assert np.isfinite(result.gradient).all()
+    assert nonbond(atoms, pairs, variant="naive", gradient=False, device=device).exact  # there is nothing to lose
 
 
 def test_atomic_native_needs_the_device(device):

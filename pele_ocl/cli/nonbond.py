@@ -39,7 +39,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
     type=click.Choice(["gb", "vacuum"]),
     default="gb",
     show_default=True,
-    help="With the GB pair term or not.",
+    help="With or without the GB pair term.",
 )
 @click.option(
     "--one-four", type=click.Choice(["exclude", "scale"]), default="exclude", show_default=True,
@@ -82,8 +82,8 @@ def nonbond(
     inside = internal_dielectrics(atoms) if internal_dielectric == "vdgbnp" else None
     with ProgressLine("Nonbonded") as progress:
         result = compute(
-            atoms, pairs, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision, device=device,
-            model=constants, internal_dielectrics=inside, progress=progress,
+            atoms, pairs, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision,
+            device=device, model=constants, internal_dielectrics=inside, progress=progress,
         )  # fmt: skip
     if not result.exact:
         click.echo(f"Warning: {result.variant} loses updates to races by design; its gradient is wrong", err=True)
@@ -101,7 +101,7 @@ def _pairs(
 ) -> Pairs:  # fmt: skip
     """The list that the options ask for."""
     if pairs_file is not None:
-        return read_pairs(pairs_file, len(atoms))
+        return read_pairs(pairs_file, len(atoms), labels=atoms.labels)
     if no_cutoff:
         return all_pairs(atoms, one_four)
     if split_cutoffs:

@@ -97,7 +97,7 @@ class Nonbond:
             coulomb=float(energies[1]),
             gb_pair=float(energies[2]),
             gradient=gradient if self.gradient else None,
-            exact=self.variant not in INEXACT,
+            exact=self.variant not in INEXACT or not self.gradient,
             device=str(self.device),
             variant=self.variant,
             precision=self.precision,

@@ -1,7 +1,8 @@
 """The ways to add up a gradient over a pair list: a table of variants and the host steps of each.
 
-Host steps take a Run and a Task, build what the variant needs once for the list, and return a function that evaluates: it takes
-a Run and the buffers of the atoms' records and returns energies (3,) and gradient (n, 3) float64, or None without gradient.
+Host steps take a Run and a Task, build what the variant needs once for the list, and return a function that evaluates:
+it takes a Run and the buffers of the atoms' records and returns energies (3,) and gradient (n, 3), float64, or None for
+the gradient where it was not asked for.
 """
 
 from __future__ import annotations
@@ -180,7 +181,8 @@ VARIANTS = {
         "nonbond_sequential.cl", "nonbond_sequential", "one loop over the list, compiled, on one CPU core", sequential
     ),
     "naive": Variant(
-        "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design", partial(scattered, NAIVE, False)
+        "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design",
+        partial(scattered, NAIVE, False),
     ),
     "atomic": Variant(
         "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, additions by atomic compare-exchange",

@@ -143,7 +143,7 @@ class Run:
     def group_kernel(
         self, file: str, name: str, local_reals: int, most: int | None = None, **defines: int
     ) -> tuple[cl.Kernel, int]:
-        """A kernel of fixed work-group size GROUP, the largest up to `most` that device and kernel allow, and that size.
+        """A kernel of fixed work-group size GROUP, and that size: the largest up to `most` that the device allows it.
 
         local_reals : reals of local memory that a work-item needs
         """
