@@ -18,7 +18,16 @@ from .atoms import Atoms, Labels, Structure
 from .errors import DeviceError, FormatError, InputError, KernelBuildError, ParameterError, PeleError
 from .forcefield import ForceField
 from .nonbond import Nonbond, NonbondResult, nonbond
-from .pairs import AllPairs, PairList, all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs, write_pairs
+from .pairs import (
+    AllPairs,
+    PairList,
+    all_pairs,
+    internal_dielectrics,
+    pairs_split,
+    pairs_within,
+    read_pairs,
+    write_pairs,
+)
 from .reading import read
 from .solvent import SolventResult, solvent
 from .solvent_model import SolventModel

@@ -35,8 +35,9 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @click.option("--pairs", "pairs_file", type=PATH, metavar="FILE", help="Pair list to use: .h5, .npz or text.")
 @click.option("--write-pairs", type=PATH, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text.")
 @click.option(
-    "--solvent", type=click.Choice(["gb", "vacuum"]), default="gb", show_default=True, help="With the GB pair term or not."
-)
+    "--solvent", type=click.Choice(["gb", "vacuum"]), default="gb", show_default=True,
+    help="With the GB pair term or not.",
+)  # fmt: skip
 @click.option(
     "--one-four", type=click.Choice(["exclude", "scale"]), default="exclude", show_default=True,
     help="Leave 1-4 pairs out, as PELE does, or scale them as the force field says.",
@@ -78,15 +79,17 @@ def nonbond(
     inside = internal_dielectrics(atoms) if internal_dielectric == "vdgbnp" else None
     with ProgressLine("Nonbonded") as progress:
         result = compute(
-            atoms, pairs, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision, device=device,
-            model=constants, internal_dielectrics=inside, progress=progress,
+            atoms, pairs, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision,
+            device=device, model=constants, internal_dielectrics=inside, progress=progress,
         )  # fmt: skip
     if not result.exact:
         click.echo(f"Warning: {result.variant} loses updates to races by design; its gradient is wrong", err=True)
     seconds = {"pairs": pair_seconds} | dict(result.seconds)
     if output is not None:
         _save(output, path, result, seconds, constants)
-    click.echo(json.dumps(_as_json(result, seconds)) if as_json else _as_text(path, result, seconds, verbose))
+    click.echo(
+        json.dumps(_as_json(result, seconds), allow_nan=False) if as_json else _as_text(path, result, seconds, verbose)
+    )
 
 
 def _pairs(
@@ -129,21 +132,25 @@ def _as_json(result: NonbondResult, seconds: dict[str, float]) -> dict[str, Any]
 
 def _as_text(path: Path, result: NonbondResult, seconds: dict[str, float], verbose: bool) -> str:
     facts = _gradient_facts(result)
-    gradient = "" if facts is None else f"{facts['norm']:,.3f}, at most {facts['max']:,.3f} an atom, net {facts['net']:.2g}"
     lines = [
         headline(path, result.atoms),
         f"{result.n_pairs:,} pairs",
         "",
         *energy_lines(result.energy),
-        *([f"Gradient      {gradient} kcal/mol/A"] if gradient else []),
+        *([] if facts is None else [_gradient_line(facts)]),
         "",
         f"{result.variant}, {result.precision}, on {result.device}: kernels {duration(seconds['kernel'])}, "
         f"in all {duration(seconds['total'])}",
     ]
     if verbose:
         steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
-        lines += ["", f"Times: {steps}", f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}"]
+        kernel = VARIANTS[result.variant]
+        lines += ["", f"Times: {steps}", f"Kernel: cl/{kernel.file}, {kernel.summary}"]
     return "\n".join(lines)
+
+
+def _gradient_line(facts: dict[str, float]) -> str:
+    return f"Gradient      {facts['norm']:,.3f}, at most {facts['max']:,.3f} an atom, net {facts['net']:.2g} kcal/mol/A"
 
 
 def _save(

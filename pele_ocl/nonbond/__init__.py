@@ -49,7 +49,7 @@ def nonbond(
     coincident atoms, and DeviceError where the device cannot do it.
     """
     plan = Nonbond(
-        atoms, pairs, solvent=solvent, gradient=gradient, variant=variant, precision=precision, device=device, model=model,
-        internal_dielectrics=internal_dielectrics, progress=progress,
+        atoms, pairs, solvent=solvent, gradient=gradient, variant=variant, precision=precision, device=device,
+        model=model, internal_dielectrics=internal_dielectrics, progress=progress,
     )  # fmt: skip
     return plan.evaluate(born_radii=born_radii)

@@ -84,9 +84,8 @@ def segments_by_sorting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: 
     """The same from sorted keys: atom above pair number."""
     keys, offsets = run.empty(n_pairs, np.uint64), run.zeros(n_atoms + 1, np.int32)
     if n_pairs:
-        run.launch(
-            run.kernel("pair_index.cl", "make_keys"), (n_pairs,), (ITEMS,), np.int32(n_pairs), np.int32(role), pairs, keys
-        )
+        make = run.kernel("pair_index.cl", "make_keys")
+        run.launch(make, (n_pairs,), (ITEMS,), np.int32(n_pairs), np.int32(role), pairs, keys)
         sort_keys(run, keys, n_pairs)
         sizes = np.int32(n_pairs), np.int32(n_atoms)
         run.launch(run.kernel("pair_index.cl", "find_offsets"), (n_pairs + 1,), (ITEMS,), *sizes, keys, offsets)

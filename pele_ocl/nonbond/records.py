@@ -69,4 +69,5 @@ def _rounded_charges(charges: Floats) -> NDArray[np.float32]:
     Rounded one by one, the same atom of every residue is off by the same amount, and a large molecule by the sum of it.
     """
     digit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(charges).max()), 1e-30))) - 24)
-    return (np.diff(np.round(np.cumsum(charges) / digit), prepend=0.0) * digit).astype(np.float32)
+    rounded: Floats = np.diff(np.round(np.cumsum(charges) / digit), prepend=0.0) * digit
+    return rounded.astype(np.float32)

@@ -1,7 +1,8 @@
 """The ways to add up a gradient over a pair list: a table of variants and the host steps of each.
 
-Host steps take a Run and a Task, build what the variant needs once for the list, and return a function that evaluates: it takes
-a Run and the buffers of the atoms' records and returns energies (3,) and gradient (n, 3) float64, or None without gradient.
+Host steps take a Run and a Task, build what the variant needs once for the list, and return a function that evaluates:
+it takes a Run and the buffers of the atoms' records and returns energies (3,) and gradient (n, 3) float64, or None
+without gradient.
 """
 
 from __future__ import annotations
@@ -155,9 +156,7 @@ def _pairs_kernel(run: Run, task: Task, scatter: int, **more: int) -> tuple[Any,
     return run.group_kernel("nonbond_pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **switches)
 
 
-def _launch_pairs(
-    run: Run, kernel: Any, group: int, task: Task, atoms: AtomBuffers, gradient: Any
-) -> tuple[Any, int]:
+def _launch_pairs(run: Run, kernel: Any, group: int, task: Task, atoms: AtomBuffers, gradient: Any) -> tuple[Any, int]:
     """The kernel over all pairs; the buffer of its groups' energies and how many there are."""
     n_groups = max(1, -(-task.n_pairs // (group * PAIRS_AN_ITEM)))
     energies = run.empty(3 * n_groups)
@@ -182,7 +181,8 @@ VARIANTS = {
         "nonbond_sequential.cl", "nonbond_sequential", "one loop over the list, compiled, on one CPU core", sequential
     ),
     "naive": Variant(
-        "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design", partial(scattered, NAIVE, False)
+        "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design",
+        partial(scattered, NAIVE, False),
     ),
     "atomic": Variant(
         "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, additions by atomic compare-exchange",

@@ -32,8 +32,8 @@ def nonbond(
 
     With and without gradient, on lists in the order of their atoms and on shuffled ones. "prepare" is what is done once
     for a list, "ms" an evaluation, both device times; of five runs the fastest and the slowest are dropped and the
-    others averaged. The last columns are errors against the float64 reference, of the worst energy and of the gradient by
-    norm: `naive` shows what a race costs.
+    others averaged. The last columns are errors against the float64 reference, of the worst energy and of the gradient
+    by norm: `naive` shows what a race costs.
     """
     from ...bench.nonbond import lists, measure
     from ...opencl.device import get_device
@@ -56,8 +56,10 @@ def nonbond(
 
 
 def _line(timing: Timing) -> str:
+    gradient = "with" if timing.with_gradient else "without"
     return (
-        f"{timing.order:10s}{'with' if timing.with_gradient else 'without':10s}{timing.precision:10s}{timing.variant:15s}"
+        f"{timing.order:10s}{gradient:10s}{timing.precision:10s}{timing.variant:15s}"
         f"{milliseconds(timing.prepare_seconds):>12s}{milliseconds(timing.seconds):>12s}{times(timing.speedup):>11s}"
-        f"{timing.pairs_per_second / 1e9:11.3f}{exponent(timing.energy_error):>9s}{exponent(timing.gradient_error):>10s}"
+        f"{timing.pairs_per_second / 1e9:11.3f}{exponent(timing.energy_error):>9s}"
+        f"{exponent(timing.gradient_error):>10s}"
     )
