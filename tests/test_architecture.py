@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pele_ocl.solvent import VARIANTS
+from pele_ocl.nonbond import VARIANTS as NONBOND
+from pele_ocl.solvent import VARIANTS as SOLVENT
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pele_ocl"
@@ -97,16 +98,16 @@ def test_public_names_have_docstrings(path):
 
 
 def test_every_kernel_file_is_used():
-    used = {variant.file for variant in VARIANTS.values()}
+    used = {variant.file for variant in (*SOLVENT.values(), *NONBOND.values())}
     hosts = "".join(path.read_text() for path in MODULES)
     for path in KERNELS:
         assert path.name in used or f'"{path.name}"' in hosts, path.name
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_variants_name_a_kernel_of_their_file(name):
-    source = (ROOT / "cl" / VARIANTS[name].file).read_text()
-    assert re.search(rf"\b{VARIANTS[name].kernel}\(", source)
+@pytest.mark.parametrize("variant", [*SOLVENT.values(), *NONBOND.values()], ids=[*SOLVENT, *NONBOND])
+def test_variants_name_a_kernel_of_their_file(variant):
+    source = (ROOT / "cl" / variant.file).read_text()
+    assert re.search(rf"\b{variant.kernel}\(", source)
 
 
 @pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: p.name)

@@ -418,6 +418,19 @@ def test_coincident_atoms_are_named(device):
         plan.evaluate(positions, born_radii(5))
 
 
+@pytest.mark.parametrize("gradient", [True, False])
+def test_energies_that_overflow_are_an_error(device, gradient):
+    atoms = Atoms(
+        positions=[[5, 0, 0], [0, 0, 0], [0, 0, 1e-3]], charges=[0, 1, 1], lj_sigma=[3] * 3, lj_epsilon=[1] * 3
+    )
+    message = "the energy of atom 1 is not finite" if gradient else "the energy is not finite"
+    with (
+        np.errstate(invalid="ignore"),
+        pytest.raises(InputError, match=f"{message} in float32; check charges and dist"),
+    ):
+        nonbond(atoms, all_pairs(atoms), np.ones(3), gradient=gradient, device=device)
+
+
 @pytest.mark.parametrize("positions", [np.zeros((4, 3)), np.zeros((5, 2)), np.full((5, 3), np.nan)])
 def test_positions_must_fit(device, positions):
     plan = Nonbond(random_atoms(5), random_pairs(5, 4), device=device)

@@ -89,6 +89,7 @@ class Nonbond:
             done += n_pairs
             if self.progress is not None:
                 self.progress(done / max(1, len(self.pairs)))
+        _require_finite(atoms, energies, gradient, self.precision)
         seconds = {"prepare": self.prepare_seconds, "kernel": kernel_seconds, "total": time.perf_counter() - start}
         return NonbondResult(
             atoms=atoms,
@@ -170,6 +171,14 @@ def _dielectrics(atoms: Atoms, model: SolventModel, given: Floats | None) -> Flo
     if values.shape != (len(atoms),) or not np.isfinite(values).all() or (values <= 0).any():
         raise InputError(f"internal_dielectrics must be {len(atoms)} positive numbers, one an atom")
     return values
+
+
+def _require_finite(atoms: Atoms, energies: Floats, gradient: Floats, precision: str) -> None:
+    if np.isfinite(energies).all() and np.isfinite(gradient).all():
+        return
+    wrong = np.flatnonzero(~np.isfinite(gradient).all(axis=1))
+    where = f" of {atoms.describe(int(wrong[0]))}" if len(wrong) else ""
+    raise InputError(f"the energy{where} is not finite in {precision}; check charges and distances to other atoms")
 
 
 def _check(atoms: Atoms, pairs: Pairs, solvent: str, variant: str, precision: str) -> None:
