@@ -10,11 +10,12 @@
 #ifndef LANES
 #error "LANES: work-items an atom, a power of two"
 #endif
+#if LANES > GROUP  // a device of small groups
+#undef LANES
+#define LANES GROUP
+#endif
 #ifndef OWN_VALUES
 #error "OWN_VALUES: 1 where the list brings sigma^2 and charge product of each pair, else 0"
-#endif
-#ifndef GRADIENT
-#error "GRADIENT: 1 for energy and gradient, 0 for the energy alone"
 #endif
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
@@ -63,7 +64,6 @@ void nonbond_rows(
     // Both atoms of a pair come by it, so each counts half of its energy.
     const real half_ = (real)0.5;
     add_over_group(half_ * lennard_jones, half_ * coulomb, half_ * gb, scratch, item, GROUP, energies + 3 * get_group_id(0));
-#if GRADIENT
     barrier(CLK_LOCAL_MEM_FENCE);
     scratch[item] = gx;
     scratch[GROUP + item] = gy;
@@ -82,5 +82,4 @@ void nonbond_rows(
         gradient[3 * i + 1] = scratch[GROUP + item];
         gradient[3 * i + 2] = scratch[2 * GROUP + item];
     }
-#endif
 }

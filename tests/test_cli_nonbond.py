@@ -87,7 +87,7 @@ def test_every_variant_can_be_chosen(variant):
 
 def test_naive_gets_a_warning():
     warned = run("nonbond", HEXAPEPTIDE, "--variant", "naive", "--json")
-    assert warned.stderr == "Warning: naive loses updates to races by design; its gradient is wrong\n"
+    assert warned.stderr == "Warning: naive loses updates to races by design; do not trust its gradient\n"
     assert json.loads(warned.stdout)["variant"] == "naive"
     assert run("nonbond", HEXAPEPTIDE, "--variant", "naive", "--no-gradient").stderr == ""
     assert run("nonbond", HEXAPEPTIDE, "--variant", "atomic").stderr == ""

@@ -11,6 +11,8 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
+from pele_ocl.nonbond.records import _rounded_charges
+from pele_ocl.opencl.kernels import Run
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
 from pele_ocl.reference.nonbond import nonbond as reference
 from pele_ocl.solvent import solvent
@@ -442,3 +444,35 @@ def test_no_atoms(device):
     empty = Atoms(positions=np.empty((0, 3)), charges=[], lj_sigma=[], lj_epsilon=[])
     with pytest.raises(InputError, match="needs at least one atom; there is none"):
         nonbond(empty, PairList(0, [], []), device=device)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 16])
+@pytest.mark.parametrize("variant", ["atomic", "bitonic", "offsets", "offsets-group", "rows"])
+def test_devices_of_small_groups(device, variant, limit, monkeypatch):
+    monkeypatch.setattr(Run, "_most_items", lambda self, kernel: limit)
+    device.kernels.clear()
+    atoms = random_atoms(40)
+    listed = random_pairs(40, 300)
+    pairs = PairList(40, listed.first, listed.second)
+    result = nonbond(atoms, pairs, solvent="vacuum", variant=variant, precision="float64", device=device)
+    expected = reference(atoms, pairs.first, pairs.second)
+    device.kernels.clear()
+    assert result.coulomb == pytest.approx(expected.coulomb, rel=1e-11)
+    np.testing.assert_allclose(result.gradient, expected.gradient, atol=1e-9 * np.linalg.norm(expected.gradient))
+
+
+def test_float32_holds_molecules_of_a_size(device):
+    atoms = random_atoms(3)
+    positions = atoms.positions + np.array([[0, 0, 0], [9000, 0, 0], [0, 9, 0]])
+    far = replace(atoms, positions=positions)
+    pairs = PairList(3, np.array([0], np.int32), np.array([2], np.int32))
+    with pytest.raises(InputError, match=r"the atoms span \d,\d+ A, more than the 4,000 A that float32 holds"):
+        nonbond(far, pairs, solvent="vacuum", device=device)
+
+
+def test_rounded_charges_keep_their_running_sums():
+    charges = np.tile([-0.4157, 0.2719, 0.0337, 0.1101], 5000)
+    rounded = _rounded_charges(charges).astype(float)
+    assert np.abs(rounded - charges).max() < 1e-7
+    assert np.abs(np.cumsum(rounded) - np.cumsum(charges)).max() < 1e-7
+    assert np.abs(np.cumsum(charges.astype(np.float32).astype(float)) - np.cumsum(charges)).max() > 1e-5

@@ -86,7 +86,7 @@ def _errors(result: NonbondResult, exact: Nonbonded | None) -> tuple[float | Non
     if exact is None:
         return None, None
     energies = [(getattr(result, term), getattr(exact, term)) for term in ("lennard_jones", "coulomb", "gb_pair")]
-    energy_error = max(abs(value / wanted - 1) for value, wanted in energies)
+    energy_error = max(abs(value - wanted) / max(abs(wanted), 1e-12) for value, wanted in energies)
     gradient: Floats | None = result.gradient
     if gradient is None:
         return energy_error, None

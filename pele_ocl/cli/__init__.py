@@ -44,7 +44,7 @@ def _sentence(error: Exception) -> str:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="pele-ocl")
 def main() -> None:
-    """Implicit-solvent energy of real molecules on any OpenCL device."""
+    """Implicit-solvent and nonbonded energy of real molecules on any OpenCL device."""
 
 
 for command in (solvent, nonbond, devices, bench):

@@ -47,7 +47,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 )  # fmt: skip
 @click.option(
     "--internal-dielectric", type=click.Choice(["uniform", "vdgbnp"]), default="uniform", show_default=True,
-    help="One solute dielectric, or PELE's variable one, by residue.",
+    help="One solute dielectric, or PELE's variable one, by residue, in its place.",
 )  # fmt: skip
 @click.option("--no-gradient", is_flag=True, help="Energies alone.")
 @click.option(
@@ -65,14 +65,17 @@ def nonbond(
 ) -> None:  # fmt: skip
     """Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.
 
+    IN is a .pdb or .cif file, also with .gz; a .pqr file has no Lennard-Jones parameters.
     Born radii are those of `pele-ocl solvent`, held fixed, as PELE holds them. Energies in kcal/mol, gradient in
-    kcal/mol/Angstrom. Atoms one or two bonds apart are never on the list.
+    kcal/mol/Angstrom. Atoms one or two bonds apart are left out; a list from a file is taken as it stands, with the 1-4
+    marks it brings.
     """
     chosen = [cutoff is not None, no_cutoff, split_cutoffs, pairs_file is not None]
     if sum(chosen) > 1:
         raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
+    inputs = [path] if pairs_file is None else [path, pairs_file]
     if output is not None:
-        check_target(output, [path])
+        check_target(output, inputs)
     atoms = read_atoms(path)
     start = time.perf_counter()
     pairs = _pairs(atoms, cutoff, no_cutoff, split_cutoffs, pairs_file, one_four)
@@ -86,8 +89,9 @@ def nonbond(
             device=device, model=constants, internal_dielectrics=inside, progress=progress,
         )  # fmt: skip
     if not result.exact:
-        click.echo(f"Warning: {result.variant} loses updates to races by design; its gradient is wrong", err=True)
+        click.echo(f"Warning: {result.variant} loses updates to races by design; do not trust its gradient", err=True)
     seconds = {"pairs": pair_seconds} | dict(result.seconds)
+    seconds["total"] += pair_seconds
     if output is not None:
         _save(output, path, result, seconds, constants)
     click.echo(
@@ -168,6 +172,7 @@ def _save(
     attributes = {
         **origin(source, result.atoms, result.device, result.variant, result.precision),
         "n_pairs": result.n_pairs,
+        "exact": result.exact,
         **{f"seconds_{name}": value for name, value in seconds.items()},
         **{f"energy_{name}": value for name, value in result.energy.items()},
         **asdict(constants),

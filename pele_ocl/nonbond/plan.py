@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 # Pairs on the device at a time. Longer lists are walked in chunks, prepared anew each time.
 CHUNK = 1 << 24
+BYTES_A_PAIR = 24  # of the largest buffer: three float64 of a stored gradient
 ONE_FOUR = np.uint32(0x80000000)
+LARGEST_SPAN_FLOAT32 = 4000.0  # A; a fixed-point step is then 2e-6 A
 
 
 class Nonbond:
@@ -76,6 +78,8 @@ class Nonbond:
         start = time.perf_counter()
         atoms = self.atoms if positions is None else replace(self.atoms, positions=positions)
         atoms.require_apart()
+        if self.precision == "float32":
+            _check_span(atoms)
         buffers = self._upload(self._run(), atoms, self._born_radii(atoms, born_radii))
         energies, gradient = np.zeros(3), np.zeros((len(atoms), 3))
         kernel_seconds, done = 0.0, 0
@@ -85,6 +89,7 @@ class Nonbond:
             energies += part_energies
             if part_gradient is not None:
                 gradient += part_gradient
+            del evaluate
             kernel_seconds += part.elapsed_seconds
             done += n_pairs
             if self.progress is not None:
@@ -111,14 +116,14 @@ class Nonbond:
         return Run(self.device, self.precision)
 
     def _born_radii(self, atoms: Atoms, given: Floats | None) -> Floats | None:
-        if not self.gb:
-            return None
         if given is None:
+            if not self.gb:
+                return None
             return solvent_of(atoms, precision=self.precision, device=self.device, model=self.model).born_radii
-        radii = np.asarray(given, np.float64)
+        radii = np.array(given, np.float64)
         if radii.shape != (len(atoms),) or not np.isfinite(radii).all() or (radii <= 0).any():
             raise InputError(f"born_radii must be {len(atoms)} positive numbers, one an atom")
-        return radii
+        return radii if self.gb else None
 
     def _upload(self, run: Run, atoms: Atoms, born_radii: Floats | None) -> AtomBuffers:
         records = Records.of(atoms, born_radii, self.dielectrics, self.model, self.precision)
@@ -131,11 +136,13 @@ class Nonbond:
             yield len(self.pairs), self._kept[0]
             return
         self.prepare_seconds = 0.0
-        for chunk in self.pairs.chunks(CHUNK):
+        most = min(CHUNK, self.device.largest_buffer // BYTES_A_PAIR)
+        for chunk in self.pairs.chunks(most):
             evaluate = self._prepare(chunk)
-            if len(self.pairs) <= CHUNK:
+            if len(self.pairs) <= most:
                 self._kept = [evaluate]
             yield len(chunk), evaluate
+            del evaluate  # and what it holds on the device, before the next chunk comes
 
     def _prepare(self, chunk: PairList) -> Evaluate:
         run = self._run()
@@ -164,10 +171,20 @@ class Nonbond:
         return run.upload(sigma2), run.upload(COULOMB_KCAL_A * charges)
 
 
+def _check_span(atoms: Atoms) -> None:
+    """Raise InputError where fixed-point coordinates of 32 bits would be too coarse for close pairs."""
+    span = float(np.ptp(atoms.positions, axis=0).max(initial=0.0))
+    if span > LARGEST_SPAN_FLOAT32:
+        raise InputError(
+            f"the atoms span {span:,.0f} A, more than the {LARGEST_SPAN_FLOAT32:,.0f} A that float32 holds; "
+            "use --precision float64"
+        )
+
+
 def _dielectrics(atoms: Atoms, model: SolventModel, given: Floats | None) -> Floats:
     if given is None:
         return np.full(len(atoms), model.solute_dielectric)
-    values = np.asarray(given, np.float64)
+    values = np.array(given, np.float64)
     if values.shape != (len(atoms),) or not np.isfinite(values).all() or (values <= 0).any():
         raise InputError(f"internal_dielectrics must be {len(atoms)} positive numbers, one an atom")
     return values

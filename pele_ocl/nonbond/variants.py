@@ -77,6 +77,8 @@ def scattered(scatter: int, native: bool, run: Run, task: Task) -> Evaluate:
     """A work-item a pair adds to both atoms' gradients, racing or atomically."""
     if native:
         run.device.require_float_atomics()
+    elif scatter == ATOMIC and run.precision == "float64":
+        run.device.require_int64_atomics()
     kernel, group = _pairs_kernel(run, task, scatter if task.gradient else NONE, NATIVE_ATOMICS=int(native))
 
     def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
@@ -89,13 +91,15 @@ def scattered(scatter: int, native: bool, run: Run, task: Task) -> Evaluate:
 
 def segmented(sorting: bool, grouped: bool, run: Run, task: Task) -> Evaluate:
     """Gradients stored by pair, then added up by atom over index lists made by sorting or counting."""
+    if not task.gradient:
+        return scattered(NONE, False, run, task)
     if sorting:
         task, firsts = _sorted_by_first(run, task)
     else:
         firsts = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, FIRSTS)
     build = segments_by_sorting if sorting else segments_by_counting
     seconds = build(run, task.pairs, task.n_pairs, task.n_atoms, SECONDS)
-    kernel, group = _pairs_kernel(run, task, STORED if task.gradient else NONE)
+    kernel, group = _pairs_kernel(run, task, STORED)
     name = "group_sums" if grouped else "segment_sums"
     adding, adders = run.group_kernel(
         "nonbond_segments.cl", name, local_reals=3, most=GROUP, SORTED_FIRSTS=int(sorting)
@@ -107,8 +111,7 @@ def segmented(sorting: bool, grouped: bool, run: Run, task: Task) -> Evaluate:
         lists = firsts.pairs, firsts.offsets, seconds.pairs, seconds.offsets
         sizes = np.int32(task.n_atoms), np.int32(task.n_pairs)
         energies = _launch_pairs(run, kernel, group, task, atoms, stored)
-        if task.gradient:
-            run.launch(adding, *shape, *sizes, stored, *lists, gradient)
+        run.launch(adding, *shape, *sizes, stored, *lists, gradient)
         return _energies(run, *energies), _gradient(run, task, gradient)
 
     return evaluate
@@ -116,11 +119,13 @@ def segmented(sorting: bool, grouped: bool, run: Run, task: Task) -> Evaluate:
 
 def rows(run: Run, task: Task) -> Evaluate:
     """Several work-items an atom walk its full row; both directions computed, nothing scattered."""
+    if not task.gradient:
+        return scattered(NONE, False, run, task)
     full = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, BOTH)
-    lanes = min(LANES, run.device.largest_group)
     kernel, group = run.group_kernel(
-        "nonbond_rows.cl", "nonbond_rows", local_reals=3, most=GROUP, LANES=lanes, **task.switches
+        "nonbond_rows.cl", "nonbond_rows", local_reals=3, most=GROUP, LANES=LANES, **task.switches
     )
+    lanes = min(LANES, group)
     n_groups = -(-task.n_atoms * lanes // group)
     own = (full.pairs, *task.own) if task.own else ()
 

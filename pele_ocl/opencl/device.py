@@ -122,6 +122,16 @@ class Device:
             use = f"choose --device '{others[0]}'" if others else INSTALL_HINT
             raise DeviceError(f"{self.name} has no float64; choose --precision float32, or {use}")
 
+    @property
+    def largest_buffer(self) -> int:
+        """Bytes that one buffer may have."""
+        return int(self.handle.max_mem_alloc_size)
+
+    def require_int64_atomics(self) -> None:
+        """Raise DeviceError where 64-bit numbers cannot be exchanged atomically."""
+        if "cl_khr_int64_base_atomics" not in self.handle.extensions.split():
+            raise DeviceError(f"{self} has no 64-bit atomics, which --variant atomic needs in float64; choose rows")
+
     def require_memory(self, total: int, largest: int) -> None:
         """Raise DeviceError unless `total` bytes, the largest buffer `largest` bytes, fit the device."""
         memory, buffer = self.handle.global_mem_size, self.handle.max_mem_alloc_size
