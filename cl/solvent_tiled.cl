@@ -1,4 +1,4 @@
-// HCT sums over tiles of spatially sorted atoms; DESIGN of the variant: docs/variants.md, "tiled".
+// HCT sums over tiles of spatially sorted atoms; why so: docs/variants.md, "tiled".
 //
 // A work-item owns VECTORS vectors of WIDTH atoms, all of one tile, and walks the tiles of one chunk (second dimension).
 // Whole tiles are near or far by their boxes: far ones take the short series without a test, near ones test each pair.

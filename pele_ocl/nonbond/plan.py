@@ -51,13 +51,8 @@ class Nonbond:
         # OpenCL is loaded when it is first needed: reading files and the command's help do without.
         from ..opencl.device import get_cpu_device, get_device
 
-        self.atoms, self.pairs, self.gradient, self.precision, self.progress = (
-            atoms,
-            pairs,
-            gradient,
-            precision,
-            progress,
-        )
+        self.atoms, self.pairs = atoms, pairs
+        self.gradient, self.precision, self.progress = gradient, precision, progress
         self.model = model or SolventModel()
         self.gb = solvent == "gb"
         self.dielectrics = _dielectrics(atoms, self.model, internal_dielectrics)
