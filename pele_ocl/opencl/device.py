@@ -94,7 +94,7 @@ class Device:
 
     @property
     def largest_group(self) -> int:
-        """The largest power of two that the device takes as a work-group's size, which is how the thesis sized `outer`."""
+        """The largest power of two that the device takes as a work-group's size; the thesis sized `outer` so."""
         limit = min(self.handle.max_work_group_size, self.handle.max_work_item_sizes[0])
         return 1 << (int(limit).bit_length() - 1)
 
