@@ -223,6 +223,7 @@ class Run:
         self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Any
     ) -> Callable[[], None]:
         """A launch with its arguments set, to be called once: setting them takes longer than a short kernel runs."""
+        group = self._allowed(kernel, group)
         kernel.set_args(*args)
 
         def launch(kept_alive: tuple[Any, ...] = args) -> None:
@@ -240,6 +241,7 @@ class Run:
         if self.progress is None and cost < LONG_LAUNCH_PAIRS:
             self.launch(kernel, shape, group, *args)
             return
+        group = self._allowed(kernel, group)
         done, slab = 0, _whole_groups(int(shape[0] * min(1.0, FIRST_SLAB_PAIRS / cost)), group[0])
         kernel.set_args(*args)
         while done < shape[0]:
@@ -253,8 +255,11 @@ class Run:
             if self.progress is not None:
                 self.progress(done / shape[0])
 
+    def _allowed(self, kernel: cl.Kernel, group: tuple[int, ...]) -> tuple[int, ...]:
+        """The group, cut to what the kernel may have."""
+        return min(group[0], self._most_items(kernel)), *group[1:]
+
     def _enqueue(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0) -> cl.Event:
-        group = (min(group[0], self._most_items(kernel)), *group[1:])
         shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None
         with _device_errors(self.device):
