@@ -1,0 +1,108 @@
+"""Regular grids of points in space, and maps: values at the points of a grid.
+
+A value belongs to its point, not to a cell around it: `origin` is where the first value stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .atoms import Atoms, Floats
+from .errors import InputError
+
+MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Points origin + (i, j, k) * spacing, 0 <= (i, j, k) < shape; axes are orthogonal.
+
+    origin : (3,) x, y, z of the first point, A
+    spacing : (3,) A along x, y, z; one number stands for three equal ones
+    shape : (nx, ny, nz) points along x, y, z
+
+    Raises InputError for what is no grid.
+    """
+
+    origin: Floats
+    spacing: Floats
+    shape: tuple[int, int, int]
+
+    def __init__(self, origin: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> None:
+        points = np.asarray(shape)
+        if points.shape != (3,) or points.dtype.kind not in "iu" or (points < 1).any():
+            raise InputError(f"a grid's shape must be three whole numbers of at least 1: nx, ny, nz; not {shape}")
+        if float(np.prod(points.astype(float))) > MOST_POINTS:
+            raise InputError(f"a grid of {' x '.join(map(str, points))} points is too large; choose a larger spacing")
+        for name, values, size in (("origin", origin, 3), ("spacing", spacing, None)):
+            array = np.array(values, np.float64)
+            if array.shape != (3,) and not (size is None and array.shape == ()):
+                raise InputError(f"a grid's {name} must be three numbers, in Angstrom; not {values}")
+            array = np.array(np.broadcast_to(array, (3,)))
+            if not np.isfinite(array).all() or (name == "spacing" and (array <= 0).any()):
+                raise InputError(f"a grid's {name} must be {'positive' if name == 'spacing' else 'finite'}; not {values}")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "shape", tuple(int(n) for n in points))
+
+    @classmethod
+    def around(cls, atoms: Atoms, padding: float = 10.0, spacing: ArrayLike = 0.5) -> Grid:
+        """The smallest grid that reaches at least `padding` A beyond the outermost atoms, on multiples of `spacing`."""
+        if not np.isfinite(padding) or padding < 0:
+            raise InputError(f"the padding must be 0 or more Angstrom, not {padding:g}")
+        steps = cls((0, 0, 0), spacing, (1, 1, 1)).spacing
+        first = np.floor((atoms.positions.min(axis=0) - padding) / steps + 1e-9)
+        last = np.ceil((atoms.positions.max(axis=0) + padding) / steps - 1e-9)
+        points = last - first + 1
+        if not (points <= MOST_POINTS).all():
+            raise InputError(f"a spacing of {steps.min():g} A is too small for this molecule; choose a larger one")
+        return cls(first * steps, steps, points.astype(np.int64))
+
+    def __len__(self) -> int:
+        return int(np.prod(np.array(self.shape, np.int64)))
+
+    @property
+    def last(self) -> Floats:
+        """(3,) x, y, z of the last point, A."""
+        last: Floats = self.origin + (np.array(self.shape) - 1) * self.spacing
+        return last
+
+    def axes(self) -> tuple[Floats, Floats, Floats]:
+        """Coordinates of the points along x, (nx,), y, (ny,), and z, (nz,), A."""
+        x, y, z = (o + h * np.arange(n) for o, h, n in zip(self.origin, self.spacing, self.shape, strict=True))
+        return x, y, z
+
+    def position(self, index: ArrayLike) -> Floats:
+        """Positions (..., 3) A of grid indices (..., 3) in the order i, j, k along x, y, z."""
+        position: Floats = self.origin + np.asarray(index) * self.spacing
+        return position
+
+    def index(self, positions: ArrayLike) -> Floats:
+        """Fractional indices (..., 3) along x, y, z of positions (..., 3) A."""
+        index: Floats = (np.asarray(positions, np.float64) - self.origin) / self.spacing
+        return index
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Values at the points of a grid.
+
+    grid : Grid
+    values : (nz, ny, nx) in C order: x runs fastest; float32 or float64
+    unit : a key of units.POTENTIAL_UNITS, or whatever a file says; "" where it says nothing
+    title : one line about what it is
+
+    Raises InputError where values and grid do not fit.
+    """
+
+    grid: Grid
+    values: NDArray[np.floating]
+    unit: str = ""
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if self.values.shape != self.grid.shape[::-1]:
+            raise InputError(f"values of shape {self.values.shape} do not fit a grid of {self.grid.shape[::-1]} points")
