@@ -14,8 +14,11 @@
 #undef LANES
 #define LANES GROUP
 #endif
-#ifndef OWN_VALUES
-#error "OWN_VALUES: 1 where the list brings sigma^2 and charge product of each pair, else 0"
+
+#if OWN_VALUES
+#define OWN_VALUES_OF(k) sigma2[pair_of[k]], charges[pair_of[k]]
+#else
+#define OWN_VALUES_OF(k) 0, 0
 #endif
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
@@ -46,13 +49,8 @@ void nonbond_rows(
             const uint entry = neighbours[k];
             const place4 there = places[ATOM(entry)];
             const real4 other = traits[ATOM(entry)];
-#if OWN_VALUES
-            const Pair pair = evaluate_pair(here, own, there, other, sigma2[pair_of[k]], charges[pair_of[k]],
-                                            (entry & ONE_FOUR) != 0, &model);
-#else
-            const Pair pair = evaluate_pair(here, own, there, other, pair_sigma2(own, other), CHARGE(here) * CHARGE(there),
-                                            (entry & ONE_FOUR) != 0, &model);
-#endif
+            const Pair pair =
+                evaluate_pair(here, own, there, other, OWN_VALUES_OF(k), (entry & ONE_FOUR) != 0, &model);
             lennard_jones += pair.lennard_jones;
             coulomb += pair.coulomb;
             gb += pair.gb;

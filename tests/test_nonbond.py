@@ -131,6 +131,17 @@ def test_options_reach_the_kernels(device, precision, exact, combining, model, l
     assert_same(result, definition(atoms, pairs, **more), precision, sizes(atoms, pairs, **more))
 
 
+def test_products_of_charges_are_not_rounded_alike(device, exact):
+    """In float32 the same two atom types meet thousands of times; their products must not all be off the same way."""
+    system = load_system("ubiquitin")
+    (pairs,) = all_pairs(system.atoms).chunks(10**7)
+    radii = system.arrays["born_radius"]
+    result = nonbond(system.atoms, pairs, radii, variant=exact, device=device)
+    expected = definition(system.atoms, pairs, born_radii=radii)
+    for term in TERMS:
+        assert getattr(result, term) == pytest.approx(getattr(expected, term), rel=ENERGY["float32"] / 10), term
+
+
 @pytest.mark.parametrize("solute", [1, 4])
 def test_born_radii_come_from_solvent(device, precision, exact, solute):
     system = load_system("ubiquitin")

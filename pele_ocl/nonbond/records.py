@@ -43,8 +43,8 @@ class Records:
         sigma = np.sqrt(atoms.lj_sigma) if geometric else atoms.lj_sigma / 2
         inv_born = np.ones(len(atoms)) if born_radii is None else 1 / born_radii
         traits = np.column_stack([sigma, np.sqrt(4 * atoms.lj_epsilon), inv_born, 1 / internal_dielectrics])
-        names = ("step", "inv_outside", "kappa", "coulomb_scale", "lj_scale")
-        values = (step, 1 / model.solvent_dielectric, model.kappa, *atoms.one_four)
+        names = ("step", "inv_outside", "kappa", "coulomb_cut", "lj_cut")
+        values = (step, 1 / model.solvent_dielectric, model.kappa, *(1 - scale for scale in atoms.one_four))
         kernel_model = np.array(values, dtype=[(name, real) for name in names])[()]
         gb = int(born_radii is not None)
         switches = {"GB": gb, "SCREENED": int(gb and model.kappa > 0), "GEOMETRIC": int(geometric)}
