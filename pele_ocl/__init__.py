@@ -26,6 +26,7 @@ from .pairs import (
     pairs_split,
     pairs_within,
     read_pairs,
+    without_bonded,
     write_pairs,
 )
 from .reading import read
@@ -36,7 +37,7 @@ __all__ = [
     "AllPairs", "Atoms", "DeviceError", "ForceField", "FormatError", "InputError", "KernelBuildError", "Labels",
     "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError", "SolventModel", "SolventResult",
     "Structure", "all_pairs", "internal_dielectrics", "list_devices", "nonbond", "pairs_split", "pairs_within",
-    "read", "read_pairs", "solvent", "write_pairs",
+    "read", "read_pairs", "solvent", "without_bonded", "write_pairs",
 ]  # fmt: skip
 
 try:

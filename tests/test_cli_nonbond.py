@@ -146,9 +146,25 @@ def test_a_list_written_is_the_list_read(tmp_path, atoms, suffix):
     wanted, found = pairs_within(atoms, 7, "scale"), read_pairs(file, 96)
     for name in ("first", "second", "one_four"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
-    again = report("--pairs", file)
+    again = report("--pairs", file, "--one-four", "scale")
     for key in ("n_pairs", "energy", "gradient"):
         assert again[key] == written[key]
+
+
+@pytest.mark.parametrize(
+    ("one_four", "up_to", "advice"),
+    [("exclude", "three", "; --one-four scale keeps those three bonds apart"), ("scale", "two", "")],
+)
+def test_bonds_rule_over_a_list_from_a_file(tmp_path, atoms, one_four, up_to, advice):
+    file = tmp_path / "pairs.npz"
+    first, second = np.triu_indices(96, 1)
+    np.savez(file, first=first, second=second)
+    done = run("nonbond", HEXAPEPTIDE, *DOUBLE, "--json", "--pairs", file, "--one-four", one_four)
+    left_out = len(first) - len(all_pairs(atoms, one_four))
+    assert done.stderr == f"Note: {file}: left out {left_out} pairs of atoms up to {up_to} bonds apart{advice}\n"
+    same(json.loads(done.stdout), atoms, all_pairs(atoms, one_four))
+    save_pairs(file, all_pairs(atoms))
+    assert run("nonbond", HEXAPEPTIDE, "--pairs", file, "--one-four", one_four).stderr == ""
 
 
 def test_a_list_may_bring_its_own_values(tmp_path, atoms):

@@ -7,7 +7,7 @@ import pytest
 from forcefield_helpers import SYSTEMS, arrays_of
 
 from pele_ocl import Atoms, InputError
-from pele_ocl.pairs import all_pairs, exclusions, pairs_within
+from pele_ocl.pairs import PairList, all_pairs, exclusions, pairs_within, without_bonded
 
 CUTOFFS = (3.0, 5.5, 12.0, 30.0)
 
@@ -148,3 +148,60 @@ def test_one_four_is_one_of_two():
     for search in (lambda atoms, choice: pairs_within(atoms, 5.0, choice), all_pairs):
         with pytest.raises(InputError, match="one_four is 'half'; choose 'exclude' or 'scale'"):
             search(atoms_at(cloud(5, 1.0)), "half")
+
+
+# Lists from elsewhere
+
+CHAIN = atoms_at(np.arange(15).reshape(5, 3), bonds=[(0, 1), (1, 2), (2, 3), (3, 4)])  # 1-4: 0 3 and 1 4; far: 0 4
+
+
+def listed(one_four=None, **own):
+    """Every pair of CHAIN, some the other way round, in no order."""
+    first, second = np.array([(4, 0), (0, 1), (3, 0), (2, 0), (1, 4), (2, 1), (3, 2), (4, 3), (1, 3), (2, 4)]).T
+    return PairList(5, first, second, one_four, **own)
+
+
+def test_bonded_pairs_leave_a_list():
+    pairs = without_bonded(listed(), CHAIN)
+    assert (as_array(pairs).tolist(), pairs.one_four) == ([[4, 0]], None)
+
+
+def test_one_four_pairs_are_flagged_in_a_list():
+    pairs = without_bonded(listed(), CHAIN, "scale")
+    assert as_array(pairs).tolist() == [[4, 0], [3, 0], [1, 4]]
+    assert pairs.one_four.tolist() == [False, True, True]
+
+
+def test_flags_of_the_list_count_too():
+    marked = listed(one_four=[True] + [False] * 9)
+    assert len(without_bonded(marked, CHAIN)) == 0
+    assert without_bonded(marked, CHAIN, "scale").one_four.tolist() == [True, True, True]
+    unbonded = atoms_at(CHAIN.positions)
+    assert len(without_bonded(marked, unbonded)) == 9
+    assert without_bonded(marked, unbonded, "scale").one_four.tolist() == marked.one_four.tolist()
+
+
+def test_values_stay_with_their_pairs():
+    values = np.arange(10.0)
+    pairs = without_bonded(listed(sigma2=values, charge_products=-values), CHAIN, "scale")
+    assert pairs.sigma2.tolist() == [0, 2, 4]
+    assert pairs.charge_products.tolist() == [0, -2, -4]
+
+
+@pytest.mark.parametrize("one_four", ["exclude", "scale"])
+def test_a_list_of_everything_becomes_the_list_by_distance(one_four):
+    atoms = of_system("hexapeptide")
+    i, j = np.triu_indices(len(atoms), 1)
+    pairs = without_bonded(PairList(len(atoms), j, i).shuffled(), atoms, one_four)
+    wanted = pairs_within(atoms, 1e3, one_four)
+    order = np.lexsort(np.sort(as_array(pairs), axis=1).T[::-1])
+    np.testing.assert_array_equal(np.sort(as_array(pairs), axis=1)[order], as_array(wanted))
+    if one_four == "scale":
+        np.testing.assert_array_equal(pairs.one_four[order], wanted.one_four)
+
+
+def test_a_list_of_other_atoms_and_an_unknown_rule_are_refused():
+    with pytest.raises(InputError, match="the pair list is for 5 atoms; there are 1"):
+        without_bonded(listed(), atoms_at([[0, 0, 0]]))
+    with pytest.raises(InputError, match="one_four is 'keep'; choose 'exclude' or 'scale'"):
+        without_bonded(listed(), CHAIN, "keep")

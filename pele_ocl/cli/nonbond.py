@@ -15,7 +15,7 @@ from ..atoms import Atoms
 from ..formats import check_target, write_table
 from ..nonbond import VARIANTS, NonbondResult
 from ..nonbond import nonbond as compute
-from ..pairs import Pairs, all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
+from ..pairs import Pairs, all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs, without_bonded
 from ..pairs import write_pairs as save_pairs
 from ..solvent_model import SolventModel
 from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
@@ -67,8 +67,8 @@ def nonbond(
 
     IN is a .pdb or .cif file, also with .gz; a .pqr file has no Lennard-Jones parameters.
     Born radii are those of `pele-ocl solvent`, held fixed, as PELE holds them. Energies in kcal/mol, gradient in
-    kcal/mol/Angstrom. Atoms one or two bonds apart are left out; a list from a file is taken as it stands, with the 1-4
-    marks it brings.
+    kcal/mol/Angstrom. Atoms one or two bonds apart are left out, from a list in a file, too; its 1-4 pairs are those
+    three bonds apart and those it marks.
     """
     chosen = [cutoff is not None, no_cutoff, split_cutoffs, pairs_file is not None]
     if sum(chosen) > 1:
@@ -105,12 +105,26 @@ def _pairs(
 ) -> Pairs:  # fmt: skip
     """The list that the options ask for."""
     if pairs_file is not None:
-        return read_pairs(pairs_file, len(atoms), labels=atoms.labels)
+        return _listed(atoms, pairs_file, one_four)
     if no_cutoff:
         return all_pairs(atoms, one_four)
     if split_cutoffs:
         return pairs_split(atoms, one_four=one_four)
     return pairs_within(atoms, DEFAULT_CUTOFF if cutoff is None else cutoff, one_four)
+
+
+def _listed(atoms: Atoms, pairs_file: Path, one_four: Literal["exclude", "scale"]) -> Pairs:
+    """The list in a file, less what the bonds exclude, which a note tells."""
+    listed = read_pairs(pairs_file, len(atoms), labels=atoms.labels)
+    pairs = without_bonded(listed, atoms, one_four)
+    left_out = len(listed) - len(pairs)
+    if left_out:
+        up_to = "two" if one_four == "scale" else "three"
+        keep = "" if one_four == "scale" else "; --one-four scale keeps those three bonds apart"
+        click.echo(
+            f"Note: {pairs_file}: left out {left_out:,} pairs of atoms up to {up_to} bonds apart{keep}", err=True
+        )
+    return pairs
 
 
 def _gradient_facts(result: NonbondResult) -> dict[str, float] | None:

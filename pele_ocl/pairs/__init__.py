@@ -7,7 +7,7 @@ from .dielectric import internal_dielectrics
 from .exclusions import exclusions
 from .files import PAIR_SUFFIXES, read_pairs, write_pairs
 from .pairlist import PairList, Pairs
-from .search import OneFour, all_pairs, pairs_within
+from .search import OneFour, all_pairs, pairs_within, without_bonded
 from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "pairs_split",
     "pairs_within",
     "read_pairs",
+    "without_bonded",
     "write_pairs",
 ]

@@ -43,6 +43,8 @@ def read_pairs(
     base : number of the first atom in the file; write_pairs counts from 0
     labels : names of the atoms, for messages
 
+    The list is taken as it stands; without_bonded leaves out what the bonds exclude.
+
     Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
     """
     file = Path(path)

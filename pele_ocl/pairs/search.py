@@ -43,6 +43,28 @@ def all_pairs(atoms: Atoms, one_four: OneFour = "exclude") -> AllPairs:
     return AllPairs(len(atoms), excluded, scaled)
 
 
+def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude") -> PairList:
+    """A list from elsewhere under the rule of pairs_within: no pairs one or two bonds apart, the others as they stand.
+
+    pairs : what it brings for its pairs stays; values of 1-4 pairs are taken as not yet scaled
+    atoms : bonds matter
+    one_four : "exclude" leaves out pairs three bonds apart, "scale" flags them; those that the list flags count as such
+
+    Raises InputError for a list of other atoms.
+    """
+    if pairs.n_atoms != len(atoms):
+        raise InputError(f"the pair list is for {pairs.n_atoms} atoms; there are {len(atoms)}")
+    excluded, scaled = _excluded(atoms, one_four)
+    codes = pair_codes(pairs.first, pairs.second)
+    kept, flags = ~_are_among(codes, excluded), _are_among(codes, scaled)
+    if pairs.one_four is not None:
+        flags |= pairs.one_four
+    if one_four == "exclude":
+        kept &= ~flags
+    arrays = (pairs.first, pairs.second, flags if one_four == "scale" else None, pairs.sigma2, pairs.charge_products)
+    return unchecked(len(atoms), *(None if array is None else array[kept] for array in arrays))
+
+
 def require_cutoff(name: str, cutoff: float) -> float:
     """The cutoff, or InputError unless it is positive and finite."""
     if not (math.isfinite(cutoff) and cutoff > 0):
@@ -111,6 +133,14 @@ def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
         raise InputError(f"one_four is {one_four!r}; choose 'exclude' or 'scale'")
     bonded, far = exclusions(atoms.bonds, len(atoms))
     return (bonded, far) if one_four == "scale" else (np.concatenate([bonded, far]), far[:0])
+
+
+def _are_among(codes: Codes, pairs: Ints) -> NDArray[np.bool_]:
+    """(p,) whether each code, in any order, is that of one of the pairs (k, 2)."""
+    wanted = np.sort(pair_codes(pairs[:, 0], pairs[:, 1]))
+    places = np.minimum(np.searchsorted(wanted, codes), max(len(wanted) - 1, 0))
+    found: NDArray[np.bool_] = wanted[places] == codes if len(wanted) else np.zeros(len(codes), np.bool_)
+    return found
 
 
 def _places(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
