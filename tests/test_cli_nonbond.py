@@ -260,6 +260,39 @@ def test_bad_output_is_refused_before_the_work(tmp_path, option, name, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture
+def nothing_computed(monkeypatch):
+    monkeypatch.setattr(sys.modules["pele_ocl.cli.nonbond"], "compute", lambda *_, **__: pytest.fail("computed"))
+
+
+@pytest.mark.parametrize("other", ["out.h5", "./out.h5", "link.h5"])
+def test_two_outputs_in_one_file_are_a_usage_error(tmp_path, other, nothing_computed):
+    (tmp_path / "link.h5").symlink_to(tmp_path / "out.h5")
+    out = ("-o", tmp_path / "out.h5", "--write-pairs", f"{tmp_path}/{other}")
+    stderr = run("nonbond", HEXAPEPTIDE, *out, code=2).stderr
+    assert "-o and --write-pairs name the same file; give one of them another name" in stderr
+    assert not (tmp_path / "out.h5").exists()
+
+
+@pytest.mark.parametrize("option", ["-o", "--write-pairs"])
+def test_inputs_are_not_written_over(tmp_path, option, nothing_computed):
+    file = tmp_path / "pairs.h5"
+    save_pairs(file, all_pairs(read(HEXAPEPTIDE)))
+    before = file.read_bytes()
+    sentence = error_of("nonbond", HEXAPEPTIDE, "--pairs", file, option, file)
+    assert sentence.endswith("give the output another name")
+    assert file.read_bytes() == before
+
+
+def test_the_list_is_not_left_behind_without_the_result(tmp_path, monkeypatch):
+    def disk_is_full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys.modules["pele_ocl.cli.nonbond"], "write_table", disk_is_full)
+    run("nonbond", HEXAPEPTIDE, "-o", tmp_path / "out.h5", "--write-pairs", tmp_path / "pairs.h5", code=1)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_parameters_that_a_pqr_lacks_are_named(tmp_path):
     path = tmp_path / "in.pqr"
     path.write_text("ATOM 1 N ALA 1 0.0 0.0 0.0 0.5 1.5\nATOM 2 CA ALA 1 1.5 0.0 0.0 -0.5 1.7\nEND\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -12,11 +13,20 @@ import click
 import numpy as np
 
 from ..atoms import Atoms
-from ..formats import check_target, write_table
+from ..formats import check_target, same_file, write_table
 from ..nonbond import VARIANTS, NonbondResult
 from ..nonbond import nonbond as compute
-from ..pairs import Pairs, all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs, without_bonded
-from ..pairs import write_pairs as save_pairs
+from ..pairs import (
+    Pairs,
+    all_pairs,
+    check_pairs_target,
+    internal_dielectrics,
+    pairs_split,
+    pairs_within,
+    read_pairs,
+    without_bonded,
+    writing_pairs,
+)
 from ..solvent_model import SolventModel
 from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
 from .progress import ProgressLine
@@ -73,15 +83,11 @@ def nonbond(
     chosen = [cutoff is not None, no_cutoff, split_cutoffs, pairs_file is not None]
     if sum(chosen) > 1:
         raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
-    inputs = [path] if pairs_file is None else [path, pairs_file]
-    if output is not None:
-        check_target(output, inputs)
+    _check_targets(output, write_pairs, [path] if pairs_file is None else [path, pairs_file])
     atoms = read_atoms(path)
     start = time.perf_counter()
     pairs = _pairs(atoms, cutoff, no_cutoff, split_cutoffs, pairs_file, one_four)
     pair_seconds = time.perf_counter() - start
-    if write_pairs is not None:
-        save_pairs(write_pairs, pairs)
     inside = internal_dielectrics(atoms) if internal_dielectric == "vdgbnp" else None
     with ProgressLine("Nonbonded") as progress:
         result = compute(
@@ -92,11 +98,22 @@ def nonbond(
         click.echo(f"Warning: {result.variant} loses updates to races by design; do not trust its gradient", err=True)
     seconds = {"pairs": pair_seconds} | dict(result.seconds)
     seconds["total"] += pair_seconds
-    if output is not None:
-        _save(output, path, result, seconds, constants)
+    with nullcontext() if write_pairs is None else writing_pairs(write_pairs, pairs):
+        if output is not None:
+            _save(output, path, result, seconds, constants)
     click.echo(
         json.dumps(_as_json(result, seconds), allow_nan=False) if as_json else _as_text(path, result, seconds, verbose)
     )
+
+
+def _check_targets(output: Path | None, write_pairs: Path | None, inputs: list[Path]) -> None:
+    """Refuse what could not be written, or would be written over, before any work is done."""
+    if output is not None and write_pairs is not None and same_file(output, write_pairs):
+        raise click.UsageError("-o and --write-pairs name the same file; give one of them another name")
+    if output is not None:
+        check_target(output, inputs)
+    if write_pairs is not None:
+        check_pairs_target(write_pairs, inputs)
 
 
 def _pairs(

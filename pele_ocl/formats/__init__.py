@@ -11,7 +11,15 @@ from ..errors import FormatError
 from .mmcif import read_mmcif
 from .pdb import read_pdb
 from .pqr import read_pqr
-from .writing import check_target, refuse_overwriting, replacing, require_table_suffix, write_table
+from .writing import (
+    check_target,
+    refuse_overwriting,
+    refuse_target,
+    replacing,
+    require_table_suffix,
+    same_file,
+    write_table,
+)
 
 __all__ = [
     "STRUCTURE_READERS",
@@ -20,8 +28,10 @@ __all__ = [
     "read_pqr",
     "read_structure",
     "refuse_overwriting",
+    "refuse_target",
     "replacing",
     "require_table_suffix",
+    "same_file",
     "write_table",
 ]
 

@@ -38,7 +38,7 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
 
     Raises FormatError if the folder does not exist or cannot be written to, or `path` is no regular file or an input.
     """
-    _refuse_target(path, inputs)
+    refuse_target(path, inputs)
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.stem[:64]}-{secrets.token_hex(6)}{target.suffix}")
     try:
@@ -93,20 +93,25 @@ def require_table_suffix(path: str | PathLike[str]) -> str:
 def check_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
     """Raise FormatError for a table file that write_table could not write; to be called before any work is done."""
     require_table_suffix(path)
-    _refuse_target(path, inputs)
+    refuse_target(path, inputs)
+
+
+def same_file(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
+    """Whether two paths lead to one file, by links or otherwise."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there
+        return os.path.realpath(one) == os.path.realpath(other)
 
 
 def refuse_overwriting(output: str | PathLike[str], source: str | PathLike[str]) -> None:
-    """Raise FormatError if two paths lead to one file, by links or otherwise."""
-    try:
-        same = os.path.samefile(output, source)
-    except OSError:  # one of them is not there
-        same = os.path.realpath(output) == os.path.realpath(source)
-    if same:
+    """Raise FormatError if two paths lead to one file."""
+    if same_file(output, source):
         raise FormatError(f"{output}: the same file as the input {source}; give the output another name")
 
 
-def _refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]]) -> None:
+def refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
+    """Raise FormatError for a path that is one of the inputs or that nothing can be written to."""
     for source in inputs:
         refuse_overwriting(path, source)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .allpairs import AllPairs
 from .dielectric import internal_dielectrics
 from .exclusions import exclusions
-from .files import PAIR_SUFFIXES, read_pairs, write_pairs
+from .files import PAIR_SUFFIXES, check_pairs_target, read_pairs, write_pairs, writing_pairs
 from .pairlist import PairList, Pairs
 from .search import OneFour, all_pairs, pairs_within, without_bonded
 from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
@@ -20,6 +20,7 @@ __all__ = [
     "Pairs",
     "SplitCutoffs",
     "all_pairs",
+    "check_pairs_target",
     "exclusions",
     "internal_dielectrics",
     "pairs_split",
@@ -27,4 +28,5 @@ __all__ = [
     "read_pairs",
     "without_bonded",
     "write_pairs",
+    "writing_pairs",
 ]

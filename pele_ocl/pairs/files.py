@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Labels
 from ..errors import FormatError, InputError
-from ..formats.writing import replacing
+from ..formats.writing import refuse_target, replacing
 from .pairlist import PairList, Pairs, find_fault, whole_numbers
 from .text import Columns, read_columns
 
@@ -79,11 +80,25 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs) -> None:
 
     Raises FormatError for an unknown suffix or a folder that cannot be written to.
     """
+    with writing_pairs(path, pairs):
+        pass
+
+
+@contextmanager
+def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
+    """As write_pairs, for a file that must not stay without another: it is there once the block ends well."""
     suffix = _suffix(Path(path))
     piece = next(pairs.chunks(1), None)
     names = [name for name in _DTYPES if name in ("first", "second") or getattr(piece, name, None) is not None]
     with replacing(path) as temporary:
         _WRITERS[suffix](temporary, pairs, names)
+        yield
+
+
+def check_pairs_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
+    """Raise FormatError for a file that write_pairs could not write, or an input; to be called before any work."""
+    _suffix(Path(path))
+    refuse_target(path, inputs)
 
 
 def _suffix(path: Path) -> str:
