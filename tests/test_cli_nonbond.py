@@ -222,6 +222,14 @@ def test_variable_dielectric(atoms):
     assert abs(found["energy"]["coulomb"] / report()["energy"]["coulomb"] - 1) > 0.05
 
 
+def test_a_solute_dielectric_beside_the_variable_one_is_a_usage_error():
+    for value in (1, 4):  # 1 is the default, but nobody gives it for nothing
+        options = ("--internal-dielectric", "vdgbnp", "--solute-dielectric", value)
+        stderr = run("nonbond", HEXAPEPTIDE, *options, code=2).stderr
+        assert "--internal-dielectric vdgbnp takes the place of --solute-dielectric; leave one out" in stderr
+    report("--internal-dielectric", "uniform", "--solute-dielectric", 4)
+
+
 # Errors
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from ..atoms import Atoms
 from ..formats import check_target, same_file, write_table
@@ -83,6 +84,9 @@ def nonbond(
     chosen = [cutoff is not None, no_cutoff, split_cutoffs, pairs_file is not None]
     if sum(chosen) > 1:
         raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
+    source = click.get_current_context().get_parameter_source("solute_dielectric")
+    if internal_dielectric == "vdgbnp" and source is not ParameterSource.DEFAULT:
+        raise click.UsageError("--internal-dielectric vdgbnp takes the place of --solute-dielectric; leave one out")
     _check_targets(output, write_pairs, [path] if pairs_file is None else [path, pairs_file])
     atoms = read_atoms(path)
     start = time.perf_counter()
