@@ -26,7 +26,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void nonbond_pairs(
     LIST_ARGUMENTS,
     global real *restrict energies,  // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
-    global real *gradient)           // NAIVE, ATOMIC: (n_atoms, 3), zero before; STORED: (3, n_pairs) [kcal/mol/A]
+    global real *gradient)           // NAIVE, ATOMIC: (n_atoms, 3), zero before; STORED: (3, n_pairs) [kcal/mol/step]
 {
     local real scratch[3 * GROUP];
     real lennard_jones = 0, coulomb = 0, gb = 0;

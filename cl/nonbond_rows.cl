@@ -35,22 +35,20 @@ void nonbond_rows(
     global const place4 *restrict places,    // (n_atoms)
     global const real4 *restrict traits,     // (n_atoms)
     global real *restrict energies,          // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
-    global real *restrict gradient)          // (n_atoms, 3) [kcal/mol/A]
+    global real *restrict gradient)          // (n_atoms, 3) [kcal/mol/step]
 {
     local real scratch[3 * GROUP];
     const int item = get_local_id(0), lane = item % LANES;
     const int i = get_global_id(0) / LANES;
     real lennard_jones = 0, coulomb = 0, gb = 0, gx = 0, gy = 0, gz = 0;
     if (i < n_atoms) {
-        const place4 here = places[i];
-        const real4 own = traits[i];
+        const Atom here = atom_of(places[i], traits[i]);
         const int end = offsets[i + 1];
         for (int k = offsets[i] + lane; k < end; k += LANES) {
             const uint entry = neighbours[k];
-            const place4 there = places[ATOM(entry)];
-            const real4 other = traits[ATOM(entry)];
+            const Atom there = atom_of(places[ATOM(entry)], traits[ATOM(entry)]);
             const Pair pair =
-                evaluate_pair(here, own, there, other, OWN_VALUES_OF(k), (entry & ONE_FOUR) != 0, &model);
+                evaluate_pair(&here, &there, OWN_VALUES_OF(k), 1, (entry & ONE_FOUR) != 0, &model);
             lennard_jones += pair.lennard_jones;
             coulomb += pair.coulomb;
             gb += pair.gb;

@@ -21,13 +21,13 @@
 #define SEGMENT_ARGUMENTS \
     const int n_atoms, \
     const int n_pairs, \
-    global const real *restrict stored,        /* (3, n_pairs) gradients by pair [kcal/mol/A] */ \
+    global const real *restrict stored,        /* (3, n_pairs) gradients by pair [kcal/mol/step] */ \
     global const int *restrict firsts,         /* (n_pairs) pairs in the order of their first atom */ \
     global const int *restrict first_offsets,  /* (n_atoms + 1) where each atom's segment of it begins */ \
     global const int *restrict seconds,        /* (n_pairs) pairs in the order of their second atom */ \
     global const int *restrict second_offsets  /* (n_atoms + 1) */
 
-kernel void segment_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/A] */) {
+kernel void segment_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/step] */) {
     const int i = get_global_id(0);
     if (i >= n_atoms) return;
     real x = 0, y = 0, z = 0;
@@ -49,7 +49,7 @@ kernel void segment_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void group_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/A] */) {
+void group_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/step] */) {
     local real scratch[3 * GROUP];
     const int i = get_group_id(0), item = get_local_id(0);
     real x = 0, y = 0, z = 0;

@@ -1,6 +1,6 @@
 // Who is in which pair: counts, index lists and rows, from a pair list in any order.
 //
-// Lists are segments of 64-bit keys, one segment an atom, that begin at the exclusive prefix sum of the counts. Places in a
+// Lists are segments of 64-bit keys, one segment an atom or a tile of atoms, that begin at the exclusive prefix sum of the counts. Places in a
 // segment are handed out in the order in which work-items happen to come, so each segment is sorted afterwards: the
 // same list gives the same index, bit for bit.
 #include "real.clh"
@@ -17,35 +17,36 @@
 kernel void count_pairs(
     const int n_pairs,
     const int role,                       // FIRSTS, SECONDS or BOTH
+    const int tile,                       // atoms that share a segment
     global const uint2 *restrict pairs,   // (n_pairs) first atom, second atom with its ONE_FOUR bit
-    global int *restrict counts)          // (n_atoms + 1), zero before
+    global int *restrict counts)          // (n_segments + 1), zero before
 {
     const int p = get_global_id(0);
     if (p >= n_pairs) return;
-    if (role != SECONDS) atomic_inc(counts + pairs[p].x);
-    if (role != FIRSTS) atomic_inc(counts + ATOM(pairs[p].y));
+    if (role != SECONDS) atomic_inc(counts + pairs[p].x / tile);
+    if (role != FIRSTS) atomic_inc(counts + ATOM(pairs[p].y) / tile);
 }
 
 kernel void fill_segments(
     const int n_pairs,
     const int role,
+    const int tile,
     global const uint2 *restrict pairs,   // (n_pairs)
-    global const int *restrict offsets,   // (n_atoms + 1)
-    global int *restrict taken,           // (n_atoms), zero before
+    global const int *restrict offsets,   // (n_segments + 1)
+    global int *restrict taken,           // (n_segments), zero before
     global ulong *restrict keys)          // (n_pairs, BOTH: twice as many) BOTH: neighbour, pair; else 0, pair
 {
     const int p = get_global_id(0);
     if (p >= n_pairs) return;
-    const int i = pairs[p].x, j = ATOM(pairs[p].y);
-    const uint mark = pairs[p].y & ONE_FOUR;
-    if (role != SECONDS) keys[offsets[i] + atomic_inc(taken + i)] = KEY(role == BOTH ? pairs[p].y : 0u, p);
-    if (role != FIRSTS) keys[offsets[j] + atomic_inc(taken + j)] = KEY(role == BOTH ? (uint)i | mark : 0u, p);
+    const uint i = pairs[p].x, j = ATOM(pairs[p].y), mark = pairs[p].y & ONE_FOUR;
+    if (role != SECONDS) keys[offsets[i / tile] + atomic_inc(taken + i / tile)] = KEY(role == BOTH ? j | mark : 0u, p);
+    if (role != FIRSTS) keys[offsets[j / tile] + atomic_inc(taken + j / tile)] = KEY(role == BOTH ? i | mark : 0u, p);
 }
 
-// Heap sort of each atom's segment, in place: a few hundred keys, any number allowed.
-kernel void sort_segments(const int n_atoms, global const int *restrict offsets, global ulong *restrict keys) {
+// Heap sort of each segment, in place: a few hundred keys, any number allowed.
+kernel void sort_segments(const int n_segments, global const int *restrict offsets, global ulong *restrict keys) {
     const int i = get_global_id(0);
-    if (i >= n_atoms) return;
+    if (i >= n_segments) return;
     global ulong *heap = keys + offsets[i];
     int size = offsets[i + 1] - offsets[i];
     int next = size / 2;

@@ -43,7 +43,9 @@ class Grid:
                 raise InputError(f"a grid's {name} must be three numbers, in Angstrom; not {values}")
             array = np.array(np.broadcast_to(array, (3,)))
             if not np.isfinite(array).all() or (name == "spacing" and (array <= 0).any()):
-                raise InputError(f"a grid's {name} must be {'positive' if name == 'spacing' else 'finite'}; not {values}")
+                raise InputError(
+                    f"a grid's {name} must be {'positive' if name == 'spacing' else 'finite'}; not {values}"
+                )
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         object.__setattr__(self, "shape", tuple(int(n) for n in points))

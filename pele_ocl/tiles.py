@@ -67,11 +67,23 @@ class Tiles:
         largest: Floats = values[self.order].reshape(-1, self.size).max(axis=1)
         return largest
 
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The place of each atom, (n,)."""
+        used = np.flatnonzero(self._used)
+        places = np.empty(len(used), np.intp)
+        places[self.order[used]] = used
+        return places
+
+    @property
+    def _used(self) -> NDArray[np.bool_]:
+        """Which places hold an atom and no copy, (n_places,)."""
+        used: NDArray[np.bool_] = (np.arange(self.size) < self.counts[:, None]).ravel()
+        return used
+
     def scatter(self, values: NDArray[np.floating]) -> Floats:
         """Values by place, (n_places,), back in the order of the atoms, (n,) float64."""
-        used = (np.arange(self.size) < self.counts[:, None]).ravel()
-        result = np.empty(int(self.counts.sum()))
-        result[self.order[used]] = values[used]
+        result: Floats = values[self.places].astype(np.float64)
         return result
 
 

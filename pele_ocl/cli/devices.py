@@ -37,7 +37,7 @@ def _row(device: Device) -> tuple[str, ...]:
         device.name,
         device.kind,
         device.version if device.vendor == "POCL" else f"{device.platform}, {device.version}",
-        str(device.handle.max_compute_units),
+        str(device.compute_units),
         f"{device.handle.global_mem_size / 2**30:.1f} GiB",
         widths,
         "yes" if device.has_float64 else "no",

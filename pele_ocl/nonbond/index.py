@@ -63,20 +63,25 @@ def sort_keys(run: Run, keys: Any, n: int) -> None:
         span *= 2
 
 
-def segments_by_counting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: int) -> Segments:
-    """Count, prefix sum, fill, and put each segment in order. With role BOTH the segments are full rows."""
+def segments_by_counting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: int, tile: int = 1) -> Segments:
+    """Count, prefix sum, fill, and put each segment in order. With role BOTH the segments are full rows.
+
+    tile : atoms that share a segment
+    """
     n_keys = 2 * n_pairs if role == BOTH else n_pairs
-    offsets = run.zeros(n_atoms + 1, np.int32)
-    sizes = np.int32(n_pairs), np.int32(role)
+    n_segments = -(-n_atoms // tile)
+    offsets = run.zeros(n_segments + 1, np.int32)
+    sizes = np.int32(n_pairs), np.int32(role), np.int32(tile)
     if n_pairs:
         run.launch(run.kernel("pair_index.cl", "count_pairs"), (n_pairs,), (ITEMS,), *sizes, pairs, offsets)
-    prefix_sum(run, offsets, n_atoms + 1)
+    prefix_sum(run, offsets, n_segments + 1)
     keys = run.empty(n_keys, np.uint64)
     if n_pairs:
-        taken = run.zeros(n_atoms, np.int32)
+        taken = run.zeros(n_segments, np.int32)
         fill = run.kernel("pair_index.cl", "fill_segments")
         run.launch(fill, (n_pairs,), (ITEMS,), *sizes, pairs, offsets, taken, keys)
-        run.launch(run.kernel("pair_index.cl", "sort_segments"), (n_atoms,), (ITEMS,), np.int32(n_atoms), offsets, keys)
+        sort = run.kernel("pair_index.cl", "sort_segments")
+        run.launch(sort, (n_segments,), (ITEMS,), np.int32(n_segments), offsets, keys)
     return Segments(offsets, *_split(run, keys, n_keys, role == BOTH))
 
 

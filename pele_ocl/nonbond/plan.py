@@ -14,11 +14,11 @@ from ..errors import InputError
 from ..pairs import PairList, Pairs
 from ..solvent import solvent as solvent_of
 from ..solvent_model import SolventModel
-from ..units import COULOMB_KCAL_A
 from ..variant import PRECISIONS, Progress
 from .records import Records
 from .result import NonbondResult
-from .variants import INEXACT, VARIANTS, AtomBuffers, Evaluate, Task, choose_variant
+from .task import Evaluate, Task
+from .variants import INEXACT, VARIANTS, choose_variant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -75,12 +75,12 @@ class Nonbond:
         atoms.require_apart()
         if self.precision == "float32":
             _check_span(atoms)
-        buffers = self._upload(self._run(), atoms, self._born_radii(atoms, born_radii))
+        records = self._records(atoms, self._born_radii(atoms, born_radii))
         energies, gradient = np.zeros(3), np.zeros((len(atoms), 3))
         kernel_seconds, done = 0.0, 0
-        for n_pairs, evaluate in self._evaluations(buffers):
+        for n_pairs, evaluate in self._evaluations():
             part = self._run()
-            part_energies, part_gradient = evaluate(part, buffers)
+            part_energies, part_gradient = evaluate(part, records)
             energies += part_energies
             if part_gradient is not None:
                 gradient += part_gradient
@@ -120,12 +120,12 @@ class Nonbond:
             raise InputError(f"born_radii must be {len(atoms)} positive numbers, one an atom")
         return radii if self.gb else None
 
-    def _upload(self, run: Run, atoms: Atoms, born_radii: Floats | None) -> AtomBuffers:
+    def _records(self, atoms: Atoms, born_radii: Floats | None) -> Records:
         records = Records.of(atoms, born_radii, self.dielectrics, self.model, self.precision)
         self.switches = {**records.switches, "GRADIENT": int(self.gradient)}
-        return AtomBuffers(records.model, run.upload(records.places, records.places.dtype), run.upload(records.traits))
+        return records
 
-    def _evaluations(self, buffers: AtomBuffers) -> Iterator[tuple[int, Evaluate]]:
+    def _evaluations(self) -> Iterator[tuple[int, Evaluate]]:
         """Each chunk of the list with the function that evaluates it; a list of one chunk is prepared only once."""
         if self._kept is not None:
             yield len(self.pairs), self._kept[0]
@@ -146,7 +146,7 @@ class Nonbond:
             second |= np.where(chunk.one_four, ONE_FOUR, np.uint32(0))
         pairs = run.upload(np.column_stack([chunk.first.astype(np.uint32), second]), np.uint32)
         own = self._own_values(run, chunk)
-        task = Task(len(self.atoms), len(chunk), pairs, own, {**self.switches, "OWN_VALUES": int(bool(own))})
+        task = Task(self.atoms.positions, len(chunk), pairs, own, {**self.switches, "OWN_VALUES": int(bool(own))})
         evaluate: Evaluate = VARIANTS[self.variant].run(run, task)
         self.prepare_seconds += run.elapsed_seconds
         return evaluate
@@ -163,7 +163,7 @@ class Nonbond:
             sigma2 = a * b if self.atoms.combining == "geometric" else ((a + b) / 2) ** 2
         if charges is None:
             charges = self.atoms.charges[i] * self.atoms.charges[j]
-        return run.upload(sigma2), run.upload(COULOMB_KCAL_A * charges)
+        return run.upload(sigma2), run.upload(charges)
 
 
 def _check_span(atoms: Atoms) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from ..atoms import Atoms, Floats
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
+
 FIXED_POINT_BITS = 30  # of a coordinate, so that differences fit 32 bits
 
 
@@ -19,16 +22,23 @@ FIXED_POINT_BITS = 30  # of a coordinate, so that differences fit 32 bits
 class Records:
     """What cl/nonbond.clh calls places, traits and Model, in one precision.
 
-    places : (n, 4) x, y, z and charge times the root of Coulomb's constant; float32: fixed-point integers
-    traits : (n, 4) sigma/2 or its root, sqrt(4 epsilon), 1 / Born radius, 1 / internal dielectric
+    step : A, the unit of all lengths in the records
+    places : (n, 4) x, y, z and charge times the root of Coulomb's constant over the internal dielectric; float32: x, y, z are whole numbers
+    traits : (n, 4) sigma/2 or its root, sqrt(4 epsilon), sqrt(1 / Born radius), 1 / internal dielectric
     model : the kernel's Model
     switches : the macros that go with them
     """
 
+    step: float
     places: NDArray[Any]
     traits: NDArray[Any]
     model: Any
     switches: dict[str, int]
+
+    def upload(self, run: Run, order: NDArray[np.intp] | None = None) -> tuple[Any, Any]:
+        """Buffers of places and traits, in another order where one is given."""
+        places, traits = (self.places, self.traits) if order is None else (self.places[order], self.traits[order])
+        return run.upload(places, places.dtype), run.upload(traits)
 
     @classmethod
     def of(
@@ -38,29 +48,52 @@ class Records:
         assert atoms.lj_epsilon is not None
         real = np.dtype(precision)
         middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
-        places, step = _places(atoms.positions - middle, np.sqrt(COULOMB_KCAL_A) * atoms.charges, real)
+        step = _step(atoms.positions - middle, real)
+        # One internal dielectric is taken into the charges; what differs from atom to atom is looked up by pair.
+        variable = bool(np.ptp(internal_dielectrics) > 0)
+        inside = 1.0 if variable else float(internal_dielectrics[0])
+        charges = np.sqrt(COULOMB_KCAL_A / (step * inside)) * atoms.charges
+        places = _places((atoms.positions - middle) / step, charges, real)
         geometric = atoms.combining == "geometric"
-        sigma = np.sqrt(atoms.lj_sigma) if geometric else atoms.lj_sigma / 2
-        inv_born = np.ones(len(atoms)) if born_radii is None else 1 / born_radii
-        traits = np.column_stack([sigma, np.sqrt(4 * atoms.lj_epsilon), inv_born, 1 / internal_dielectrics])
-        names = ("step", "inv_outside", "kappa", "coulomb_cut", "lj_cut")
-        values = (step, 1 / model.solvent_dielectric, model.kappa, *(1 - scale for scale in atoms.one_four))
-        kernel_model = np.array(values, dtype=[(name, real) for name in names])[()]
+        sigma = atoms.lj_sigma / step
+        sigma = np.sqrt(sigma) if geometric else sigma / 2
+        root_inv_born = np.ones(len(atoms)) if born_radii is None else np.sqrt(step / born_radii)
+        traits = np.column_stack([sigma, np.sqrt(4 * atoms.lj_epsilon), root_inv_born, 1 / internal_dielectrics])
+        constants = {
+            "own_sigma2": 1 / step**2,
+            "own_charges": COULOMB_KCAL_A / (step * inside),
+            "inv_outside": inside / model.solvent_dielectric,
+            "kappa": model.kappa * step,
+            "coulomb_cut": 1 - atoms.one_four[0],
+            "lj_cut": 1 - atoms.one_four[1],
+        }
+        kernel_model = np.array(tuple(constants.values()), dtype=[(name, real) for name in constants])[()]
         gb = int(born_radii is not None)
-        switches = {"GB": gb, "SCREENED": int(gb and model.kappa > 0), "GEOMETRIC": int(geometric)}
-        return cls(places, np.ascontiguousarray(traits, real), kernel_model, switches)
+        switches = {
+            "GB": gb,
+            "SCREENED": int(gb and model.kappa > 0),
+            "GEOMETRIC": int(geometric),
+            "VARIABLE_DIELECTRIC": int(variable),
+        }
+        return cls(step, places, np.ascontiguousarray(traits, real), kernel_model, switches)
 
 
-def _places(positions: Floats, charges: Floats, real: np.dtype[Any]) -> tuple[NDArray[Any], float]:
-    """Positions and charges side by side, and the length of a unit of the positions, A."""
+def _step(positions: Floats, real: np.dtype[Any]) -> float:
+    """The unit of length, A: 1 in float64, else the power of two that makes coordinates numbers of FIXED_POINT_BITS."""
     if real == np.float64:
-        return np.column_stack([positions, charges]), 1.0
+        return 1.0
     reach = 1.001 * max(float(np.abs(positions).max()), 1e-3)
-    step = 2.0 ** (np.ceil(np.log2(reach)) - FIXED_POINT_BITS)
+    return float(2.0 ** (np.ceil(np.log2(reach)) - FIXED_POINT_BITS))
+
+
+def _places(positions: Floats, charges: Floats, real: np.dtype[Any]) -> NDArray[Any]:
+    """Positions and charges side by side."""
+    if real == np.float64:
+        return np.column_stack([positions, charges])
     places = np.empty((len(positions), 4), np.int32)
-    places[:, :3] = np.round(positions / step)
+    places[:, :3] = np.round(positions)
     places[:, 3] = _rounded_charges(charges).view(np.int32)
-    return places, step
+    return places
 
 
 def _rounded_charges(charges: Floats) -> NDArray[np.float32]:

@@ -7,17 +7,16 @@ the gradient where it was not asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..atoms import Floats
 from ..variant import Variant
 from .index import BOTH, FIRSTS, ITEMS, SECONDS, segments_by_counting, segments_by_sorting
+from .records import Records
+from .task import Evaluate, Evaluation, Task, energies_of, gradient_of
+from .tiled import tiled
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
@@ -30,45 +29,14 @@ LANES = 32
 PAIRS_AN_ITEM = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A pair list on its device, and the switches of the kernels that walk it.
-
-    pairs : buffer (n_pairs, 2) uint32; own : buffers of sigma^2 and charge products, or empty
-    """
-
-    n_atoms: int
-    n_pairs: int
-    pairs: Any
-    own: tuple[Any, ...]
-    switches: dict[str, int]
-
-    @property
-    def gradient(self) -> bool:
-        return bool(self.switches["GRADIENT"])
-
-
-@dataclass(frozen=True, eq=False)
-class AtomBuffers:
-    """The atoms' records on the device, and the kernels' Model."""
-
-    model: Any
-    places: Any
-    traits: Any
-
-
-Evaluation = tuple[Floats, Floats | None]
-Evaluate = Callable[["Run", AtomBuffers], Evaluation]
-
-
 def sequential(run: Run, task: Task) -> Evaluate:
     """One loop in one work-item."""
     kernel = run.kernel("nonbond_sequential.cl", "nonbond_sequential", **task.switches)
 
-    def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
+    def evaluate(run: Run, records: Records) -> Evaluation:
         energies, gradient = run.empty(3), run.zeros(3 * task.n_atoms)
-        run.launch(kernel, (1,), (1,), *_list_arguments(task, atoms), energies, gradient)
-        return run.download(energies, 3).astype(float), _gradient(run, task, gradient)
+        run.launch(kernel, (1,), (1,), *_list_arguments(run, task, records), energies, gradient)
+        return energies_of(run, energies, 1), gradient_of(run, task, records, gradient)
 
     return evaluate
 
@@ -81,10 +49,10 @@ def scattered(scatter: int, native: bool, run: Run, task: Task) -> Evaluate:
         run.device.require_int64_atomics()
     kernel, group = _pairs_kernel(run, task, scatter if task.gradient else NONE, NATIVE_ATOMICS=int(native))
 
-    def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
+    def evaluate(run: Run, records: Records) -> Evaluation:
         gradient = run.zeros(3 * task.n_atoms)
-        energies = _launch_pairs(run, kernel, group, task, atoms, gradient)
-        return _energies(run, *energies), _gradient(run, task, gradient)
+        energies = _launch_pairs(run, kernel, group, task, records, gradient)
+        return energies_of(run, *energies), gradient_of(run, task, records, gradient)
 
     return evaluate
 
@@ -106,13 +74,13 @@ def segmented(sorting: bool, grouped: bool, run: Run, task: Task) -> Evaluate:
     )
     shape = ((task.n_atoms * adders,), (adders,)) if grouped else ((task.n_atoms,), (ITEMS,))
 
-    def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
+    def evaluate(run: Run, records: Records) -> Evaluation:
         stored, gradient = run.empty(3 * task.n_pairs), run.empty(3 * task.n_atoms)
         lists = firsts.pairs, firsts.offsets, seconds.pairs, seconds.offsets
         sizes = np.int32(task.n_atoms), np.int32(task.n_pairs)
-        energies = _launch_pairs(run, kernel, group, task, atoms, stored)
+        energies = _launch_pairs(run, kernel, group, task, records, stored)
         run.launch(adding, *shape, *sizes, stored, *lists, gradient)
-        return _energies(run, *energies), _gradient(run, task, gradient)
+        return energies_of(run, *energies), gradient_of(run, task, records, gradient)
 
     return evaluate
 
@@ -129,11 +97,11 @@ def rows(run: Run, task: Task) -> Evaluate:
     n_groups = -(-task.n_atoms * lanes // group)
     own = (full.pairs, *task.own) if task.own else ()
 
-    def evaluate(run: Run, atoms: AtomBuffers) -> Evaluation:
+    def evaluate(run: Run, records: Records) -> Evaluation:
         energies, gradient = run.empty(3 * n_groups), run.empty(3 * task.n_atoms)
-        inputs = atoms.model, np.int32(task.n_atoms), full.offsets, full.neighbours, *own, atoms.places, atoms.traits
+        inputs = records.model, np.int32(task.n_atoms), full.offsets, full.neighbours, *own, *records.upload(run)
         run.launch(kernel, (n_groups * group,), (group,), *inputs, energies, gradient)
-        return _energies(run, energies, n_groups), _gradient(run, task, gradient)
+        return energies_of(run, energies, n_groups), gradient_of(run, task, records, gradient)
 
     return evaluate
 
@@ -149,11 +117,11 @@ def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Any]:
         permute = run.kernel("pair_index.cl", "permute_reals")
         for before, after in zip(task.own, own, strict=True):
             run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, before, after)
-    return Task(task.n_atoms, n, pairs, own, task.switches), firsts
+    return Task(task.positions, n, pairs, own, task.switches), firsts
 
 
-def _list_arguments(task: Task, atoms: AtomBuffers) -> tuple[Any, ...]:
-    return atoms.model, np.int32(task.n_pairs), task.pairs, *task.own, atoms.places, atoms.traits
+def _list_arguments(run: Run, task: Task, records: Records) -> tuple[Any, ...]:
+    return records.model, np.int32(task.n_pairs), task.pairs, *task.own, *records.upload(run)
 
 
 def _pairs_kernel(run: Run, task: Task, scatter: int, **more: int) -> tuple[Any, int]:
@@ -161,24 +129,12 @@ def _pairs_kernel(run: Run, task: Task, scatter: int, **more: int) -> tuple[Any,
     return run.group_kernel("nonbond_pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **switches)
 
 
-def _launch_pairs(run: Run, kernel: Any, group: int, task: Task, atoms: AtomBuffers, gradient: Any) -> tuple[Any, int]:
+def _launch_pairs(run: Run, kernel: Any, group: int, task: Task, records: Records, gradient: Any) -> tuple[Any, int]:
     """The kernel over all pairs; the buffer of its groups' energies and how many there are."""
     n_groups = max(1, -(-task.n_pairs // (group * PAIRS_AN_ITEM)))
     energies = run.empty(3 * n_groups)
-    run.launch(kernel, (n_groups * group,), (group,), *_list_arguments(task, atoms), energies, gradient)
+    run.launch(kernel, (n_groups * group,), (group,), *_list_arguments(run, task, records), energies, gradient)
     return energies, n_groups
-
-
-def _energies(run: Run, energies: Any, n_groups: int) -> Floats:
-    by_group = run.download(energies, 3 * n_groups).reshape(n_groups, 3)
-    total: Floats = by_group.sum(axis=0, dtype=np.float64)
-    return total
-
-
-def _gradient(run: Run, task: Task, gradient: Any) -> NDArray[np.float64] | None:
-    if not task.gradient:
-        return None
-    return run.download(gradient, 3 * task.n_atoms).astype(float).reshape(-1, 3)
 
 
 VARIANTS = {
@@ -209,11 +165,14 @@ VARIANTS = {
         partial(segmented, False, True),
     ),
     "rows": Variant("nonbond_rows.cl", "nonbond_rows", "full rows, 32 work-items an atom, nothing scattered", rows),
+    "tiled": Variant(
+        "nonbond_tiled.cl", "nonbond_tiled", "tiles of neighbours in vector lanes, each pair once; for CPUs", tiled
+    ),
 }  # fmt: skip
 
 INEXACT = frozenset({"naive"})
 
 
 def choose_variant(kind: str, n_pairs: int) -> str:
-    """The variant that `auto` stands for."""
-    return "rows"
+    """The variant that `auto` stands for on a device of this kind."""
+    return "tiled" if kind == "CPU" else "rows"

@@ -93,6 +93,11 @@ class Device:
         return max(1, min(bits, limit) // (32 if precision == "float32" else 64))
 
     @property
+    def compute_units(self) -> int:
+        """Cores of a CPU, multiprocessors of a GPU."""
+        return int(self.handle.max_compute_units)
+
+    @property
     def largest_group(self) -> int:
         """The largest power of two that the device takes as a work-group's size; the thesis sized `outer` so."""
         limit = min(self.handle.max_work_group_size, self.handle.max_work_item_sizes[0])

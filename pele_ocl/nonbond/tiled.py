@@ -1,0 +1,92 @@
+"""Host steps of `tiled`: a pair list as tiles of atoms, one a vector lane, with the other atoms of their pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tiles import Tiles
+from .index import BOTH, ITEMS, prefix_sum, segments_by_counting
+from .records import Records
+from .task import Evaluate, Evaluation, Task, energies_of, gradient_of
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
+
+ENTRIES = 4
+PARTS_A_UNIT = 2  # work-items a compute unit: enough to even out what else the machine does
+LARGEST_PARTS = 2**28  # bytes that the gradients of all parts may take
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """A pair list by tiles, on the device; cl/nonbond_tiled.cl says what is in the buffers.
+
+    order : (n_places,) the atom at each place
+    own : lane_sigma2 and lane_charges, or two buffers of one unused number
+    """
+
+    n_tiles: int
+    order: NDArray[np.intp]
+    place_of: Any
+    offsets: Any
+    entries: Any
+    own: tuple[Any, ...]
+
+
+def tiled(run: Run, task: Task) -> Evaluate:
+    """Tiles of neighbours in vector lanes, each pair once, every part with a gradient of its own."""
+    width = run.device.vector_width(run.precision)
+    listed = _entries(run, task, width)
+    kernel, add = (
+        run.kernel("nonbond_tiled.cl", name, width, ENTRIES=ENTRIES, **task.switches)
+        for name in ("nonbond_tiled", "add_gradients")
+    )
+    n_places = len(listed.order)
+    bytes_a_part = 4 * run.dtype.itemsize * n_places
+    n_parts = max(1, min(PARTS_A_UNIT * run.device.compute_units, LARGEST_PARTS // bytes_a_part))
+
+    def evaluate(run: Run, records: Records) -> Evaluation:
+        energies, gradient = run.empty(3 * n_parts), run.empty(3 * task.n_atoms)
+        parts = run.empty(4 * n_parts * n_places if task.gradient else 4)
+        sizes = np.int32(listed.n_tiles), np.int32(n_parts)
+        lists = listed.offsets, listed.entries, *listed.own, *records.upload(run, listed.order)
+        run.launch(kernel, (n_parts,), (1,), records.model, *sizes, *lists, energies, parts)
+        if task.gradient:
+            shape = np.int32(task.n_atoms), np.int32(n_places), np.int32(n_parts)
+            run.launch(add, (task.n_atoms,), (ITEMS,), *shape, listed.place_of, parts, gradient)
+        return energies_of(run, energies, n_parts), gradient_of(run, task, records, gradient)
+
+    return evaluate
+
+
+def _entries(run: Run, task: Task, width: int) -> Entries:
+    """Rows by tile, then the entries that stand with each tile: counted, their offsets summed, written."""
+    tiles = Tiles.of(task.positions, width)
+    n_tiles, n_pairs = len(tiles), task.n_pairs
+    place_of = run.upload(tiles.places, np.int32)
+    switches = {"ENTRIES": ENTRIES, "OWN_VALUES": task.switches["OWN_VALUES"]}
+    placed = run.empty(2 * n_pairs, np.uint32)
+    if n_pairs:
+        place = run.kernel("tile_entries.cl", "place_pairs", width, **switches)
+        run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), place_of, task.pairs, placed)
+    rows = segments_by_counting(run, placed, n_pairs, tiles.n_places, BOTH, tile=width)
+    offsets = run.zeros(2 * n_tiles + 1, np.int32)
+    fill = run.kernel("tile_entries.cl", "tile_entries", width, **switches)
+    lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets
+
+    def launch(writing: bool, entries: Any, *lanes: Any) -> None:
+        own = (*task.own, *lanes) if task.own else ()
+        run.launch(fill, (2 * n_tiles,), (1,), np.int32(n_tiles), np.int32(writing), *lists, entries, *own)
+
+    unused = run.empty(1)
+    launch(False, unused, unused, unused)
+    prefix_sum(run, offsets, 2 * n_tiles + 1)
+    n_entries = int(run.download(offsets, 2 * n_tiles + 1, np.int32)[-1])
+    entries = run.empty(2 * n_entries, np.uint32)
+    lanes = tuple(run.zeros(width * n_entries) for _ in task.own) or (unused, unused)
+    launch(True, entries, *lanes)
+    return Entries(n_tiles, tiles.order, place_of, offsets, entries, lanes)
