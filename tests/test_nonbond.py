@@ -1,6 +1,7 @@
 """Nonbonded energy and gradient on the devices: the references, list order, odd lists, invariants, errors."""
 
 import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
 from pele_ocl.nonbond.records import _rounded_charges
+from pele_ocl.opencl import kernels
 from pele_ocl.opencl.device import get_cpu_device
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
@@ -346,6 +348,15 @@ def test_seconds_say_what_took_them(device, exact):
     assert result.seconds["total"] > result.seconds["kernel"] > 0
     builds = exact in ("bitonic", "offsets", "offsets-group", "rows")
     assert (result.seconds["prepare"] > 0) == builds
+
+
+def test_building_kernels_is_no_preparation(device, monkeypatch):
+    build = kernels._build
+    monkeypatch.setattr(kernels, "_build", lambda *arguments: (time.sleep(0.2), build(*arguments))[1])
+    device.kernels.clear()
+    result = nonbond(random_atoms(200), random_pairs(200, 5000), born_radii(200), variant="offsets", device=device)
+    assert result.seconds["total"] > 1
+    assert result.seconds["prepare"] < 0.2
 
 
 def test_result_adds_up(device):

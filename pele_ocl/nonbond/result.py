@@ -17,7 +17,8 @@ class NonbondResult:
     lennard_jones, coulomb, gb_pair : kcal/mol
     gradient : (n, 3) kcal/mol/A with Born radii held fixed; None where it was not asked for
     exact : False where the variant loses updates of the gradient to races (`naive`)
-    seconds : "prepare", what is done once for a list; "kernel", the evaluation; "total", with everything around
+    seconds : "prepare", what is done once for a list; "kernel", the evaluation; "total", with everything around,
+        kernels to build for the first time included
     """
 
     atoms: Atoms

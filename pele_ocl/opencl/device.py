@@ -33,13 +33,14 @@ class Device:
 
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
-    kernels : built kernels by what they were built from
+    kernels : built kernels by what they were built from; launched : those that have run
     lock : to be held while computing, since a kernel object carries its arguments
     """
 
     index: int
     handle: cl.Device
     kernels: dict[Any, cl.Kernel] = field(default_factory=dict, repr=False)
+    launched: set[cl.Kernel] = field(default_factory=set, repr=False)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     # On Intel's runtime a queue does not keep its context alive, so the Device holds both.
