@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import load_system, random_atoms, random_pairs, without
+from conftest import has_native_atomics, load_system, random_atoms, random_pairs, without
 from test_reference_nonbond import TERMS, differences, relative
 from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
@@ -14,7 +14,7 @@ from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
 from pele_ocl.nonbond.records import _rounded_charges
 from pele_ocl.opencl import kernels
-from pele_ocl.opencl.device import get_cpu_device
+from pele_ocl.opencl.device import Device, get_cpu_device
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
 from pele_ocl.reference.nonbond import nonbond as reference
@@ -30,7 +30,7 @@ LARGE = ["src3", "enolase_dimer", "ruvab"]
 @pytest.fixture(params=EXACT)
 def exact(request, device):
     """Each variant that the device has and that loses nothing."""
-    if request.param == "atomic-native" and not device.has_float_atomics:
+    if request.param == "atomic-native" and not has_native_atomics(device):
         pytest.skip(f"{device} has no atomic floating-point addition")
     return request.param
 
@@ -387,11 +387,10 @@ def test_naive_says_that_it_is_wrong(device, precision):
     assert nonbond(atoms, pairs, variant="naive", gradient=False, device=device).exact  # there is nothing to lose
 
 
-def test_atomic_native_needs_the_device(device):
-    if device.has_float_atomics:
-        pytest.skip(f"{device} has atomic floating-point addition")
-    with pytest.raises(DeviceError, match="no atomic floating-point addition; choose --variant atomic"):
-        nonbond(random_atoms(5), random_pairs(5, 4), variant="atomic-native", device=device)
+def test_atomic_native_needs_the_device(device, precision, monkeypatch):
+    monkeypatch.setattr(Device, "has_float_atomics", lambda self, which: which != precision)
+    with pytest.raises(DeviceError, match=f"no atomic addition of {precision} numbers; choose --variant atomic"):
+        nonbond(random_atoms(5), random_pairs(5, 4), variant="atomic-native", precision=precision, device=device)
 
 
 # Errors

@@ -66,7 +66,7 @@ def measure(
     exact = definition(atoms, pairs.first, pairs.second, born_radii=born) if len(pairs) <= MOST_CHECKED_PAIRS else None
     baseline = None
     for variant in (name for name in VARIANTS if name in variants):
-        if variant == "atomic-native" and not device.has_float_atomics:
+        if variant == "atomic-native" and not device.has_float_atomics(precision):
             continue
         plan = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
         result = plan.evaluate(born_radii=born)  # also builds the kernels
