@@ -16,6 +16,7 @@ from tolerance import ENERGY, GRADIENT
 
 import pele_ocl
 from pele_ocl import read
+from pele_ocl.bench import nonbond as bench_nonbond
 from pele_ocl.nonbond import VARIANTS, nonbond
 from pele_ocl.pairs import all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
 from pele_ocl.pairs import write_pairs as save_pairs
@@ -351,6 +352,19 @@ def test_bench_takes_one_order_and_some_variants():
     command = (*BENCH, "--order", "shuffled", "--variant", "rows", "--precision", "float32", "--json")
     rows = [json.loads(line) for line in run(*command).stdout.splitlines()]
     assert [(row["order"], row["variant"], row["speedup"]) for row in rows] == [("shuffled", "rows", None)] * 2
+
+
+def test_bench_computes_the_reference_once(monkeypatch):
+    calls, definition = [], bench_nonbond.definition
+    monkeypatch.setattr(bench_nonbond, "definition", lambda *a, **k: (calls.append(a), definition(*a, **k))[1])
+    run(*BENCH, "--variant", "rows")
+    assert len(calls) == 1
+
+
+def test_bench_without_pairs_says_so():
+    done = run(*BENCH, "--cutoff", 0.5)
+    assert done.stderr == "Note: hexapeptide has no pairs within 0.5 A; choose a larger --cutoff\n"
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("command", [("nonbond",), ("bench", "nonbond")])
