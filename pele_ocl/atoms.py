@@ -79,6 +79,7 @@ class Structure:
     hetero : (n_residues,) True where the file marks the residue HETATM
     lines : (n,) line of each atom in the file, from 1; 0 where a format has no lines
     source : the file's name, for messages
+    notes : sentences about what was chosen where the file holds several: a model, alternate locations
     """
 
     positions: Floats
@@ -87,6 +88,7 @@ class Structure:
     hetero: NDArray[np.bool_]
     lines: Ints
     source: str
+    notes: tuple[str, ...] = ()
 
     def where(self, i: int) -> str:
         """Where atom i stands, for messages: `protein.pdb:41 (A:ALA5:CA)`."""
@@ -107,7 +109,7 @@ class Atoms:
     bonds : (m, 2) pairs of atom indices, from 0, optional
     combining : rule for the sigma of a pair, "arithmetic" (Amber) or "geometric" (OPLS)
     one_four : (Coulomb, Lennard-Jones) scale of 1-4 pairs
-    notes : sentences about how the parameters were found that a careful user wants to read
+    notes : sentences about what was read and how the parameters were found that a careful user wants to read
 
     Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
     copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
