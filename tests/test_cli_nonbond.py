@@ -237,7 +237,7 @@ def test_a_solute_dielectric_beside_the_variable_one_is_a_usage_error():
 @pytest.mark.parametrize("cutoff", ["-3", "0", "nan", "inf"])
 def test_bad_cutoffs_are_sentences(cutoff):
     sentence = error_of("nonbond", HEXAPEPTIDE, "--cutoff", cutoff)
-    assert sentence == f"cutoff is {float(cutoff):g} A; a positive, finite distance is needed"
+    assert sentence == f"cutoff is {float(cutoff):g}; a positive, finite distance in A is needed"
 
 
 def test_a_list_of_other_atoms_is_refused(tmp_path):

@@ -33,6 +33,10 @@ class NonbondResult:
     precision: str
     seconds: Mapping[str, float]
 
+    def __repr__(self) -> str:
+        size = f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs"
+        return f"NonbondResult({size}, total {self.total:.3f} kcal/mol, {self.variant}, {self.precision})"
+
     @property
     def total(self) -> float:
         """lennard_jones + coulomb + gb_pair, kcal/mol."""
