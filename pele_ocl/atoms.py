@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arguments import described
 from .errors import InputError
 
 Floats = NDArray[np.float64]
@@ -53,6 +54,9 @@ class Labels:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __repr__(self) -> str:
+        return f"Labels({len(self):,} atoms, {len(self.residue_starts):,} residues)"
+
     @cached_property
     def residue_starts(self) -> Ints:
         """First atom of each residue, (n_residues,)."""
@@ -79,6 +83,7 @@ class Structure:
     hetero : (n_residues,) True where the file marks the residue HETATM
     lines : (n,) line of each atom in the file, from 1; 0 where a format has no lines
     source : the file's name, for messages
+    notes : sentences about what was chosen where the file holds several: a model, alternate locations
     """
 
     positions: Floats
@@ -87,11 +92,15 @@ class Structure:
     hetero: NDArray[np.bool_]
     lines: Ints
     source: str
+    notes: tuple[str, ...] = ()
 
     def where(self, i: int) -> str:
         """Where atom i stands, for messages: `protein.pdb:41 (A:ALA5:CA)`."""
         line = f":{self.lines[i]}" if self.lines[i] else ""
         return f"{self.source}{line} ({self.labels.atom(i)})"
+
+
+_PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +116,7 @@ class Atoms:
     bonds : (m, 2) pairs of atom indices, from 0, optional
     combining : rule for the sigma of a pair, "arithmetic" (Amber) or "geometric" (OPLS)
     one_four : (Coulomb, Lennard-Jones) scale of 1-4 pairs
-    notes : sentences about how the parameters were found that a careful user wants to read
+    notes : sentences about what was read and how the parameters were found that a careful user wants to read
 
     Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
     copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
@@ -134,7 +143,7 @@ class Atoms:
         if self.labels is not None and len(self.labels) != len(self):
             raise InputError(f"{len(self.labels)} labels for {len(self)} atoms")
         self._check_finite("positions", positions)
-        for name in ("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales"):
+        for name in ("charges", *_PARAMETERS):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._checked(name))
         object.__setattr__(self, "bonds", self._checked_bonds())
@@ -143,6 +152,13 @@ class Atoms:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    def __repr__(self) -> str:
+        residues = "" if self.labels is None else f", {len(self.labels.residue_starts):,} residues"
+        missing = [name for name in _PARAMETERS if getattr(self, name) is None]
+        without = f", without {' and '.join(missing)}" if missing else ""
+        charge = f"net charge {self.charges.sum():+.3f} e"
+        return f"Atoms({len(self):,} atoms{residues}, {len(self.bonds):,} bonds, {charge}{without})"
 
     def describe(self, i: int) -> str:
         """Atom i for messages: its label where there is one, its index always."""
@@ -200,6 +216,14 @@ class Atoms:
         if np.any(bonds[:, 0] == bonds[:, 1]):
             raise InputError(f"a bond joins atom {bonds[bonds[:, 0] == bonds[:, 1]][0, 0]} to itself")
         return bonds
+
+
+def require_atoms(atoms: object) -> None:
+    """Raise InputError for anything but Atoms: a path, an array of positions."""
+    if not isinstance(atoms, Atoms):
+        raise InputError(
+            f"atoms are {described(atoms)}; Atoms are needed: read('protein.pdb'), or Atoms(positions=..., charges=...)"
+        )
 
 
 def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:

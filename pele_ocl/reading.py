@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 
+from .arguments import described
 from .atoms import Atoms
 from .errors import InputError
 from .forcefield import ForceField
@@ -21,6 +22,10 @@ def read(path: str | PathLike[str], forcefield: ForceField | str | None = None, 
     Returns Atoms in the order of the file. Raises FormatError where the file cannot be read, and ParameterError where
     the force field lacks a residue or an atom, and InputError for a force field with a PQR file.
     """
+    if not isinstance(path, str | PathLike):
+        raise InputError(f"path is {described(path)}; the path of a file is needed")
+    if not isinstance(forcefield, ForceField | str | None):
+        raise InputError(f"forcefield is {described(forcefield)}; a ForceField or the name of one is needed")
     if is_pqr(path):
         if forcefield is not None:
             raise InputError(f"{path}: a PQR file brings its own charges and radii; give no force field with it")

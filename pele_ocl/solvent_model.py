@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 
+from .arguments import described, is_finite
 from .errors import InputError
 from .units import debye_kappa
 
@@ -42,14 +42,23 @@ class SolventModel:
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            if not math.isfinite(value):
-                raise InputError(f"{f.name} is {value}; a finite number is needed")
+            if not is_finite(value):
+                raise InputError(f"{f.name} is {described(value)}; a finite number is needed")
             if f.name in ("solute_dielectric", "solvent_dielectric", "temperature") and not 1e-3 <= value <= 1e6:
                 raise InputError(f"{f.name} is {value:g}; it must be positive, 0.001 to 1,000,000")
             if f.name == "probe_radius" and value <= 0:
                 raise InputError(f"{f.name} is {value:g}; it must be positive")
             if f.name in ("ionic_strength", "offset", "surface_tension") and value < 0:
                 raise InputError(f"{f.name} is {value:g}; it cannot be negative")
+
+    @classmethod
+    def or_default(cls, model: SolventModel | None) -> SolventModel:
+        """The model, by default the standard one; raises InputError for anything else."""
+        if model is not None and not isinstance(model, cls):
+            raise InputError(
+                f"model is {described(model)}; a SolventModel is needed: SolventModel(ionic_strength=0.15)"
+            )
+        return model or cls()
 
     @property
     def kappa(self) -> float:

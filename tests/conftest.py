@@ -44,6 +44,11 @@ def precision(request: pytest.FixtureRequest, device: Device) -> str:
     return request.param
 
 
+def has_native_atomics(device: Device) -> bool:
+    """Whether the device has the variant atomic-native in every precision."""
+    return all(device.has_float_atomics(precision) for precision in PRECISIONS)
+
+
 @dataclass(frozen=True)
 class System:
     """A structure with the values that other programs computed for it; tests/data/README.md."""

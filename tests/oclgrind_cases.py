@@ -41,7 +41,7 @@ def nonbond_cases(device: Device) -> None:
     atoms, pairs = random_atoms(40), random_pairs(40, 600)
     radii = atoms.gb_radii
     variants = [name for name in NONBOND_VARIANTS if name != "naive"]
-    if not device.has_float_atomics:
+    if not device.has_float_atomics("float32"):
         variants.remove("atomic-native")
     for precision in PRECISIONS:
         for variant in variants:

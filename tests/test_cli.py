@@ -256,3 +256,12 @@ def test_command_is_installed():
 def test_shipped_folders_exist():
     for folder in ("cl", "data"):
         assert Path(shipped(folder)).is_dir()
+
+
+def test_choices_that_reading_made_are_noted(tmp_path):
+    text = HEXAPEPTIDE.read_text()
+    atoms = "".join(line for line in text.splitlines(keepends=True) if line.startswith("ATOM"))
+    (tmp_path / "two.pdb").write_text(f"MODEL        1\n{atoms}ENDMDL\nMODEL        2\n{atoms}ENDMDL\n")
+    note = "holds several models; model 1, the first, was read, and --model reads another\n"
+    assert run("solvent", tmp_path / "two.pdb").stderr.endswith(note)
+    assert run("solvent", tmp_path / "two.pdb", "--model", 2).stderr == ""

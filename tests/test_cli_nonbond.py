@@ -10,12 +10,13 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from conftest import DEVICES, load_system
+from conftest import DEVICES, has_native_atomics, load_system
 from test_cli import HEXAPEPTIDE, STRUCTURES, error_of, on_the_chosen_device, run
 from tolerance import ENERGY, GRADIENT
 
 import pele_ocl
 from pele_ocl import read
+from pele_ocl.bench import nonbond as bench_nonbond
 from pele_ocl.nonbond import VARIANTS, nonbond
 from pele_ocl.pairs import all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
 from pele_ocl.pairs import write_pairs as save_pairs
@@ -23,7 +24,7 @@ from pele_ocl.pairs import write_pairs as save_pairs
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
 DOUBLE = ("--precision", "float64")
-AVAILABLE = [name for name in VARIANTS if name != "atomic-native" or DEVICES[0].has_float_atomics]
+AVAILABLE = [name for name in VARIANTS if name != "atomic-native" or has_native_atomics(DEVICES[0])]
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +237,7 @@ def test_a_solute_dielectric_beside_the_variable_one_is_a_usage_error():
 @pytest.mark.parametrize("cutoff", ["-3", "0", "nan", "inf"])
 def test_bad_cutoffs_are_sentences(cutoff):
     sentence = error_of("nonbond", HEXAPEPTIDE, "--cutoff", cutoff)
-    assert sentence == f"cutoff is {float(cutoff):g} A; a positive, finite distance is needed"
+    assert sentence == f"cutoff is {float(cutoff):g}; a positive, finite distance in A is needed"
 
 
 def test_a_list_of_other_atoms_is_refused(tmp_path):
@@ -307,11 +308,10 @@ def test_parameters_that_a_pqr_lacks_are_named(tmp_path):
     assert "the nonbonded energy needs lj_sigma and lj_epsilon" in error_of("nonbond", path)
 
 
-def test_atomic_native_needs_the_device():
-    if DEVICES[0].has_float_atomics:
-        pytest.skip(f"{DEVICES[0]} has atomic floating-point addition")
+def test_atomic_native_needs_the_device(monkeypatch):
+    monkeypatch.setattr(type(DEVICES[0]), "has_float_atomics", lambda *_: False)
     sentence = error_of("nonbond", HEXAPEPTIDE, "--variant", "atomic-native")
-    assert sentence.endswith("has no atomic floating-point addition; choose --variant atomic, which does without")
+    assert sentence.endswith("has no atomic addition of float32 numbers; choose --variant atomic, which does without")
 
 
 def test_usage_errors_exit_with_2():
@@ -352,6 +352,19 @@ def test_bench_takes_one_order_and_some_variants():
     command = (*BENCH, "--order", "shuffled", "--variant", "rows", "--precision", "float32", "--json")
     rows = [json.loads(line) for line in run(*command).stdout.splitlines()]
     assert [(row["order"], row["variant"], row["speedup"]) for row in rows] == [("shuffled", "rows", None)] * 2
+
+
+def test_bench_computes_the_reference_once(monkeypatch):
+    calls, definition = [], bench_nonbond.definition
+    monkeypatch.setattr(bench_nonbond, "definition", lambda *a, **k: (calls.append(a), definition(*a, **k))[1])
+    run(*BENCH, "--variant", "rows")
+    assert len(calls) == 1
+
+
+def test_bench_without_pairs_says_so():
+    done = run(*BENCH, "--cutoff", 0.5)
+    assert done.stderr == "Note: hexapeptide has no pairs within 0.5 A; choose a larger --cutoff\n"
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("command", [("nonbond",), ("bench", "nonbond")])

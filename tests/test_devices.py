@@ -36,6 +36,7 @@ class FakeHandle:
     max_mem_alloc_size: int = 2**28
     max_clock_frequency: int = 1000
     host_unified_memory: int = 0
+    compute_capability_major_nv: int = 9
 
     @property
     def type(self):
@@ -142,6 +143,38 @@ def test_vector_widths():
 
 def test_largest_group_is_a_power_of_two():
     assert Device(0, FakeHandle()).largest_group == 512
+
+
+def test_float_atomics_are_asked_for_by_precision(monkeypatch):
+    """0b111 is load and store, addition, minimum and maximum in global memory; one precision may have less."""
+    answers = {0x4231: 0b111, 0x4232: 0b101}
+    monkeypatch.setattr(devices, "_capabilities", lambda handle, query: answers[query])
+    device = Device(0, FakeHandle(platform_name="Intel(R) OpenCL", extensions="cl_khr_fp64 cl_ext_float_atomics"))
+    assert device.has_float_atomics("float32")
+    assert not device.has_float_atomics("float64")
+    with pytest.raises(DeviceError, match="no atomic addition of float64 numbers; choose --variant atomic"):
+        device.require_float_atomics("float64")
+    without = Device(0, FakeHandle(platform_name="Intel(R) OpenCL"))
+    assert not without.has_float_atomics("float32")
+
+
+@pytest.mark.parametrize(("capability", "float64"), [(5, False), (6, True), (9, True)])
+def test_float_atomics_of_nvidia_go_by_generation(capability, float64):
+    device = Device(0, FakeHandle(compute_capability_major_nv=capability))
+    assert device.has_float_atomics("float32")
+    assert device.has_float_atomics("float64") == float64
+
+
+def test_capabilities_are_the_runtimes_own(device):
+    """A query that PyOpenCL knows, too, has the same answer; one that no runtime knows has none."""
+    known = devices.cl.device_info.DOUBLE_FP_CONFIG
+    assert devices._capabilities(device.handle, known) == device.handle.get_info(known)
+    assert devices._capabilities(device.handle, 0x7FFF) == 0
+
+
+def test_no_capabilities_without_a_loader_to_ask(device, monkeypatch):
+    monkeypatch.setattr(devices.cl._cl, "__file__", "/nowhere/_cl.so")
+    assert devices._capabilities(device.handle, devices.cl.device_info.DOUBLE_FP_CONFIG) == 0
 
 
 @pytest.mark.parametrize("kind", ["GPU", "CPU", "accelerator", "simulator"])

@@ -6,6 +6,7 @@ import importlib.util
 import re
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -74,3 +75,17 @@ def test_variants_page_names_every_variant_and_kernel_file(page, table):
     for name, variant in table.items():
         assert f"`{name}`" in headings
         assert f"`cl/{variant.file}`" in text
+
+
+def test_the_network_that_is_drawn_sorts():
+    """By the 0-1 principle a network that sorts all rows of zeros and ones sorts everything."""
+    drawing = ElementTree.parse(ROOT / "docs" / "figures" / "bitonic-network.svg")
+    lines = [line.attrib for line in drawing.iter() if line.get("class") == "comparator"]
+    heights = sorted({float(line[end]) for line in lines for end in ("y1", "y2")})
+    assert len(heights) == 16
+    rows = np.arange(2**16)[:, None] >> np.arange(16) & 1
+    for line in sorted(lines, key=lambda line: float(line["x1"])):
+        low, high = (heights.index(float(line[end])) for end in ("y1", "y2"))
+        rows[:, [low, high]] = np.sort(rows[:, [low, high]], axis=1)
+    assert (np.diff(rows, axis=1) >= 0).all()
+    assert len(lines) == 8 * 10

@@ -70,6 +70,13 @@ def test_label_names_where_the_author_gave_none(tmp_path: Path) -> None:
     assert labels.residue_numbers.tolist() == [1, 1, 2, 7, 7]
 
 
+def test_choices_are_told(tmp_path: Path) -> None:
+    model, location = read(tmp_path, cif()).notes
+    assert model.endswith("p.cif holds several models; model 1, the first, was read, and --model reads another")
+    assert location.endswith("p.cif: of alternate locations the best occupied were read: B in X:ALA10")
+    assert read(tmp_path, cif(), 2).notes == ()
+
+
 def test_models(tmp_path: Path) -> None:
     assert read(tmp_path, cif(), 2).positions.tolist() == [[7, 2, 3]]
     assert message(tmp_path, cif(), 3) == "p.cif: has no model 3; it has 1, 2"

@@ -256,6 +256,18 @@ def test_occupancy_that_is_no_number_counts_as_one(read: Read) -> None:
     assert read(atom(altloc="A").replace("  1.00  0.00", "          ") + second).lines.tolist() == [1]
 
 
+def test_choice_of_locations_is_told(read: Read) -> None:
+    content = "".join(
+        atom(" CA ", "SER", i, altloc=mark, occupancy=0.5 + 0.1 * (mark == best))
+        for i, best in enumerate("AABAAAA", 1)
+        for mark in "AB"
+    )
+    (note,) = read(content).notes
+    where = "A in A:SER1, A:SER2, A:SER4, A:SER5 and 2 more; B in A:SER3"
+    assert note.endswith(f"p.pdb: of alternate locations the best occupied were read: {where}")
+    assert read(N + atom(altloc="A")).notes == ()
+
+
 # Models
 
 
@@ -265,6 +277,16 @@ MODELS = "".join(f"MODEL     {k:4d}\n{atom(xyz=(k, 0, 0))}ENDMDL\n" for k in (3,
 @pytest.mark.parametrize(("model", "x"), [(None, 3), (5, 5), (8, 8)])
 def test_model(read: Read, model: int | None, x: float) -> None:
     assert read(MODELS, model).positions[:, 0].tolist() == [x]
+
+
+def test_choice_of_a_model_is_told(read: Read) -> None:
+    for content, number in ((MODELS, 3), (N + "ENDMDL\n" + N, 1)):
+        (note,) = read(content).notes
+        assert note.endswith(
+            f"p.pdb holds several models; model {number}, the first, was read, and --model reads another"
+        )
+    for content, model in ((MODELS, 3), ("MODEL        1\n" + N + "ENDMDL\nEND\n", None), (N, None)):
+        assert read(content, model).notes == ()
 
 
 def test_missing_model_lists_what_there_is(read: Read) -> None:

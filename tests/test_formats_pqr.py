@@ -150,8 +150,12 @@ def test_pqr_file_that_might_be_taken_for_pdb(tmp_path: Path, lines: list[str]) 
 
 def test_models(tmp_path: Path) -> None:
     content = ["MODEL        4", LINE, "ENDMDL", "MODEL 7", LINE.replace("12.345", " 2.345"), "ENDMDL", "END"]
-    assert read(tmp_path, *content).positions[:, 0].tolist() == [12.345]
-    assert read_pqr(tmp_path / "p.pqr", 7).positions[:, 0].tolist() == [2.345]
+    first, second = read(tmp_path, *content), read_pqr(tmp_path / "p.pqr", 7)
+    assert (first.positions[0, 0], second.positions[0, 0]) == (12.345, 2.345)
+    (note,) = first.notes
+    assert note.endswith("p.pqr holds several models; model 4, the first, was read, and --model reads another")
+    assert second.notes == read(tmp_path, LINE).notes == ()
+    read(tmp_path, *content)
     with pytest.raises(FormatError, match="has no model 2; it has 4, 7"):
         read_pqr(tmp_path / "p.pqr", 2)
     read(tmp_path, LINE, "ENDMDL", LINE.replace("12.345", " 2.345"))

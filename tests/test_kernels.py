@@ -1,5 +1,7 @@
 """Building kernels, and the vendors' lines of real.clh against their portable twins."""
 
+import time
+
 import numpy as np
 import pytest
 from conftest import random_atoms
@@ -50,6 +52,25 @@ def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
 def test_what_opencl_refuses_is_a_device_error(device):
     with pytest.raises(DeviceError, match="refuses the work"), kernels._device_errors(device):
         raise kernels.cl.LogicError("clTest failed: INVALID_WORK_GROUP_SIZE")
+
+
+def test_building_does_not_count_as_running(device, monkeypatch):
+    build = kernels._build
+    monkeypatch.setattr(kernels, "_build", lambda *arguments: (time.sleep(0.3), build(*arguments))[1])
+    device.kernels.clear()
+    run = Run(device, "float32")
+
+    def launch(name):
+        kernel = run.kernel("scan.cl", name, GROUP=1)
+        run.launch(kernel, (2,), (1,), np.int32(4), run.zeros(4, np.int32), run.zeros(2, np.int32))
+        device.queue.finish()
+
+    assert run.elapsed_seconds == 0
+    for name in ("scan_blocks", "add_totals", "add_totals"):
+        launch(name)
+    first, second, third = (event.profile for event in run.events)
+    assert second.start - first.end > 0.3e9
+    assert run.elapsed_seconds == pytest.approx((first.end - first.start + third.end - second.start) * 1e-9)
 
 
 def test_a_missing_macro_is_a_sentence(device):

@@ -1,18 +1,20 @@
 """Nonbonded energy and gradient on the devices: the references, list order, odd lists, invariants, errors."""
 
 import sys
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import load_system, random_atoms, random_pairs, without
+from conftest import has_native_atomics, load_system, random_atoms, random_pairs, without
 from test_reference_nonbond import TERMS, differences, relative
 from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
 from pele_ocl.nonbond.records import _rounded_charges
-from pele_ocl.opencl.device import get_cpu_device
+from pele_ocl.opencl import kernels
+from pele_ocl.opencl.device import Device, get_cpu_device
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
 from pele_ocl.reference.nonbond import nonbond as reference
@@ -28,7 +30,7 @@ LARGE = ["src3", "enolase_dimer", "ruvab"]
 @pytest.fixture(params=EXACT)
 def exact(request, device):
     """Each variant that the device has and that loses nothing."""
-    if request.param == "atomic-native" and not device.has_float_atomics:
+    if request.param == "atomic-native" and not has_native_atomics(device):
         pytest.skip(f"{device} has no atomic floating-point addition")
     return request.param
 
@@ -84,13 +86,17 @@ def assert_same(result, expected, precision, scale=None):
 def assert_openmm(system, device, precision, variant, one_four, key):
     pairs = all_pairs(system.atoms, one_four)
     result = nonbond(system.atoms, pairs, solvent="vacuum", variant=variant, precision=precision, device=device)
-    expected = np.array([system.energies[f"own_nb_no14_{term}_kcal"] for term in ("lj", "coulomb")])
-    scale = np.abs(expected)
-    if one_four == "scale":  # the 1-4 energy cancels the rest: to 4 % of either in the hexapeptide
-        ones = np.array([system.energies[f"own_nb_14_{term}_kcal"] for term in ("lj", "coulomb")])
-        expected, scale = expected + ones, scale + np.abs(ones)
-    tolerance = ENERGY[precision] * (np.abs(expected) if precision == "float64" else scale)
-    assert (np.abs(np.array([result.lennard_jones, result.coulomb]) - expected) <= tolerance).all()
+    lennard_jones, coulomb = (system.energies[f"own_nb_no14_{term}_kcal"] for term in ("lj", "coulomb"))
+    size = abs(lennard_jones)
+    if one_four == "scale":
+        more, more_coulomb = (system.energies[f"own_nb_14_{term}_kcal"] for term in ("lj", "coulomb"))
+        lennard_jones, coulomb = lennard_jones + more, coulomb + more_coulomb
+        # 1-4 pairs repel what the others attract, to a tenth of either in the hexapeptide, and r^-12 takes twelve times
+        # the rounding of r.
+        size = size + abs(more) if precision == "float32" else abs(lennard_jones)
+    assert abs(result.lennard_jones - lennard_jones) <= ENERGY[precision] * size
+    assert abs(result.coulomb - coulomb) <= ENERGY[precision] * abs(coulomb)
+    assert abs(result.total - lennard_jones - coulomb) <= ENERGY[precision] * abs(lennard_jones + coulomb)
     assert relative(result.gradient, -system.arrays[f"force_nb_{key}"]) < GRADIENT[precision]
     assert (result.variant, result.precision, result.n_pairs, result.exact) == (variant, precision, len(pairs), True)
 
@@ -348,6 +354,15 @@ def test_seconds_say_what_took_them(device, exact):
     assert (result.seconds["prepare"] > 0) == builds
 
 
+def test_building_kernels_is_no_preparation(device, monkeypatch):
+    build = kernels._build
+    monkeypatch.setattr(kernels, "_build", lambda *arguments: (time.sleep(0.2), build(*arguments))[1])
+    device.kernels.clear()
+    result = nonbond(random_atoms(200), random_pairs(200, 5000), born_radii(200), variant="offsets", device=device)
+    assert result.seconds["total"] > 1
+    assert result.seconds["prepare"] < 0.2
+
+
 def test_result_adds_up(device):
     result = nonbond(random_atoms(50), random_pairs(50, 300), device=device)
     assert result.total == result.lennard_jones + result.coulomb + result.gb_pair == result.energy["total"]
@@ -376,11 +391,10 @@ def test_naive_says_that_it_is_wrong(device, precision):
     assert nonbond(atoms, pairs, variant="naive", gradient=False, device=device).exact  # there is nothing to lose
 
 
-def test_atomic_native_needs_the_device(device):
-    if device.has_float_atomics:
-        pytest.skip(f"{device} has atomic floating-point addition")
-    with pytest.raises(DeviceError, match="no atomic floating-point addition; choose --variant atomic"):
-        nonbond(random_atoms(5), random_pairs(5, 4), variant="atomic-native", device=device)
+def test_atomic_native_needs_the_device(device, precision, monkeypatch):
+    monkeypatch.setattr(Device, "has_float_atomics", lambda self, which: which != precision)
+    with pytest.raises(DeviceError, match=f"no atomic addition of {precision} numbers; choose --variant atomic"):
+        nonbond(random_atoms(5), random_pairs(5, 4), variant="atomic-native", precision=precision, device=device)
 
 
 # Errors
@@ -487,5 +501,6 @@ def test_rounded_charges_keep_their_running_sums():
     charges = np.tile([-0.4157, 0.2719, 0.0337, 0.1101], 5000)
     rounded = _rounded_charges(charges).astype(float)
     assert np.abs(rounded - charges).max() < 1e-7
+    assert (rounded == charges.astype(np.float32)).mean() > 0.7  # the others take what these leave over
     assert np.abs(np.cumsum(rounded) - np.cumsum(charges)).max() < 1e-7
     assert np.abs(np.cumsum(charges.astype(np.float32).astype(float)) - np.cumsum(charges)).max() > 1e-5

@@ -1,5 +1,7 @@
 """Prefix sums, the sorting network and index lists, against NumPy's."""
 
+import time
+
 import numpy as np
 import pytest
 from conftest import random_pairs
@@ -162,3 +164,20 @@ def test_sorting(run, name, role):
     offsets, numbers, _ = expected_segments(pairs, role)
     np.testing.assert_array_equal(run.download(found.offsets, len(offsets), np.int32), offsets)
     np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
+
+
+@pytest.mark.parametrize("role", [FIRSTS, BOTH])
+def test_an_atom_in_a_hundred_thousand_pairs_is_sorted_quickly(run, role):
+    """One work-item sorts the atom's segment: a sort that took the square of its length would need minutes."""
+    others = np.random.default_rng(5).permutation(np.arange(1, 100_001))
+    pairs = PairList(100_001, np.zeros(100_000, int), others, one_four=others % 7 == 0)
+    on_it = on_device(run, pairs)
+    start = time.perf_counter()
+    found = segments_by_counting(run, on_it, len(pairs), pairs.n_atoms, role)
+    run.device.queue.finish()
+    assert time.perf_counter() - start < 10
+    offsets, numbers, neighbours = expected_segments(pairs, role)
+    np.testing.assert_array_equal(run.download(found.offsets, len(offsets), np.int32), offsets)
+    np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
+    if role == BOTH:
+        np.testing.assert_array_equal(run.download(found.neighbours, len(numbers), np.uint32), neighbours)

@@ -39,6 +39,13 @@ def test_wheel_holds_kernels_and_data(wheel):
     assert not [name for name in names if name.startswith(("tests", "docs"))]
 
 
+def test_wheel_holds_all_data_and_no_scripts(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for file in (ROOT / "data").rglob("*"):
+        if file.is_file() and "__pycache__" not in file.parts:
+            assert (f"pele_ocl/{file.relative_to(ROOT)}" in names) == (file.suffix != ".py"), file
+
+
 def test_wheel_works_in_a_new_environment(wheel, tmp_path):
     call(sys.executable, "-m", "venv", tmp_path / "env")
     binaries = tmp_path / "env" / "bin"

@@ -62,5 +62,5 @@ def test_residues_are_needed():
 
 
 def test_cutoffs_are_distances():
-    with pytest.raises(InputError, match="the mixed cutoff is -1 A; a positive, finite distance is needed"):
+    with pytest.raises(InputError, match="the mixed cutoff is -1; a positive, finite distance in A is needed"):
         SplitCutoffs(10, -1, 15)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,23 +50,42 @@ class Timing:
         return self.n_pairs / self.seconds
 
 
-def lists(atoms: Atoms, cutoff: float) -> dict[str, PairList]:
-    """The pairs within the cutoff, in the order of their atoms and in none."""
-    pairs = pairs_within(atoms, cutoff)
-    order = np.lexsort((pairs.second, pairs.first))
-    return {"sorted": PairList(len(atoms), pairs.first[order], pairs.second[order]), "shuffled": pairs.shuffled(SEED)}
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A structure, its pairs within a cutoff in several orders, and what they give whatever the order.
+
+    lists : "sorted", in the order of their atoms, and "shuffled"
+    born_radii : (n,) A
+    exact : energies and gradient of the float64 reference; None where they would take too long
+    """
+
+    name: str
+    atoms: Atoms
+    lists: Mapping[str, PairList]
+    born_radii: Floats
+    exact: Nonbonded | None
+
+    @classmethod
+    def of(cls, name: str, atoms: Atoms, cutoff: float, device: Device) -> Case:
+        pairs = pairs_within(atoms, cutoff)
+        born = solvent(atoms, precision="float64" if device.has_float64 else "float32", device=device).born_radii
+        known = len(pairs) <= MOST_CHECKED_PAIRS
+        exact = definition(atoms, pairs.first, pairs.second, born_radii=born) if known else None
+        return cls(name, atoms, {"sorted": pairs, "shuffled": pairs.shuffled(SEED)}, born, exact)
+
+    def __len__(self) -> int:
+        return len(self.lists["sorted"])
 
 
 def measure(
-    name: str, atoms: Atoms, pairs: PairList, order: str, precision: str, with_gradient: bool, device: Device,
+    case: Case, order: str, precision: str, with_gradient: bool, device: Device,
     variants: Sequence[str] = tuple(VARIANTS), runs: int = 5,
 ) -> Iterator[Timing]:  # fmt: skip
-    """Time the variants on one list, in the order of the table."""
-    born = solvent(atoms, precision="float64" if device.has_float64 else "float32", device=device).born_radii
-    exact = definition(atoms, pairs.first, pairs.second, born_radii=born) if len(pairs) <= MOST_CHECKED_PAIRS else None
+    """Time the variants on one list of at least one pair, in the order of the table."""
+    atoms, pairs, born = case.atoms, case.lists[order], case.born_radii
     baseline = None
     for variant in (name for name in VARIANTS if name in variants):
-        if variant == "atomic-native" and not device.has_float_atomics:
+        if variant == "atomic-native" and not device.has_float_atomics(precision):
             continue
         plan = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
         result = plan.evaluate(born_radii=born)  # also builds the kernels
@@ -76,8 +95,8 @@ def measure(
         if variant == "sequential":
             baseline = seconds
         yield Timing(
-            name, len(atoms), len(pairs), order, precision, with_gradient, variant, result.device, prepare, seconds,
-            None if baseline is None else baseline / seconds, *_errors(result, exact),
+            case.name, len(atoms), len(pairs), order, precision, with_gradient, variant, result.device, prepare,
+            seconds, None if baseline is None else baseline / seconds, *_errors(result, case.exact),
         )  # fmt: skip
 
 

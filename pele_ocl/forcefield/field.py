@@ -130,7 +130,7 @@ class ForceField:
             bonds=bonds,
             combining=_COMBINING[kind],
             one_four=_ONE_FOUR[kind],
-            notes=notes + gb_notes + kind_notes + self.origin.notes(used, self.kind, self.radii),
+            notes=structure.notes + notes + gb_notes + kind_notes + self.origin.notes(used, self.kind, self.radii),
         )
 
     def _solvent(

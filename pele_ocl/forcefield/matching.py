@@ -149,7 +149,9 @@ def _explain(
     if not candidates:
         return (
             f"{where}: the force field has no template for the residue {residue.name}{others}; "
-            f"give its template with --templates (a file {residue.name.lower()}z, or the folder that holds it)"
+            f"give its template with --templates (a file {residue.name.lower()}z, or the folder that holds it; "
+            "peleffy makes them for ligands) and its radii with --obc or --fallback, or, for the solvent energy alone, "
+            "a PQR file"
         )
     template, missing, extra = min(
         ((t, *_differences(residue, t)) for t in candidates), key=lambda found: len(found[1]) + len(found[2])

@@ -15,6 +15,8 @@ from ..errors import FormatError
 
 Bools = NDArray[np.bool_]
 
+_NAMED = 4  # residues in a note
+
 
 @dataclass(frozen=True)
 class Records:
@@ -49,8 +51,8 @@ class Records:
         return len(self.names)
 
 
-def structure(records: Records, source: str) -> Structure:
-    """The Structure of a model.
+def structure(records: Records, source: str, notes: tuple[str, ...] = ()) -> Structure:
+    """The Structure of a model, with the reader's notes and one about alternate locations.
 
     Of a residue with alternate locations one conformer is kept: the atoms without a location mark, and those of the
     mark whose occupancies in that residue have the largest sum (the first in the file among equals). Choosing by
@@ -61,7 +63,8 @@ def structure(records: Records, source: str) -> Structure:
 
     Raises FormatError if an atom stands there twice.
     """
-    atoms = records[_one_conformer(records)]
+    keep, contested = _one_conformer(records)
+    atoms = records[keep]
     residue_index = np.cumsum(_residue_starts(atoms), dtype=np.int32) - 1
     labels = Labels(
         names=atoms.names,
@@ -81,7 +84,30 @@ def structure(records: Records, source: str) -> Structure:
         hetero=residues.hetero,
         lines=atoms.lines,
         source=source,
+        notes=notes + _location_notes(atoms.altlocs, contested[keep], labels, source),
     )
+
+
+def model_note(source: str, model: str | int) -> str:
+    """What a reader notes that took the first of several models for want of a choice."""
+    return f"{source} holds several models; model {model}, the first, was read, and --model reads another"
+
+
+def _location_notes(marks: Strings, contested: Bools, labels: Labels, source: str) -> tuple[str, ...]:
+    """Which alternate locations were chosen, and where, if there was a choice."""
+    chosen: dict[str, dict[str, None]] = defaultdict(dict)
+    for i in np.flatnonzero(contested).tolist():
+        chosen[str(marks[i])][labels.residue(i)] = None
+    if not chosen:
+        return ()
+    where = "; ".join(f"{mark} in {_some(list(residues))}" for mark, residues in sorted(chosen.items()))
+    return (f"{source}: of alternate locations the best occupied were read: {where}",)
+
+
+def _some(names: list[str]) -> str:
+    """A few of the names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _changes(*columns: NDArray[Any]) -> Bools:
@@ -95,8 +121,11 @@ def _residue_starts(atoms: Records) -> Bools:
     return _changes(atoms.pieces, atoms.residue_numbers, atoms.chains, atoms.insertion_codes, atoms.residue_names)
 
 
-def _one_conformer(records: Records) -> Bools:
-    """Which atoms to keep: those without alternatives, and of each residue the best occupied alternative."""
+def _one_conformer(records: Records) -> tuple[Bools, Bools]:
+    """Which atoms to keep: those without alternatives, and of each residue the best occupied alternative.
+
+    And which atoms are of residues that have several.
+    """
     marked = np.flatnonzero(records.altlocs != "")
     some = records[marked]
     # The residue name is left out: two locations may be two different side chains.
@@ -116,7 +145,9 @@ def _one_conformer(records: Records) -> Bools:
     best = {residue: max(marks, key=lambda mark: round(marks[mark], 6)) for residue, marks in sums.items()}
     keep = np.ones(len(records), np.bool_)
     keep[marked] = [best[residue] == mark for residue, mark in zip(residues, some.altlocs.tolist(), strict=True)]
-    return keep
+    contested = np.zeros(len(records), np.bool_)
+    contested[marked] = [len(sums[residue]) > 1 for residue in residues]
+    return keep, contested
 
 
 def _segments(residues: Records, sizes: NDArray[np.int_]) -> Ints:

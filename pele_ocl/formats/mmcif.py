@@ -13,7 +13,7 @@ from ..atoms import Floats, Ints, Strings, Structure
 from ..chemistry import element
 from ..errors import FormatError
 from ..textfiles import lines
-from .assembly import Records, structure
+from .assembly import Records, model_note, structure
 
 _COORDINATES = ("Cartn_x", "Cartn_y", "Cartn_z")
 
@@ -52,7 +52,8 @@ def read_mmcif(path: Path, model: int | None = None) -> Structure:
         copies=np.zeros_like(pieces),
         lines=np.zeros(len(names), np.int32),
     )[chosen]
-    whole = structure(records, source)
+    notes = (model_note(source, site.models[0]),) if model is None and not chosen.all() else ()
+    whole = structure(records, source, notes)
     bad = ~np.isfinite(whole.positions).all(axis=1)
     if bad.any():
         atom = whole.labels.atom(int(np.argmax(bad)))
@@ -87,6 +88,7 @@ class _Site:
         self._block = block
         self._source = source
         self._length = len(block.find_values("_atom_site.Cartn_x"))
+        self.models = self.strings("pdbx_PDB_model_num")
 
     def strings(self, item: str) -> Strings:
         values = [gemmi.cif.as_string(value) for value in self._block.find_values(f"_atom_site.{item}")]
@@ -112,12 +114,11 @@ class _Site:
 
     def model(self, number: int | None) -> NDArray[np.bool_]:
         """Which atoms belong to the model asked for."""
-        models = self.strings("pdbx_PDB_model_num")
-        wanted = models[0] if number is None else str(number)
-        if wanted not in models:
-            have = ", ".join(dict.fromkeys(models.tolist()))
+        wanted = self.models[0] if number is None else str(number)
+        if wanted not in self.models:
+            have = ", ".join(dict.fromkeys(self.models.tolist()))
             raise FormatError(f"{self._source}: has no model {number}; it has {have or 'none with a number'}")
-        return np.asarray(models == wanted)
+        return np.asarray(self.models == wanted)
 
     def _integers(self, values: Strings) -> Ints:
         for value in values.tolist():

@@ -21,7 +21,7 @@ from ..atoms import Floats, Ints, Strings, Structure
 from ..chemistry import element, is_polymer, is_water
 from ..errors import FormatError
 from ..textfiles import lines, number
-from .assembly import Records, structure
+from .assembly import Records, model_note, structure
 from .pdb_lines import is_atom_line, repaired, residue_number
 
 # The element column ends at 80; a line that is pushed to the right keeps it.
@@ -46,17 +46,23 @@ def read_pdb(path: Path, model: int | None = None) -> Structure:
     """
     source = str(path)
     listed = _listed(lines(path, "PDB"), model, source)
-    return structure(_records(listed, source), source)
+    notes = (model_note(source, listed.model),) if listed.first_of_several and model is None else ()
+    return structure(_records(listed, source), source, notes)
 
 
 @dataclass
 class _Listed:
-    """Atom lines of one model, _WIDTH characters each, their line numbers, and the chain ends before them."""
+    """Atom lines of one model, _WIDTH characters each, their line numbers, and the chain ends before them.
+
+    first_of_several : whether another model follows; model : number of this one
+    """
 
     texts: list[str] = field(default_factory=list)
     numbers: array[int] = field(default_factory=lambda: array("l"))
     ters: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+    first_of_several: bool = False
+    model: int = 1
 
     def add(self, line: str, number: int, source: str) -> None:
         text = line.rstrip().expandtabs(1)
@@ -87,6 +93,7 @@ def _listed(stream: Iterable[str], model: int | None, source: str) -> _Listed:
                 if explicit:
                     raise FormatError(f"{source}:{line_number}: an atom between ENDMDL and MODEL; move it into a model")
                 if listed.texts:
+                    listed.first_of_several = True
                     break
                 current, closed = current + 1, False
             if model in (None, current):
@@ -95,6 +102,7 @@ def _listed(stream: Iterable[str], model: int | None, source: str) -> _Listed:
                 others.append(current)
         elif record == "MODEL ":
             if listed.texts:
+                listed.first_of_several = True
                 break
             words = line.split()
             current = (
@@ -107,6 +115,7 @@ def _listed(stream: Iterable[str], model: int | None, source: str) -> _Listed:
             listed.ters.append(len(listed.texts))
         elif record.rstrip() == "END":
             listed.ends.append(len(listed.texts))
+    listed.model = current
     if listed.texts:
         return listed
     if others:

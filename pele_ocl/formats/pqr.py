@@ -14,7 +14,7 @@ from ..atoms import Atoms, Floats, Labels
 from ..chemistry import element, hct_scale, is_polymer, is_water
 from ..errors import FormatError
 from ..textfiles import lines, number
-from .assembly import Records, structure
+from .assembly import Records, model_note, structure
 
 _RECORD = re.compile(r"\s*(ATOM|HETATM)(?![A-Z])", re.IGNORECASE)
 _MODEL = re.compile(r"MODEL\s+(\d{1,9})\b")
@@ -62,7 +62,7 @@ def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
     are only called PQR.
     """
     file = Path(path)
-    rows = _rows(file, model)
+    rows, models = _rows(file, model)
     values = np.array([row.values for row in rows])
     labels = _labels(rows, values[:, :3], str(file))
     return Atoms(
@@ -71,11 +71,12 @@ def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
         gb_radii=values[:, 4],
         gb_scales=np.array([hct_scale(symbol) for symbol in labels.elements.tolist()]),
         labels=labels,
+        notes=(model_note(str(file), models[0]),) if model is None and len(models) > 1 else (),
     )
 
 
-def _rows(path: Path, model: int | None) -> list[_Row]:
-    """The atoms of the model asked for."""
+def _rows(path: Path, model: int | None) -> tuple[list[_Row], list[int]]:
+    """The atoms of the model asked for, and the models there are."""
     rows, models, piece, current = list[_Row](), list[int](), 0, 1
     from_pdb = True
     for line_number, line in enumerate(lines(path, "PQR"), 1):
@@ -99,7 +100,7 @@ def _rows(path: Path, model: int | None) -> list[_Row]:
         raise FormatError(
             f"{path}: looks like a PDB file: its charges are occupancies and its radii B factors; rename it to .pdb"
         )
-    return rows
+    return rows, models
 
 
 def _are_occupancies(rows: list[_Row]) -> bool:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
-from ..pairs import PairList, Pairs
+from ..pairs import PairList, Pairs, require_pairs
 from ..solvent import solvent as solvent_of
 from ..solvent_model import SolventModel
 from ..variant import PRECISIONS, Progress
@@ -53,10 +53,10 @@ class Nonbond:
 
         self.atoms, self.pairs = atoms, pairs
         self.gradient, self.precision, self.progress = gradient, precision, progress
-        self.model = model or SolventModel()
+        self.model = SolventModel.or_default(model)
         self.gb = solvent == "gb"
-        self.dielectrics = _dielectrics(atoms, self.model, internal_dielectrics)
         _check(atoms, pairs, solvent, variant, precision)
+        self.dielectrics = _dielectrics(atoms, self.model, internal_dielectrics)
         device = get_device(device)
         self.variant = choose_variant(device.kind, len(pairs)) if variant == "auto" else variant
         self.device = get_cpu_device(device) if self.variant == "sequential" else device
@@ -115,9 +115,7 @@ class Nonbond:
             if not self.gb:
                 return None
             return solvent_of(atoms, precision=self.precision, device=self.device, model=self.model).born_radii
-        radii = np.array(given, np.float64)
-        if radii.shape != (len(atoms),) or not np.isfinite(radii).all() or (radii <= 0).any():
-            raise InputError(f"born_radii must be {len(atoms)} positive numbers, one an atom")
+        radii = _one_an_atom("born_radii", given, len(atoms))
         return radii if self.gb else None
 
     def _records(self, atoms: Atoms, born_radii: Floats | None) -> Records:
@@ -179,9 +177,17 @@ def _check_span(atoms: Atoms) -> None:
 def _dielectrics(atoms: Atoms, model: SolventModel, given: Floats | None) -> Floats:
     if given is None:
         return np.full(len(atoms), model.solute_dielectric)
-    values = np.array(given, np.float64)
-    if values.shape != (len(atoms),) or not np.isfinite(values).all() or (values <= 0).any():
-        raise InputError(f"internal_dielectrics must be {len(atoms)} positive numbers, one an atom")
+    return _one_an_atom("internal_dielectrics", given, len(atoms))
+
+
+def _one_an_atom(name: str, given: Floats, n_atoms: int) -> Floats:
+    """(n,) positive numbers, or InputError."""
+    try:
+        values = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (n_atoms,) or not np.isfinite(values).all() or (values <= 0).any():
+        raise InputError(f"{name} must be {n_atoms} positive numbers, one an atom")
     return values
 
 
@@ -200,6 +206,8 @@ def _check(atoms: Atoms, pairs: Pairs, solvent: str, variant: str, precision: st
         raise InputError(f"there is no variant {variant!r}; choose auto, {', '.join(VARIANTS)}")
     if precision not in PRECISIONS:
         raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
+    require_atoms(atoms)
+    require_pairs(pairs)
     atoms.require(("charges", "lj_sigma", "lj_epsilon"), "the nonbonded energy")
     if pairs.n_atoms != len(atoms):
         raise InputError(f"the pair list is for {pairs.n_atoms} atoms; there are {len(atoms)}")

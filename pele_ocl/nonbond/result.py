@@ -17,7 +17,8 @@ class NonbondResult:
     lennard_jones, coulomb, gb_pair : kcal/mol
     gradient : (n, 3) kcal/mol/A with Born radii held fixed; None where it was not asked for
     exact : False where the variant loses updates of the gradient to races (`naive`)
-    seconds : "prepare", what is done once for a list; "kernel", the evaluation; "total", with everything around
+    seconds : "prepare", what is done once for a list; "kernel", the evaluation; "total", with everything around,
+        kernels to build for the first time included
     """
 
     atoms: Atoms
@@ -31,6 +32,10 @@ class NonbondResult:
     variant: str
     precision: str
     seconds: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        size = f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs"
+        return f"NonbondResult({size}, total {self.total:.3f} kcal/mol, {self.variant}, {self.precision})"
 
     @property
     def total(self) -> float:

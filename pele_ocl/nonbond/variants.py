@@ -44,7 +44,7 @@ def sequential(run: Run, task: Task) -> Evaluate:
 def scattered(scatter: int, native: bool, run: Run, task: Task) -> Evaluate:
     """A work-item a pair adds to both atoms' gradients, racing or atomically."""
     if native:
-        run.device.require_float_atomics()
+        run.device.require_float_atomics(run.precision)
     elif scatter == ATOMIC and run.precision == "float64":
         run.device.require_int64_atomics()
     kernel, group = _pairs_kernel(run, task, scatter if task.gradient else NONE, NATIVE_ATOMICS=int(native))

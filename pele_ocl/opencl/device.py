@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import threading
@@ -27,19 +28,25 @@ INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
 VENDORS = {"nvidia": "NVIDIA", "portable computing": "POCL", "intel": "INTEL", "amd": "AMD", "apple": "APPLE"}
 
 
+# Of the extension cl_ext_float_atomics, which PyOpenCL does not know: queries, and a bit of what they answer.
+FLOAT_ATOMICS = {"float32": 0x4231, "float64": 0x4232}
+GLOBAL_ADDITION = 1 << 1
+
+
 @dataclass(frozen=True, eq=False)
 class Device:
     """One OpenCL device with its context and queue, made when first needed.
 
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
-    kernels : built kernels by what they were built from
+    kernels : built kernels by what they were built from; launched : those that have run
     lock : to be held while computing, since a kernel object carries its arguments
     """
 
     index: int
     handle: cl.Device
     kernels: dict[Any, cl.Kernel] = field(default_factory=dict, repr=False)
+    launched: set[cl.Kernel] = field(default_factory=set, repr=False)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     # On Intel's runtime a queue does not keep its context alive, so the Device holds both.
@@ -108,16 +115,18 @@ class Device:
         found = re.search(r"PoCL (\d+)\.(\d+)", self.handle.platform.version)
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
-    @property
-    def has_float_atomics(self) -> bool:
-        """Whether kernels may add to floating-point numbers in global memory by one atomic instruction."""
-        return self.vendor == "NVIDIA" or "cl_ext_float_atomics" in self.handle.extensions.split()
+    def has_float_atomics(self, precision: str) -> bool:
+        """Whether kernels may add to reals of `precision` in global memory by one atomic instruction."""
+        if self.vendor == "NVIDIA":  # PTX has it in 32 bits everywhere, in 64 from compute capability 6 on
+            return precision == "float32" or getattr(self.handle, "compute_capability_major_nv", 0) >= 6
+        listed = "cl_ext_float_atomics" in self.handle.extensions.split()
+        return listed and bool(_capabilities(self.handle, FLOAT_ATOMICS[precision]) & GLOBAL_ADDITION)
 
-    def require_float_atomics(self) -> None:
+    def require_float_atomics(self, precision: str) -> None:
         """Raise DeviceError where only compare-exchange is there to add atomically."""
-        if not self.has_float_atomics:
+        if not self.has_float_atomics(precision):
             raise DeviceError(
-                f"{self} has no atomic floating-point addition; choose --variant atomic, which does without"
+                f"{self} has no atomic addition of {precision} numbers; choose --variant atomic, which does without"
             )
 
     def require_precision(self, precision: str) -> None:
@@ -145,6 +154,21 @@ class Device:
                 f"this needs {total / 2**20:.0f} MiB on {self.name} (largest buffer {largest / 2**20:.0f} MiB), which "
                 f"has {memory / 2**20:.0f} MiB (buffers up to {buffer / 2**20:.0f} MiB); choose a larger device"
             )
+
+
+def _capabilities(handle: cl.Device, query: int) -> int:
+    """What clGetDeviceInfo answers to a query for a bit field; 0 where it refuses or cannot be reached.
+
+    PyOpenCL passes on the queries that it knows, so the loader it is linked with is asked directly.
+    """
+    bits = ctypes.c_uint64(0)
+    try:
+        ask = ctypes.CDLL(cl._cl.__file__).clGetDeviceInfo
+    except (OSError, AttributeError):
+        return 0
+    ask.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
+    refused = ask(handle.int_ptr, query, ctypes.sizeof(bits), ctypes.byref(bits), None)
+    return 0 if refused else bits.value
 
 
 def _kind(handle: cl.Device) -> str:

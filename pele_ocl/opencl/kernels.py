@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -123,6 +124,7 @@ class Run:
     The device's lock must be held from the first launch to the last download.
 
     progress : called with the share done, 0 to 1, now and then; long launches are then cut into slabs
+    events : of the launches, in order; firsts : which of them were a kernel's first on the device
     """
 
     device: Device
@@ -130,6 +132,7 @@ class Run:
     progress: Progress | None = None
     portable: bool = False
     events: list[cl.Event] = field(default_factory=list)
+    firsts: set[int] = field(default_factory=set)
     allocated: int = 0
 
     @property
@@ -262,6 +265,9 @@ class Run:
     def _enqueue(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0) -> cl.Event:
         shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None
+        if kernel not in self.device.launched:
+            self.device.launched.add(kernel)
+            self.firsts.add(len(self.events))
         with _device_errors(self.device):
             return cl.enqueue_nd_range_kernel(self.device.queue, kernel, shape, group, start)
 
@@ -273,11 +279,14 @@ class Run:
 
     @property
     def elapsed_seconds(self) -> float:
-        """From the first kernel's start to the last one's end, by the device's clock, with all that lay between."""
+        """From the first kernel's start to the last one's end, by the device's clock, with all that lay between.
+
+        What lies before a kernel's first launch does not count: then it is built, by some runtimes as late as that.
+        """
         self.device.queue.finish()
-        if not self.events:
-            return 0.0
-        return float(self.events[-1].profile.end - self.events[0].profile.start) * 1e-9
+        bounds = sorted({0, *self.firsts, len(self.events)})
+        stretches = [self.events[start:stop] for start, stop in pairwise(bounds)]
+        return float(sum(part[-1].profile.end - part[0].profile.start for part in stretches)) * 1e-9
 
 
 def _whole_groups(n: int, group: int) -> int:

@@ -6,7 +6,7 @@ from .allpairs import AllPairs
 from .dielectric import internal_dielectrics
 from .exclusions import exclusions
 from .files import PAIR_SUFFIXES, check_pairs_target, read_pairs, write_pairs, writing_pairs
-from .pairlist import PairList, Pairs
+from .pairlist import PairList, Pairs, require_pairs
 from .search import OneFour, all_pairs, pairs_within, without_bonded
 from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
 
@@ -26,6 +26,7 @@ __all__ = [
     "pairs_split",
     "pairs_within",
     "read_pairs",
+    "require_pairs",
     "without_bonded",
     "write_pairs",
     "writing_pairs",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import whole_number
 from ..atoms import Ints
 from ..errors import InputError
 from .pairlist import Codes, PairList, require_most, unchecked, whole_numbers
@@ -36,8 +37,7 @@ class AllPairs:
     _flagged: Codes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.n_atoms < 0:
-            raise InputError(f"pairs of {self.n_atoms} atoms were asked for; 0 is the fewest")
+        whole_number("n_atoms", self.n_atoms)
         lengths = np.arange(self.n_atoms - 1, -1, -1, dtype=np.int64)
         object.__setattr__(self, "_starts", np.concatenate([[0], np.cumsum(lengths)]))
         object.__setattr__(self, "_skipped", self._ranks("excluded", self.excluded))
@@ -45,6 +45,10 @@ class AllPairs:
 
     def __len__(self) -> int:
         return int(self._starts[-1]) - len(self._skipped)
+
+    def __repr__(self) -> str:
+        flagged = f", {len(self._flagged):,} of them 1-4" if len(self._flagged) else ""
+        return f"AllPairs({len(self):,} pairs of {self.n_atoms:,} atoms{flagged})"
 
     def chunks(self, most: int) -> Iterator[PairList]:
         """The pairs in order, `most` at a time; the last piece may be shorter, and none is empty."""

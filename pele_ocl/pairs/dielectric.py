@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..forcefield.names import canonical, residue_names
 from ..paths import shipped
@@ -35,6 +35,7 @@ def internal_dielectrics(atoms: Atoms) -> Floats:
 
     Raises InputError for atoms without labels.
     """
+    require_atoms(atoms)
     labels = atoms.labels
     if labels is None:
         raise InputError("the dielectric constants of VDGBNP go by residue and atom names, which these atoms lack")

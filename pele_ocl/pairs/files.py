@@ -14,10 +14,11 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import whole_number
 from ..atoms import Labels
 from ..errors import FormatError, InputError
 from ..formats.writing import refuse_target, replacing
-from .pairlist import PairList, Pairs, find_fault, whole_numbers
+from .pairlist import PairList, Pairs, find_fault, require_pairs, whole_numbers
 from .text import Columns, read_columns
 
 _CHUNK = 1_000_000
@@ -49,6 +50,7 @@ def read_pairs(
     Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
     """
     file = Path(path)
+    whole_number("n_atoms", n_atoms)
     if base not in (0, 1):
         raise InputError(f"base is {base}; the first atom of a file has the number 0 or 1")
     columns, lines = _READERS[_suffix(file)](file)
@@ -88,6 +90,7 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs) -> None:
 def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
     """As write_pairs, for a file that must not stay without another: it is there once the block ends well."""
     suffix = _suffix(Path(path))
+    require_pairs(pairs)
     piece = next(pairs.chunks(1), None)
     names = [name for name in _DTYPES if name in ("first", "second") or getattr(piece, name, None) is not None]
     with replacing(path) as temporary:

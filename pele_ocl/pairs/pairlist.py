@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arguments import described, whole_number
 from ..atoms import Floats, Ints, Labels
 from ..errors import InputError
 
@@ -54,6 +55,7 @@ class PairList:
     labels: InitVar[Labels | None] = None
 
     def __post_init__(self, labels: Labels | None) -> None:
+        whole_number("n_atoms", self.n_atoms)
         first, second = whole_numbers("first", self.first), whole_numbers("second", self.second)
         if len(first) != len(second):
             raise InputError(f"first has {len(first)} atoms and second {len(second)}; a pair needs one of each")
@@ -73,6 +75,12 @@ class PairList:
 
     def __len__(self) -> int:
         return len(self.first)
+
+    def __repr__(self) -> str:
+        flagged = "" if self.one_four is None else f", {np.count_nonzero(self.one_four):,} of them 1-4"
+        brought = [name for name in ("sigma2", "charge_products") if getattr(self, name) is not None]
+        own = f", with {' and '.join(brought)}" if brought else ""
+        return f"PairList({len(self):,} pairs of {self.n_atoms:,} atoms{flagged}{own})"
 
     def chunks(self, most: int) -> Iterator[PairList]:
         """The pairs in order as views, `most` at a time; the last piece may be shorter, and none is empty."""
@@ -151,6 +159,15 @@ def find_fault(
         pair = f"the pair of {named(int(first[k]))} and {named(int(second[k]))}"
         return Fault(k, f"{pair} is the same as pair number {before + 1}; remove one of them")
     return None
+
+
+def require_pairs(pairs: object) -> None:
+    """Raise InputError for anything but pairs: a path, an array."""
+    if not hasattr(pairs, "chunks") or not hasattr(pairs, "n_atoms"):
+        raise InputError(
+            f"pairs are {described(pairs)}; a list is needed: pairs_within(atoms, 12), all_pairs(atoms), "
+            "read_pairs('pairs.h5', len(atoms)) or PairList(len(atoms), first, second)"
+        )
 
 
 def pair_codes(first: NDArray[Any], second: NDArray[Any]) -> Codes:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, Ints
+from ..arguments import described, is_finite
+from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..errors import InputError
 from .allpairs import AllPairs
 from .exclusions import exclusions
-from .pairlist import Codes, PairList, pair_codes, pairs_of, unchecked
+from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
 
 OneFour = Literal["exclude", "scale"]
 
@@ -33,6 +33,7 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
 
     Raises InputError for a cutoff that is no positive, finite number.
     """
+    require_atoms(atoms)
     codes = near(atoms.positions, require_cutoff("cutoff", cutoff))
     return bonded_left_out(atoms, codes, one_four)
 
@@ -52,6 +53,8 @@ def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude")
 
     Raises InputError for a list of other atoms.
     """
+    require_pairs(pairs)
+    require_atoms(atoms)
     if pairs.n_atoms != len(atoms):
         raise InputError(f"the pair list is for {pairs.n_atoms} atoms; there are {len(atoms)}")
     excluded, scaled = _excluded(atoms, one_four)
@@ -67,8 +70,8 @@ def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude")
 
 def require_cutoff(name: str, cutoff: float) -> float:
     """The cutoff, or InputError unless it is positive and finite."""
-    if not (math.isfinite(cutoff) and cutoff > 0):
-        raise InputError(f"{name} is {cutoff:g} A; a positive, finite distance is needed")
+    if not is_finite(cutoff) or cutoff <= 0:
+        raise InputError(f"{name} is {described(cutoff)}; a positive, finite distance in A is needed")
     return cutoff
 
 
@@ -131,6 +134,7 @@ def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
     """Pairs to leave out and pairs to scale, (k, 2) each."""
     if one_four not in get_args(OneFour):
         raise InputError(f"one_four is {one_four!r}; choose 'exclude' or 'scale'")
+    require_atoms(atoms)
     bonded, far = exclusions(atoms.bonds, len(atoms))
     return (bonded, far) if one_four == "scale" else (np.concatenate([bonded, far]), far[:0])
 

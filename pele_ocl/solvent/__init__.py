@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError, ParameterError
 from ..reference import solvent as definition
 from ..solvent_model import SolventModel
@@ -57,7 +57,7 @@ def solvent(
     from ..opencl.kernels import Run
 
     start = time.perf_counter()
-    model = model or SolventModel()
+    model = SolventModel.or_default(model)
     _check(atoms, variant, precision, model)
     device = get_device(device)
     if variant == "auto":
@@ -84,6 +84,7 @@ def _check(atoms: Atoms, variant: str, precision: str, model: SolventModel) -> N
         raise InputError(f"there is no variant {variant!r}; choose auto, {', '.join(VARIANTS)}")
     if precision not in PRECISIONS:
         raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
+    require_atoms(atoms)
     atoms.require(("charges", "gb_radii", "gb_scales"), "the solvent energy")
     assert atoms.gb_radii is not None
     small = atoms.gb_radii <= model.offset

@@ -49,6 +49,10 @@ class SolventResult:
     precision: str
     seconds: Mapping[str, float]
 
+    def __repr__(self) -> str:
+        energy = f"total {self.total:.3f} kcal/mol"
+        return f"SolventResult({len(self.atoms):,} atoms, {energy}, {self.variant}, {self.precision})"
+
     @property
     def gb_self(self) -> float:
         """Sum of the atoms' self energies, kcal/mol."""

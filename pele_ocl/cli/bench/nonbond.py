@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import click
@@ -35,24 +36,23 @@ def nonbond(
     others averaged. The last columns are errors against the float64 reference, of the worst energy and of the gradient
     by norm: `naive` shows what a race costs.
     """
-    from ...bench.nonbond import lists, measure
+    from ...bench.nonbond import Case, measure
     from ...opencl.device import get_device
 
     chosen = get_device(device)
     chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
     for name in systems or SYSTEMS:
-        atoms = load(name)
-        by_order = {key: pairs for key, pairs in lists(atoms, cutoff).items() if key in (orders or (key,))}
+        case = Case.of(name, load(name), cutoff, chosen)
+        if len(case) == 0:
+            click.echo(f"Note: {name} has no pairs within {cutoff:g} A; choose a larger --cutoff", err=True)
+            continue
         if not as_json:
-            n_pairs = len(next(iter(by_order.values())))
-            click.echo(f"\n{name}: {len(atoms):,} atoms, {n_pairs:,} pairs within {cutoff:g} A, on {chosen}\n{HEAD}")
-        for order, pairs in by_order.items():
-            for with_gradient in (False, True):
-                for precision in chosen_precisions:
-                    for timing in measure(
-                        name, atoms, pairs, order, precision, with_gradient, chosen, variants or tuple(VARIANTS), runs
-                    ):
-                        click.echo(as_json_line(timing) if as_json else _line(timing))
+            click.echo(
+                f"\n{name}: {len(case.atoms):,} atoms, {len(case):,} pairs within {cutoff:g} A, on {chosen}\n{HEAD}"
+            )
+        for order, with_gradient, precision in product(orders or case.lists, (False, True), chosen_precisions):
+            for timing in measure(case, order, precision, with_gradient, chosen, variants or tuple(VARIANTS), runs):
+                click.echo(as_json_line(timing) if as_json else _line(timing))
 
 
 def _line(timing: Timing) -> str:

@@ -1,0 +1,108 @@
+"""Arguments of another kind than they should be get a sentence that names what is wanted, and objects a short repr."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import DEVICES, load_system, random_atoms, random_pairs
+
+import pele_ocl
+from pele_ocl import Atoms, InputError, PairList, SolventModel, all_pairs, nonbond, pairs_within, read, solvent
+from pele_ocl.pairs import internal_dielectrics, pairs_split, read_pairs, without_bonded, write_pairs
+
+ATOMS, PAIRS = random_atoms(5), random_pairs(5, 4)
+NO_ATOMS = r"Atoms are needed: read\('protein.pdb'\), or Atoms\(positions=..., charges=...\)"
+NO_PAIRS = (
+    r"a list is needed: pairs_within\(atoms, 12\), all_pairs\(atoms\), read_pairs\('pairs.h5', len\(atoms\)\) or P"
+)
+NO_MODEL = r"a SolventModel is needed: SolventModel\(ionic_strength=0.15\)"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        solvent,
+        all_pairs,
+        pairs_split,
+        internal_dielectrics,
+        lambda atoms: pairs_within(atoms, 5),
+        lambda atoms: nonbond(atoms, PAIRS),
+        lambda atoms: without_bonded(PAIRS, atoms),
+    ],
+)
+@pytest.mark.parametrize(
+    ("given", "said"), [("in.pdb", "'in.pdb'"), (np.zeros((5, 3)), "of type ndarray"), (None, "None")]
+)
+def test_atoms_of_another_kind(call, given, said):
+    with pytest.raises(InputError, match=f"atoms are {said}; {NO_ATOMS}"):
+        call(given)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda pairs: nonbond(ATOMS, pairs),
+        lambda pairs: without_bonded(pairs, ATOMS),
+        lambda pairs: write_pairs("pairs.h5", pairs),
+    ],
+)
+@pytest.mark.parametrize(
+    ("given", "said"), [("pairs.h5", "'pairs.h5'"), (np.zeros((4, 2)), "of type ndarray"), ([(0, 1)], "of type list")]
+)
+def test_pairs_of_another_kind(call, given, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=f"pairs are {said}; {NO_PAIRS}"):
+        call(given)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: solvent(ATOMS, model="water"), f"model is 'water'; {NO_MODEL}"),
+        (lambda: nonbond(ATOMS, PAIRS, model={}), f"model is of type dict; {NO_MODEL}"),
+        (lambda: SolventModel(solute_dielectric="4"), "solute_dielectric is '4'; a finite number is needed"),
+        (lambda: nonbond(ATOMS, PAIRS, "pele"), "born_radii must be 5 positive numbers, one an atom"),
+        (
+            lambda: nonbond(ATOMS, PAIRS, internal_dielectrics="vdgbnp"),
+            "internal_dielectrics must be 5 positive numbers",
+        ),
+        (lambda: pairs_within(ATOMS, "12"), "cutoff is '12'; a positive, finite distance in A is needed"),
+        (lambda: pairs_within(ATOMS, None), "cutoff is None; a positive, finite distance in A is needed"),
+        (lambda: PairList("5", [0], [1]), "n_atoms is '5'; a whole number, 0 or more, is needed"),
+        (lambda: PairList(-1, [0], [1]), "n_atoms is -1; a whole number, 0 or more, is needed"),
+        (lambda: read_pairs("pairs.h5", ATOMS), "n_atoms is of type Atoms; a whole number, 0 or more, is needed"),
+        (lambda: read(ATOMS), "path is of type Atoms; the path of a file is needed"),
+        (lambda: read("in.pdb", 99), "forcefield is 99; a ForceField or the name of one is needed"),
+    ],
+)
+def test_other_arguments_of_another_kind(call, sentence):
+    with pytest.raises(InputError, match=sentence):
+        call()
+
+
+@pytest.mark.parametrize("cutoff", [12, 12.0, np.float32(12), np.int64(12)])
+def test_numbers_of_every_kind_are_numbers(cutoff):
+    assert len(pairs_within(ATOMS, cutoff)) == 10
+
+
+def test_reprs_are_short():
+    atoms = read(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb")
+    assert repr(atoms) == "Atoms(96 atoms, 6 residues, 96 bonds, net charge -1.000 e)"
+    assert repr(atoms.labels) == "Labels(96 atoms, 6 residues)"
+    bare = Atoms([[0, 0, 0]], [0.5], gb_radii=[1.5], gb_scales=[0.8])
+    assert repr(bare) == "Atoms(1 atoms, 0 bonds, net charge +0.500 e, without lj_sigma and lj_epsilon)"
+    assert repr(pairs_within(atoms, 1e3)) == "PairList(4,053 pairs of 96 atoms)"
+    marked = np.count_nonzero(PAIRS.one_four)
+    assert repr(PAIRS) == f"PairList(4 pairs of 5 atoms, {marked} of them 1-4, with sigma2 and charge_products)"
+    assert repr(all_pairs(atoms)) == "AllPairs(4,053 pairs of 96 atoms)"
+    assert repr(all_pairs(atoms, "scale")).endswith(" of 96 atoms, 239 of them 1-4)")
+
+
+def test_reprs_of_results_are_short():
+    atoms = load_system("hexapeptide").atoms
+    found = solvent(atoms, device=DEVICES[0])
+    assert repr(found) == f"SolventResult(96 atoms, total {found.total:.3f} kcal/mol, {found.variant}, float32)"
+    found = nonbond(atoms, all_pairs(atoms), device=DEVICES[0])
+    assert repr(found) == (
+        f"NonbondResult(96 atoms, 4,053 pairs, total {found.total:.3f} kcal/mol, {found.variant}, float32)"
+    )
