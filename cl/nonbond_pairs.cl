@@ -35,27 +35,26 @@ void nonbond_pairs(
         lennard_jones += pair.lennard_jones;
         coulomb += pair.coulomb;
         gb += pair.gb;
-        const real gx = pair.slope * pair.dx, gy = pair.slope * pair.dy, gz = pair.slope * pair.dz;
 #if SCATTER == NAIVE
         const int i = 3 * pairs[p].x, j = 3 * ATOM(pairs[p].y);
-        gradient[i] += gx;
-        gradient[i + 1] += gy;
-        gradient[i + 2] += gz;
-        gradient[j] -= gx;
-        gradient[j + 1] -= gy;
-        gradient[j + 2] -= gz;
+        gradient[i] += pair.gx;
+        gradient[i + 1] += pair.gy;
+        gradient[i + 2] += pair.gz;
+        gradient[j] -= pair.gx;
+        gradient[j + 1] -= pair.gy;
+        gradient[j + 2] -= pair.gz;
 #elif SCATTER == ATOMIC
         const int i = 3 * pairs[p].x, j = 3 * ATOM(pairs[p].y);
-        atomic_add_real(gradient + i, gx);
-        atomic_add_real(gradient + i + 1, gy);
-        atomic_add_real(gradient + i + 2, gz);
-        atomic_add_real(gradient + j, -gx);
-        atomic_add_real(gradient + j + 1, -gy);
-        atomic_add_real(gradient + j + 2, -gz);
+        atomic_add_real(gradient + i, pair.gx);
+        atomic_add_real(gradient + i + 1, pair.gy);
+        atomic_add_real(gradient + i + 2, pair.gz);
+        atomic_add_real(gradient + j, -pair.gx);
+        atomic_add_real(gradient + j + 1, -pair.gy);
+        atomic_add_real(gradient + j + 2, -pair.gz);
 #elif SCATTER == STORED
-        gradient[p] = gx;
-        gradient[n_pairs + p] = gy;
-        gradient[2 * n_pairs + p] = gz;
+        gradient[p] = pair.gx;
+        gradient[n_pairs + p] = pair.gy;
+        gradient[2 * n_pairs + p] = pair.gz;
 #endif
     }
     add_over_group(lennard_jones, coulomb, gb, scratch, get_local_id(0), GROUP, energies + 3 * get_group_id(0));

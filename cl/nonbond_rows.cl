@@ -23,7 +23,7 @@
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void nonbond_rows(
-    const Model model,
+    const Model constants,
     const int n_atoms,
     global const int *restrict offsets,      // (n_atoms + 1) where each row begins
     global const uint *restrict neighbours,  // (2 n_pairs) the other atom, with its ONE_FOUR bit
@@ -38,6 +38,7 @@ void nonbond_rows(
     global real *restrict gradient)          // (n_atoms, 3) [kcal/mol/step]
 {
     local real scratch[3 * GROUP];
+    const Model *model = &constants;
     const int item = get_local_id(0), lane = item % LANES;
     const int i = get_global_id(0) / LANES;
     real lennard_jones = 0, coulomb = 0, gb = 0, gx = 0, gy = 0, gz = 0;
@@ -47,19 +48,21 @@ void nonbond_rows(
         for (int k = offsets[i] + lane; k < end; k += LANES) {
             const uint entry = neighbours[k];
             const Atom there = atom_of(places[ATOM(entry)], traits[ATOM(entry)]);
-            const Pair pair =
-                evaluate_pair(&here, &there, OWN_VALUES_OF(k), 1, (entry & ONE_FOUR) != 0, &model);
+            const Between apart = between(&here, &there);
+            const Pair pair = evaluate_pair(&apart, &here, &there, OWN_VALUES_OF(k), (entry & ONE_FOUR) != 0, model);
             lennard_jones += pair.lennard_jones;
             coulomb += pair.coulomb;
             gb += pair.gb;
-            gx += pair.slope * pair.dx;
-            gy += pair.slope * pair.dy;
-            gz += pair.slope * pair.dz;
+            gx += pair.gx;
+            gy += pair.gy;
+            gz += pair.gz;
         }
+        // Both atoms of a pair come by it, so each counts half of its energy.
+        lennard_jones *= (real)0.5 * here.well;
+        coulomb *= (real)0.5 * FIRST_CHARGE(&here);
+        gb *= (real)0.5 * FIRST_CHARGE(&here) * GB_FACTOR;
     }
-    // Both atoms of a pair come by it, so each counts half of its energy.
-    const real half_ = (real)0.5;
-    add_over_group(half_ * lennard_jones, half_ * coulomb, half_ * gb, scratch, item, GROUP, energies + 3 * get_group_id(0));
+    add_over_group(lennard_jones, coulomb, gb, scratch, item, GROUP, energies + 3 * get_group_id(0));
     barrier(CLK_LOCAL_MEM_FENCE);
     scratch[item] = gx;
     scratch[GROUP + item] = gy;

@@ -1,38 +1,37 @@
 // One loop over the pair list in one work-item, as it stands in PELE: the baseline of every speed-up. Energies are summed in
-// short runs, and the runs exactly, so that float32 keeps its digits over millions of pairs.
+// float64 where the device has it, so that the digits of millions of pairs are kept.
 #include "real.clh"
 #include "nonbond_list.clh"
-#include "sums.clh"
 
-#define RUN 256
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double sum_t;
+#else
+typedef real sum_t;
+#endif
 
 kernel void nonbond_sequential(
     LIST_ARGUMENTS,
     global real *restrict energies,  // (3) Lennard-Jones, Coulomb, GB [kcal/mol]
     global real *restrict gradient)  // (n_atoms, 3), zero before [kcal/mol/step]
 {
-    real sum[3] = {0, 0, 0}, carry[3] = {0, 0, 0};
-    for (int start = 0; start < n_pairs; start += RUN) {
-        const int end = min(start + RUN, n_pairs);
-        real lennard_jones = 0, coulomb = 0, gb = 0;
-        for (int p = start; p < end; ++p) {
-            const Pair pair = PAIR(p);
-            lennard_jones += pair.lennard_jones;
-            coulomb += pair.coulomb;
-            gb += pair.gb;
+    sum_t lennard_jones = 0, coulomb = 0, gb = 0;
+    for (int p = 0; p < n_pairs; ++p) {
+        const Pair pair = PAIR(p);
+        lennard_jones += pair.lennard_jones;
+        coulomb += pair.coulomb;
+        gb += pair.gb;
 #if GRADIENT
-            const int i = 3 * pairs[p].x, j = 3 * ATOM(pairs[p].y);
-            gradient[i] += pair.slope * pair.dx;
-            gradient[i + 1] += pair.slope * pair.dy;
-            gradient[i + 2] += pair.slope * pair.dz;
-            gradient[j] -= pair.slope * pair.dx;
-            gradient[j + 1] -= pair.slope * pair.dy;
-            gradient[j + 2] -= pair.slope * pair.dz;
+        const int i = 3 * pairs[p].x, j = 3 * ATOM(pairs[p].y);
+        gradient[i] += pair.gx;
+        gradient[i + 1] += pair.gy;
+        gradient[i + 2] += pair.gz;
+        gradient[j] -= pair.gx;
+        gradient[j + 1] -= pair.gy;
+        gradient[j + 2] -= pair.gz;
 #endif
-        }
-        add_exactly(&sum[0], &carry[0], lennard_jones);
-        add_exactly(&sum[1], &carry[1], coulomb);
-        add_exactly(&sum[2], &carry[2], gb);
     }
-    for (int term = 0; term < 3; ++term) energies[term] = sum[term] + carry[term];
+    energies[0] = (real)lennard_jones;
+    energies[1] = (real)coulomb;
+    energies[2] = (real)gb;
 }

@@ -8,8 +8,9 @@
 #include "sums.clh"
 
 #ifndef ENTRIES
-#error "ENTRIES: entries computed at a time, so that the latencies of one are filled by the others"
+#error "ENTRIES: entries computed side by side: 4"
 #endif
+#define EACH_ENTRY _Pragma("unroll") for (int e = 0; e < ENTRIES; ++e)
 #ifndef GRADIENT
 #error "GRADIENT: 1 for energy and gradient, 0 for the energy alone"
 #endif
@@ -71,54 +72,41 @@ INLINE maskv lane_bits(void) {
 INLINE void add_entries(
     Sums *sums, const Atom *tile, maskv bits, int begin, int end, const bool one_four, List list, const Model *model) {
     for (int k = begin; k < end; k += ENTRIES) {
-        Pair pair[ENTRIES];
-        realv gx_[ENTRIES], gy_[ENTRIES], gz_[ENTRIES];
-        #pragma unroll
-        for (int e = 0; e < ENTRIES; ++e) {
-            const uint2 entry = list.entries[k + e];
-            const Atom other = atom_of(list.places[entry.x], list.traits[entry.x]);
-            const maskv listed = ((maskv)(SAME_BITS)entry.y & bits) != 0;
-            pair[e] = evaluate_pair(tile, &other, OWN_VALUES_OF(k + e), listed, one_four, model);
+        Between apart[ENTRIES];
+        realv gx[ENTRIES], gy[ENTRIES], gz[ENTRIES];
+        uint2 entry[ENTRIES];
+        // One part of the work for all entries before the next, so that some compute while others wait.
+        EACH_ENTRY {
+            entry[e] = list.entries[k + e];
+            const Atom other = atom_of(list.places[entry[e].x], list.traits[entry[e].x]);
+            measure(&apart[e], tile, &other);
         }
-        #pragma unroll
-        for (int e = 0; e < ENTRIES; ++e) {
-            sums->lennard_jones += pair[e].lennard_jones;
-            sums->coulomb += pair[e].coulomb;
-            sums->gb += pair[e].gb;
+        EACH_ENTRY invert(&apart[e], ((maskv)(SAME_BITS)entry[e].y & bits) != 0);
+        EACH_ENTRY {
+            const Atom other = atom_of(list.places[entry[e].x], list.traits[entry[e].x]);
+            const Pair pair = evaluate_pair(&apart[e], tile, &other, OWN_VALUES_OF(k + e), one_four, model);
+            sums->lennard_jones += pair.lennard_jones;
+            sums->coulomb += pair.coulomb;
+            sums->gb += pair.gb;
+            gx[e] = pair.gx;
+            gy[e] = pair.gy;
+            gz[e] = pair.gz;
+        }
 #if GRADIENT
-            const realv gx = pair[e].slope * pair[e].dx, gy = pair[e].slope * pair[e].dy, gz = pair[e].slope * pair[e].dz;
-            sums->gx += gx;
-            sums->gy += gy;
-            sums->gz += gz;
-            gx_[e]=gx; gy_[e]=gy; gz_[e]=gz;
+        real4 taken[ENTRIES];
+        sums_of_lanes(gx, gy, gz, taken);
+        EACH_ENTRY {
+            sums->gx += gx[e];
+            sums->gy += gy[e];
+            sums->gz += gz[e];
+            list.gradient[entry[e].x] -= taken[e];
+        }
 #endif
-        }
-#define QQ(v) v##0
-#define UNPACK(a,b,o,p) (realv)(a.s##o,b.s##o,a.s##p,b.s##p, 0)
-        for (int e = 0; e < ENTRIES; e += 4) {
-            realv s[3];
-            #pragma unroll
-            for (int c = 0; c < 3; ++c) {
-                const realv *g = c == 0 ? gx_ : c == 1 ? gy_ : gz_;
-                const realv ab = (realv)(g[e].lo, g[e+1].lo) + (realv)(g[e].hi, g[e+1].hi);
-                const realv cd = (realv)(g[e+2].lo, g[e+3].lo) + (realv)(g[e+2].hi, g[e+3].hi);
-                s[c] = (realv)(ab.lo.lo, ab.hi.lo, cd.lo.lo, cd.hi.lo) + (realv)(ab.lo.hi, ab.hi.hi, cd.lo.hi, cd.hi.hi);
-            }
-            const realv x = s[0], y = s[1], z = s[2];
-            const realv xy = (realv)(x.s0,y.s0,x.s1,y.s1, x.s4,y.s4,x.s5,y.s5, x.s8,y.s8,x.s9,y.s9, x.sc,y.sc,x.sd,y.sd)
-                           + (realv)(x.s2,y.s2,x.s3,y.s3, x.s6,y.s6,x.s7,y.s7, x.sa,y.sa,x.sb,y.sb, x.se,y.se,x.sf,y.sf);
-            const realv zz = z + z.s23016745ab89efcd;
-            const realv r = (realv)(xy.s01, zz.s00, xy.s45, zz.s44, xy.s89, zz.s88, xy.scd, zz.scc) + (realv)(xy.s23, zz.s11, xy.s67, zz.s55, xy.sab, zz.s99, xy.sef, zz.sdd);
-            list.gradient[list.entries[k + e].x] -= r.lo.lo;
-            list.gradient[list.entries[k + e+1].x] -= r.lo.hi;
-            list.gradient[list.entries[k + e+2].x] -= r.hi.lo;
-            list.gradient[list.entries[k + e+3].x] -= r.hi.hi;
-        }
     }
 }
 
 kernel void nonbond_tiled(
-    const Model model,
+    const Model constants,
     const int n_tiles,
     const int n_parts,                         // work-items that share the tiles
     global const int *restrict offsets,        // (2 n_tiles + 1) where each tile's plain and 1-4 entries begin
@@ -137,6 +125,7 @@ kernel void nonbond_tiled(
 #if GRADIENT
     for (int i = 0; i < n_places; ++i) list.gradient[i] = (real4)0;
 #endif
+    const Model *model = &constants;
     const maskv bits = lane_bits();
     real4 energy = 0;
     // Tiles whose entries begin in this part's share of all entries.
@@ -147,9 +136,10 @@ kernel void nonbond_tiled(
         if (begin < first || begin >= last || begin == end) continue;
         const Atom atoms = atoms_of_tile(places + WIDTH * tile, traits + WIDTH * tile);
         Sums sums = {0, 0, 0, 0, 0, 0};
-        add_entries(&sums, &atoms, bits, begin, middle, false, list, &model);
-        add_entries(&sums, &atoms, bits, middle, end, true, list, &model);
-        energy += sums_of_lanes(sums.lennard_jones, sums.coulomb, sums.gb);
+        add_entries(&sums, &atoms, bits, begin, middle, false, list, model);
+        add_entries(&sums, &atoms, bits, middle, end, true, list, model);
+        const realv charge = FIRST_CHARGE(&atoms);
+        energy += sum_of_lanes(atoms.well * sums.lennard_jones, charge * sums.coulomb, charge * sums.gb * GB_FACTOR);
 #if GRADIENT
         real gx[WIDTH], gy[WIDTH], gz[WIDTH];
         STORE(sums.gx, 0, gx);

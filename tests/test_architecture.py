@@ -37,7 +37,7 @@ LAYERS = {
     "opencl": ("errors", "paths", "variant"),
     "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "units", "variant"),
     "nonbond": (
-        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "units", "variant",
+        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "units", "variant",
     ),
     "bench": (
         "atoms", "errors", "nonbond", "opencl", "pairs", "paths", "reading", "reference", "solvent", "solvent_model",

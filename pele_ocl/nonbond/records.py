@@ -23,7 +23,8 @@ class Records:
     """What cl/nonbond.clh calls places, traits and Model, in one precision.
 
     step : A, the unit of all lengths in the records
-    places : (n, 4) x, y, z and charge times the root of Coulomb's constant over the internal dielectric; float32: x, y, z are whole numbers
+    places : (n, 4) x, y, z, and the charge times the root of Coulomb's constant over the internal dielectric; in
+        float32 x, y, z are whole numbers
     traits : (n, 4) sigma/2 or its root, sqrt(4 epsilon), sqrt(1 / Born radius), 1 / internal dielectric
     model : the kernel's Model
     switches : the macros that go with them
@@ -56,7 +57,7 @@ class Records:
         places = _places((atoms.positions - middle) / step, charges, real)
         geometric = atoms.combining == "geometric"
         sigma = atoms.lj_sigma / step
-        sigma = np.sqrt(sigma) if geometric else sigma / 2
+        sigma = np.sqrt(sigma) if geometric else _summable(sigma / 2, real)
         root_inv_born = np.ones(len(atoms)) if born_radii is None else np.sqrt(step / born_radii)
         traits = np.column_stack([sigma, np.sqrt(4 * atoms.lj_epsilon), root_inv_born, 1 / internal_dielectrics])
         constants = {
@@ -107,3 +108,10 @@ def _rounded_charges(charges: Floats) -> NDArray[np.float32]:
     left_over = np.round(np.cumsum(charges - rounded) / digit) * digit
     result: NDArray[np.float32] = (rounded + np.diff(left_over, prepend=0.0)).astype(np.float32)
     return result
+
+
+def _summable(values: Floats, real: np.dtype[Any]) -> Floats:
+    """Values rounded so that the sum of any two is exact in `real`."""
+    digit = 2.0 ** (np.ceil(np.log2(max(float(values.max()), 1e-300))) - np.finfo(real).nmant)
+    rounded: Floats = np.round(values / digit) * digit
+    return rounded

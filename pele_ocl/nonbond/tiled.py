@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..opencl.kernels import Run
 
 ENTRIES = 4
-PARTS_A_UNIT = 2  # work-items a compute unit: enough to even out what else the machine does
+PARTS_A_UNIT = 1  # work-items a compute unit; more would even out what else the machine does, but each has a gradient
 LARGEST_PARTS = 2**28  # bytes that the gradients of all parts may take
 
 
