@@ -34,7 +34,7 @@ class Grid:
     def __init__(self, origin: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> None:
         points = np.asarray(shape)
         if points.shape != (3,) or points.dtype.kind not in "iu" or (points < 1).any():
-            raise InputError(f"a grid's shape must be three whole numbers of at least 1: nx, ny, nz; not {shape}")
+            raise InputError(f"a grid's shape must be three whole numbers of at least 1: nx, ny, nz; not {shape!r}")
         if float(np.prod(points.astype(float))) > MOST_POINTS:
             raise InputError(f"a grid of {' x '.join(map(str, points))} points is too large; choose a larger spacing")
         for name, values, size in (("origin", origin, 3), ("spacing", spacing, None)):
@@ -43,7 +43,8 @@ class Grid:
                 raise InputError(f"a grid's {name} must be three numbers, in Angstrom; not {values}")
             array = np.array(np.broadcast_to(array, (3,)))
             if not np.isfinite(array).all() or (name == "spacing" and (array <= 0).any()):
-                raise InputError(f"a grid's {name} must be {'positive' if name == 'spacing' else 'finite'}; not {values}")
+                wanted = "positive" if name == "spacing" else "finite"
+                raise InputError(f"a grid's {name} must be {wanted}; not {values}")
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         object.__setattr__(self, "shape", tuple(int(n) for n in points))

@@ -27,6 +27,7 @@ LAYERS = {
     "variant": (),
     "atoms": ("errors", "units"),
     "pairs": ("atoms", "errors", "forcefield", "formats", "paths", "textfiles"),
+    "grid": ("atoms", "errors"),
     "tiles": ("atoms",),
     "solvent_model": ("errors", "units"),
     "formats": ("atoms", "chemistry", "errors", "textfiles", "units"),
