@@ -5,13 +5,14 @@ A value belongs to its point, not to a cell around it: `origin` is where the fir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Atoms, Floats
 from .errors import InputError
+from .units import potential_factor
 
 MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map
 
@@ -95,6 +96,7 @@ class Map:
     values : (nz, ny, nx) in C order: x runs fastest; float32 or float64
     unit : a key of units.POTENTIAL_UNITS, or whatever a file says; "" where it says nothing
     title : one line about what it is
+    temperature : K, the T of the unit kT/e; None where it is not known or does not matter
 
     Raises InputError where values and grid do not fit.
     """
@@ -103,7 +105,26 @@ class Map:
     values: NDArray[np.floating]
     unit: str = ""
     title: str = ""
+    temperature: float | None = None
 
     def __post_init__(self) -> None:
         if self.values.shape != self.grid.shape[::-1]:
             raise InputError(f"values of shape {self.values.shape} do not fit a grid of {self.grid.shape[::-1]} points")
+
+    def in_unit(self, unit: str, temperature: float | None = None) -> Map:
+        """The same potential in another unit.
+
+        unit : of units.POTENTIAL_UNITS
+        temperature : K, where kT/e is meant; by default the map's own
+
+        Raises InputError where one of the two units is none of a potential, or kT/e lacks its temperature.
+        """
+        kelvin = temperature if temperature is not None else self.temperature
+        if (self.unit, self.temperature) == (unit, kelvin):
+            return self
+        if "kT/e" in (self.unit, unit) and kelvin is None:
+            raise InputError("the temperature of the unit kT/e is not known; give it")
+        own = self.temperature if self.temperature is not None else kelvin
+        factor = potential_factor(unit, kelvin or 1) / potential_factor(self.unit, own or 1)
+        values = self.values * self.values.dtype.type(factor)
+        return replace(self, values=values, unit=unit, temperature=kelvin)
