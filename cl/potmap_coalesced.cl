@@ -16,7 +16,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, ROWS, 1))) void potmap_coalesc
 {
     const int i = POINTS * GROUP * get_group_id(0) + get_local_id(0), j = get_global_id(1), k = get_global_id(2);
     const real own_y = y[j], own_z = z[k];
-    global real *row = map + ((size_t)k * ny + j) * nx + i;
+    global real *row = map + (k * ny + j) * nx + i;
     real own_x[POINTS], total[POINTS];
     #pragma unroll
     for (int c = 0; c < POINTS; ++c) {

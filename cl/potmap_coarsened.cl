@@ -10,7 +10,7 @@ kernel void potmap_coarsened(
     const int i = POINTS * get_global_id(0), j = get_global_id(1), k = get_global_id(2);
     if (i >= nx || j >= ny) return;
     const real own_y = y[j], own_z = z[k];
-    global real *row = map + ((size_t)k * ny + j) * nx + i;
+    global real *row = map + (k * ny + j) * nx + i;
     real own_x[POINTS], total[POINTS];
     #pragma unroll
     for (int c = 0; c < POINTS; ++c) {

@@ -10,7 +10,7 @@ kernel void potmap_constant(
     const int i = get_global_id(0), j = get_global_id(1);
     if (i >= nx || j >= ny) return;
     const real own_x = x[i], own_y = y[j];
-    const size_t point = ((size_t)k * ny + j) * nx + i;
+    const int point = (k * ny + j) * nx + i;
     real total = map[point];
     for (int first = 0; first < n_atoms; first += RUN) {
         real sum = 0;

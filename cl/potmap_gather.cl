@@ -9,7 +9,7 @@ kernel void potmap_gather(
     const int i = get_global_id(0), j = get_global_id(1), k = get_global_id(2);
     if (i >= nx || j >= ny) return;
     const real own_x = x[i], own_y = y[j], own_z = z[k];
-    const size_t point = ((size_t)k * ny + j) * nx + i, n_points = (size_t)nz * ny * nx;
+    const int point = (k * ny + j) * nx + i, n_points = nz * ny * nx;
     real total[1 + 3 * FIELD];
     for (int c = 0; c <= 3 * FIELD; ++c) total[c] = map[c * n_points + point];
     for (int first = 0; first < n_atoms; first += RUN) {

@@ -13,7 +13,7 @@ kernel void potmap_scatter(
     const real dz = z[k] - atom.z, dz2 = dz * dz;
     for (int j = 0; j < ny; ++j) {
         const real dy = y[j] - atom.y, dyz2 = dy * dy + dz2;
-        global real *row = map + ((size_t)k * ny + j) * nx;
+        global real *row = map + (k * ny + j) * nx;
         for (int i = 0; i < nx; ++i) {
             const real dx = x[i] - atom.x;
             atomic_add_real(row + i, atom.w * unit_potential(dx * dx + dyz2, &law));

@@ -8,7 +8,7 @@ kernel void potmap_sequential(
     global real *restrict slice)         // (ny, nx) scratch: the sum of one run
 {
     for (int k = 0; k < nz; ++k) {
-        global real *restrict sums = map + (size_t)k * ny * nx;
+        global real *restrict sums = map + k * ny * nx;
         for (int first = 0; first < n_atoms; first += RUN) {
             for (int p = 0; p < ny * nx; ++p) slice[p] = 0;
             for (int a = first; a < min(first + RUN, n_atoms); ++a) {

@@ -19,7 +19,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, ROWS, 1))) void potmap_shared(
     const int item = get_local_id(1) * GROUP + get_local_id(0);
     const int i = POINTS * get_global_id(0), j = get_global_id(1), k = get_global_id(2);
     const real own_y = y[j], own_z = z[k];
-    global real *row = map + ((size_t)k * ny + j) * nx + i;
+    global real *row = map + (k * ny + j) * nx + i;
     real own_x[POINTS];
     #pragma unroll
     for (int c = 0; c < POINTS; ++c) {

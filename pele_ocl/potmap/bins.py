@@ -68,7 +68,8 @@ class Bins:
 def _middles(slab: Slab, dimension: int, points: int, half: float) -> NDArray[np.int64]:
     """The bin, along one axis, of the middle of each group's points."""
     first = np.arange(0, slab.shape[dimension], points) + (slab.first if dimension == 2 else 0)
-    return np.floor((first * slab.task.grid.spacing[dimension] + half) / EDGE).astype(np.int64)
+    bins: NDArray[np.int64] = np.floor((first * slab.task.grid.spacing[dimension] + half) / EDGE).astype(np.int64)
+    return bins
 
 
 def _filled(

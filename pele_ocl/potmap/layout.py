@@ -27,7 +27,8 @@ class Layout:
         bare : plain Coulomb potential; else the sums and roots of a point need more registers
         """
         if kind == "CPU":
-            return cls(width, (2, 4) if bare else (1, 2), (1, 1, 1))
+            vectors = max(1, min(4, 32 // width))
+            return cls(width, (vectors, 16 // vectors) if bare else (1, 4), (1, 1, 1))
         if not bare or precision == "float64":
             return cls(1, (4, 2), (8, 8, 2))
         return cls(1, (8, 4), (8, 8, 2), 6 if vendor == "NVIDIA" else 0)

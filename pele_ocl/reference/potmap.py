@@ -63,5 +63,5 @@ def _summed(atoms: Atoms, grid: Grid, model: PotentialModel, with_field: bool) -
             if with_field:
                 weights = slope(r2, model) * atoms.charges
                 sums[1:, first : first + step] = np.einsum("pa,pak->kp", weights, away)
-    result: Floats = (COULOMB_KCAL_A / model.dielectric) * sums.reshape(-1, *grid.shape[::-1])
-    return result
+    sums *= COULOMB_KCAL_A / model.dielectric
+    return sums.reshape(-1, *grid.shape[::-1])
