@@ -6,7 +6,7 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Floats
 from .errors import InputError
@@ -29,7 +29,7 @@ def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "
         raise InputError(f"positions have shape {where.shape}; (n, 3) is needed")
     index = map_.grid.index(where)
     last = np.array(map_.grid.shape) - 1
-    inside = ((index >= -_EDGE) & (index <= last + _EDGE)).all(axis=1)
+    inside: NDArray[np.bool_] = np.all((index >= -_EDGE) & (index <= last + _EDGE), axis=1)
     if outside == "raise" and not inside.all():
         raise InputError(_where_it_ends(map_, where, inside))
     index = np.clip(np.where(inside[:, None], index, 0), 0, last)
@@ -43,7 +43,7 @@ def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "
     return np.where(inside, values, np.nan)
 
 
-def _where_it_ends(map_: Map, positions: Floats, inside: np.ndarray) -> str:
+def _where_it_ends(map_: Map, positions: Floats, inside: NDArray[np.bool_]) -> str:
     """The sentence about the first position outside."""
     n = int((~inside).sum())
     first = int(np.argmin(inside))

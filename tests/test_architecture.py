@@ -28,6 +28,8 @@ LAYERS = {
     "atoms": ("errors", "units"),
     "pairs": ("atoms", "errors", "forcefield", "formats", "paths", "textfiles"),
     "grid": ("atoms", "errors", "units"),
+    "sampling": ("atoms", "errors", "grid"),
+    "pictures": ("atoms", "errors", "formats", "grid"),
     "tiles": ("atoms",),
     "solvent_model": ("errors", "units"),
     "formats": ("atoms", "chemistry", "errors", "grid", "textfiles", "units"),
