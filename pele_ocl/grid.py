@@ -111,6 +111,12 @@ class Map:
         if self.values.shape != self.grid.shape[::-1]:
             raise InputError(f"values of shape {self.values.shape} do not fit a grid of {self.grid.shape[::-1]} points")
 
+    @property
+    def full_unit(self) -> str:
+        """The unit as people write it, `kT/e at 298.15 K`."""
+        known = self.unit == "kT/e" and self.temperature is not None
+        return f"{self.unit} at {self.temperature:.10g} K" if known else self.unit
+
     def in_unit(self, unit: str, temperature: float | None = None) -> Map:
         """The same potential in another unit.
 

@@ -92,7 +92,7 @@ def _figure(map_: Map) -> Figure:
         left += panel[0] + _GAP
     bar = figure.add_axes(((left - _GAP + 0.2) / width, _BOTTOM / height, _BAR / width, tall / height))
     beyond = float(np.mean([(np.abs(part.values) > end).mean() for part in slices]))
-    figure.colorbar(image, cax=bar, extend="both" if beyond else "neither", label=map_.unit or "no unit given")
+    figure.colorbar(image, cax=bar, extend="both" if beyond else "neither", label=map_.full_unit or "no unit given")
     bar.tick_params(labelsize=8)
     figure.text(_LEFT / width, 1 - 0.3 / height, map_.title or "Map", size=13, weight="bold", va="center")
     figure.text(_LEFT / width, 0.25 / height, _note(map_, end, beyond), size=8, color="0.35", va="center")

@@ -46,10 +46,13 @@ LAYERS = {
         "variant",
     ),
     "cli": (
-        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "opencl", "paths", "reading", "solvent",
-        "nonbond", "pairs", "solvent_model", "variant",
+        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "grid", "opencl", "paths", "pictures",
+        "reading", "sampling", "solvent", "nonbond", "pairs", "solvent_model", "units", "variant",
     ),
-    "__init__": ("nonbond", "pairs", "atoms", "errors", "forcefield", "opencl", "reading", "solvent", "solvent_model"),
+    "__init__": (
+        "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "opencl", "pictures", "reading",
+        "sampling", "solvent", "solvent_model",
+    ),
     "__main__": ("cli",),
 }  # fmt: skip
 

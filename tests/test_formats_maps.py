@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -106,6 +107,17 @@ def test_files_are_the_same_whenever_they_are_written(tmp_path):
         for name in ("a", "b"):
             write_map(tmp_path / f"{name}{suffix}", some_map())
         assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+@pytest.mark.slow
+def test_large_dx_files_take_seconds(tmp_path):
+    values = np.random.default_rng(0).normal(0, 20, (256, 256, 256)).astype(np.float32)
+    wanted = Map(Grid((0, 0, 0), 0.5, values.shape), values, "kcal/mol/e")
+    start = time.perf_counter()
+    write_map(tmp_path / "map.dx", wanted)
+    assert time.perf_counter() - start < 20
+    np.testing.assert_allclose(read_map(tmp_path / "map.dx").values, values, rtol=RTOL[".dx"])
+    assert time.perf_counter() - start < 40
 
 
 def test_suffixes():

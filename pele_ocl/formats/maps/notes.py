@@ -26,8 +26,7 @@ class Details:
 
 def unit_line(map_: Map) -> str:
     """The line `unit: kT/e at 298.15 K`."""
-    at = f" at {map_.temperature:.10g} K" if map_.unit == "kT/e" and map_.temperature is not None else ""
-    return f"unit: {_one_line(map_.unit)}{at}"
+    return f"unit: {_one_line(map_.full_unit)}"
 
 
 def title_line(map_: Map) -> str:
