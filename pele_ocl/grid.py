@@ -125,12 +125,15 @@ class Map:
 
         Raises InputError where one of the two units is none of a potential, or kT/e lacks its temperature.
         """
-        kelvin = temperature if temperature is not None else self.temperature
+        kelvin = self.temperature if temperature is None else temperature
         if (self.unit, self.temperature) == (unit, kelvin):
             return self
         if "kT/e" in (self.unit, unit) and kelvin is None:
             raise InputError("the temperature of the unit kT/e is not known; give it")
-        own = self.temperature if self.temperature is not None else kelvin
-        factor = potential_factor(unit, kelvin or 1) / potential_factor(self.unit, own or 1)
-        values = self.values * self.values.dtype.type(factor)
-        return replace(self, values=values, unit=unit, temperature=kelvin)
+        own = kelvin if self.temperature is None else self.temperature
+        factor = _factor(unit, kelvin) / _factor(self.unit, own)
+        return replace(self, values=self.values * self.values.dtype.type(factor), unit=unit, temperature=kelvin)
+
+
+def _factor(unit: str, temperature: float | None) -> float:
+    return potential_factor(unit) if temperature is None else potential_factor(unit, temperature)

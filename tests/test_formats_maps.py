@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from maps_helpers import RTOL, SHAPES, SUFFIXES, assert_same, some_map
 
-from pele_ocl.errors import FormatError
+from pele_ocl.errors import FormatError, InputError
 from pele_ocl.formats.maps import read_map, require_map_suffix, write_map
 from pele_ocl.grid import Grid, Map
 from pele_ocl.units import POTENTIAL_UNITS, potential_factor
@@ -62,6 +62,34 @@ def test_a_title_is_never_taken_for_a_unit(tmp_path):
         found = read_map(tmp_path / f"map{suffix}")
         assert found.unit == "mV"
         assert "V" in found.title
+
+
+def test_long_titles(tmp_path):
+    title = " ".join(f"word{k}" for k in range(40))
+    for suffix in SUFFIXES:
+        write_map(tmp_path / f"map{suffix}", some_map(title=title))
+        found = read_map(tmp_path / f"map{suffix}").title
+        assert found == (title[:80].strip() if suffix in (".mrc", ".ccp4", ".map") else title)
+
+
+def test_conversion_of_units_and_back():
+    wanted = some_map(unit="kT/e", temperature=300.0, dtype=np.float64)
+    warmer = wanted.in_unit("kT/e", 310)
+    np.testing.assert_allclose(warmer.values, wanted.values * 300 / 310, rtol=1e-12)
+    assert (warmer.unit, warmer.temperature) == ("kT/e", 310)
+    back = warmer.in_unit("mV").in_unit("kT/e", 300)
+    np.testing.assert_allclose(back.values, wanted.values, rtol=1e-12)
+    assert wanted.in_unit("kT/e") is wanted
+    assert wanted.full_unit == "kT/e at 300 K"
+    unknown = some_map(unit="kT/e")
+    np.testing.assert_allclose(unknown.in_unit("V", 300).values, some_map().values * 0.02585199, rtol=1e-6)
+    assert unknown.full_unit == "kT/e"
+    with pytest.raises(InputError, match="the temperature of the unit kT/e is not known; give it"):
+        unknown.in_unit("V")
+    with pytest.raises(InputError, match="the temperature must be positive, in K; not 0"):
+        some_map(unit="V").in_unit("kT/e", 0)
+    with pytest.raises(InputError, match="unknown unit '' of a potential"):
+        some_map(unit="").in_unit("V")
 
 
 def test_attributes_are_recorded(tmp_path):
