@@ -29,6 +29,8 @@ LAYERS = {
     "atoms": ("errors", "units"),
     "pairs": ("atoms", "errors", "forcefield", "formats", "paths", "textfiles"),
     "grid": ("atoms", "errors", "units"),
+    "sampling": ("atoms", "errors", "grid"),
+    "pictures": ("atoms", "errors", "formats", "grid"),
     "tiles": ("atoms",),
     "solvent_model": ("errors", "units"),
     "formats": ("atoms", "chemistry", "errors", "grid", "textfiles", "units"),
@@ -50,12 +52,12 @@ LAYERS = {
         "variant",
     ),
     "cli": (
-        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "opencl", "paths", "reading", "solvent",
-        "nonbond", "pairs", "solvent_model", "variant",
+        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "grid", "opencl", "paths", "pictures",
+        "reading", "sampling", "solvent", "nonbond", "pairs", "solvent_model", "units", "variant",
     ),
     "__init__": (
-        "nonbond", "pairs", "atoms", "errors", "forcefield", "grid", "opencl", "potmap", "reading", "solvent",
-        "solvent_model",
+        "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "opencl", "pictures", "potmap",
+        "reading", "sampling", "solvent", "solvent_model",
     ),
     "__main__": ("cli",),
 }  # fmt: skip

@@ -10,9 +10,11 @@ import click
 from .. import __version__
 from ..errors import PeleError
 from .bench import bench
+from .convert import convert
 from .devices import devices
 from .nonbond import nonbond
 from .options import DEBUG
+from .sample import sample
 from .solvent import solvent
 
 
@@ -47,5 +49,5 @@ def main() -> None:
     """Implicit-solvent and nonbonded energy of real molecules on any OpenCL device."""
 
 
-for command in (solvent, nonbond, devices, bench):
+for command in (solvent, nonbond, sample, convert, devices, bench):
     main.add_command(command)

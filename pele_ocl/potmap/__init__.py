@@ -92,7 +92,10 @@ def potmap(
     if precision == "float32":
         correct(task, values)
     return PotmapResult(
-        map=Map(grid, values[0], unit, f"electrostatic potential of {len(atoms)} atoms"),
+        map=Map(
+            grid, values[0], unit, f"electrostatic potential of {len(atoms)} atoms",
+            temperature if unit == "kT/e" else None,
+        ),
         field=values[1:] if field else None,
         n_atoms=len(atoms),
         device=" + ".join(map(str, devices)),
