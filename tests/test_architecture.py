@@ -48,12 +48,13 @@ LAYERS = {
         "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "units", "variant",
     ),
     "bench": (
-        "atoms", "errors", "nonbond", "opencl", "pairs", "paths", "reading", "reference", "solvent", "solvent_model",
-        "variant",
+        "atoms", "errors", "formats", "grid", "nonbond", "opencl", "pairs", "paths", "potmap", "reading", "reference",
+        "solvent", "solvent_model", "units", "variant",
     ),
     "cli": (
         "__init__", "atoms", "bench", "errors", "forcefield", "formats", "grid", "opencl", "paths", "pictures",
-        "reading", "sampling", "solvent", "nonbond", "pairs", "solvent_model", "units", "variant",
+        "potmap", "reading", "sampling", "solvent", "nonbond", "pairs", "potential_model", "solvent_model", "units",
+        "variant",
     ),
     "__init__": (
         "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "opencl", "pictures", "potmap",

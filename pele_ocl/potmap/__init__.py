@@ -93,7 +93,10 @@ def potmap(
         correct(task, values)
     return PotmapResult(
         map=Map(
-            grid, values[0], unit, f"electrostatic potential of {len(atoms)} atoms",
+            grid,
+            values[0],
+            unit,
+            f"electrostatic potential of {len(atoms)} atoms",
             temperature if unit == "kT/e" else None,
         ),
         field=values[1:] if field else None,

@@ -13,12 +13,14 @@ class Layout:
     points : (vectors along x, slices along z) that a work-item owns
     group : work-items along x, y and z
     soft : roots of a work-item's block that are computed without the special-function unit
+    unroll : atoms in a turn of the loop over a run
     """
 
     width: int
     points: tuple[int, int]
     group: tuple[int, int, int]
     soft: int = 0
+    unroll: int = 1
 
     @classmethod
     def of(cls, kind: str, vendor: str, width: int, precision: str, bare: bool) -> Layout:
