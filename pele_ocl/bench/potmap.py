@@ -13,6 +13,7 @@ from ..atoms import Atoms
 from ..grid import Grid
 from ..opencl.device import Device, get_cpu_device
 from ..potmap import VARIANTS, potmap
+from ..potmap.estimate import middle_part
 from ..reference.potmap import potmap as definition
 from .peers import PEERS, Once
 from .timing import mean_of_middle
@@ -107,22 +108,13 @@ def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
     """The whole grid, or as many of its middle points as take about SAMPLE_SECONDS. Builds the kernels, too."""
     points = FIRST_SAMPLE_EVALS / n_atoms
     while True:
-        part = _middle(grid, points)
+        part = middle_part(grid, points)
         once(part)
         seconds = once(part)[0]
         if len(part) == len(grid) or seconds > SAMPLE_SECONDS / 20:
             break
         points = 8 * len(part)
-    return _middle(grid, len(part) * SAMPLE_SECONDS / seconds)
-
-
-def _middle(grid: Grid, points: float) -> Grid:
-    """About so many points: whole slices from the middle of the grid, or a part of its middle slice."""
-    nx, ny, nz = grid.shape
-    slices = int(min(nz, max(1, points / (nx * ny))))
-    rows = int(min(ny, max(1, points / nx)))
-    first = (0, (ny - rows) // 2, (nz - slices) // 2)
-    return Grid(grid.position(first), grid.spacing, (nx, rows, slices))
+    return middle_part(grid, len(part) * SAMPLE_SECONDS / seconds)
 
 
 def _error(atoms: Atoms, grid: Grid, values: NDArray[np.floating]) -> float:
