@@ -7,13 +7,18 @@ from typing import Any
 from ..atoms import Atoms
 from ..grid import Grid
 from . import potmap
+from .touching import require_apart
 
 FIRST_EVALS = 2e7
 ENOUGH_SECONDS = 0.02
 
 
 def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
-    """Seconds of the kernels for the whole map, roughly, from one of its middle; options as in `potmap`."""
+    """Seconds of the kernels for the whole map, roughly, from one of its middle; options as in `potmap`.
+
+    Raises what `potmap` would for the whole map.
+    """
+    require_apart(atoms, grid, options.get("min_distance", 0.0), options.get("precision", "float32"))
     points = FIRST_EVALS / max(1, len(atoms))
     while True:
         part = middle_part(grid, points)

@@ -33,7 +33,7 @@ class Layout:
             return cls(width, (vectors, 16 // vectors) if bare else (1, 4), (1, 1, 1))
         if not bare or precision == "float64":
             return cls(1, (4, 2), (8, 8, 2))
-        return cls(1, (8, 4), (8, 8, 2), 6 if vendor == "NVIDIA" else 0)
+        return cls(1, (8, 4), (8, 8, 2), 8) if vendor == "NVIDIA" else cls(1, (8, 4), (8, 8, 2), unroll=4)
 
     @property
     def pad(self) -> tuple[int, int, int]:
