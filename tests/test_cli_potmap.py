@@ -14,6 +14,7 @@ from tolerance import MAP
 
 from pele_ocl import Grid, potmap, read, read_map
 from pele_ocl.bench import peers
+from pele_ocl.cli.progress import ProgressLine
 from pele_ocl.formats import model_numbers
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS
@@ -327,3 +328,12 @@ def test_help(command):
     text = run(*command, "--help").stdout
     for word in ("Usage:", "--variant", "--precision", "--device"):
         assert word in text
+
+
+def test_progress_tells_rate_and_time_left(monkeypatch, capsys):
+    times = iter([0.0, 1.0, 30.0])
+    monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: next(times))
+    with ProgressLine("Potential map", 6e11, "atom evaluations") as line:
+        line(0.1)
+        line(0.5)
+    assert capsys.readouterr().err == "Potential map:  50 %, 10 billion atom evaluations/s, 30 s left\n"
