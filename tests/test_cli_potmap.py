@@ -256,7 +256,6 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pele_ocl.formats.maps.dx.write_dx", interrupt)
     monkeypatch.setattr(sys.modules["pele_ocl.cli.potmap"], "compute", interrupt)
     run("potmap", HEXAPEPTIDE, *SMALL, "-o", tmp_path / "a.dx", code=1)
     assert list(tmp_path.iterdir()) == []
