@@ -291,9 +291,10 @@ def test_bench_json_has_honest_rows():
 def test_bench_times_a_sample_of_slow_variants(monkeypatch):
     monkeypatch.setattr("pele_ocl.bench.potmap.SAMPLE_SECONDS", 1e-3)
     monkeypatch.setattr("pele_ocl.bench.potmap.FIRST_SAMPLE_EVALS", 1e4)
-    (row,) = run(*BENCH, "--no-peers", "--variant", "sequential", "--json").stdout.splitlines()
+    command = (*BENCH, "--grid", 40, "--no-peers", "--variant", "sequential")
+    (row,) = run(*command, "--json").stdout.splitlines()
     assert json.loads(row)["sampled"]
-    assert "* " in run(*BENCH, "--no-peers", "--variant", "sequential").stdout
+    assert "* " in run(*command).stdout
 
 
 def test_bench_draws_a_chart(tmp_path):
