@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Launches aim at this length, so that the work can be interrupted and tell how far it is.
 LAUNCH_SECONDS = 0.5
 FIRST_EVALS = {"GPU": 1e11}  # in the first launch
-FIRST_EVALS_ELSEWHERE = 1e8
+FIRST_EVALS_ELSEWHERE = 3e8
 MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
 MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 
