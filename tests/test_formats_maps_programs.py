@@ -176,6 +176,7 @@ DIALECTS = {
     "all in one line": VMD_DX.replace("3\n4", "3 4"),
     "Windows": VMD_DX.replace("\n", "\r\n"),
     "quotes": VMD_DX.replace('type double rank 0', 'type "float" rank "0"').replace("object 1", 'object "grid"'),
+    "brackets": VMD_DX.replace("items 6", "items [ 6 ]"),
     "no end": VMD_DX[: VMD_DX.index("\n\nobject")],
 }  # fmt: skip
 
