@@ -321,6 +321,24 @@ def test_several_devices_share_the_slabs(monkeypatch):
     assert shares[-1] == pytest.approx(1)
 
 
+def test_a_device_that_fails_stops_the_others(device, monkeypatch):
+    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    atoms, taken = random_atoms(700), []
+    compute_on = slabs._compute_on
+
+    def failing(device, variant, work):
+        taken.append(work)
+        if len(taken) == 2:
+            raise DeviceError("it burns")
+        return compute_on(device, variant, work)
+
+    monkeypatch.setattr(slabs, "_compute_on", failing)
+    with pytest.raises(DeviceError, match="it burns"):
+        potmap(atoms, offset_grid(atoms, (21, 13, 67)), device=[device, device])
+    assert taken[0].stopped
+
+
 def test_a_slab_that_does_not_fit(device, monkeypatch):
     monkeypatch.setattr(type(device), "memory", 100_000)
     atoms = random_atoms(50)
@@ -427,6 +445,9 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"variant": "shared", "field": True}, "the variant shared computes no field; choose auto, gather, blocked"),
         ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
         ({"unit": "volts"}, "unknown unit 'volts' of a potential"),
+        ({"dielectric": 0}, "the dielectric is 0; it must be positive"),
+        ({"temperature": 0, "ionic_strength": 0.1}, "the temperature must be positive, in K; not 0"),
+        ({"kappa": -0.1}, "kappa is -0.1; a finite number of at least 0 is needed"),
         ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
         ({"ionic_strength": -1}, "the ionic strength is -1; it cannot be negative"),
         ({"device": []}, "there is no device in the list of devices"),

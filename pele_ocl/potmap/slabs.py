@@ -63,13 +63,20 @@ def compute(
     if len(devices) == 1:
         return work.values, _compute_on(devices[0], variant, work)
     with ThreadPoolExecutor(len(devices)) as pool:
-        futures = [pool.submit(_compute_on, device, variant, work) for device in devices]
         try:
-            seconds = max(future.result() for future in futures)
-        except BaseException:
-            work.stopped = True
-            raise
+            seconds = max(pool.map(lambda device: _share_of(device, variant, work), devices))
+        finally:
+            work.stopped = True  # where the wait was interrupted
     return work.values, seconds
+
+
+def _share_of(device: Device, variant: str, work: Work) -> float:
+    """As _compute_on; what stops one device stops the others."""
+    try:
+        return _compute_on(device, variant, work)
+    except BaseException:
+        work.stopped = True
+        raise
 
 
 def _compute_on(device: Device, variant: str, work: Work) -> float:
