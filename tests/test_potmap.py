@@ -271,6 +271,14 @@ def test_no_atom_within_the_cutoff(device, precision):
     assert (result.map.values == 0).all()
 
 
+def test_cutoff_on_a_coarse_grid(device, precision):
+    """Bins as small as usual would be a hundred million."""
+    atoms = random_atoms(300)
+    grid = Grid((0.5, 0.7, 0.9), 300.0, (3, 2, 4))
+    result = potmap(atoms, grid, method="cutoff", precision=precision, device=device)
+    assert relative(result.map.values, reference.potmap(atoms, grid, PotentialModel(cutoff=12))) < MAP[precision]
+
+
 def test_a_bin_that_holds_everything(device, precision):
     rng = np.random.default_rng(6)
     atoms = Atoms(positions=rng.uniform(0.5, 3.5, (1500, 3)), charges=rng.normal(0, 0.4, 1500))
