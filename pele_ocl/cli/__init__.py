@@ -10,9 +10,12 @@ import click
 from .. import __version__
 from ..errors import PeleError
 from .bench import bench
+from .convert import convert
 from .devices import devices
 from .nonbond import nonbond
 from .options import DEBUG
+from .potmap import potmap
+from .sample import sample
 from .solvent import solvent
 
 
@@ -44,8 +47,8 @@ def _sentence(error: Exception) -> str:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="pele-ocl")
 def main() -> None:
-    """Implicit-solvent and nonbonded energy of real molecules on any OpenCL device."""
+    """Implicit-solvent and nonbonded energy and potential maps of real molecules on any OpenCL device."""
 
 
-for command in (solvent, nonbond, devices, bench):
+for command in (solvent, nonbond, potmap, sample, convert, devices, bench):
     main.add_command(command)

@@ -1,4 +1,4 @@
-"""Molecular structure files in, result files out; one module a format."""
+"""Molecular structure files in, result files out, map files both ways; one module a format."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pathlib import Path
 
 from ..atoms import Structure
 from ..errors import FormatError
+from .maps import read_map, require_map_suffix, write_map
 from .mmcif import read_mmcif
+from .models import model_numbers
 from .pdb import read_pdb
+from .points import POINT_SUFFIXES, read_points
 from .pqr import read_pqr
 from .writing import (
     check_target,
@@ -22,16 +25,22 @@ from .writing import (
 )
 
 __all__ = [
+    "POINT_SUFFIXES",
     "STRUCTURE_READERS",
     "check_target",
     "is_pqr",
+    "model_numbers",
+    "read_map",
+    "read_points",
     "read_pqr",
     "read_structure",
     "refuse_overwriting",
     "refuse_target",
     "replacing",
+    "require_map_suffix",
     "require_table_suffix",
     "same_file",
+    "write_map",
     "write_table",
 ]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..charges import rounded_charges
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 
@@ -93,21 +94,8 @@ def _places(positions: Floats, charges: Floats, real: np.dtype[Any]) -> NDArray[
         return np.column_stack([positions, charges])
     places = np.empty((len(positions), 4), np.int32)
     places[:, :3] = np.round(positions)
-    places[:, 3] = _rounded_charges(charges).view(np.int32)
+    places[:, 3] = rounded_charges(charges).view(np.int32)
     return places
-
-
-def _rounded_charges(charges: Floats) -> NDArray[np.float32]:
-    """Charges in float32 whose running sums are right to the last digit of the largest.
-
-    Rounded one by one, the same atom of every residue is off by the same amount, and a large molecule by the sum of it.
-    So whenever what rounding has left over has grown to that digit, the charge at hand takes it.
-    """
-    rounded = charges.astype(np.float32).astype(np.float64)
-    digit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(charges).max()), 1e-30))) - 24)
-    left_over = np.round(np.cumsum(charges - rounded) / digit) * digit
-    result: NDArray[np.float32] = (rounded + np.diff(left_over, prepend=0.0)).astype(np.float32)
-    return result
 
 
 def _summable(values: Floats, real: np.dtype[Any]) -> Floats:

@@ -1,0 +1,75 @@
+"""How `blocked` and `cutoff` are laid out on a device: pure functions of what the device is and what the map needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Groups of work-items along x, y and z that a GPU does equally well, the first where the map fits all.
+GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))
+# On CPUs dy^2 + dz^2, computed once for the vectors along x, costs as much as this many of their points (measured).
+ROW_POINTS = 5
+MOST_ROW_POINTS = 64
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Blocks of points.
+
+    width : reals in a vector
+    points : (vectors along x, slices along z) that a work-item owns
+    group : work-items along x, y and z
+    soft : roots of a work-item's block that are computed without the special-function unit
+    unroll : atoms in a turn of the loop over a run
+    """
+
+    width: int
+    points: tuple[int, int]
+    group: tuple[int, int, int]
+    soft: int = 0
+    unroll: int = 1
+
+    @classmethod
+    def of(cls, kind: str, vendor: str, width: int, precision: str, bare: bool, shape: tuple[int, int, int]) -> Layout:
+        """The layout for a device of this kind and vendor, whose vectors hold `width` reals.
+
+        bare : plain Coulomb potential; else the sums and roots of a point need more registers
+        shape : (nx, ny, nz) of the map, of which as little as possible should be padding
+        """
+        if kind == "CPU":
+            if not bare:
+                return cls(width, (1, 4), (1, 1, 1))
+            choices = [v for v in (8, 4, 2, 1) if v * width <= MOST_ROW_POINTS or v == 1]
+            vectors = min(choices, key=lambda v: -(-shape[0] // (v * width)) * (v * width + ROW_POINTS))
+            return cls(width, (vectors, 8), (1, 1, 1))
+        points, soft, unroll = (4, 2), 0, 1
+        if bare and precision == "float32":
+            points, soft, unroll = ((8, 4), 8, 1) if vendor == "NVIDIA" else ((8, 4), 0, 4)
+        layouts = [cls(1, points, group, soft, unroll) for group in GPU_GROUPS]
+        return min(layouts, key=lambda layout: layout.padded(shape))
+
+    @property
+    def pad(self) -> tuple[int, int, int]:
+        """Points of a group along x, y and z."""
+        return (
+            self.width * self.points[0] * self.group[0],
+            self.group[1],
+            self.points[1] * self.group[2],
+        )
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """The macros of the kernels."""
+        x, y, z = self.group
+        return {
+            "GROUP_X": x, "GROUP_Y": y, "GROUP_Z": z, "POINTS_X": self.points[0], "POINTS_Z": self.points[1],
+            "SOFT": self.soft,
+        }  # fmt: skip
+
+    def padded(self, shape: tuple[int, int, int]) -> int:
+        """Points of a map of (nx, ny, nz) with its padding."""
+        nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, self.pad, strict=True))
+        return nx * ny * nz
+
+    def items(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Work-items for a padded map of (nx, ny, nz) points."""
+        return shape[0] // (self.width * self.points[0]), shape[1], shape[2] // self.points[1]
