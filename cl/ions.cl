@@ -1,21 +1,22 @@
 // Greedy placement of ions on a grid of potentials; why so: docs/theory/ions.md, section 3.
 //
-// The map is cut into blocks of points. For either sign of charge a block keeps the best of its points known so far
-// and a bound below which none of its points can be. `refresh` moves both on by the ion just placed; blocks that may
-// hold the next ion, their bound being no higher than the best point known anywhere, are brought up to date in one
-// pass: add every ion they have not seen, exclude its neighbourhood, find the lowest energies. `choose` takes the lowest
-// of all blocks. Every point gets every ion in the order of placement, so the result is that of updating the whole map
-// at once for each ion, to the last bit; blocks where nothing can happen do it later, several ions at a time.
+// Where no ion may stand the map holds NaN, which no comparison takes. It is cut into blocks of points. For either sign
+// of charge a block keeps the best of its points known so far and a bound that none of its points is below. `refresh`
+// moves both on by the ion just placed; blocks that may hold the next ion, their bound being no higher than the best
+// point known anywhere, are brought up to date in one pass: add every ion they have not seen, exclude its neighbourhood,
+// find the lowest energies. `choose` takes the lowest of all blocks. Every point gets every ion in the order of
+// placement, so the result is that of updating the whole map for each ion, to the last bit; blocks where the next ion
+// cannot stand do it later, several ions at a time.
 //
-// Points are counted in whole steps of the grid, whose differences are exact: two points never seem to coincide, or
-// one point to be apart from itself. The map is padded to whole blocks with points that are not allowed.
+// Points are counted in steps of the grid, whose differences are exact: an ion is at distance 0 from its own point and
+// from no other. The map is padded to whole blocks.
 #include "real.clh"
 
 #ifndef GROUP
 #error "GROUP: work-items of a group, a power of two"
 #endif
 #ifndef VECTORS
-#error "VECTORS: vectors of points that a work-item holds at a time"
+#error "VECTORS: vectors of points that a work-item holds at a time; a block has a multiple of GROUP * VECTORS"
 #endif
 #ifndef BLOCK_X
 #error "BLOCK_X: points of a block along x, a multiple of WIDTH"
@@ -24,12 +25,17 @@
 #error "BLOCK_Y: points of a block along y"
 #endif
 #ifndef BLOCK_Z
-#error "BLOCK_Z: points of a block along z; GROUP * VECTORS vectors divide a block"
+#error "BLOCK_Z: points of a block along z"
 #endif
 
-#define VECTORS_OF_BLOCK (BLOCK_X * BLOCK_Y * BLOCK_Z / WIDTH)
+// A work-item holds NX vectors of each of NY rows of points at a time; the items of a group share rows.
 #define VECTORS_OF_ROW (BLOCK_X / WIDTH)
-#define NOWHERE (BLOCK_X * BLOCK_Y * BLOCK_Z)
+#define ITEMS_OF_ROW (GROUP < VECTORS_OF_ROW ? GROUP : VECTORS_OF_ROW)
+#define NX (VECTORS_OF_ROW / ITEMS_OF_ROW)
+#define NY (VECTORS / NX)
+#define ROW_STEP (GROUP / ITEMS_OF_ROW)
+#define N_ROWS (BLOCK_Y * BLOCK_Z)
+#define NOWHERE (BLOCK_X * N_ROWS)
 
 // What rounding may do to an energy, relative to itself and the term added to it.
 #if REAL_BITS == 32
@@ -38,37 +44,132 @@
 #define SLACK ((real)16 * DBL_EPSILON)
 #endif
 
-#if WIDTH == 1
-#define LOAD_FLAGS(index, pointer) ((maskv)(pointer)[index])
-#define STORE_FLAGS(flags, index, pointer) ((pointer)[index] = (uchar)(flags))
-#else
-#define LOAD_FLAGS(index, pointer) (CAT(convert_, CAT(SAME_BITS, WIDTH))(CAT(vload, WIDTH)(0, (pointer) + (index))) != 0)
-#define STORE_FLAGS(flags, index, pointer) CAT(vstore, WIDTH)(CAT(convert_uchar, WIDTH)((flags) & 1), 0, (pointer) + (index))
-#endif
-
 constant real LANES[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-// A vector of points: place of the first one in the map, its coordinates in steps of the grid, its number in the block.
-typedef struct { size_t place; int x, y, z, number; } Place;
-
 INLINE int4 corner_of(int block, int4 blocks) {
-    return (int4)(block % blocks.x * BLOCK_X, block / blocks.x % blocks.y * BLOCK_Y, block / blocks.x / blocks.y * BLOCK_Z, 0);
+    const int row = block / blocks.x;
+    return (int4)(block % blocks.x * BLOCK_X, row % blocks.y * BLOCK_Y, row / blocks.y * BLOCK_Z, 0);
 }
 
-INLINE Place place_of(int vector_, int4 corner, int4 blocks) {
-    Place place;
-    place.x = corner.x + vector_ % VECTORS_OF_ROW * WIDTH;
-    place.y = corner.y + vector_ / VECTORS_OF_ROW % BLOCK_Y;
-    place.z = corner.z + vector_ / VECTORS_OF_ROW / BLOCK_Y;
-    place.place = ((size_t)place.z * (blocks.y * BLOCK_Y) + place.y) * (blocks.x * BLOCK_X) + place.x;
-    place.number = vector_ * WIDTH;
-    return place;
+// What a work-item holds of a block: where that stands in the map, coordinates in steps of the grid, potentials.
+typedef struct {
+    size_t place[NY];
+    realv x[NX];
+    real y[NY], z[NY];
+    realv potential[NY][NX];
+} Own;
+
+// The a-th vector of a work-item begins this many points after the first one.
+#define STRIDE(a) ((a) * ITEMS_OF_ROW * WIDTH)
+
+INLINE int first_x(int item) { return item % ITEMS_OF_ROW * WIDTH; }
+
+INLINE int row_of(int start, int b, int item) { return start + b * ROW_STEP + item / ITEMS_OF_ROW; }
+
+INLINE void load_rows(Own *own, int start, int item, int4 corner, int4 blocks, global const real *map) {
+    #pragma unroll
+    for (int a = 0; a < NX; ++a) own->x[a] = (real)(corner.x + first_x(item) + STRIDE(a)) + LOAD(0, LANES);
+    #pragma unroll
+    for (int b = 0; b < NY; ++b) {
+        const int row = row_of(start, b, item), y = corner.y + row % BLOCK_Y, z = corner.z + row / BLOCK_Y;
+        own->y[b] = y;
+        own->z[b] = z;
+        own->place[b] = ((size_t)z * (blocks.y * BLOCK_Y) + y) * (blocks.x * BLOCK_X) + corner.x + first_x(item);
+        #pragma unroll
+        for (int a = 0; a < NX; ++a) own->potential[b][a] = LOAD(own->place[b] + STRIDE(a), map);
+    }
 }
 
-INLINE realv distance2(Place at, real4 point, real4 spacing) {
-    const realv dx = ((real)at.x - point.x + LOAD(0, LANES)) * spacing.x;
-    const real dy = ((real)at.y - point.y) * spacing.y, dz = ((real)at.z - point.z) * spacing.z;
-    return dx * dx + (dy * dy + dz * dz);
+INLINE void store_rows(const Own *own, global real *map) {
+    #pragma unroll
+    for (int b = 0; b < NY; ++b) {
+        #pragma unroll
+        for (int a = 0; a < NX; ++a) STORE(own->potential[b][a], own->place[b] + STRIDE(a), map);
+    }
+}
+
+INLINE void squares_along_x(const Own *own, real4 point, real4 spacing, realv *dx2) {
+    #pragma unroll
+    for (int a = 0; a < NX; ++a) {
+        const realv dx = (own->x[a] - point.x) * spacing.x;
+        dx2[a] = dx * dx;
+    }
+}
+
+INLINE real squares_of_row(const Own *own, int b, real4 point, real4 spacing) {
+    const real dy = (own->y[b] - point.y) * spacing.y, dz = (own->z[b] - point.z) * spacing.z;
+    return dy * dy + dz * dz;
+}
+
+INLINE void exclude(Own *own, real4 point, real4 spacing, real reach2) {
+    realv dx2[NX];
+    squares_along_x(own, point, spacing, dx2);
+    #pragma unroll
+    for (int b = 0; b < NY; ++b) {
+        const real rest = squares_of_row(own, b, point, spacing);
+        #pragma unroll
+        for (int a = 0; a < NX; ++a)
+            own->potential[b][a] = CHOOSE(own->potential[b][a], NAN, dx2[a] + rest <= (realv)reach2);
+    }
+}
+
+INLINE void add_ion(Own *own, real4 ion, real charge, real4 spacing) {
+    realv dx2[NX];
+    squares_along_x(own, ion, spacing, dx2);
+    #pragma unroll
+    for (int b = 0; b < NY; ++b) {
+        const real rest = squares_of_row(own, b, ion, spacing);
+        #pragma unroll
+        for (int a = 0; a < NX; ++a) own->potential[b][a] += charge * inverse_sqrt(dx2[a] + rest);
+    }
+}
+
+// Excludes what stands near an atom or outside the grid. A work-group does a block.
+kernel void exclude_solute(
+    const int4 blocks,                     // blocks along x, y, z
+    const int4 shape,                      // points along x, y, z, without padding
+    const real4 spacing,                   // [A]
+    const real reach2,                     // squared distance between atoms and ions [A^2]
+    const int n_tiles,
+    const int tile_size,
+    global const real4 *restrict atoms,    // (n_tiles, tile_size) x, y, z [steps]
+    global const int *restrict counts,     // (n_tiles) atoms in the tile
+    global const real4 *restrict centres,  // (n_tiles) middle of the box around a tile [A]
+    global const real4 *restrict extents,  // (n_tiles) its half edges [A]
+    global real *restrict map,             // (points, padded) potential [kcal/mol/e]
+    global int *restrict n_allowed)        // (n_blocks) points left; zeroed before
+{
+    const int block = get_group_id(0), item = get_local_id(0);
+    const int4 corner = corner_of(block, blocks);
+    const real4 half_block = (real)0.5 * (real4)(BLOCK_X - 1, BLOCK_Y - 1, BLOCK_Z - 1, 0) * spacing;
+    const real4 middle = (real4)(corner.x, corner.y, corner.z, 0) * spacing + half_block;
+    maskv allowed = 0;
+    Own own;
+    for (int start = 0; start < N_ROWS; start += NY * ROW_STEP) {
+        load_rows(&own, start, item, corner, blocks, map);
+        for (int tile = 0; tile < n_tiles; ++tile) {
+            real4 gap = fmax(fabs(centres[tile] - middle) - extents[tile] - half_block, (real)0);
+            gap.w = 0;
+            if (dot(gap, gap) > reach2) continue;
+            for (int k = 0; k < counts[tile]; ++k) exclude(&own, atoms[tile * tile_size + k], spacing, reach2);
+        }
+        #pragma unroll
+        for (int b = 0; b < NY; ++b) {
+            const int outside = own.y[b] >= shape.y || own.z[b] >= shape.z;
+            #pragma unroll
+            for (int a = 0; a < NX; ++a) {
+                if (outside) own.potential[b][a] = NAN;
+                own.potential[b][a] = CHOOSE(own.potential[b][a], NAN, own.x[a] >= (realv)shape.x);
+                allowed += own.potential[b][a] == own.potential[b][a] ? (maskv)1 : (maskv)0;
+            }
+        }
+        store_rows(&own, map);
+    }
+    SAME_BITS lanes[WIDTH];
+    STORE(allowed, 0, lanes);
+    int sum = 0;
+    for (int lane = 0; lane < WIDTH; ++lane) sum += (int)lanes[lane];
+    atomic_add(&n_allowed[block], sum);
 }
 
 // Squared distances of a point from the nearest and the farthest point of a block.
@@ -80,52 +181,9 @@ INLINE real2 distances2_of_block(int4 corner, real4 point, real4 spacing) {
     return (real2)(dot(gap, gap), dot(reach, reach));
 }
 
-// Marks the points of the map that stand farther than a distance from every atom. A work-group does a block.
-kernel void allow(
-    const int4 blocks,                     // blocks along x, y, z
-    const int4 shape,                      // points along x, y, z, without padding
-    const real4 spacing,                   // [A]
-    const real reach2,                     // squared distance within which nothing is allowed [A^2]
-    const int n_tiles,
-    const int tile_size,
-    global const real4 *restrict atoms,    // (n_tiles, tile_size) x, y, z from the grid's origin [A]
-    global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global const real4 *restrict centres,  // (n_tiles) middle of the box around a tile [A]
-    global const real4 *restrict extents,  // (n_tiles) its half edges [A]
-    global uchar *restrict allowed)        // (points, padded) 1 where an ion may stand
-{
-    const int block = get_group_id(0), item = get_local_id(0);
-    const int4 corner = corner_of(block, blocks);
-    const real4 half_block = (real)0.5 * (real4)(BLOCK_X - 1, BLOCK_Y - 1, BLOCK_Z - 1, 0) * spacing;
-    const real4 middle = (real4)(corner.x, corner.y, corner.z, 0) * spacing + half_block;
-    for (int start = 0; start < VECTORS_OF_BLOCK; start += GROUP * VECTORS) {
-        realv nearest2[VECTORS];
-        #pragma unroll
-        for (int v = 0; v < VECTORS; ++v) nearest2[v] = INFINITY;
-        for (int tile = 0; tile < n_tiles; ++tile) {
-            real4 gap = fmax(fabs(centres[tile] - middle) - extents[tile] - half_block, (real)0);
-            gap.w = 0;
-            if (dot(gap, gap) > reach2) continue;
-            for (int a = tile * tile_size; a < tile * tile_size + counts[tile]; ++a) {
-                const real4 atom = atoms[a];
-                #pragma unroll
-                for (int v = 0; v < VECTORS; ++v) {
-                    const Place at = place_of(start + v * GROUP + item, corner, blocks);
-                    const realv dx = ((real)at.x + LOAD(0, LANES)) * spacing.x - atom.x;
-                    const real dy = at.y * spacing.y - atom.y, dz = at.z * spacing.z - atom.z;
-                    nearest2[v] = fmin(nearest2[v], dx * dx + (dy * dy + dz * dz));
-                }
-            }
-        }
-        #pragma unroll
-        for (int v = 0; v < VECTORS; ++v) {
-            const Place at = place_of(start + v * GROUP + item, corner, blocks);
-            maskv far = nearest2[v] > (realv)reach2;
-            far &= (real)at.x + LOAD(0, LANES) < (realv)shape.x;
-            if (at.y >= shape.y || at.z >= shape.z) far = 0;
-            STORE_FLAGS(far, at.place, allowed);
-        }
-    }
+INLINE real distance2(real4 a, real4 b, real4 spacing) {
+    const real4 d = (a - b) * spacing;
+    return d.x * d.x + d.y * d.y + d.z * d.z;
 }
 
 // Moves bound and best point of a block on by the ion just placed, for either sign of charge, and tells whether the
@@ -143,8 +201,7 @@ INLINE int move_on(
         const real least = q * rsqrt(q > 0 ? range2.y : fmax(range2.x, reach2));
         bounds[k] = range2.y <= reach2 ? INFINITY : bound + least - SLACK * (fabs(bound) + fabs(least));
         const real4 point = best[k];
-        const real4 d = (point - ion) * spacing;
-        const real r2 = d.x * d.x + d.y * d.y + d.z * d.z;
+        const real r2 = distance2(point, ion, spacing);
         best[k].w = r2 <= reach2 ? INFINITY : point.w + q * rsqrt(r2);
     }
     const real bound = bounds[side * n_blocks + block];
@@ -154,10 +211,10 @@ INLINE int move_on(
 // Energies of unit charges of either sign at the lowest points that each lane has seen, and these points' numbers.
 typedef struct { realv energy[2]; maskv number[2]; } Lowest;
 
-INLINE void look_at(Lowest *lowest, realv potential, maskv allowed, int number) {
+INLINE void look_at(Lowest *lowest, realv potential, int number) {
     #pragma unroll
     for (int s = 0; s < 2; ++s) {
-        const realv energy = CHOOSE(INFINITY, s ? -potential : potential, allowed);
+        const realv energy = s ? -potential : potential;
         const maskv lower = energy < lowest->energy[s];
         lowest->energy[s] = CHOOSE(lowest->energy[s], energy, lower);
         lowest->number[s] = lower ? (maskv)number : lowest->number[s];
@@ -181,53 +238,38 @@ INLINE void lowest_lane(const Lowest *lowest, int s, local real *energy, local i
     }
 }
 
-// Brings a work-item's share of a block up to date.
-INLINE void add_ions(
-    Lowest *lowest, int item, int4 corner, int4 blocks, real4 spacing, real reach2, int first, int last,
-    global const real4 *places, global const real *charges, global real *map, global uchar *allowed)
+// Brings a work-item's share of a block up to date with the ions from `first` on, and looks for its lowest points.
+INLINE Lowest add_ions(
+    int item, int4 corner, int4 blocks, real4 spacing, real reach2, int first, int last, global const real4 *places,
+    global const real *charges, global real *map)
 {
-    for (int start = 0; start < VECTORS_OF_BLOCK; start += GROUP * VECTORS) {
-        Place at[VECTORS];
-        realv potential[VECTORS];
-        maskv flags[VECTORS];
-        #pragma unroll
-        for (int v = 0; v < VECTORS; ++v) {
-            at[v] = place_of(start + v * GROUP + item, corner, blocks);
-            potential[v] = LOAD(at[v].place, map);
-            flags[v] = LOAD_FLAGS(at[v].place, allowed);
-        }
+    Own own;
+    Lowest lowest;
+    for (int s = 0; s < 2; ++s) {
+        lowest.energy[s] = INFINITY;
+        lowest.number[s] = NOWHERE;
+    }
+    for (int start = 0; start < N_ROWS; start += NY * ROW_STEP) {
+        load_rows(&own, start, item, corner, blocks, map);
         for (int j = first; j < last; ++j) {
             const real4 ion = places[j];
-            const real charge = charges[j];
-            if (distances2_of_block(corner, ion, spacing).x > reach2) {
-                #pragma unroll
-                for (int v = 0; v < VECTORS; ++v) potential[v] += charge * inverse_sqrt(distance2(at[v], ion, spacing));
-                continue;
-            }
-            #pragma unroll
-            for (int v = 0; v < VECTORS; ++v) {
-                const realv r2 = distance2(at[v], ion, spacing);
-                const maskv elsewhere = r2 > (realv)0;
-                // An ion adds nothing where it stands itself.
-                potential[v] += CHOOSE((real)0, charge * inverse_sqrt(CHOOSE((real)1, r2, elsewhere)), elsewhere);
-                flags[v] &= r2 > (realv)reach2;
-            }
+            add_ion(&own, ion, charges[j], spacing);
+            if (distances2_of_block(corner, ion, spacing).x <= reach2) exclude(&own, ion, spacing, reach2);
         }
+        if (last > first) store_rows(&own, map);
         #pragma unroll
-        for (int v = 0; v < VECTORS; ++v) {
-            if (last > first) {
-                STORE(potential[v], at[v].place, map);
-                STORE_FLAGS(flags[v], at[v].place, allowed);
-            }
-            look_at(lowest, potential[v], flags[v], at[v].number);
+        for (int b = 0; b < NY; ++b) {
+            #pragma unroll
+            for (int a = 0; a < NX; ++a)
+                look_at(&lowest, own.potential[b][a], row_of(start, b, item) * BLOCK_X + first_x(item) + STRIDE(a));
         }
     }
+    return lowest;
 }
 
-// A work-group owns every n_groups-th block. Each work-item moves one of them on; then the group brings those that may
-// hold the next ion up to date together.
+// A work-group owns every n_groups-th block. Each work-item moves one of them on; then the group together brings those
+// that may hold the next ion up to date.
 kernel void refresh(
-    const int everything,                  // 1: bring all blocks up to date, look at none
     const int4 blocks,                     // blocks along x, y, z
     const int n_blocks,
     const real4 spacing,                   // [A]
@@ -236,9 +278,8 @@ kernel void refresh(
     global const real *restrict threshold, // no less than the lowest energy of a unit charge of the next ion's sign
     global const real4 *restrict places,   // (n_ions) x, y, z [steps]
     global const real *restrict charges,   // (n_ions) [kcal A/mol/e]
-    global real *restrict map,             // (points, padded) potential [kcal/mol/e]
-    global uchar *restrict allowed,        // (points, padded) 1 where an ion may stand
-    global int *restrict seen,             // (n_blocks) ions that a block's points have
+    global real *restrict map,             // (points, padded) potential [kcal/mol/e]; NaN where no ion may stand
+    global int *restrict seen,             // (n_blocks) ions that the points of a block have
     global real *restrict bounds,          // (2, n_blocks) by sign of charge [kcal/mol]
     global real4 *restrict best)           // (2, n_blocks) x, y, z [steps], energy of a unit charge [kcal/mol]
 {
@@ -247,18 +288,14 @@ kernel void refresh(
     local int numbers[2 * GROUP];
     const int placed = state[0], full = state[1];
     const int item = get_local_id(0), group = get_group_id(0), n_groups = get_num_groups(0);
-    if (full && !everything) return;
+    if (full) return;
 
     const int own = item * n_groups + group;
-    stale[item] = 0;
-    if (own < n_blocks) {
-        stale[item] = 1;
-        if (placed && !everything) {
-            const int4 corner = corner_of(own, blocks);
-            stale[item] = move_on(
-                own, n_blocks, corner, spacing, reach2, places[placed - 1], charges[placed - 1], charges[placed] < 0,
-                *threshold, bounds, best);
-        }
+    stale[item] = own < n_blocks;
+    if (own < n_blocks && placed) {
+        stale[item] = move_on(
+            own, n_blocks, corner_of(own, blocks), spacing, reach2, places[placed - 1], charges[placed - 1],
+            charges[placed] < 0, *threshold, bounds, best);
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
@@ -266,12 +303,8 @@ kernel void refresh(
         if (!stale[k]) continue;
         const int block = k * n_groups + group;
         const int4 corner = corner_of(block, blocks);
-        Lowest lowest;
-        for (int s = 0; s < 2; ++s) {
-            lowest.energy[s] = INFINITY;
-            lowest.number[s] = NOWHERE;
-        }
-        add_ions(&lowest, item, corner, blocks, spacing, reach2, seen[block], placed, places, charges, map, allowed);
+        const Lowest lowest =
+            add_ions(item, corner, blocks, spacing, reach2, seen[block], placed, places, charges, map);
         for (int s = 0; s < 2; ++s) lowest_lane(&lowest, s, &energies[s * GROUP + item], &numbers[s * GROUP + item]);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
@@ -288,8 +321,8 @@ kernel void refresh(
         }
         if (item == 0) {
             for (int s = 0; s < 2; ++s) {
-                const int n = numbers[s * GROUP];
-                const int4 at = corner + (int4)(n % BLOCK_X, n / BLOCK_X % BLOCK_Y, n / BLOCK_X / BLOCK_Y, 0);
+                const int n = numbers[s * GROUP], row = n / BLOCK_X;
+                const int4 at = corner + (int4)(n % BLOCK_X, row % BLOCK_Y, row / BLOCK_Y, 0);
                 bounds[s * n_blocks + block] = energies[s * GROUP];
                 best[s * n_blocks + block] = (real4)(at.x, at.y, at.z, energies[s * GROUP]);
             }
@@ -339,14 +372,12 @@ kernel void choose(
     }
     const real4 ion = firsts[0];
 
-    const int next = min(placed + 1, n_ions - 1), next_side = charges[next] < 0;
+    const int next_side = charges[min(placed + 1, n_ions - 1)] < 0;
     const real q = next_side ? -charges[placed] : charges[placed];
     real least = INFINITY;
     for (int b = item; b < n_blocks; b += GROUP) {
         const real4 point = best[next_side * n_blocks + b];
-        const real4 d = (point - ion) * spacing;
-        const real r2 = d.x * d.x + d.y * d.y + d.z * d.z;
-        const real term = q * rsqrt(r2);
+        const real r2 = distance2(point, ion, spacing), term = q * rsqrt(r2);
         if (r2 > reach2) least = fmin(least, point.w + term + SLACK * (fabs(point.w) + fabs(term)));
     }
     lowest[item] = least;
@@ -362,5 +393,42 @@ kernel void choose(
         *threshold = lowest[0];
     } else {
         state[1] = 1;
+    }
+}
+
+// Adds all ions to a map of potentials, in their order; an ion adds nothing where it stands itself. A work-group does a
+// block.
+kernel void add_all(
+    const int4 blocks,                     // blocks along x, y, z
+    const real4 spacing,                   // [A]
+    const int n_ions,
+    global const real4 *restrict places,   // (n_ions) x, y, z [steps]
+    global const real *restrict charges,   // (n_ions) [kcal A/mol/e]
+    global real *restrict map)             // (points, padded) potential [kcal/mol/e]
+{
+    const int item = get_local_id(0);
+    const int4 corner = corner_of(get_group_id(0), blocks);
+    Own own;
+    for (int start = 0; start < N_ROWS; start += NY * ROW_STEP) {
+        load_rows(&own, start, item, corner, blocks, map);
+        for (int j = 0; j < n_ions; ++j) {
+            const real4 ion = places[j];
+            if (distances2_of_block(corner, ion, spacing).x > 0) {
+                add_ion(&own, ion, charges[j], spacing);
+                continue;
+            }
+            const Own before_ = own;
+            add_ion(&own, ion, charges[j], spacing);
+            #pragma unroll
+            for (int b = 0; b < NY; ++b) {
+                #pragma unroll
+                for (int a = 0; a < NX; ++a) {
+                    const maskv itself = own.x[a] == (realv)ion.x;
+                    if (own.y[b] == ion.y && own.z[b] == ion.z)
+                        own.potential[b][a] = CHOOSE(own.potential[b][a], before_.potential[b][a], itself);
+                }
+            }
+        }
+        store_rows(&own, map);
     }
 }

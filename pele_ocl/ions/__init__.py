@@ -83,13 +83,13 @@ def place_ions(
     run = Run(device, precision)
     with device.lock:
         placement = Placement(run, map.grid, map.values, atoms.positions, solute_distance, ion_distance)
-        volume = placement.count_allowed() * float(np.prod(map.grid.spacing))
+        volume = placement.n_allowed * float(np.prod(map.grid.spacing))
         counts = count_ions(ions, float(atoms.charges.sum()), volume, neutralize, concentration)
         order = interleaved(counts)
         charges = [COULOMB_KCAL_A / dielectric * species.charge for species in order]
         points, potentials = placement.place(charges, progress)
         _require_room(order, len(points), volume, solute_distance, ion_distance)
-        values = placement.potential() if keep_map else None
+        values = placement.with_ions(map.values) if keep_map else None
     title = f"{map.title} with {len(order)} ions".strip()
     seconds = {"map": map_seconds, "kernel": run.kernel_seconds, "total": time.perf_counter() - start}
     return IonsResult(

@@ -49,14 +49,7 @@ class Placement:
         self.reach2 = run.dtype.type(ion_distance**2 * (1 + REACH[run.precision]))
         self.map = run.empty(self.n_points)
         run.write(self.map, self._padded(potential))
-        self.allowed = run.empty(self.n_points, np.uint8)
-        self._allow(positions, run.dtype.type(solute_distance**2 * (1 + REACH[run.precision])))
-        self.seen = run.zeros(self.n_blocks, np.int32)
-        self.bounds, self.best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
-
-    def count_allowed(self) -> int:
-        """Points where an ion may stand before any does."""
-        return int(np.count_nonzero(self.run.download(self.allowed, self.n_points, np.uint8)))
+        self._exclude_solute(positions, run.dtype.type(solute_distance**2 * (1 + REACH[run.precision])))
 
     def place(self, charges: Sequence[float], progress: Progress | None = None) -> tuple[NDArray[np.intp], Floats]:
         """Place ions of `charges` [kcal A/mol/e] in this order; to be called once.
@@ -68,11 +61,17 @@ class Placement:
         self.state = run.zeros(2, np.int32)
         self.charges, self.places = run.upload(charges), run.empty(4 * n_ions)
         self.threshold = run.zeros(1)
+        bounds, best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
         choosing, group = self._kernel("choose", 5, GPU_CHOOSING_GROUP)
-        refresh = self._refresh(everything=False)
+        refreshing, refresh_group = self._kernel("refresh", 5, GPU_GROUP)
+        refresh = run.prepare(
+            refreshing, (self.n_blocks,), (refresh_group,),
+            self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, self.state, self.threshold, self.places,
+            self.charges, self.map, run.zeros(self.n_blocks, np.int32), bounds, best,
+        )  # fmt: skip
         choose = run.prepare(
             choosing, (group,), (group,), np.int32(self.n_blocks), np.int32(n_ions), self._spacing, self.reach2,
-            self.charges, self.best, self.state, self.threshold, self.places,
+            self.charges, best, self.state, self.threshold, self.places,
         )  # fmt: skip
         for step in range(n_ions):
             refresh()
@@ -83,37 +82,38 @@ class Placement:
                     break
                 if progress is not None:
                     progress(placed / n_ions)
-        placed = int(run.download(self.state, 2, np.int32)[0])
-        places = run.download(self.places, 4 * n_ions).reshape(-1, 4)[:placed].astype(np.float64)
+        self.n_placed = int(run.download(self.state, 2, np.int32)[0])
+        places = run.download(self.places, 4 * n_ions).reshape(-1, 4)[: self.n_placed].astype(np.float64)
         return places[:, :3].astype(np.intp), places[:, 3]
 
-    def potential(self) -> NDArray[np.floating]:
-        """The map with all ions, (nz, ny, nx) kcal/mol/e; an ion adds nothing where it stands itself."""
-        self._refresh(everything=True)()
+    def with_ions(self, potential: NDArray[np.floating]) -> NDArray[np.floating]:
+        """A map (nz, ny, nx) with the ions placed, kcal/mol/e; an ion adds nothing where it stands itself."""
+        run = self.run
+        run.write(self.map, self._padded(potential))
+        kernel, group = self._kernel("add_all", 0, GPU_GROUP)
+        run.launch(
+            kernel, (self.n_blocks * group,), (group,),
+            self._blocks, self._spacing, np.int32(self.n_placed), self.places, self.charges, self.map,
+        )  # fmt: skip
         nx, ny, nz = self.grid.shape
-        values = self.run.download(self.map, self.n_points).reshape(self._padded_shape)
+        values = run.download(self.map, self.n_points).reshape(self._padded_shape)
         return np.ascontiguousarray(values[:nz, :ny, :nx])
 
-    def _allow(self, positions: Floats, reach2: Any) -> None:
-        run = self.run
+    def _exclude_solute(self, positions: Floats, reach2: Any) -> None:
+        run, spacing = self.run, self.grid.spacing
         tiles = Tiles.of(positions, TILE)
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
         centres = tiles.origins + (middle - self.grid.origin)
-        kernel, group = self._kernel("allow", 0, GPU_GROUP)
+        n_allowed = run.zeros(self.n_blocks, np.int32)
+        kernel, group = self._kernel("exclude_solute", 0, GPU_GROUP)
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
             self._blocks, _int4(self.grid.shape), self._spacing, reach2, np.int32(len(tiles)), np.int32(TILE),
-            run.upload(_four(tiles.offsets + np.repeat(centres, TILE, axis=0))), run.upload(tiles.counts, np.int32),
-            run.upload(_four(centres)), run.upload(_four(tiles.extents * (1 + 1e-6))), self.allowed,
+            run.upload(_four((tiles.offsets + np.repeat(centres, TILE, axis=0)) / spacing)),
+            run.upload(tiles.counts, np.int32), run.upload(_four(centres)),
+            run.upload(_four(tiles.extents * (1 + 1e-6))), self.map, n_allowed,
         )  # fmt: skip
-
-    def _refresh(self, everything: bool) -> Any:
-        kernel, group = self._kernel("refresh", 5, GPU_GROUP)
-        return self.run.prepare(
-            kernel, (self.n_blocks,), (group,),
-            np.int32(everything), self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, self.state,
-            self.threshold, self.places, self.charges, self.map, self.allowed, self.seen, self.bounds, self.best,
-        )  # fmt: skip
+        self.n_allowed = int(run.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
 
     def _kernel(self, name: str, local_reals: int, gpu_group: int) -> tuple[Any, int]:
         """A kernel and its group: one work-item on CPUs, which compute in vectors instead."""
