@@ -17,6 +17,7 @@ from typing import Any
 from .atoms import Atoms, Labels, Structure
 from .errors import DeviceError, FormatError, InputError, KernelBuildError, ParameterError, PeleError
 from .forcefield import ForceField
+from .grid import Grid, Map
 from .nonbond import Nonbond, NonbondResult, nonbond
 from .pairs import (
     AllPairs,
@@ -28,15 +29,16 @@ from .pairs import (
     read_pairs,
     write_pairs,
 )
+from .potmap import PotmapResult, potmap
 from .reading import read
 from .solvent import SolventResult, solvent
 from .solvent_model import SolventModel
 
 __all__ = [
-    "AllPairs", "Atoms", "DeviceError", "ForceField", "FormatError", "InputError", "KernelBuildError", "Labels",
-    "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError", "SolventModel", "SolventResult",
-    "Structure", "all_pairs", "internal_dielectrics", "list_devices", "nonbond", "pairs_split", "pairs_within",
-    "read", "read_pairs", "solvent", "write_pairs",
+    "AllPairs", "Atoms", "DeviceError", "ForceField", "FormatError", "Grid", "InputError", "KernelBuildError",
+    "Labels", "Map", "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError", "PotmapResult",
+    "SolventModel", "SolventResult", "Structure", "all_pairs", "internal_dielectrics", "list_devices", "nonbond",
+    "pairs_split", "pairs_within", "potmap", "read", "read_pairs", "solvent", "write_pairs",
 ]  # fmt: skip
 
 try:

@@ -5,13 +5,14 @@ A value belongs to its point, not to a cell around it: `origin` is where the fir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .atoms import Atoms, Floats
 from .errors import InputError
+from .units import potential_factor
 
 MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map
 
@@ -34,7 +35,7 @@ class Grid:
     def __init__(self, origin: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> None:
         points = np.asarray(shape)
         if points.shape != (3,) or points.dtype.kind not in "iu" or (points < 1).any():
-            raise InputError(f"a grid's shape must be three whole numbers of at least 1: nx, ny, nz; not {shape}")
+            raise InputError(f"a grid's shape must be three whole numbers of at least 1: nx, ny, nz; not {shape!r}")
         if float(np.prod(points.astype(float))) > MOST_POINTS:
             raise InputError(f"a grid of {' x '.join(map(str, points))} points is too large; choose a larger spacing")
         for name, values, size in (("origin", origin, 3), ("spacing", spacing, None)):
@@ -43,7 +44,8 @@ class Grid:
                 raise InputError(f"a grid's {name} must be three numbers, in Angstrom; not {values}")
             array = np.array(np.broadcast_to(array, (3,)))
             if not np.isfinite(array).all() or (name == "spacing" and (array <= 0).any()):
-                raise InputError(f"a grid's {name} must be {'positive' if name == 'spacing' else 'finite'}; not {values}")
+                wanted = "positive" if name == "spacing" else "finite"
+                raise InputError(f"a grid's {name} must be {wanted}; not {values}")
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         object.__setattr__(self, "shape", tuple(int(n) for n in points))
@@ -94,6 +96,7 @@ class Map:
     values : (nz, ny, nx) in C order: x runs fastest; float32 or float64
     unit : a key of units.POTENTIAL_UNITS, or whatever a file says; "" where it says nothing
     title : one line about what it is
+    temperature : K, the T of the unit kT/e; None where it is not known or does not matter
 
     Raises InputError where values and grid do not fit.
     """
@@ -102,7 +105,26 @@ class Map:
     values: NDArray[np.floating]
     unit: str = ""
     title: str = ""
+    temperature: float | None = None
 
     def __post_init__(self) -> None:
         if self.values.shape != self.grid.shape[::-1]:
             raise InputError(f"values of shape {self.values.shape} do not fit a grid of {self.grid.shape[::-1]} points")
+
+    def in_unit(self, unit: str, temperature: float | None = None) -> Map:
+        """The same potential in another unit.
+
+        unit : of units.POTENTIAL_UNITS
+        temperature : K, where kT/e is meant; by default the map's own
+
+        Raises InputError where one of the two units is none of a potential, or kT/e lacks its temperature.
+        """
+        kelvin = temperature if temperature is not None else self.temperature
+        if (self.unit, self.temperature) == (unit, kelvin):
+            return self
+        if "kT/e" in (self.unit, unit) and kelvin is None:
+            raise InputError("the temperature of the unit kT/e is not known; give it")
+        own = self.temperature if self.temperature is not None else kelvin
+        factor = potential_factor(unit, kelvin or 1) / potential_factor(self.unit, own or 1)
+        values = self.values * self.values.dtype.type(factor)
+        return replace(self, values=values, unit=unit, temperature=kelvin)

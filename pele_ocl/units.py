@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import math
 
+from .errors import InputError
+
 # CODATA 2018. The first three are exact by definition of the SI.
 ELEMENTARY_CHARGE_C = 1.602176634e-19
 AVOGADRO_PER_MOL = 6.02214076e23
 BOLTZMANN_J_PER_K = 1.380649e-23
 VACUUM_PERMITTIVITY_F_PER_M = 8.8541878128e-12
+HARTREE_J = 4.3597447222071e-18
+BOHR_A = 0.529177210903
 
 JOULE_PER_CALORIE = 4.184  # thermochemical
 METER_PER_ANGSTROM = 1e-10
@@ -40,3 +44,30 @@ def debye_kappa(ionic_strength: float, dielectric: float, temperature: float) ->
     permittivity = VACUUM_PERMITTIVITY_F_PER_M * dielectric
     per_m2 = 2 * ELEMENTARY_CHARGE_C**2 * ions_per_m3 / (permittivity * BOLTZMANN_J_PER_K * temperature)
     return math.sqrt(per_m2) * METER_PER_ANGSTROM
+
+
+POTENTIAL_UNITS = ("kcal/mol/e", "kJ/mol/e", "kT/e", "mV", "V", "hartree/e", "e/A")
+
+
+def potential_factor(unit: str, temperature: float = 298.15) -> float:
+    """What a potential in kcal/mol/e is multiplied by to have it in another unit.
+
+    unit : of POTENTIAL_UNITS
+    temperature : K, > 0; for kT/e alone
+
+    Raises InputError for an unknown unit, or a temperature that is not positive.
+    """
+    if unit not in POTENTIAL_UNITS:
+        raise InputError(f"unknown unit {unit!r} of a potential; choose one of {', '.join(POTENTIAL_UNITS)}")
+    if not (math.isfinite(temperature) and temperature > 0):
+        raise InputError(f"the temperature must be positive, in K; not {temperature:g}")
+    volt = 1000 * JOULE_PER_CALORIE / (AVOGADRO_PER_MOL * ELEMENTARY_CHARGE_C)
+    return {
+        "kcal/mol/e": 1.0,
+        "kJ/mol/e": JOULE_PER_CALORIE,
+        "kT/e": volt * ELEMENTARY_CHARGE_C / (BOLTZMANN_J_PER_K * temperature),
+        "mV": 1000 * volt,
+        "V": volt,
+        "hartree/e": volt * ELEMENTARY_CHARGE_C / HARTREE_J,
+        "e/A": 1 / COULOMB_KCAL_A,
+    }[unit]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pele_ocl.nonbond import VARIANTS as NONBOND
+from pele_ocl.potmap import VARIANTS as POTMAP
 from pele_ocl.solvent import VARIANTS as SOLVENT
 
 ROOT = Path(__file__).parent.parent
@@ -27,16 +28,22 @@ LAYERS = {
     "variant": (),
     "atoms": ("errors", "units"),
     "pairs": ("atoms", "errors", "forcefield", "formats", "paths", "textfiles"),
+    "grid": ("atoms", "errors", "units"),
     "tiles": ("atoms",),
     "solvent_model": ("errors", "units"),
-    "formats": ("atoms", "chemistry", "errors", "textfiles", "units"),
+    "formats": ("atoms", "chemistry", "errors", "grid", "textfiles", "units"),
     "forcefield": ("atoms", "chemistry", "errors", "units", "paths", "textfiles"),
     "reading": ("atoms", "errors", "formats", "forcefield"),
-    "reference": ("atoms", "errors", "pairs", "solvent_model", "units"),
+    "charges": ("atoms",),
+    "potential_model": ("errors",),
+    "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
     "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "units", "variant"),
     "nonbond": (
-        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "units", "variant",
+        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "units", "variant",
+    ),
+    "potmap": (
+        "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "units", "variant",
     ),
     "bench": (
         "atoms", "errors", "nonbond", "opencl", "pairs", "paths", "reading", "reference", "solvent", "solvent_model",
@@ -46,7 +53,10 @@ LAYERS = {
         "__init__", "atoms", "bench", "errors", "forcefield", "formats", "opencl", "paths", "reading", "solvent",
         "nonbond", "pairs", "solvent_model", "variant",
     ),
-    "__init__": ("nonbond", "pairs", "atoms", "errors", "forcefield", "opencl", "reading", "solvent", "solvent_model"),
+    "__init__": (
+        "nonbond", "pairs", "atoms", "errors", "forcefield", "grid", "opencl", "potmap", "reading", "solvent",
+        "solvent_model",
+    ),
     "__main__": ("cli",),
 }  # fmt: skip
 
@@ -98,13 +108,15 @@ def test_public_names_have_docstrings(path):
 
 
 def test_every_kernel_file_is_used():
-    used = {variant.file for variant in (*SOLVENT.values(), *NONBOND.values())}
+    used = {variant.file for variant in (*SOLVENT.values(), *NONBOND.values(), *POTMAP.values())}
     hosts = "".join(path.read_text() for path in MODULES)
     for path in KERNELS:
         assert path.name in used or f'"{path.name}"' in hosts, path.name
 
 
-@pytest.mark.parametrize("variant", [*SOLVENT.values(), *NONBOND.values()], ids=[*SOLVENT, *NONBOND])
+@pytest.mark.parametrize(
+    "variant", [*SOLVENT.values(), *NONBOND.values(), *POTMAP.values()], ids=[*SOLVENT, *NONBOND, *POTMAP]
+)
 def test_variants_name_a_kernel_of_their_file(variant):
     source = (ROOT / "cl" / variant.file).read_text()
     assert re.search(rf"\b{variant.kernel}\(", source)

@@ -1,4 +1,4 @@
-"""Molecular structure files in, result files out; one module a format."""
+"""Molecular structure files in, result files out, map files both ways; one module a format."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..atoms import Structure
 from ..errors import FormatError
+from .maps import read_map, require_map_suffix, write_map
 from .mmcif import read_mmcif
 from .pdb import read_pdb
 from .pqr import read_pqr
@@ -17,11 +18,14 @@ __all__ = [
     "STRUCTURE_READERS",
     "check_target",
     "is_pqr",
+    "read_map",
     "read_pqr",
     "read_structure",
     "refuse_overwriting",
     "replacing",
+    "require_map_suffix",
     "require_table_suffix",
+    "write_map",
     "write_table",
 ]
 

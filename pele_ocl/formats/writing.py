@@ -147,18 +147,24 @@ def _write_hdf5(path: Path, columns: Columns, units: Units, attributes: Attribut
                 dataset = file.create_dataset(name, data=values)
             if name in units:
                 dataset.attrs["unit"] = units[name]
-        for name, value in _flat(attributes).items():
-            array = np.asarray(value)
-            is_text = array.dtype.kind in "UO"
-            file.attrs.create(name, array.astype(object) if is_text else array, dtype=text if is_text else None)
+        write_attributes(file, attributes)
+
+
+def write_attributes(item: Any, attributes: Attributes) -> None:
+    """Attributes of an HDF5 file or dataset; nested names joined by points, values that are None left out."""
+    text = h5py.string_dtype("utf-8")
+    for name, value in _flat(attributes).items():
+        array = np.asarray(value)
+        is_text = array.dtype.kind in "UO"
+        item.attrs.create(name, array.astype(object) if is_text else array, dtype=text if is_text else None)
 
 
 def _write_csv(path: Path, columns: Columns, units: Units, attributes: Attributes) -> None:
     single = [part for name, values in columns.items() for part in _split(name, values, units.get(name, ""))]
     n_rows = len(single[0][1]) if single else 0
     with open(path, "w", encoding="utf-8", newline="") as file:
-        for name, value in _flat(attributes).items():
-            file.write(f"# {name}: {' '.join(_csv_text(value).split())}\n")
+        for name, value in flat_texts(attributes).items():
+            file.write(f"# {name}: {value}\n")
         table = csv.writer(file, lineterminator="\n")
         table.writerow([header for header, _ in single])
         for start in range(0, n_rows, _CSV_BLOCK):
@@ -166,9 +172,11 @@ def _write_csv(path: Path, columns: Columns, units: Units, attributes: Attribute
             table.writerows(zip(*block, strict=True))
 
 
-def _csv_text(value: object) -> str:
-    plain = _json_value(value)
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+def flat_texts(attributes: Attributes) -> dict[str, str]:
+    """Attributes as one line of text each; nested names joined by points, values that are None left out."""
+    plain = {name: _json_value(value) for name, value in _flat(attributes).items()}
+    texts = {name: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for name, v in plain.items()}
+    return {name: " ".join(text.split()) for name, text in texts.items()}
 
 
 def _split(name: str, values: NDArray[Any], unit: str) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -127,6 +127,16 @@ class Device:
         """Bytes that one buffer may have."""
         return int(self.handle.max_mem_alloc_size)
 
+    @property
+    def largest_constant(self) -> int:
+        """Bytes that a kernel may have in constant memory."""
+        return int(self.handle.max_constant_buffer_size)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the device's memory."""
+        return int(self.handle.global_mem_size)
+
     def require_int64_atomics(self) -> None:
         """Raise DeviceError where 64-bit numbers cannot be exchanged atomically."""
         if "cl_khr_int64_base_atomics" not in self.handle.extensions.split():
@@ -134,7 +144,7 @@ class Device:
 
     def require_memory(self, total: int, largest: int) -> None:
         """Raise DeviceError unless `total` bytes, the largest buffer `largest` bytes, fit the device."""
-        memory, buffer = self.handle.global_mem_size, self.handle.max_mem_alloc_size
+        memory, buffer = self.memory, self.largest_buffer
         if total > memory or largest > buffer:
             raise DeviceError(
                 f"this needs {total / 2**20:.0f} MiB on {self.name} (largest buffer {largest / 2**20:.0f} MiB), which "

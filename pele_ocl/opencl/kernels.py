@@ -215,6 +215,10 @@ class Run:
         kind = cl.cltypes.float4 if self.precision == "float32" else cl.cltypes.double4
         return np.array(tuple(values) + (0,) * (4 - len(values)), dtype=kind)[()]
 
+    def int4(self, *values: int) -> NDArray[Any]:
+        """Four integers as one kernel argument."""
+        return np.array(tuple(values) + (0,) * (4 - len(values)), dtype=cl.cltypes.int4)[()]
+
     def launch(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Any) -> None:
         """Launch over `shape` work-items, padded to whole groups; a group is cut to what the kernel allows."""
         self.prepare(kernel, shape, group, *args)()

@@ -1,0 +1,130 @@
+"""Map files: values on a grid, as OpenDX, Gaussian cube, MRC/CCP4 and HDF5; the suffix says which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from ...atoms import Atoms
+from ...errors import FormatError, InputError
+from ...grid import Map
+from ...units import POTENTIAL_UNITS
+from ..writing import replacing
+from .cube import read_cube, write_cube
+from .dx import read_dx, write_dx, write_dx_gz
+from .hdf5 import read_hdf5, write_hdf5
+from .mrc import read_mrc, write_mrc
+from .notes import Details
+
+__all__ = ["MAP_FORMATS", "MapFormat", "read_map", "require_map_suffix", "write_map"]
+
+
+@dataclass(frozen=True)
+class MapFormat:
+    """How a format is read and written.
+
+    unit : what its readers take a potential to be in; None where a file can say so itself
+    several : whether it holds more than one map
+    """
+
+    read: Callable[[Path], Map]
+    write: Callable[[Path, Map, Details], None]
+    unit: str | None = None
+    several: bool = False
+
+
+_CUBE = MapFormat(read_cube, write_cube, unit="hartree/e")
+_MRC = MapFormat(read_mrc, write_mrc)
+MAP_FORMATS: dict[str, MapFormat] = {
+    ".dx": MapFormat(read_dx, write_dx),
+    ".dx.gz": MapFormat(read_dx, write_dx_gz),
+    ".cube": _CUBE,
+    ".cub": _CUBE,
+    ".mrc": _MRC,
+    ".ccp4": _MRC,
+    ".map": _MRC,
+    ".h5": MapFormat(read_hdf5, write_hdf5, several=True),
+}
+
+
+def read_map(path: str | PathLike[str]) -> Map:
+    """Read a map on orthogonal axes; the suffix says which format.
+
+    Other programs' files are read as well: any order of the axes and any number type of MRC, DX with any number of
+    values a line. `unit` is "" where the file does not say it.
+
+    Raises FormatError, naming the file and, in a text, the line, for whatever cannot be read, for axes that are not
+    orthogonal, and for values that are not finite.
+    """
+    suffix = require_map_suffix(path)
+    try:
+        map_ = MAP_FORMATS[suffix].read(Path(path))
+    except InputError as error:  # a grid that is none
+        raise FormatError(f"{path}: {error}") from None
+    fault = _not_finite(map_)
+    if fault:
+        raise FormatError(f"{path}: {fault}")
+    return map_
+
+
+def write_map(
+    path: str | PathLike[str],
+    map_: Map,
+    *,
+    unit: str | None = None,
+    atoms: Atoms | None = None,
+    attributes: Mapping[str, object] | None = None,
+    extra: Mapping[str, Map] | None = None,
+    inputs: Iterable[str | PathLike[str]] = (),
+) -> None:
+    """Write a map so that read_map and other programs read it; the suffix says which format.
+
+    path : file ending in a key of MAP_FORMATS
+    unit : of units.POTENTIAL_UNITS, to convert to; by default the map's own, but hartree/e in a cube file
+    atoms : atoms to put into a cube file
+    attributes : what else to record (program, parameters): attributes in HDF5, comments in DX, labels in MRC
+    extra : name -> further maps, in HDF5 alone
+    inputs : files that are read, which `path` must not be
+
+    Raises FormatError for an unknown suffix, a folder that cannot be written to or further maps for a format that
+    holds one; InputError for values that are not finite, or a unit that cannot be converted.
+    """
+    suffix = require_map_suffix(path, several=bool(extra))
+    kind = MAP_FORMATS[suffix]
+    wanted = unit or (kind.unit if map_.unit in POTENTIAL_UNITS else None)
+    if wanted is not None:
+        map_ = map_.in_unit(wanted)
+    for name, written in {"the map": map_, **(extra or {})}.items():
+        fault = _not_finite(written)
+        if fault:
+            raise InputError(f"{path}: {name} cannot be written: {fault}")
+    with replacing(path, inputs) as temporary:
+        kind.write(temporary, map_, Details(atoms, attributes or {}, extra or {}))
+
+
+def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
+    """The suffix of a map file, in lower case; raises FormatError unless it is a key of MAP_FORMATS.
+
+    several : whether the format must hold more than one map
+    """
+    name = Path(path).name.lower()
+    suffix = max((known for known in MAP_FORMATS if name.endswith(known)), key=len, default=None)
+    if suffix is None:
+        raise FormatError(f"{path}: unknown suffix {Path(path).suffix!r}; maps end in {', '.join(MAP_FORMATS)}")
+    if several and not MAP_FORMATS[suffix].several:
+        fitting = ", ".join(known for known, kind in MAP_FORMATS.items() if kind.several)
+        raise FormatError(f"{path}: {suffix} files hold one map; several go into {fitting}")
+    return suffix
+
+
+def _not_finite(map_: Map) -> str:
+    """A sentence about the first value that is not finite; "" where all are."""
+    bad = ~np.isfinite(map_.values)
+    if not bad.any():
+        return ""
+    k, j, i = np.unravel_index(int(bad.argmax()), bad.shape)
+    return f"the value at point ({i}, {j}, {k}) is {map_.values[k, j, i]}; finite numbers are needed"

@@ -1,0 +1,102 @@
+"""Gaussian cube: text, bohr, z fastest, a new line after every run along z.
+
+Programs take an electrostatic potential in a cube file to be in hartree/e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import gemmi
+import numpy as np
+
+from ...atoms import Atoms
+from ...errors import FormatError
+from ...grid import Grid, Map
+from ...textfiles import lines, number
+from ...units import BOHR_A
+from .notes import Details, title_line, understood, unit_line
+from .numbers import read_numbers, texts
+
+_PER_LINE = 6
+
+
+def write_cube(path: Path, map_: Map, details: Details) -> None:
+    """Write a map, and the atoms if there are any; `path` as given."""
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(_text(map_, details.atoms))
+
+
+def read_cube(path: Path) -> Map:
+    """The map of a file with one value a point.
+
+    Lengths are in bohr; in Angstrom if the numbers of points are negative, as Gaussian's manual has it.
+
+    Raises FormatError for orbitals, several values a point, axes that are not orthogonal, and damage.
+    """
+    text = lines(path, "cube")
+    notes = [next(text, ""), next(text, "")]
+    first = _fields(path, 3, next(text, ""), (4, 5))
+    n_atoms = _count(path, 3, first[0])
+    if n_atoms < 0 or first[4:] not in ([], [1.0]):
+        raise FormatError(f"{path}:3: holds orbitals, or several values a point; only maps of one can be read")
+    axes = np.array([_fields(path, at, next(text, ""), (4,)) for at in (4, 5, 6)])
+    counts = [_count(path, at, n) for at, n in zip((4, 5, 6), axes[:, 0].tolist(), strict=True)]
+    grid = _grid(path, np.array(first[1:4]), axes[:, 1:], counts)
+    for at in range(7, 7 + n_atoms):
+        _fields(path, at, next(text, ""), (5,))
+    values, rest = read_numbers(text, len(grid), path, 7 + n_atoms)
+    if rest or any(line.strip() for line in text):
+        raise FormatError(f"{path}: holds more than the {len(grid):,} values it announces")
+    return Map(grid, np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0)), **understood(notes))
+
+
+def _text(map_: Map, atoms: Atoms | None) -> Iterator[str]:
+    # The widths are Gaussian's: I5, 3F12.6, 6E13.5; a blank stays where a number needs more.
+    yield f"{title_line(map_) or 'map'}\n{unit_line(map_)}\n"
+    yield f"{0 if atoms is None else len(atoms):5d}{_lengths(map_.grid.origin / BOHR_A, 6)}\n"
+    for n, axis in zip(map_.grid.shape, np.diag(map_.grid.spacing / BOHR_A), strict=True):
+        yield f"{n:5d}{_lengths(axis, 8)}\n"
+    if atoms is not None:
+        yield from _atom_lines(atoms)
+    nx, ny, nz = map_.grid.shape
+    step = max(1, 65_536 // (ny * nz))
+    for start in range(0, nx, step):
+        planes = map_.values[:, :, start : start + step].transpose(2, 1, 0)
+        yield from texts(planes.reshape(-1, nz), _PER_LINE, "%12.5E", " ")
+
+
+def _lengths(values: np.ndarray, digits: int) -> str:
+    return "".join(f" {value:11.{digits}f}" for value in values.tolist())
+
+
+def _atom_lines(atoms: Atoms) -> Iterator[str]:
+    """Atomic number, 0 where the element is not known; charge; position."""
+    elements = ["X"] * len(atoms) if atoms.labels is None else atoms.labels.elements.tolist()
+    for element, charge, position in zip(elements, atoms.charges, atoms.positions / BOHR_A, strict=True):
+        yield f"{gemmi.Element(element).atomic_number:5d} {charge:11.6f}{_lengths(position, 6)}\n"
+
+
+def _fields(path: Path, at: int, line: str, allowed: tuple[int, ...]) -> list[float]:
+    """The numbers of a line of the head."""
+    numbers = [number(word) for word in line.split()]
+    if len(numbers) not in allowed or None in numbers:
+        wanted = " or ".join(map(str, allowed))
+        raise FormatError(f"{path}:{at}: {wanted} numbers are needed here, not {line.strip()!r}; is it a cube file?")
+    return [value for value in numbers if value is not None]
+
+
+def _count(path: Path, at: int, value: float) -> int:
+    if not float(value).is_integer():
+        raise FormatError(f"{path}:{at}: begins with {value:g}; a whole number is needed; is it a cube file?")
+    return int(value)
+
+
+def _grid(path: Path, origin: np.ndarray, steps: np.ndarray, counts: list[int]) -> Grid:
+    spacing = np.diag(steps)
+    if (np.abs(steps - np.diag(spacing)) > 1e-6 * np.abs(steps).max()).any():
+        raise FormatError(f"{path}: the axes do not run along x, y and z; only orthogonal grids can be read")
+    in_angstrom = all(n < 0 for n in counts)
+    scale = 1.0 if in_angstrom else BOHR_A
+    return Grid(origin * scale, spacing * scale, [-n for n in counts] if in_angstrom else counts)

@@ -1,0 +1,125 @@
+"""OpenDX as VMD, APBS, PyMOL and ChimeraX exchange it: text, Angstrom, z fastest.
+
+`origin` is the position of the first value. Comments stand at the top alone, as VMD takes no others.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import FormatError
+from ...grid import Grid, Map
+from ...textfiles import lines, number
+from .notes import Details, note_lines, title_line, understood
+from .numbers import read_numbers, texts
+
+_COUNTS = re.compile(r"class\s+gridpositions\s+counts\s+(\d+)\s+(\d+)\s+(\d+)\s*$")
+_ARRAY = re.compile(r"class\s+array\b.*\bitems\s+(\d+)\b(.*)$")
+_SHAPED = re.compile(r'\brank\s+"?[1-9]')
+_PER_LINE = 3
+_COLUMNS = 78  # of comments: old readers take lines of 80
+_COMPRESSION = 4  # of gzip: digits gain little from more
+
+
+def write_dx(path: Path, map_: Map, details: Details) -> None:
+    """Write a map as text; `path` as given."""
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(_text(map_, details))
+
+
+def write_dx_gz(path: Path, map_: Map, details: Details) -> None:
+    """Write a map as gzip data that is the same whenever it is written."""
+    with open(path, "wb") as raw, gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as file:
+        file.writelines(piece.encode() for piece in _text(map_, details))
+
+
+def read_dx(path: Path) -> Map:
+    """The map of a file in text form, plain or gzip.
+
+    Raises FormatError for binary data, axes that are not orthogonal, several numbers a point, and damage.
+    """
+    text = lines(path, "OpenDX")
+    comments: list[str] = []
+    shape: tuple[int, ...] = ()
+    vectors: dict[str, list[list[float]]] = {"origin": [], "delta": []}
+    for at, line in enumerate(text, 1):
+        words = line.split()
+        if line.startswith("#"):
+            comments.append(line[1:])
+        elif words[:1] in (["origin"], ["delta"]):
+            vectors[words[0]].append(_three(words, path, at))
+        elif counts := _COUNTS.search(line):
+            shape = tuple(map(int, counts.groups()))
+        elif array := _ARRAY.search(line):
+            grid = _grid(path, at, shape, vectors)
+            _check_array(path, at, line, int(array[1]), array[2], grid)
+            values, rest = read_numbers(text, len(grid), path, at + 1)
+            _check_end(path, rest, len(grid))
+            ordered = np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0))
+            return Map(grid, ordered, **understood(comments))
+    raise FormatError(f"{path}: has no line 'object ... class array ... data follows'; is it OpenDX?")
+
+
+def _text(map_: Map, details: Details) -> Iterator[str]:
+    nx, ny, nz = map_.grid.shape
+    counts = f"counts {nx} {ny} {nz}\n"
+    for note in note_lines(map_, details.attributes):
+        yield "".join(f"# {line}\n" for line in textwrap.wrap(note, _COLUMNS) or [""])
+    yield f"object 1 class gridpositions {counts}"
+    yield _row("origin", map_.grid.origin.tolist())
+    for axis in np.diag(map_.grid.spacing):
+        yield _row("delta", axis.tolist())
+    yield f"object 2 class gridconnections {counts}"
+    yield f"object 3 class array type double rank 0 items {len(map_.grid)} data follows\n"
+    # Planes of one x, as many at a time as make whole lines.
+    step = _PER_LINE * max(1, 65_536 // (ny * nz))
+    for start in range(0, nx, step):
+        values = map_.values[:, :, start : start + step].transpose(2, 1, 0).ravel()
+        whole = len(values) - len(values) % _PER_LINE
+        yield from texts(values[:whole].reshape(-1, _PER_LINE), _PER_LINE, "%.7e")
+        yield from texts(values[whole:].reshape(1, -1), _PER_LINE, "%.7e")
+    name = title_line(map_).replace('"', "'")[:60] or "map"
+    yield f'attribute "dep" string "positions"\nobject "{name}" class field\n'
+    yield 'component "positions" value 1\ncomponent "connections" value 2\ncomponent "data" value 3\n'
+
+
+def _row(name: str, numbers: list[float]) -> str:
+    return f"{name} {' '.join(f'{value:.12e}' for value in numbers)}\n"
+
+
+def _three(words: list[str], path: Path, at: int) -> list[float]:
+    numbers = [number(word) for word in words[1:]]
+    if len(numbers) != 3 or None in numbers:
+        raise FormatError(f"{path}:{at}: {words[0]} needs three numbers, not {' '.join(words[1:])!r}")
+    return [value for value in numbers if value is not None]
+
+
+def _grid(path: Path, at: int, shape: tuple[int, ...], vectors: dict[str, list[list[float]]]) -> Grid:
+    if not shape or len(vectors["origin"]) != 1 or len(vectors["delta"]) != 3:
+        raise FormatError(f"{path}:{at}: values before a whole grid: counts, one origin and three deltas are needed")
+    steps = np.array(vectors["delta"])
+    spacing = np.diag(steps)
+    if (np.abs(steps - np.diag(spacing)) > 1e-6 * np.abs(steps).max()).any():
+        raise FormatError(f"{path}: the axes do not run along x, y and z; only orthogonal grids can be read")
+    return Grid(vectors["origin"][0], spacing, shape)
+
+
+def _check_array(path: Path, at: int, line: str, items: int, form: str, grid: Grid) -> None:
+    if "binary" in form or form.split() != ["data", "follows"]:
+        raise FormatError(f"{path}:{at}: holds its values in another form than text; write the map as text")
+    if _SHAPED.search(line):
+        raise FormatError(f"{path}:{at}: holds several numbers a point; only maps of one number can be read")
+    if items != len(grid):
+        shape = " x ".join(map(str, grid.shape))
+        raise FormatError(f"{path}:{at}: announces {items:,} values for {shape} points, which are {len(grid):,}")
+
+
+def _check_end(path: Path, rest: list[str], n: int) -> None:
+    if rest and number(rest[0]) is not None:
+        raise FormatError(f"{path}: holds more than the {n:,} values it announces")

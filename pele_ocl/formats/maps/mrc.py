@@ -1,0 +1,136 @@
+"""MRC2014 and CCP4: a header of 256 words, then the values in binary, x fastest.
+
+The position of the first value stands in ORIGIN, words 50 to 52, which holds any origin; the whole numbers NSTART,
+words 5 to 7, stay 0. Words are counted from 1, as the standard counts them:
+https://www.ccpem.ac.uk/mrc_format/mrc2014.php
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError, InputError
+from ...grid import Grid, Map
+from .notes import Details, note_lines, understood
+
+_HEADER_BYTES = 1024
+_MODES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}
+_LITTLE_ENDIAN_STAMP = 0x4144
+_VERSION = 20140
+_LABELS, _LABEL_BYTES = 10, 80
+_LABEL_START = _HEADER_BYTES - _LABELS * _LABEL_BYTES
+_PLANES_BYTES = 2**26  # written at a time
+
+
+def write_mrc(path: Path, map_: Map, details: Details) -> None:
+    """Write a map in mode 2, float32; `path` as given.
+
+    Raises InputError for values that float32 does not hold.
+    """
+    largest = float(np.abs(map_.values).max())
+    if largest > np.finfo(np.float32).max:
+        raise InputError(f"a value of {largest:g} is too large for the float32 of MRC files; write another format")
+    with open(path, "wb") as file:
+        file.write(_header(map_, details))
+        step = max(1, _PLANES_BYTES // (map_.values[0].size * 4))
+        for start in range(0, len(map_.values), step):
+            file.write(map_.values[start : start + step].astype("<f4", order="C").tobytes())
+
+
+def read_mrc(path: Path) -> Map:
+    """The map of a file in either byte order, with its axes in any order, of modes 0, 1, 2, 6 and 12.
+
+    Where ORIGIN is 0, NSTART counts.
+
+    Raises FormatError for other modes, cells that are not orthogonal, and damage.
+    """
+    try:
+        with open(path, "rb") as file:
+            return _read(path, file)
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise FormatError(f"{path}: a folder; name a file in it") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _header(map_: Map, details: Details) -> bytes:
+    grid = map_.grid
+    words = np.zeros(_HEADER_BYTES // 4, "<i4")
+    reals = words.view("<f4")
+    words[0:3] = words[7:10] = grid.shape
+    words[3] = 2  # mode: float32
+    reals[10:13] = grid.spacing * grid.shape
+    reals[13:16] = 90
+    words[16:19] = 1, 2, 3  # columns run along x, rows along y, sections along z
+    mean = float(map_.values.mean(dtype=np.float64))
+    reals[19:22] = map_.values.min(), map_.values.max(), mean
+    words[22] = 1  # space group: P1, a volume
+    words[27] = _VERSION
+    reals[49:52] = grid.origin
+    words[52] = int.from_bytes(b"MAP ", "little")
+    words[53] = _LITTLE_ENDIAN_STAMP
+    reals[54] = map_.values.std(dtype=np.float64)
+    labels = [note.encode("ascii", "replace")[:_LABEL_BYTES] for note in note_lines(map_, details.attributes)]
+    words[55] = len(labels[:_LABELS])
+    text = b"".join(label.ljust(_LABEL_BYTES) for label in labels[:_LABELS])
+    return words.tobytes()[:_LABEL_START] + text.ljust(_LABELS * _LABEL_BYTES)
+
+
+def _read(path: Path, file: BinaryIO) -> Map:
+    header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES or header[208:212] != b"MAP ":
+        raise FormatError(f"{path}: not an MRC or CCP4 map: it has no header of 1024 bytes with the word MAP")
+    # The axes, which are 1, 2 and 3 in some order, tell the byte order more surely than its own stamp does.
+    order = ">" if sorted(np.frombuffer(header, ">i4")[16:19].tolist()) == [1, 2, 3] else "<"
+    words = np.frombuffer(header, f"{order}i4")
+    reals = words.view(f"{order}f4").astype(np.float64)
+    axes = words[16:19].tolist()
+    if sorted(axes) != [1, 2, 3]:
+        raise FormatError(f"{path}: MAPC, MAPR and MAPS are {axes}; 1, 2 and 3 in some order are needed")
+    mode = int(words[3])
+    if mode not in _MODES:
+        raise FormatError(f"{path}: holds numbers of mode {mode}; modes {', '.join(map(str, _MODES))} can be read")
+    values = _values(path, file, words, np.dtype(order + _MODES[mode]))
+    # File axes are sections, rows, columns; the map's are z, y, x.
+    values = values.transpose([2 - axes.index(axis) for axis in (3, 2, 1)])
+    grid = _grid(path, words, reals, values.shape[::-1], [axes.index(axis) for axis in (1, 2, 3)])
+    kind = np.float64 if values.dtype.itemsize > 4 else np.float32
+    labels = header[_LABEL_START : _LABEL_START + _LABEL_BYTES * int(np.clip(words[55], 0, _LABELS))]
+    texts = [
+        labels[start : start + _LABEL_BYTES].decode("ascii", "replace").strip("\0 ")
+        for start in range(0, len(labels), _LABEL_BYTES)
+    ]
+    return Map(grid, np.ascontiguousarray(values, kind), **understood(texts))
+
+
+def _values(path: Path, file: BinaryIO, words: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The values as they lie in the file: (sections, rows, columns)."""
+    shape = tuple(int(n) for n in words[2::-1])
+    extended = int(words[23])
+    if min(shape) < 1 or extended < 0:
+        raise FormatError(f"{path}: the header is damaged: {shape[::-1]} values, {extended} bytes before them")
+    n = shape[0] * shape[1] * shape[2]
+    there = (path.stat().st_size - _HEADER_BYTES - extended) // dtype.itemsize
+    if there < n:
+        raise FormatError(f"{path}: ends after {max(0, there):,} of {n:,} values; fetch or copy the file again")
+    file.seek(_HEADER_BYTES + extended)
+    return np.fromfile(file, dtype, n).reshape(shape)
+
+
+def _grid(path: Path, words: NDArray[Any], reals: NDArray[Any], shape: tuple[int, ...], order: list[int]) -> Grid:
+    """order : for x, y and z, which of columns, rows and sections runs along it"""
+    if not np.allclose(reals[13:16], 90, atol=1e-3):
+        raise FormatError(f"{path}: the cell's angles are not 90 degrees; only orthogonal grids can be read")
+    if (words[7:10] < 1).any():
+        raise FormatError(f"{path}: the header is damaged: MX, MY and MZ are {words[7:10].tolist()}")
+    spacing = reals[10:13] / words[7:10]
+    origin = reals[49:52]
+    if not origin.any():
+        origin = words[4:7][order] * spacing
+    return Grid(origin, spacing, shape)

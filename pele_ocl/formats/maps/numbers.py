@@ -1,0 +1,70 @@
+"""Many numbers as text, in and out, in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Floats
+from ...errors import FormatError
+from ...textfiles import number
+
+_LINES = 65_536  # read at a time
+_VALUES = 200_000  # written at a time
+
+
+def texts(rows: NDArray[Any], per_line: int, form: str, indent: str = "") -> Iterator[str]:
+    """Rows of numbers (n, m) as text, in pieces; a row begins on a new line and has `per_line` numbers a line."""
+    n_rows, length = rows.shape
+    template = "".join(
+        indent + " ".join([form] * min(per_line, length - start)) + "\n" for start in range(0, length, per_line)
+    )
+    step = max(1, _VALUES // max(1, length))
+    for start in range(0, n_rows, step):
+        piece = rows[start : start + step]
+        yield template * len(piece) % tuple(piece.ravel().tolist())
+
+
+def read_numbers(text: Iterator[str], n: int, path: Path, line: int) -> tuple[Floats, list[str]]:
+    """The next n numbers, (n,), however many a line has, and the words behind them that were read as well.
+
+    line : number of the next line, for messages
+
+    Raises FormatError for a word that is no number, and a text that ends too early.
+    """
+    blocks = [np.empty(0)]
+    left = n
+    while left > 0:
+        block = list(islice(text, _LINES))
+        if not block:
+            raise FormatError(f"{path}: ends after {n - left:,} of {n:,} values; fetch or copy the file again")
+        joined = "".join(block)
+        words = joined.split()
+        try:
+            if "_" in joined or not joined.isascii():  # `1_0` and digits of other scripts pass for numbers
+                raise ValueError
+            blocks.append(np.array(words[:left], np.float64))
+        except ValueError:
+            blocks.append(_carefully(block, left, n, path, line))
+        rest = words[left:]
+        left -= len(blocks[-1])
+        line += len(block)
+    return np.concatenate(blocks), rest if n else []
+
+
+def _carefully(block: list[str], left: int, n: int, path: Path, line: int) -> Floats:
+    """The first `left` words of a block of lines as numbers, word by word."""
+    values: list[float] = []
+    for number_of_line, words in enumerate(map(str.split, block), line):
+        for word in words[: left - len(values)]:
+            value = number(word)
+            if value is None:
+                which = n - left + len(values) + 1
+                raise FormatError(f"{path}:{number_of_line}: {word!r} stands where value {which:,} of {n:,} should")
+            values.append(value)
+    return np.array(values)

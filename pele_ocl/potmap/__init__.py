@@ -1,0 +1,115 @@
+"""Electrostatic potential maps: the potential of point charges at the points of a grid."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..atoms import Atoms
+from ..errors import InputError
+from ..grid import Grid, Map
+from ..potential_model import PotentialModel
+from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
+from ..variant import PRECISIONS, Progress
+from .near import correct
+from .result import PotmapResult
+from .slabs import compute
+from .task import Task
+from .touching import require_apart
+from .variants import FIELD_VARIANTS, VARIANTS, choose_variant
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+__all__ = ["VARIANTS", "PotmapResult", "choose_variant", "potmap"]
+
+Choice = "Device | int | str | None"
+
+
+def potmap(
+    atoms: Atoms,
+    grid: Grid,
+    *,
+    method: str = "direct",
+    cutoff: float = 12.0,
+    smooth: bool = False,
+    variant: str = "auto",
+    precision: str = "float32",
+    device: Device | int | str | Sequence[Device | int | str] | None = None,
+    dielectric: float = 1.0,
+    distance_dependent: bool = False,
+    ionic_strength: float = 0.0,
+    kappa: float | None = None,
+    min_distance: float = 0.0,
+    field: bool = False,
+    unit: str = "kcal/mol/e",
+    temperature: float = 298.15,
+    progress: Progress | None = None,
+) -> PotmapResult:
+    """Electrostatic potential of point charges at the points of a grid.
+
+    phi(g) = k / dielectric * sum_i q_i / |g - r_i|          (docs/theory/potmap.md, eq. 1)
+
+    atoms : Atoms with charges; those outside the grid count as well
+    method : "direct", all atoms; "cutoff", those within `cutoff` A of a point
+    smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
+    variant : key of VARIANTS, or "auto"
+    device : where to compute, as in `solvent`; a sequence of several shares the work
+    dielectric : relative permittivity; with distance_dependent, of r Angstrom: dielectric * r
+    ionic_strength : of a 1:1 salt, mol/L; with dielectric and temperature it gives kappa, the inverse Debye length
+        in 1/A, which may be given in its place
+    min_distance : A; closer points get the potential of this distance
+    field : whether to compute the electric field, too
+    unit : of units.POTENTIAL_UNITS; kT/e is that of `temperature`
+    temperature : K
+    progress : called with the share done, 0 to 1
+
+    Returns a PotmapResult. Cost: atoms * points. Raises InputError for options that do not fit, or where a point of
+    the grid stands on an atom and there is no min_distance, and DeviceError where the device cannot do it.
+    """
+    from ..opencl.device import get_cpu_device, get_device
+
+    start = time.perf_counter()
+    _check(atoms, method, variant, precision, field)
+    chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
+    devices = [get_device(choice) for choice in chosen]
+    if variant == "auto":
+        variant = choose_variant(method)
+    if variant == "sequential":
+        devices = [get_cpu_device(devices[0])]
+    for each in devices:
+        each.require_precision(precision)
+    if kappa is None:
+        kappa = debye_kappa(ionic_strength, dielectric, temperature)
+    model = PotentialModel(
+        dielectric, distance_dependent, kappa, min_distance, cutoff if method == "cutoff" else None, smooth
+    )
+    factor = COULOMB_KCAL_A * potential_factor(unit, temperature)
+    require_apart(atoms, grid, min_distance, precision)
+    task = Task.of(atoms, grid, model, factor, field, precision)
+    values, kernel_seconds = compute(task, variant, devices, progress)
+    if precision == "float32":
+        correct(task, values)
+    return PotmapResult(
+        map=Map(grid, values[0], unit, f"electrostatic potential of {len(atoms)} atoms"),
+        field=values[1:] if field else None,
+        n_atoms=len(atoms),
+        device=" + ".join(map(str, devices)),
+        variant=variant,
+        precision=precision,
+        seconds={"kernel": kernel_seconds, "total": time.perf_counter() - start},
+    )
+
+
+def _check(atoms: Atoms, method: str, variant: str, precision: str, field: bool) -> None:
+    if method not in ("direct", "cutoff"):
+        raise InputError(f"there is no method {method!r}; choose direct or cutoff")
+    fitting = [name for name in VARIANTS if (name == "cutoff") == (method == "cutoff")]
+    if variant != "auto" and variant not in fitting:
+        raise InputError(f"the method {method} has no variant {variant!r}; choose auto, {', '.join(fitting)}")
+    if field and variant not in ("auto", *FIELD_VARIANTS):
+        raise InputError(f"the variant {variant} computes no field; choose auto, {', '.join(FIELD_VARIANTS)}")
+    if precision not in PRECISIONS:
+        raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
+    atoms.require((), "a potential map")

@@ -1,0 +1,48 @@
+"""What `potmap` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..grid import Map
+
+
+@dataclass(frozen=True, eq=False)
+class PotmapResult:
+    """Potential at the points of a grid, and how it was computed.
+
+    map : Map, values (nz, ny, nx) in `unit`
+    field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None where it was not asked for
+    n_atoms : atoms given
+    seconds : "kernel", of the device that was busy longest, by its own clock; "total", with everything around
+    """
+
+    map: Map
+    field: NDArray[np.floating] | None
+    n_atoms: int
+    device: str
+    variant: str
+    precision: str
+    seconds: Mapping[str, float]
+
+    @property
+    def unit(self) -> str:
+        """Of units.POTENTIAL_UNITS."""
+        return self.map.unit
+
+    @property
+    def field_strength(self) -> NDArray[np.floating] | None:
+        """Length of the field, (nz, ny, nx)."""
+        if self.field is None:
+            return None
+        strength: NDArray[np.floating] = np.sqrt(np.einsum("k...,k...->...", self.field, self.field))
+        return strength
+
+    @property
+    def evals_per_second(self) -> float:
+        """Atoms times points, over the kernels' seconds."""
+        return self.n_atoms * len(self.map.grid) / max(self.seconds["kernel"], 1e-9)

@@ -1,0 +1,112 @@
+"""The work of a map, cut so that it fits the devices: slabs of slices, chunks of atoms, one host thread a device.
+
+How it is cut never changes a bit of the result: each point adds whole runs of atoms, in their order, to its total.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..variant import Progress
+from .task import RUN, Slab, Task
+from .variants import VARIANTS
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+# Launches aim at this length, so that the work can be interrupted and tell how far it is.
+LAUNCH_SECONDS = 0.5
+FIRST_EVALS = {"GPU": 1e11}  # in the first launch
+FIRST_EVALS_ELSEWHERE = 1e8
+MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
+MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
+
+
+class Work:
+    """The slices of a task that are still to be done, and the map they are written to; shared by the threads."""
+
+    def __init__(self, task: Task, progress: Progress | None) -> None:
+        self.task, self.progress = task, progress
+        self.values = np.zeros((task.components, *task.grid.shape[::-1]), task.precision)
+        self.stopped = False
+        self._lock = threading.Lock()
+        self._next, self._done = 0, 0.0
+
+    def take(self, depth: int) -> tuple[int, int] | None:
+        """First and last + 1 of the next `depth` slices; None where nothing is left."""
+        with self._lock:
+            first, last = self._next, min(self._next + depth, self.task.grid.shape[2])
+            self._next = last
+        return None if first == last or self.stopped else (first, last)
+
+    def note(self, slices: int, n_atoms: int) -> None:
+        """So many atoms have been added to so many slices."""
+        with self._lock:
+            self._done += slices / self.task.grid.shape[2] * (n_atoms / self.task.n_atoms)
+            if self.progress is not None:
+                self.progress(min(self._done, 1.0))
+
+
+def compute(
+    task: Task, variant: str, devices: Sequence[Device], progress: Progress | None = None
+) -> tuple[NDArray[np.floating], float]:
+    """Values (components, nz, ny, nx) of a map, and the kernels' seconds on the device that was busy longest."""
+    work = Work(task, progress)
+    if task.n_atoms == 0:
+        return work.values, 0.0
+    if len(devices) == 1:
+        return work.values, _compute_on(devices[0], variant, work)
+    with ThreadPoolExecutor(len(devices)) as pool:
+        futures = [pool.submit(_compute_on, device, variant, work) for device in devices]
+        try:
+            seconds = max(future.result() for future in futures)
+        except BaseException:
+            work.stopped = True
+            raise
+    return work.values, seconds
+
+
+def _compute_on(device: Device, variant: str, work: Work) -> float:
+    """One device's share of the slabs; the seconds of its kernels."""
+    from ..opencl.kernels import Run
+
+    task, seconds = work.task, 0.0
+    evals = FIRST_EVALS.get(device.kind, FIRST_EVALS_ELSEWHERE)
+    with device.lock:
+        steps = VARIANTS[variant].run(Run(device, task.precision), task)
+        while (slices := work.take(_depth(device, task, evals, steps.pad[2]))) is not None:
+            first, last = slices
+            run = Run(device, task.precision)
+            slab = Slab.on(run, task, first, last, steps.pad)
+            done = 0
+            while done < task.n_atoms and not work.stopped:
+                left = task.n_atoms - done
+                count = left if steps.whole else min(left, _chunk(slab.n_points, evals))
+                launch = Run(device, task.precision)
+                steps.add(launch, slab, done, done + count)
+                took = launch.kernel_seconds
+                seconds += took
+                done += count
+                work.note(last - first, count)
+                evals = slab.n_points * count * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
+            work.values[:, first:last] = slab.download(run)
+    return seconds
+
+
+def _depth(device: Device, task: Task, evals: float, pad: int) -> int:
+    """Slices of the next slab: as many as one launch and the device's memory allow, whole blocks of them."""
+    nx, ny, nz = task.grid.shape
+    largest = min(device.largest_buffer, device.memory // MEMORY_SHARE) // np.dtype(task.precision).itemsize
+    points = min(evals / task.n_atoms, largest / task.components, MOST_POINTS / task.components)
+    return min(max(1, int(points / (nx * ny)) // pad) * pad, nz)
+
+
+def _chunk(n_points: int, evals: float) -> int:
+    """Atoms of the next launch, whole runs of them."""
+    return max(1, int(evals / n_points) // RUN) * RUN
