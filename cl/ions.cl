@@ -44,6 +44,9 @@
 #define SLACK ((real)16 * DBL_EPSILON)
 #endif
 
+// A squared distance at which a charge makes no difference (A^2).
+#define NEVER2 (real)1e36
+
 constant real LANES[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 INLINE int4 corner_of(int block, int4 blocks) {
@@ -72,8 +75,9 @@ INLINE void load_rows(Own *own, int start, int item, int4 corner, int4 blocks, g
     #pragma unroll
     for (int b = 0; b < NY; ++b) {
         const int row = row_of(start, b, item), y = corner.y + row % BLOCK_Y, z = corner.z + row / BLOCK_Y;
-        own->y[b] = y;
-        own->z[b] = z;
+        // Written so that compilers see which rows share a coordinate.
+        own->y[b] = b && ROW_STEP % BLOCK_Y == 0 ? own->y[0] : y;
+        own->z[b] = b && BLOCK_Y % (NY * ROW_STEP) == 0 ? own->z[0] : z;
         own->place[b] = ((size_t)z * (blocks.y * BLOCK_Y) + y) * (blocks.x * BLOCK_X) + corner.x + first_x(item);
         #pragma unroll
         for (int a = 0; a < NX; ++a) own->potential[b][a] = LOAD(own->place[b] + STRIDE(a), map);
@@ -113,14 +117,20 @@ INLINE void exclude(Own *own, real4 point, real4 spacing, real reach2) {
     }
 }
 
-INLINE void add_ion(Own *own, real4 ion, real charge, real4 spacing) {
+// within : whether the ion may stand in the block; it adds nothing to its own point then.
+INLINE void add_ion(Own *own, real4 ion, real charge, real4 spacing, const int within) {
+    const real q = ROOT_UNIT * charge;
     realv dx2[NX];
     squares_along_x(own, ion, spacing, dx2);
     #pragma unroll
     for (int b = 0; b < NY; ++b) {
         const real rest = squares_of_row(own, b, ion, spacing);
         #pragma unroll
-        for (int a = 0; a < NX; ++a) own->potential[b][a] += charge * inverse_sqrt(dx2[a] + rest);
+        for (int a = 0; a < NX; ++a) {
+            realv r2 = dx2[a] + rest;
+            if (within) r2 = CHOOSE(r2, NEVER2, r2 == (realv)0);
+            own->potential[b][a] += q * bare_root(r2);
+        }
     }
 }
 
@@ -172,13 +182,12 @@ kernel void exclude_solute(
     atomic_add(&n_allowed[block], sum);
 }
 
-// Squared distances of a point from the nearest and the farthest point of a block.
-INLINE real2 distances2_of_block(int4 corner, real4 point, real4 spacing) {
+// Squared distance of a point from the nearest one of a block.
+INLINE real nearest2_of_block(int4 corner, real4 point, real4 spacing) {
     const real4 low = ((real4)(corner.x, corner.y, corner.z, 0) - point) * spacing;
     const real4 high = low + (real4)(BLOCK_X - 1, BLOCK_Y - 1, BLOCK_Z - 1, 0) * spacing;
-    real4 gap = fmax(fmax(low, -high), (real)0), reach = fmax(-low, high);
-    gap.w = reach.w = 0;
-    return (real2)(dot(gap, gap), dot(reach, reach));
+    const real4 gap = fmax(fmax(low, -high), (real)0);
+    return dot(gap.xyz, gap.xyz);
 }
 
 INLINE real distance2(real4 a, real4 b, real4 spacing) {
@@ -186,26 +195,43 @@ INLINE real distance2(real4 a, real4 b, real4 spacing) {
     return d.x * d.x + d.y * d.y + d.z * d.z;
 }
 
-// Moves bound and best point of a block on by the ion just placed, for either sign of charge, and tells whether the
-// block may hold the next ion.
+// Moves what is known of a block on by the ion just placed, for either sign of charge, and tells whether the block may
+// hold the next ion. The potential of an ion far away is, in the block, that in its middle, a slope, and a rest: of its
+// second derivatives none exceeds 2 / r^3, and none is below -1 / r^3. Slopes of several ions cancel in part.
 INLINE int move_on(
     int block, int n_blocks, int4 corner, real4 spacing, real reach2, real4 ion, real charge, int side, real threshold,
-    global real *bounds, global real4 *best)
+    global real *bounds, global real4 *slopes, global real4 *best)
 {
-    const real2 range2 = distances2_of_block(corner, ion, spacing);
+    global real *bound = bounds + block;
+    if (bound[0] == INFINITY && bound[n_blocks] == INFINITY) return 0;
+    const real4 half_block = (real)0.5 * (real4)(BLOCK_X - 1, BLOCK_Y - 1, BLOCK_Z - 1, 0) * spacing;
+    const real4 d = ((real4)(corner.x, corner.y, corner.z, 0) - ion) * spacing + half_block;
+    const real4 gap = fmax(fabs(d) - half_block, (real)0), reach = fabs(d) + half_block;
+    const real nearest2 = dot(gap.xyz, gap.xyz), farthest2 = dot(reach.xyz, reach.xyz);
+    const real extent2 = dot(half_block, half_block);
+    const int far = nearest2 > extent2;
+    global real4 *points[2] = {best + block, best + n_blocks + block};
+    const real4 r2 = (real4)(
+        far ? dot(d.xyz, d.xyz) : farthest2, fmax(nearest2, reach2), distance2(*points[0], ion, spacing),
+        distance2(*points[1], ion, spacing));
+    const real4 inv_r = (real)1 / sqrt(r2);
+
+    real4 slope = slopes[block];
+    if (far) slope -= charge * inv_r.x * inv_r.x * inv_r.x * d;
+    const real change = fabs(slope.x) * half_block.x + fabs(slope.y) * half_block.y + fabs(slope.z) * half_block.z;
+    const real rest = fabs(charge) * extent2 * inv_r.y * inv_r.y * inv_r.y;
     for (int s = 0; s < 2; ++s) {
-        const int k = s * n_blocks + block;
-        const real bound = bounds[k];
-        if (bound == INFINITY) continue;
         const real q = s ? -charge : charge;
-        const real least = q * rsqrt(q > 0 ? range2.y : fmax(range2.x, reach2));
-        bounds[k] = range2.y <= reach2 ? INFINITY : bound + least - SLACK * (fabs(bound) + fabs(least));
-        const real4 point = best[k];
-        const real r2 = distance2(point, ion, spacing);
-        best[k].w = r2 <= reach2 ? INFINITY : point.w + q * rsqrt(r2);
+        real least = q * (far || q > 0 ? inv_r.x : inv_r.y);
+        if (far) least -= q > 0 ? (real)0.5 * rest : rest;
+        const real before = bound[s * n_blocks];
+        bound[s * n_blocks] =
+            farthest2 <= reach2 ? INFINITY : before + least - SLACK * (fabs(before) + fabs(least) + change);
+        const real at2 = s ? r2.w : r2.z;
+        points[s]->w = at2 <= reach2 ? INFINITY : points[s]->w + q * (s ? inv_r.w : inv_r.z);
     }
-    const real bound = bounds[side * n_blocks + block];
-    return bound < INFINITY && bound <= threshold;
+    slopes[block] = slope;
+    return bound[side * n_blocks] < INFINITY && bound[side * n_blocks] - change <= threshold;
 }
 
 // Energies of unit charges of either sign at the lowest points that each lane has seen, and these points' numbers.
@@ -253,8 +279,8 @@ INLINE Lowest add_ions(
         load_rows(&own, start, item, corner, blocks, map);
         for (int j = first; j < last; ++j) {
             const real4 ion = places[j];
-            add_ion(&own, ion, charges[j], spacing);
-            if (distances2_of_block(corner, ion, spacing).x <= reach2) exclude(&own, ion, spacing, reach2);
+            add_ion(&own, ion, charges[j], spacing, 0);
+            if (nearest2_of_block(corner, ion, spacing) <= reach2) exclude(&own, ion, spacing, reach2);
         }
         if (last > first) store_rows(&own, map);
         #pragma unroll
@@ -281,6 +307,7 @@ kernel void refresh(
     global real *restrict map,             // (points, padded) potential [kcal/mol/e]; NaN where no ion may stand
     global int *restrict seen,             // (n_blocks) ions that the points of a block have
     global real *restrict bounds,          // (2, n_blocks) by sign of charge [kcal/mol]
+    global real4 *restrict slopes,         // (n_blocks) of what the bounds leave out, in the middle [kcal/mol/A]
     global real4 *restrict best)           // (2, n_blocks) x, y, z [steps], energy of a unit charge [kcal/mol]
 {
     local int stale[GROUP];
@@ -295,7 +322,7 @@ kernel void refresh(
     if (own < n_blocks && placed) {
         stale[item] = move_on(
             own, n_blocks, corner_of(own, blocks), spacing, reach2, places[placed - 1], charges[placed - 1],
-            charges[placed] < 0, *threshold, bounds, best);
+            charges[placed] < 0, *threshold, bounds, slopes, best);
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
@@ -327,6 +354,7 @@ kernel void refresh(
                 best[s * n_blocks + block] = (real4)(at.x, at.y, at.z, energies[s * GROUP]);
             }
             seen[block] = placed;
+            slopes[block] = 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -374,9 +402,11 @@ kernel void choose(
 
     const int next_side = charges[min(placed + 1, n_ions - 1)] < 0;
     const real q = next_side ? -charges[placed] : charges[placed];
+    const real most = q < 0 ? q * rsqrt(reach2) : 0;  // that the ion can lower an energy by
     real least = INFINITY;
     for (int b = item; b < n_blocks; b += GROUP) {
         const real4 point = best[next_side * n_blocks + b];
+        if (point.w + most >= least) continue;
         const real r2 = distance2(point, ion, spacing), term = q * rsqrt(r2);
         if (r2 > reach2) least = fmin(least, point.w + term + SLACK * (fabs(point.w) + fabs(term)));
     }
@@ -413,21 +443,8 @@ kernel void add_all(
         load_rows(&own, start, item, corner, blocks, map);
         for (int j = 0; j < n_ions; ++j) {
             const real4 ion = places[j];
-            if (distances2_of_block(corner, ion, spacing).x > 0) {
-                add_ion(&own, ion, charges[j], spacing);
-                continue;
-            }
-            const Own before_ = own;
-            add_ion(&own, ion, charges[j], spacing);
-            #pragma unroll
-            for (int b = 0; b < NY; ++b) {
-                #pragma unroll
-                for (int a = 0; a < NX; ++a) {
-                    const maskv itself = own.x[a] == (realv)ion.x;
-                    if (own.y[b] == ion.y && own.z[b] == ion.z)
-                        own.potential[b][a] = CHOOSE(own.potential[b][a], before_.potential[b][a], itself);
-                }
-            }
+            if (nearest2_of_block(corner, ion, spacing) > 0) add_ion(&own, ion, charges[j], spacing, 0);
+            else add_ion(&own, ion, charges[j], spacing, 1);
         }
         store_rows(&own, map);
     }

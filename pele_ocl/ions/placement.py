@@ -67,7 +67,7 @@ class Placement:
         refresh = run.prepare(
             refreshing, (self.n_blocks,), (refresh_group,),
             self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, self.state, self.threshold, self.places,
-            self.charges, self.map, run.zeros(self.n_blocks, np.int32), bounds, best,
+            self.charges, self.map, run.zeros(self.n_blocks, np.int32), bounds, run.empty(4 * self.n_blocks), best,
         )  # fmt: skip
         choose = run.prepare(
             choosing, (group,), (group,), np.int32(self.n_blocks), np.int32(n_ions), self._spacing, self.reach2,
@@ -120,7 +120,8 @@ class Placement:
         device = self.run.device
         names = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2]}
         width, most = device.vector_width(self.run.precision), 1 if device.kind == "CPU" else gpu_group
-        return self.run.group_kernel(FILE, name, local_reals, most, width=width, VECTORS=VECTORS, **names)
+        names["VECTORS"] = min(16, 128 // width) if device.kind == "CPU" else 8
+        return self.run.group_kernel(FILE, name, local_reals, most, width=width, **names)
 
     @cached_property
     def _blocks(self) -> Any:
