@@ -35,6 +35,8 @@
 #define NY (VECTORS / NX)
 #define ROW_STEP (GROUP / ITEMS_OF_ROW)
 #define N_ROWS (BLOCK_Y * BLOCK_Z)
+#define SAME_Y (ROW_STEP % BLOCK_Y == 0)
+#define SAME_Z (BLOCK_Y % (NY * ROW_STEP) == 0)
 #define NOWHERE (BLOCK_X * N_ROWS)
 
 // What rounding may do to an energy, relative to itself and the term added to it.
@@ -43,9 +45,6 @@
 #else
 #define SLACK ((real)16 * DBL_EPSILON)
 #endif
-
-// A squared distance at which a charge makes no difference (A^2).
-#define NEVER2 (real)1e36
 
 constant real LANES[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -76,8 +75,8 @@ INLINE void load_rows(Own *own, int start, int item, int4 corner, int4 blocks, g
     for (int b = 0; b < NY; ++b) {
         const int row = row_of(start, b, item), y = corner.y + row % BLOCK_Y, z = corner.z + row / BLOCK_Y;
         // Written so that compilers see which rows share a coordinate.
-        own->y[b] = b && ROW_STEP % BLOCK_Y == 0 ? own->y[0] : y;
-        own->z[b] = b && BLOCK_Y % (NY * ROW_STEP) == 0 ? own->z[0] : z;
+        own->y[b] = (SAME_Y & (b > 0)) ? own->y[0] : y;
+        own->z[b] = (SAME_Z & (b > 0)) ? own->z[0] : z;
         own->place[b] = ((size_t)z * (blocks.y * BLOCK_Y) + y) * (blocks.x * BLOCK_X) + corner.x + first_x(item);
         #pragma unroll
         for (int a = 0; a < NX; ++a) own->potential[b][a] = LOAD(own->place[b] + STRIDE(a), map);
@@ -117,8 +116,8 @@ INLINE void exclude(Own *own, real4 point, real4 spacing, real reach2) {
     }
 }
 
-// within : whether the ion may stand in the block; it adds nothing to its own point then.
-INLINE void add_ion(Own *own, real4 ion, real charge, real4 spacing, const int within) {
+// What this adds to the ion's own point is not finite.
+INLINE void add_ion(Own *own, real4 ion, real charge, real4 spacing) {
     const real q = ROOT_UNIT * charge;
     realv dx2[NX];
     squares_along_x(own, ion, spacing, dx2);
@@ -126,11 +125,7 @@ INLINE void add_ion(Own *own, real4 ion, real charge, real4 spacing, const int w
     for (int b = 0; b < NY; ++b) {
         const real rest = squares_of_row(own, b, ion, spacing);
         #pragma unroll
-        for (int a = 0; a < NX; ++a) {
-            realv r2 = dx2[a] + rest;
-            if (within) r2 = CHOOSE(r2, NEVER2, r2 == (realv)0);
-            own->potential[b][a] += q * bare_root(r2);
-        }
+        for (int a = 0; a < NX; ++a) own->potential[b][a] += q * bare_root(dx2[a] + rest);
     }
 }
 
@@ -279,7 +274,7 @@ INLINE Lowest add_ions(
         load_rows(&own, start, item, corner, blocks, map);
         for (int j = first; j < last; ++j) {
             const real4 ion = places[j];
-            add_ion(&own, ion, charges[j], spacing, 0);
+            add_ion(&own, ion, charges[j], spacing);
             if (nearest2_of_block(corner, ion, spacing) <= reach2) exclude(&own, ion, spacing, reach2);
         }
         if (last > first) store_rows(&own, map);
@@ -426,26 +421,21 @@ kernel void choose(
     }
 }
 
-// Adds all ions to a map of potentials, in their order; an ion adds nothing where it stands itself. A work-group does a
-// block.
+// Adds all ions to a map of potentials, in their order. A work-group does a block.
 kernel void add_all(
     const int4 blocks,                     // blocks along x, y, z
     const real4 spacing,                   // [A]
     const int n_ions,
     global const real4 *restrict places,   // (n_ions) x, y, z [steps]
     global const real *restrict charges,   // (n_ions) [kcal A/mol/e]
-    global real *restrict map)             // (points, padded) potential [kcal/mol/e]
+    global real *restrict map)             // (points, padded) potential [kcal/mol/e]; not finite where an ion stands
 {
     const int item = get_local_id(0);
     const int4 corner = corner_of(get_group_id(0), blocks);
     Own own;
     for (int start = 0; start < N_ROWS; start += NY * ROW_STEP) {
         load_rows(&own, start, item, corner, blocks, map);
-        for (int j = 0; j < n_ions; ++j) {
-            const real4 ion = places[j];
-            if (nearest2_of_block(corner, ion, spacing) > 0) add_ion(&own, ion, charges[j], spacing, 0);
-            else add_ion(&own, ion, charges[j], spacing, 1);
-        }
+        for (int j = 0; j < n_ions; ++j) add_ion(&own, places[j], charges[j], spacing);
         store_rows(&own, map);
     }
 }

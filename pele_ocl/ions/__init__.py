@@ -10,6 +10,7 @@ import numpy as np
 from ..atoms import Atoms
 from ..errors import InputError
 from ..grid import Grid, Map
+from ..potmap import PotmapResult, potmap
 from ..units import COULOMB_KCAL_A
 from ..variant import PRECISIONS, Progress
 from .counts import Requests, count_ions
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["SPECIES", "IonsResult", "Species", "place_ions"]
 
 UNIT = "kcal/mol/e"
+CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
 
 
 def place_ions(
@@ -75,9 +77,14 @@ def place_ions(
     count_ions(ions, 0.0, 0.0, neutralize, concentration)  # says what is wrong before anything takes long
     device = get_device(device)
     device.require_precision(precision)
+    molecule: PotmapResult | None = None
     if map is None:
-        raise NotImplementedError
-    variant_used, map_seconds = None, 0.0
+        grid = grid or Grid.around(atoms, padding, spacing)
+        molecule = potmap(
+            atoms, grid, variant=variant, precision=precision, device=device, dielectric=dielectric,
+            min_distance=_clamp(atoms, grid), progress=progress,
+        )  # fmt: skip
+        map = molecule.map
     _check_map(map)
 
     run = Run(device, precision)
@@ -89,9 +96,12 @@ def place_ions(
         charges = [COULOMB_KCAL_A / dielectric * species.charge for species in order]
         points, potentials = placement.place(charges, progress)
         _require_room(order, len(points), volume, solute_distance, ion_distance)
-        values = placement.with_ions(map.values) if keep_map else None
-    title = f"{map.title} with {len(order)} ions".strip()
-    seconds = {"map": map_seconds, "kernel": run.kernel_seconds, "total": time.perf_counter() - start}
+        values = placement.with_ions(map.values, points, potentials, charges) if keep_map else None
+    seconds = {
+        "map": molecule.seconds["kernel"] if molecule else 0.0,
+        "ions": run.kernel_seconds,
+        "total": time.perf_counter() - start,
+    }
     return IonsResult(
         atoms=atoms,
         grid=map.grid,
@@ -99,12 +109,19 @@ def place_ions(
         positions=map.grid.position(points),
         potentials=potentials,
         free_volume=volume,
-        map=None if values is None else Map(map.grid, values, UNIT, title),
+        map=None if values is None else Map(map.grid, values, UNIT, f"{map.title} and {len(order)} ions".strip()),
         device=str(device),
-        variant=variant_used,
+        variant=molecule.variant if molecule else None,
         precision=precision,
         seconds=seconds,
     )
+
+
+def _clamp(atoms: Atoms, grid: Grid) -> float:
+    """The minimum distance of the map: 0, which is faster, where no point stands on an atom."""
+    off = grid.index(atoms.positions)
+    apart = np.linalg.norm((off - np.round(off)) * grid.spacing, axis=1)
+    return CLOSE if (apart < CLOSE).any() else 0.0
 
 
 def interleaved(counts: dict[Species, int]) -> list[Species]:
@@ -126,7 +143,7 @@ def _check(atoms: Atoms, solute_distance: float, ion_distance: float, dielectric
 
 def _check_map(map_: Map) -> None:
     if map_.unit not in ("", UNIT):
-        raise InputError(f"the map is in {map_.unit}; ions are placed in one in {UNIT}")
+        raise InputError(f"the map is in {map_.unit}; convert it to {UNIT}")
     if not np.isfinite(map_.values).all():
         raise InputError("the map holds values that are not finite; compute it anew with a minimum distance")
 
@@ -138,6 +155,6 @@ def _require_room(
     if n_placed < len(order):
         raise InputError(
             f"there was room for {n_placed} of {len(order)} ions: the free volume of {volume:,.0f} A^3 is full (no ion "
-            f"within {solute_distance:g} A of an atom or {ion_distance:g} A of another ion); ask for fewer ions, smaller "
-            "distances or a larger padding"
+            f"within {solute_distance:g} A of an atom or {ion_distance:g} A of another ion); ask for fewer ions, "
+            "smaller distances or a larger padding"
         )

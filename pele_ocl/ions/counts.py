@@ -57,13 +57,17 @@ def salt_ions(charge: float, formula_units: float, positive: int, negative: int)
     positive, negative : valence of the ions, >= 1
     """
     divisor = math.gcd(positive, negative)
-    cations, anions = formula_units * negative / divisor, formula_units * positive / divisor
+    bulk = formula_units * negative / divisor, formula_units * positive / divisor
+
+    def counts(donnan: float) -> tuple[float, float]:
+        return bulk[0] * math.exp(-positive * donnan), bulk[1] * math.exp(negative * donnan)
+
     low, high = -50.0, 50.0  # of the Donnan potential, kT/e
     for _ in range(100):
         middle = (low + high) / 2
-        total = charge + positive * cations * math.exp(-positive * middle) - negative * anions * math.exp(negative * middle)
-        low, high = (middle, high) if total > 0 else (low, middle)
-    return cations * math.exp(-positive * low), anions * math.exp(negative * low)
+        cations, anions = counts(middle)
+        low, high = (middle, high) if charge + positive * cations - negative * anions > 0 else (low, middle)
+    return counts(low)
 
 
 def _whole(ideal: tuple[float, float], charge: float, positive: int, negative: int) -> tuple[int, int]:

@@ -40,7 +40,12 @@ def squared_distances(grid: Grid, point: Sequence[int]) -> Floats:
 
 
 def place_ions(
-    potential: Floats, grid: Grid, allowed: Bools, charges: Sequence[float], ion_distance: float, dielectric: float = 1.0
+    potential: Floats,
+    grid: Grid,
+    allowed: Bools,
+    charges: Sequence[float],
+    ion_distance: float,
+    dielectric: float = 1.0,
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
     """Eqs. 2 to 4: ions one by one at the allowed point where each has the lowest energy.
 
