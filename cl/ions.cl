@@ -260,15 +260,14 @@ INLINE void lowest_lane(const Lowest *lowest, int s, local real *energy, local i
 }
 
 // Brings a work-item's share of a block up to date with the ions from `first` on, and looks for its lowest points.
-INLINE Lowest add_ions(
-    int item, int4 corner, int4 blocks, real4 spacing, real reach2, int first, int last, global const real4 *places,
-    global const real *charges, global real *map)
+INLINE void add_ions(
+    Lowest *lowest, int item, int4 corner, int4 blocks, real4 spacing, real reach2, int first, int last,
+    global const real4 *places, global const real *charges, global real *map)
 {
     Own own;
-    Lowest lowest;
     for (int s = 0; s < 2; ++s) {
-        lowest.energy[s] = INFINITY;
-        lowest.number[s] = NOWHERE;
+        lowest->energy[s] = INFINITY;
+        lowest->number[s] = NOWHERE;
     }
     for (int start = 0; start < N_ROWS; start += NY * ROW_STEP) {
         load_rows(&own, start, item, corner, blocks, map);
@@ -282,10 +281,9 @@ INLINE Lowest add_ions(
         for (int b = 0; b < NY; ++b) {
             #pragma unroll
             for (int a = 0; a < NX; ++a)
-                look_at(&lowest, own.potential[b][a], row_of(start, b, item) * BLOCK_X + first_x(item) + STRIDE(a));
+                look_at(lowest, own.potential[b][a], row_of(start, b, item) * BLOCK_X + first_x(item) + STRIDE(a));
         }
     }
-    return lowest;
 }
 
 // A work-group owns every n_groups-th block. Each work-item moves one of them on; then the group together brings those
@@ -325,8 +323,8 @@ kernel void refresh(
         if (!stale[k]) continue;
         const int block = k * n_groups + group;
         const int4 corner = corner_of(block, blocks);
-        const Lowest lowest =
-            add_ions(item, corner, blocks, spacing, reach2, seen[block], placed, places, charges, map);
+        Lowest lowest;
+        add_ions(&lowest, item, corner, blocks, spacing, reach2, seen[block], placed, places, charges, map);
         for (int s = 0; s < 2; ++s) lowest_lane(&lowest, s, &energies[s * GROUP + item], &numbers[s * GROUP + item]);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
