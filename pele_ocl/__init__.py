@@ -18,6 +18,7 @@ from .atoms import Atoms, Labels, Structure
 from .errors import DeviceError, FormatError, InputError, KernelBuildError, ParameterError, PeleError
 from .forcefield import ForceField
 from .grid import Grid, Map
+from .ions import IonsResult, place_ions
 from .nonbond import Nonbond, NonbondResult, nonbond
 from .pairs import (
     AllPairs,
@@ -35,10 +36,10 @@ from .solvent import SolventResult, solvent
 from .solvent_model import SolventModel
 
 __all__ = [
-    "AllPairs", "Atoms", "DeviceError", "ForceField", "FormatError", "Grid", "InputError", "KernelBuildError",
-    "Labels", "Map", "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError", "PotmapResult",
-    "SolventModel", "SolventResult", "Structure", "all_pairs", "internal_dielectrics", "list_devices", "nonbond",
-    "pairs_split", "pairs_within", "potmap", "read", "read_pairs", "solvent", "write_pairs",
+    "AllPairs", "Atoms", "DeviceError", "ForceField", "FormatError", "Grid", "InputError", "IonsResult",
+    "KernelBuildError", "Labels", "Map", "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError",
+    "PotmapResult", "SolventModel", "SolventResult", "Structure", "all_pairs", "internal_dielectrics", "list_devices",
+    "nonbond", "pairs_split", "pairs_within", "place_ions", "potmap", "read", "read_pairs", "solvent", "write_pairs",
 ]  # fmt: skip
 
 try:

@@ -21,7 +21,7 @@ from .species import SPECIES, Species
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["SPECIES", "IonsResult", "Species", "place_ions"]
+__all__ = ["SPECIES", "IonsResult", "Requests", "Species", "place_ions"]
 
 UNIT = "kcal/mol/e"
 CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance

@@ -53,6 +53,11 @@ class IonsResult:
         return energies
 
     @property
+    def energy(self) -> float:
+        """Of all ions with the molecule and each other, kcal/mol."""
+        return float(self.energies.sum())
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many ions of each species, in the order in which they first come."""
         names = [species.name for species in self.species]
