@@ -4,6 +4,10 @@
 #include "potmap.clh"
 #include "potmap_block.clh"
 
+#ifndef UNROLL
+#error "UNROLL: atoms in a turn of the loop over a run"
+#endif
+
 #define GROUP (GROUP_X * GROUP_Y * GROUP_Z)
 
 kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void potmap_blocked(
@@ -27,6 +31,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
 #endif
         Sums sums;
         clear(&sums);
+        #pragma unroll UNROLL
         for (int a = 0; a < count; ++a) add_atom(&block, run[a], &law, &sums);
         // The map holds the totals of the runs: in registers they would take as many as the sums.
         add_to_map(&sums, nx, ny, nz, map);

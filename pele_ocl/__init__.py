@@ -17,6 +17,7 @@ from typing import Any
 from .atoms import Atoms, Labels, Structure
 from .errors import DeviceError, FormatError, InputError, KernelBuildError, ParameterError, PeleError
 from .forcefield import ForceField
+from .formats import read_map, write_map
 from .grid import Grid, Map
 from .ions import IonsResult, place_ions
 from .nonbond import Nonbond, NonbondResult, nonbond
@@ -30,16 +31,19 @@ from .pairs import (
     read_pairs,
     write_pairs,
 )
+from .pictures import draw_slices
 from .potmap import PotmapResult, potmap
 from .reading import read
+from .sampling import sample
 from .solvent import SolventResult, solvent
 from .solvent_model import SolventModel
 
 __all__ = [
     "AllPairs", "Atoms", "DeviceError", "ForceField", "FormatError", "Grid", "InputError", "IonsResult",
     "KernelBuildError", "Labels", "Map", "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError",
-    "PotmapResult", "SolventModel", "SolventResult", "Structure", "all_pairs", "internal_dielectrics", "list_devices",
-    "nonbond", "pairs_split", "pairs_within", "place_ions", "potmap", "read", "read_pairs", "solvent", "write_pairs",
+    "PotmapResult", "SolventModel", "SolventResult", "Structure", "all_pairs", "draw_slices", "internal_dielectrics",
+    "list_devices", "nonbond", "pairs_split", "pairs_within", "place_ions", "potmap", "read", "read_map",
+    "read_pairs", "sample", "solvent", "write_map", "write_pairs",
 ]  # fmt: skip
 
 try:

@@ -111,6 +111,12 @@ class Map:
         if self.values.shape != self.grid.shape[::-1]:
             raise InputError(f"values of shape {self.values.shape} do not fit a grid of {self.grid.shape[::-1]} points")
 
+    @property
+    def full_unit(self) -> str:
+        """The unit as people write it, `kT/e at 298.15 K`."""
+        known = self.unit == "kT/e" and self.temperature is not None
+        return f"{self.unit} at {self.temperature:.10g} K" if known else self.unit
+
     def in_unit(self, unit: str, temperature: float | None = None) -> Map:
         """The same potential in another unit.
 
@@ -119,12 +125,15 @@ class Map:
 
         Raises InputError where one of the two units is none of a potential, or kT/e lacks its temperature.
         """
-        kelvin = temperature if temperature is not None else self.temperature
+        kelvin = self.temperature if temperature is None else temperature
         if (self.unit, self.temperature) == (unit, kelvin):
             return self
         if "kT/e" in (self.unit, unit) and kelvin is None:
             raise InputError("the temperature of the unit kT/e is not known; give it")
-        own = self.temperature if self.temperature is not None else kelvin
-        factor = potential_factor(unit, kelvin or 1) / potential_factor(self.unit, own or 1)
-        values = self.values * self.values.dtype.type(factor)
-        return replace(self, values=values, unit=unit, temperature=kelvin)
+        own = kelvin if self.temperature is None else self.temperature
+        factor = _factor(unit, kelvin) / _factor(self.unit, own)
+        return replace(self, values=self.values * self.values.dtype.type(factor), unit=unit, temperature=kelvin)
+
+
+def _factor(unit: str, temperature: float | None) -> float:
+    return potential_factor(unit) if temperature is None else potential_factor(unit, temperature)

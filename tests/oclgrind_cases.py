@@ -1,6 +1,6 @@
 """A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
 
-oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive
+oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|potmap
 """
 
 from __future__ import annotations
@@ -10,18 +10,24 @@ import sys
 import numpy as np
 from conftest import random_atoms, random_pairs, without
 
-from pele_ocl import SolventModel, solvent
+from pele_ocl import Atoms, Grid, SolventModel, potmap, solvent
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.opencl.kernels import Run
+from pele_ocl.potential_model import PotentialModel
+from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
+from pele_ocl.potmap.layout import Layout as MapLayout
+from pele_ocl.potmap.task import Slab, Task
+from pele_ocl.potmap.variants import blocked
 from pele_ocl.solvent import VARIANTS
 from pele_ocl.solvent.layout import Layout
 from pele_ocl.solvent.variants import System
 
 PRECISIONS = ("float32", "float64")
 SALT = SolventModel(ionic_strength=0.1)
+POTMAP_VECTORS = MapLayout(4, (2, 3), (1, 1, 1))
 
 
 def solvent_cases(device: Device) -> None:
@@ -55,7 +61,28 @@ def naive_case(device: Device) -> None:
     nonbond(random_atoms(40), random_pairs(40, 600), solvent="vacuum", variant="naive", device=device)
 
 
-CASES = {"solvent": solvent_cases, "nonbond": nonbond_cases, "naive": naive_case}
+def potmap_cases(device: Device) -> None:
+    """20 atoms in one bin are more than it holds, 300 are more than a run."""
+    rng = np.random.default_rng(0)
+    few = Atoms(positions=rng.uniform(0.3, 3.6, (20, 3)), charges=rng.normal(0, 0.4, 20))
+    many, grid = random_atoms(300), Grid((0.01, 0, 0), 0.7, (11, 3, 5))
+    for precision in PRECISIONS:
+        options = dict(precision=precision, device=device)
+        for variant in POTMAP_VARIANTS:
+            method = "cutoff" if variant == "cutoff" else "direct"
+            potmap(few, grid, variant=variant, method=method, **options)
+        potmap(many, grid, variant="blocked", **options)
+        potmap(many, grid, variant="shared", **options)
+        for variant in ("gather", "blocked"):
+            potmap(few, grid, variant=variant, field=True, kappa=0.1, min_distance=1, **options)
+        potmap(few, grid, method="cutoff", cutoff=5, smooth=True, distance_dependent=True, field=True, **options)
+        run = Run(device, precision)
+        task = Task.of(few, grid, PotentialModel(), 1.0, False, precision)
+        vectors = blocked(run, task, POTMAP_VECTORS)
+        vectors.add(run, Slab.on(run, task, 0, 5, vectors.pad), 0, 20)
+
+
+CASES = {"solvent": solvent_cases, "nonbond": nonbond_cases, "naive": naive_case, "potmap": potmap_cases}
 
 if __name__ == "__main__":
     CASES[sys.argv[1]](get_device("oclgrind"))

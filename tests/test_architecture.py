@@ -29,6 +29,8 @@ LAYERS = {
     "atoms": ("errors", "units"),
     "pairs": ("atoms", "errors", "forcefield", "formats", "paths", "textfiles"),
     "grid": ("atoms", "errors", "units"),
+    "sampling": ("atoms", "errors", "grid"),
+    "pictures": ("atoms", "errors", "formats", "grid"),
     "tiles": ("atoms",),
     "solvent_model": ("errors", "units"),
     "formats": ("atoms", "chemistry", "errors", "grid", "textfiles", "units"),
@@ -46,16 +48,17 @@ LAYERS = {
         "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "units", "variant",
     ),
     "bench": (
-        "atoms", "errors", "nonbond", "opencl", "pairs", "paths", "reading", "reference", "solvent", "solvent_model",
-        "variant",
+        "atoms", "errors", "formats", "grid", "nonbond", "opencl", "pairs", "paths", "potmap", "reading", "reference",
+        "solvent", "solvent_model", "units", "variant",
     ),
     "cli": (
-        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "opencl", "paths", "reading", "solvent",
-        "nonbond", "pairs", "solvent_model", "variant",
+        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "grid", "opencl", "paths", "pictures",
+        "potmap", "reading", "sampling", "solvent", "nonbond", "pairs", "potential_model", "solvent_model", "units",
+        "variant",
     ),
     "__init__": (
-        "nonbond", "pairs", "atoms", "errors", "forcefield", "grid", "opencl", "potmap", "reading", "solvent",
-        "solvent_model",
+        "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "opencl", "pictures", "potmap",
+        "reading", "sampling", "solvent", "solvent_model",
     ),
     "__main__": ("cli",),
 }  # fmt: skip

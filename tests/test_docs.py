@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import DEVICES, random_atoms
 
-from pele_ocl import SolventModel
+from pele_ocl import Grid, Map, SolventModel, write_map
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.opencl import kernels
 from pele_ocl.paths import shipped
@@ -40,6 +40,15 @@ def test_python_of_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
+
+
+def test_python_of_the_maps_page_runs(tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "maps.md").read_text(), re.DOTALL)
+    assert blocks
+    write_map(tmp_path / "map.dx", Map(Grid((25, 20, 0), 1.0, (5, 6, 7)), np.ones((7, 6, 5)), "V"))
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        exec(compile(block, "maps.md", "exec"), {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

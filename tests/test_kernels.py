@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conftest import random_atoms
-from tolerance import BORN_RADIUS, TWIN
+from tolerance import BORN_RADIUS, SOFT_ROOT, TWIN
 
 from pele_ocl import DeviceError, KernelBuildError, SolventModel
 from pele_ocl.opencl import kernels
@@ -13,10 +13,19 @@ from pele_ocl.solvent.variants import VARIANTS, System
 
 PROBE = """
 #include "real.clh"
-kernel void probe(global const real *x, global real *inverses, global real *roots) {
+kernel void probe(global const real *x, global real *inverses, global real *roots, global real *bare_roots) {
     const int i = get_global_id(0) * WIDTH;
     STORE(inverse(LOAD(i, x)), i, inverses);
     STORE(inverse_sqrt(LOAD(i, x)), i, roots);
+    STORE(bare_root(LOAD(i, x)) * ROOT_UNIT, i, bare_roots);
+}
+"""
+SOFT_PROBE = """
+#include "real.clh"
+#include "soft_root.clh"
+kernel void probe(global const float *x, global float *roots) {
+    const int i = get_global_id(0);
+    roots[i] = soft_root(x[i]) * SOFT_ROOT_UNIT;
 }
 """
 
@@ -69,11 +78,22 @@ def test_reciprocals_are_exact_and_equal_their_portable_twin(device, precision, 
         for portable in (False, True):
             run = Run(device, precision, portable=portable)
             kernel = run.kernel("probe.cl", "probe", width, PROBE=len(PROBE))
-            inverses, roots = run.empty(len(x)), run.empty(len(x))
-            run.launch(kernel, (len(x) // width,), (1,), run.upload(x), inverses, roots)
+            inverses, roots, bare = (run.empty(len(x)) for _ in range(3))
+            run.launch(kernel, (len(x) // width,), (1,), run.upload(x), inverses, roots, bare)
             rounded = x.astype(precision).astype(float)
             np.testing.assert_allclose(run.download(inverses, len(x)), 1 / rounded, rtol=TWIN[precision])
-            np.testing.assert_allclose(run.download(roots, len(x)), 1 / np.sqrt(rounded), rtol=TWIN[precision])
+            for values in (roots, bare):
+                np.testing.assert_allclose(run.download(values, len(x)), 1 / np.sqrt(rounded), rtol=TWIN[precision])
+
+
+def test_soft_roots_are_as_good_as_they_say(device, monkeypatch):
+    shipped_source = kernels._source
+    monkeypatch.setattr(kernels, "_source", lambda file: SOFT_PROBE if file == "probe.cl" else shipped_source(file))
+    x = np.geomspace(1e-3, 1e6, 100_000).astype(np.float32)
+    run = Run(device, "float32")
+    roots = run.empty(len(x))
+    run.launch(run.kernel("probe.cl", "probe", SOFT=1), (len(x),), (1,), run.upload(x), roots)
+    np.testing.assert_allclose(run.download(roots, len(x)), 1 / np.sqrt(x.astype(float)), rtol=SOFT_ROOT)
 
 
 def test_tiled_is_the_same_with_portable_mathematics(device, precision):

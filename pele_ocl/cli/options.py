@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..solvent_model import SolventModel
 from ..variant import PRECISIONS
 
 Command = Callable[..., Any]
-ReadAtoms = Callable[[Path], Atoms]
+ReadAtoms = Callable[..., Atoms]
 
 PATH = click.Path(path_type=Path)
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
@@ -34,25 +34,38 @@ def _add(command: Command, options: Sequence[Callable[[Command], Any]]) -> Comma
 
 
 def structure_options(command: Command) -> Command:
-    """Options about structure and parameters; the command gets `read_atoms`, which reads a file by them."""
+    """Options about structure and parameters; the command gets `read_atoms`, which reads a file by them.
+
+    read_atoms(path) reads the model that --model says, read_atoms(path, number) that one.
+    """
 
     @wraps(command)
     def gathered(
         *, model: int | None, forcefield: str | None, radii: str | None, templates: tuple[Path, ...],
         obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
     ) -> Any:  # fmt: skip
-        def read_atoms(path: Path) -> Atoms:
-            field = None
+        told = set[str]()
+
+        @lru_cache(maxsize=1)
+        def field_for(path: Path) -> ForceField | None:
             if is_pqr(path):
                 _refuse_parameters(path, forcefield, radii, templates, obc, pele_data, fallback)
-            else:
-                field = ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
-            if path.is_file() and path.stat().st_size > LARGE_FILE:
-                click.echo(f"Reading {path}", err=True)
-            atoms = read(path, field, model)
+                return None
+            return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
+
+        def read_atoms(path: Path, number: int | None = model) -> Atoms:
+            """The atoms of a file; number : of the model, by default the option's"""
+            tell(f"Reading {path}" if path.is_file() and path.stat().st_size > LARGE_FILE else "")
+            atoms = read(path, field_for(path), number)
             for note in atoms.notes:
-                click.echo(f"Note: {note}", err=True)
+                tell(f"Note: {note}")
             return atoms
+
+        def tell(sentence: str) -> None:
+            """Say it on stderr, once."""
+            if sentence and sentence not in told:
+                told.add(sentence)
+                click.echo(sentence, err=True)
 
         return command(read_atoms=read_atoms, **others)
 

@@ -13,7 +13,8 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..atoms import Atoms
+from ..atoms import Atoms, Labels
+from ..grid import Map
 
 
 def duration(seconds: float) -> str:
@@ -36,13 +37,9 @@ def energy_lines(energy: dict[str, float]) -> list[str]:
 
 
 def origin(source: Path, atoms: Atoms, device: str, variant: str, precision: str) -> dict[str, Any]:
-    """How a result was made, for its file: input and its SHA-256, program, command and its parameters, device."""
+    """How a result was computed, for its file: the provenance, device, and what the reader noted."""
     return {
-        "input": str(source),
-        "input_sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
-        "software": f"pele-ocl {__version__}",
-        "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
-        "parameters": json.dumps(click.get_current_context().params, default=str),
+        **provenance(source),
         "device": device,
         "variant": variant,
         "precision": precision,
@@ -50,11 +47,55 @@ def origin(source: Path, atoms: Atoms, device: str, variant: str, precision: str
     }
 
 
+def provenance(source: Path) -> dict[str, Any]:
+    """Where a file's content comes from: input and its SHA-256, program, command and its parameters."""
+    return {
+        "input": str(source),
+        "input_sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
+        "software": f"pele-ocl {__version__}",
+        "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
+        "parameters": json.dumps(click.get_current_context().params, default=str),
+    }
+
+
+def map_facts(map_: Map) -> dict[str, Any]:
+    """A map in figures, for JSON."""
+    return {
+        "shape": list(map_.grid.shape),
+        "origin": map_.grid.origin.tolist(),
+        "spacing": map_.grid.spacing.tolist(),
+        "unit": map_.unit,
+        "temperature": map_.temperature,
+        "min": float(map_.values.min()),
+        "max": float(map_.values.max()),
+        "mean": float(map_.values.mean(dtype=np.float64)),
+    }
+
+
+def map_lines(map_: Map) -> list[str]:
+    """A map in figures, for reading."""
+    facts = map_facts(map_)
+    spacing = f"{facts['spacing'][0]:g}" if np.ptp(map_.grid.spacing) == 0 else _three(facts["spacing"], "g")
+    return [
+        f"Points        {' x '.join(f'{n:,}' for n in map_.grid.shape)}, {spacing} A apart",
+        f"From          {_three(facts['origin'], '.3f')} A",
+        f"To            {_three(map_.grid.last.tolist(), '.3f')} A",
+        f"Values        {facts['min']:,.6g} to {facts['max']:,.6g}, mean {facts['mean']:,.6g} "
+        + (map_.full_unit or "(the file says no unit)"),
+    ]
+
+
+def _three(numbers: list[float], form: str) -> str:
+    return ", ".join(f"{value:{form}}" for value in numbers)
+
+
 def label_columns(atoms: Atoms) -> dict[str, Any]:
     """The atoms' labels as columns of a table; none where there are no labels."""
-    labels = atoms.labels
-    if labels is None:
-        return {}
+    return {} if atoms.labels is None else columns_of(atoms.labels)
+
+
+def columns_of(labels: Labels) -> dict[str, Any]:
+    """Labels as columns of a table."""
     return {
         "chain": labels.chains,
         "residue_name": labels.residue_names,
@@ -63,5 +104,5 @@ def label_columns(atoms: Atoms) -> dict[str, Any]:
         "atom_name": labels.names,
         "element": labels.elements,
         "residue_index": labels.residue_index,
-        "atom_index": np.arange(len(atoms), dtype=np.int32),
+        "atom_index": np.arange(len(labels), dtype=np.int32),
     }

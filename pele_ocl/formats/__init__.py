@@ -10,18 +10,24 @@ from ..atoms import Structure
 from ..errors import FormatError
 from .maps import read_map, require_map_suffix, write_map
 from .mmcif import read_mmcif
+from .models import model_numbers
 from .pdb import read_pdb
+from .points import POINT_SUFFIXES, read_points
 from .pqr import read_pqr
-from .writing import check_target, refuse_overwriting, replacing, require_table_suffix, write_table
+from .writing import check_target, refuse_overwriting, refuse_target, replacing, require_table_suffix, write_table
 
 __all__ = [
+    "POINT_SUFFIXES",
     "STRUCTURE_READERS",
     "check_target",
     "is_pqr",
+    "model_numbers",
     "read_map",
+    "read_points",
     "read_pqr",
     "read_structure",
     "refuse_overwriting",
+    "refuse_target",
     "replacing",
     "require_map_suffix",
     "require_table_suffix",

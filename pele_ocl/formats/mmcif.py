@@ -60,6 +60,18 @@ def read_mmcif(path: Path, model: int | None = None) -> Structure:
     return whole
 
 
+def mmcif_models(path: Path) -> list[int]:
+    """Numbers of the models in an mmCIF file, in their order; 1 where it numbers none.
+
+    Raises FormatError for a damaged file, or models that have no number.
+    """
+    names = dict.fromkeys(_Site(_block(path), str(path)).strings("pdbx_PDB_model_num").tolist())
+    strange = [name for name in names if name and not name.isdecimal()]
+    if strange:
+        raise FormatError(f"{path}: the model number {strange[0]!r} is not a number")
+    return [int(name or 1) for name in names]
+
+
 def _block(path: Path) -> gemmi.cif.Block:
     """The first data block with atoms."""
     text = "".join(lines(path, "mmCIF"))

@@ -38,7 +38,7 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
 
     Raises FormatError if the folder does not exist or cannot be written to, or `path` is no regular file or an input.
     """
-    _refuse_target(path, inputs)
+    refuse_target(path, inputs)
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.stem[:64]}-{secrets.token_hex(6)}{target.suffix}")
     try:
@@ -93,7 +93,7 @@ def require_table_suffix(path: str | PathLike[str]) -> str:
 def check_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
     """Raise FormatError for a table file that write_table could not write; to be called before any work is done."""
     require_table_suffix(path)
-    _refuse_target(path, inputs)
+    refuse_target(path, inputs)
 
 
 def refuse_overwriting(output: str | PathLike[str], source: str | PathLike[str]) -> None:
@@ -106,7 +106,8 @@ def refuse_overwriting(output: str | PathLike[str], source: str | PathLike[str])
         raise FormatError(f"{output}: the same file as the input {source}; give the output another name")
 
 
-def _refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]]) -> None:
+def refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]]) -> None:
+    """Raise FormatError where `replacing` would; to be called before any work is done."""
     for source in inputs:
         refuse_overwriting(path, source)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,9 @@ from .device import Device
 SLAB_SECONDS = 0.5
 FIRST_SLAB_PAIRS = 2e7
 LONG_LAUNCH_PAIRS = 1e10
+
+# PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads.
+BUILDING = threading.Lock()
 
 
 def get_kernel(
@@ -62,7 +66,7 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
 def _build(device: Device, file: str, options: list[str]) -> cl.Program:
     source = expanded_source(file, _source)
     try:
-        with warnings.catch_warnings():
+        with BUILDING, warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)  # compilers chat; what they refuse is raised
             program: cl.Program = cl.Program(device.context, source).build(options, cache_dir=_cache_folder())  # type: ignore[arg-type]  # False is meant: no cache
             return program

@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..atoms import Atoms
 from ..errors import InputError
 from ..grid import Grid, Map
@@ -73,6 +75,8 @@ def potmap(
     start = time.perf_counter()
     _check(atoms, method, variant, precision, field)
     chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
+    if not chosen:
+        raise InputError("there is no device in the list of devices")
     devices = [get_device(choice) for choice in chosen]
     if variant == "auto":
         variant = choose_variant(method)
@@ -80,6 +84,8 @@ def potmap(
         devices = [get_cpu_device(devices[0])]
     for each in devices:
         each.require_precision(precision)
+    if not (np.isfinite(ionic_strength) and ionic_strength >= 0):
+        raise InputError(f"the ionic strength is {ionic_strength:g}; it cannot be negative")
     if kappa is None:
         kappa = debye_kappa(ionic_strength, dielectric, temperature)
     model = PotentialModel(
@@ -92,7 +98,13 @@ def potmap(
     if precision == "float32":
         correct(task, values)
     return PotmapResult(
-        map=Map(grid, values[0], unit, f"electrostatic potential of {len(atoms)} atoms"),
+        map=Map(
+            grid,
+            values[0],
+            unit,
+            f"electrostatic potential of {len(atoms)} atoms",
+            temperature if unit == "kT/e" else None,
+        ),
         field=values[1:] if field else None,
         n_atoms=len(atoms),
         device=" + ".join(map(str, devices)),

@@ -13,12 +13,14 @@ class Layout:
     points : (vectors along x, slices along z) that a work-item owns
     group : work-items along x, y and z
     soft : roots of a work-item's block that are computed without the special-function unit
+    unroll : atoms in a turn of the loop over a run
     """
 
     width: int
     points: tuple[int, int]
     group: tuple[int, int, int]
     soft: int = 0
+    unroll: int = 1
 
     @classmethod
     def of(cls, kind: str, vendor: str, width: int, precision: str, bare: bool) -> Layout:
@@ -31,7 +33,7 @@ class Layout:
             return cls(width, (vectors, 16 // vectors) if bare else (1, 4), (1, 1, 1))
         if not bare or precision == "float64":
             return cls(1, (4, 2), (8, 8, 2))
-        return cls(1, (8, 4), (8, 8, 2), 6 if vendor == "NVIDIA" else 0)
+        return cls(1, (8, 4), (8, 8, 2), 8) if vendor == "NVIDIA" else cls(1, (8, 4), (8, 8, 2), unroll=4)
 
     @property
     def pad(self) -> tuple[int, int, int]:

@@ -41,10 +41,11 @@ class Task:
     @classmethod
     def of(cls, atoms: Atoms, grid: Grid, model: PotentialModel, factor: float, field: bool, precision: str) -> Task:
         """factor : potential of a unit charge at 1 A in the map's unit, the dielectric left out"""
-        origin = grid.position(np.array(grid.shape) // 2)
+        corner = -(np.array(grid.shape) // 2) * grid.spacing
         charged = atoms.charges != 0
+        positions = atoms.positions[charged] - grid.origin + corner
         charges = factor / model.dielectric * atoms.charges[charged]
-        return cls(grid, grid.origin - origin, atoms.positions[charged] - origin, charges, model, field, precision)
+        return cls(grid, corner, positions, charges, model, field, precision)
 
     @property
     def n_atoms(self) -> int:

@@ -136,7 +136,7 @@ def rows(algorithm: str, points: int, grouped: bool, run: Run, task: Task) -> St
 def blocked(run: Run, task: Task, layout: Layout | None = None) -> Steps:
     """A block of points in two dimensions for each work-item, vectors of points on CPUs, atoms in local memory."""
     layout = layout or _layout(run, task)
-    kernel = _kernel(run, task, "blocked", layout.width, **layout.defines)
+    kernel = _kernel(run, task, "blocked", layout.width, UNROLL=layout.unroll, **layout.defines)
 
     def add(run: Run, slab: Slab, first: int, last: int) -> None:
         atoms = run.upload(task.atoms4[first:last])

@@ -41,23 +41,27 @@ def slope(r2: Floats, model: PotentialModel) -> Floats:
 
 def potmap(atoms: Atoms, grid: Grid, model: PotentialModel | None = None) -> Floats:
     """Electrostatic potential at the points of a grid, (nz, ny, nx) in kcal/mol/e. Cost: atoms * points."""
-    return _summed(atoms, grid, model or PotentialModel(), False)[0]
+    values: Floats = _summed(atoms, grid, model or PotentialModel(), False)[0]
+    return values
 
 
 def field(atoms: Atoms, grid: Grid, model: PotentialModel | None = None) -> Floats:
     """The electric field, minus the gradient of the potential: (3, nz, ny, nx) in kcal/mol/e/A, along x, y and z."""
-    return _summed(atoms, grid, model or PotentialModel(), True)[1:]
+    components: Floats = _summed(atoms, grid, model or PotentialModel(), True)[1:]
+    return components
 
 
 def _summed(atoms: Atoms, grid: Grid, model: PotentialModel, with_field: bool) -> Floats:
     """Potential and, if asked for, the three components of the field, (1 or 4, nz, ny, nx)."""
-    x, y, z = grid.axes()
+    # From the grid's origin: far from zero, sums with it would lose digits.
+    x, y, z = (h * np.arange(n) for h, n in zip(grid.spacing, grid.shape, strict=True))
     points = np.stack(np.meshgrid(z, y, x, indexing="ij")[::-1], axis=-1).reshape(-1, 3)
+    positions = atoms.positions - grid.origin
     sums = np.zeros((4 if with_field else 1, len(points)))
     step = max(1, BLOCK // len(atoms))
     with np.errstate(divide="ignore"):
         for first in range(0, len(points), step):
-            away = points[first : first + step, None] - atoms.positions
+            away = points[first : first + step, None] - positions
             r2 = np.einsum("pak,pak->pa", away, away)
             sums[0, first : first + step] = potential(r2, model) @ atoms.charges
             if with_field:

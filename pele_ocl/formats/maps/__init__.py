@@ -20,7 +20,7 @@ from .hdf5 import read_hdf5, write_hdf5
 from .mrc import read_mrc, write_mrc
 from .notes import Details
 
-__all__ = ["MAP_FORMATS", "MapFormat", "read_map", "require_map_suffix", "write_map"]
+__all__ = ["MAP_FORMATS", "MapFormat", "as_written", "read_map", "require_map_suffix", "write_map"]
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,22 @@ def write_map(
     holds one; InputError for values that are not finite, or a unit that cannot be converted.
     """
     suffix = require_map_suffix(path, several=bool(extra))
-    kind = MAP_FORMATS[suffix]
-    wanted = unit or (kind.unit if map_.unit in POTENTIAL_UNITS else None)
-    if wanted is not None:
-        map_ = map_.in_unit(wanted)
+    map_ = as_written(path, map_, unit)
     for name, written in {"the map": map_, **(extra or {})}.items():
         fault = _not_finite(written)
         if fault:
             raise InputError(f"{path}: {name} cannot be written: {fault}")
     with replacing(path, inputs) as temporary:
-        kind.write(temporary, map_, Details(atoms, attributes or {}, extra or {}))
+        MAP_FORMATS[suffix].write(temporary, map_, Details(atoms, attributes or {}, extra or {}))
+
+
+def as_written(path: str | PathLike[str], map_: Map, unit: str | None = None) -> Map:
+    """The map in the unit that write_map writes to a file: `unit`, else the format's, else its own.
+
+    Raises FormatError for an unknown suffix, InputError for a unit that cannot be converted.
+    """
+    wanted = unit or MAP_FORMATS[require_map_suffix(path)].unit
+    return map_ if wanted is None or (unit is None and map_.unit not in POTENTIAL_UNITS) else map_.in_unit(wanted)
 
 
 def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:

@@ -17,7 +17,7 @@ from ...grid import Grid, Map
 from ...textfiles import lines, number
 from ...units import BOHR_A
 from .notes import Details, title_line, understood, unit_line
-from .numbers import read_numbers, texts
+from .numbers import orthogonal_spacing, read_numbers, texts
 
 _PER_LINE = 6
 
@@ -94,9 +94,7 @@ def _count(path: Path, at: int, value: float) -> int:
 
 
 def _grid(path: Path, origin: np.ndarray, steps: np.ndarray, counts: list[int]) -> Grid:
-    spacing = np.diag(steps)
-    if (np.abs(steps - np.diag(spacing)) > 1e-6 * np.abs(steps).max()).any():
-        raise FormatError(f"{path}: the axes do not run along x, y and z; only orthogonal grids can be read")
+    spacing = orthogonal_spacing(path, steps)
     in_angstrom = all(n < 0 for n in counts)
     scale = 1.0 if in_angstrom else BOHR_A
     return Grid(origin * scale, spacing * scale, [-n for n in counts] if in_angstrom else counts)

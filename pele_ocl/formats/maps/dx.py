@@ -17,7 +17,7 @@ from ...errors import FormatError
 from ...grid import Grid, Map
 from ...textfiles import lines, number
 from .notes import Details, note_lines, title_line, understood
-from .numbers import read_numbers, texts
+from .numbers import orthogonal_spacing, read_numbers, texts
 
 _COUNTS = re.compile(r"class\s+gridpositions\s+counts\s+(\d+)\s+(\d+)\s+(\d+)\s*$")
 _ARRAY = re.compile(r"class\s+array\b.*\bitems\s+(\d+)\b(.*)$")
@@ -44,7 +44,7 @@ def read_dx(path: Path) -> Map:
 
     Raises FormatError for binary data, axes that are not orthogonal, several numbers a point, and damage.
     """
-    text = lines(path, "OpenDX")
+    text = lines(path, "DX")
     comments: list[str] = []
     shape: tuple[int, ...] = ()
     vectors: dict[str, list[list[float]]] = {"origin": [], "delta": []}
@@ -103,11 +103,7 @@ def _three(words: list[str], path: Path, at: int) -> list[float]:
 def _grid(path: Path, at: int, shape: tuple[int, ...], vectors: dict[str, list[list[float]]]) -> Grid:
     if not shape or len(vectors["origin"]) != 1 or len(vectors["delta"]) != 3:
         raise FormatError(f"{path}:{at}: values before a whole grid: counts, one origin and three deltas are needed")
-    steps = np.array(vectors["delta"])
-    spacing = np.diag(steps)
-    if (np.abs(steps - np.diag(spacing)) > 1e-6 * np.abs(steps).max()).any():
-        raise FormatError(f"{path}: the axes do not run along x, y and z; only orthogonal grids can be read")
-    return Grid(vectors["origin"][0], spacing, shape)
+    return Grid(vectors["origin"][0], orthogonal_spacing(path, np.array(vectors["delta"])), shape)
 
 
 def _check_array(path: Path, at: int, line: str, items: int, form: str, grid: Grid) -> None:

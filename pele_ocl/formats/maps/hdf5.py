@@ -57,13 +57,13 @@ def _map(path: Path, dataset: Any) -> Map:
         raise FormatError(f"{path}: the dataset {dataset.name} holds no real numbers")
     kind = np.float64 if dataset.dtype.itemsize > 4 else np.float32
     grid = Grid(attributes["origin"], attributes["spacing"], dataset.shape[::-1])
-    temperature = attributes.get("temperature")
+    kelvin = np.asarray(attributes.get("temperature", ""))
     return Map(
         grid,
         dataset[()].astype(kind, copy=False),
         unit=_text(attributes.get("unit", "")),
         title=_text(attributes.get("title", "")),
-        temperature=None if temperature is None else float(temperature),
+        temperature=float(kelvin) if kelvin.dtype.kind in "iuf" and kelvin.size == 1 else None,
     )
 
 

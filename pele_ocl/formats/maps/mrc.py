@@ -32,7 +32,7 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
     Raises InputError for values that float32 does not hold.
     """
     largest = float(np.abs(map_.values).max())
-    if largest > np.finfo(np.float32).max:
+    if largest > float(np.finfo(np.float32).max):
         raise InputError(f"a value of {largest:g} is too large for the float32 of MRC files; write another format")
     with open(path, "wb") as file:
         file.write(_header(map_, details))

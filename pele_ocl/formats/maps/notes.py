@@ -26,8 +26,7 @@ class Details:
 
 def unit_line(map_: Map) -> str:
     """The line `unit: kT/e at 298.15 K`."""
-    at = f" at {map_.temperature:.10g} K" if map_.unit == "kT/e" and map_.temperature is not None else ""
-    return f"unit: {_one_line(map_.unit)}{at}"
+    return f"unit: {_one_line(map_.full_unit)}"
 
 
 def title_line(map_: Map) -> str:
@@ -47,17 +46,21 @@ def note_lines(map_: Map, attributes: Mapping[str, object]) -> list[str]:
 
 
 def understood(lines: Iterable[str]) -> dict[str, Any]:
-    """Title, unit and temperature, as far as lines of text tell them: the fields of a Map."""
-    fields: dict[str, Any] = {}
-    for line in map(_one_line, lines):
-        unit = _UNIT.fullmatch(line) or _APBS_UNIT.fullmatch(line)
-        if unit is not None and "unit" not in fields:
-            fields |= {name: text for name, text in unit.groupdict().items() if text is not None}
-        elif line and not fields:
-            fields["title"] = line
-    if "temperature" in fields:
-        fields["temperature"] = float(fields["temperature"])
-    return fields
+    """Title, unit and temperature, as far as lines of text tell them: the fields of a Map.
+
+    The title is what stands before the unit, or the first line where no unit is said.
+    """
+    texts = [text for text in map(_one_line, lines) if text]
+    for k, text in enumerate(texts):
+        unit = _UNIT.fullmatch(text) or _APBS_UNIT.fullmatch(text)
+        if unit is not None:
+            kelvin = unit.groupdict().get("temperature")
+            return {
+                "title": " ".join(texts[:k]),
+                "unit": unit["unit"],
+                "temperature": None if kelvin is None else float(kelvin),
+            }
+    return {"title": texts[0]} if texts else {}
 
 
 def _one_line(text: str) -> str:

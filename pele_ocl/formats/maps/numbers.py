@@ -1,4 +1,4 @@
-"""Many numbers as text, in and out, in pieces."""
+"""What OpenDX and cube files share: many numbers as text, in and out, in pieces, and steps along axes."""
 
 from __future__ import annotations
 
@@ -55,6 +55,14 @@ def read_numbers(text: Iterator[str], n: int, path: Path, line: int) -> tuple[Fl
         left -= len(blocks[-1])
         line += len(block)
     return np.concatenate(blocks), rest if n else []
+
+
+def orthogonal_spacing(path: Path, steps: Floats) -> Floats:
+    """Steps along x, y and z, (3,), of three step vectors; raises FormatError unless these run along the axes."""
+    spacing = np.diag(steps)
+    if np.isfinite(steps).all() and (np.abs(steps - np.diag(spacing)) > 1e-6 * np.abs(steps).max()).any():
+        raise FormatError(f"{path}: the axes do not run along x, y and z; only orthogonal grids can be read")
+    return spacing
 
 
 def _carefully(block: list[str], left: int, n: int, path: Path, line: int) -> Floats:

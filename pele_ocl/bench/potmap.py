@@ -1,0 +1,126 @@
+"""The ladder of the potential map's kernels, on a random system or a real one, with peers where they are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms
+from ..grid import Grid
+from ..opencl.device import Device, get_cpu_device
+from ..potmap import VARIANTS, potmap
+from ..potmap.estimate import middle_part
+from ..reference.potmap import potmap as definition
+from .peers import PEERS, Once
+from .timing import mean_of_middle
+
+SEED = 1
+# G evaluations/s in the books, GeForce 8800 (2007).
+BOOKS = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}
+FIRST_SAMPLE_EVALS = 3e7
+SAMPLE_SECONDS = 2.0
+CHECKED_POINTS = 512
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One line of the table.
+
+    seconds : kernels alone, of the whole map
+    sampled : whether the time is of a few slices, scaled to all
+    speedup, over_gather : against sequential and gather; None where those were not run
+    error : by norm, against the float64 reference at up to 512 points
+    """
+
+    shape: tuple[int, int, int]
+    n_atoms: int
+    precision: str
+    variant: str
+    device: str
+    seconds: float
+    sampled: bool
+    evals_per_second: float
+    speedup: float | None
+    over_gather: float | None
+    error: float
+
+
+def random_system(points: int, n_atoms: int, spacing: float = 0.5) -> tuple[Atoms, Grid]:
+    """`n_atoms` charges anywhere in a cube of `points`^3 points."""
+    rng = np.random.default_rng(SEED)
+    grid = Grid((0, 0, 0), spacing, (points, points, points))
+    return Atoms(positions=rng.uniform(0, 1, (n_atoms, 3)) * grid.last, charges=rng.normal(0, 0.4, n_atoms)), grid
+
+
+def measure(
+    atoms: Atoms, grid: Grid, precision: str, device: Device, variants: Sequence[str] = tuple(VARIANTS), runs: int = 5,
+    peers: bool = True,
+) -> Iterator[Timing]:  # fmt: skip
+    """Time the variants on one map, in the order of the table, then the peers that are installed."""
+    rates: dict[str, float] = {}
+    for variant in (name for name in VARIANTS if name in variants and name != "cutoff"):
+        where = get_cpu_device(device) if variant == "sequential" else device
+        once = partial(_once, atoms, variant, precision, where)
+        yield _timing(atoms, grid, precision, variant, str(where), once, runs, rates)
+    for name, peer in PEERS.items() if peers else ():
+        once_by_peer = peer(atoms, precision)
+        if once_by_peer is not None:
+            yield _timing(atoms, grid, precision, name, name, once_by_peer, runs, rates)
+
+
+def _once(atoms: Atoms, variant: str, precision: str, device: Device, grid: Grid) -> tuple[float, NDArray[np.floating]]:
+    result = potmap(atoms, grid, variant=variant, precision=precision, device=device)
+    return result.seconds["kernel"], result.map.values
+
+
+def _timing(
+    atoms: Atoms, grid: Grid, precision: str, name: str, device: str, once: Once, runs: int, rates: dict[str, float]
+) -> Timing:
+    """One line; notes the rate of it in `rates`."""
+    part = _sample(grid, len(atoms), once)
+    values = once(part)[1]
+    seconds = mean_of_middle(lambda: once(part)[0], runs)
+    rates[name] = len(atoms) * len(part) / seconds
+    return Timing(
+        shape=grid.shape,
+        n_atoms=len(atoms),
+        precision=precision,
+        variant=name,
+        device=device,
+        seconds=len(atoms) * len(grid) / rates[name],
+        sampled=len(part) < len(grid),
+        evals_per_second=rates[name],
+        speedup=_ratio(rates, name, "sequential"),
+        over_gather=_ratio(rates, name, "gather"),
+        error=_error(atoms, part, values),
+    )
+
+
+def _ratio(rates: dict[str, float], name: str, base: str) -> float | None:
+    return rates[name] / rates[base] if base in rates else None
+
+
+def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
+    """The whole grid, or as many of its middle points as take about SAMPLE_SECONDS. Builds the kernels, too."""
+    points = FIRST_SAMPLE_EVALS / n_atoms
+    while True:
+        part = middle_part(grid, points)
+        once(part)
+        seconds = once(part)[0]
+        if len(part) == len(grid) or seconds > SAMPLE_SECONDS / 20:
+            break
+        points = 8 * len(part)
+    return middle_part(grid, len(part) * SAMPLE_SECONDS / seconds)
+
+
+def _error(atoms: Atoms, grid: Grid, values: NDArray[np.floating]) -> float:
+    """By norm, at up to CHECKED_POINTS points anywhere in the grid."""
+    rng = np.random.default_rng(SEED)
+    indices = rng.integers(0, grid.shape, (CHECKED_POINTS, 3))
+    exact = np.array([definition(atoms, Grid(grid.position(index), 1, (1, 1, 1)))[0, 0, 0] for index in indices])
+    found = values[tuple(indices.T[::-1])]
+    return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))

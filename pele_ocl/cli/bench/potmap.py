@@ -1,0 +1,84 @@
+"""`pele-ocl bench potmap`: potential maps by every variant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...bench.systems import SYSTEMS, load
+from ...grid import Grid
+from ...potmap import VARIANTS
+from ...variant import PRECISIONS
+from ..options import PATH, debug_option
+from .options import as_json_line, exponent, milliseconds, times
+
+if TYPE_CHECKING:
+    from ...bench.potmap import Timing
+
+LADDER = [name for name in VARIANTS if name != "cutoff"]
+HEAD = (
+    f"{'precision':10s}{'variant':12s}{'ms':>14s} {'G evals/s':>11s}{'sequential':>12s}{'gather':>9s}{'error':>9s}"
+    f"{'books':>7s}"
+)
+
+
+@click.command()
+@click.option("--grid", "points", type=click.IntRange(1), default=64, show_default=True, help="Points along an edge.")
+@click.option("--atoms", "n_atoms", type=click.IntRange(1), default=1024, show_default=True, help="Random charges.")
+@click.option(
+    "--system", type=click.Choice(list(SYSTEMS)), help="A structure in place of random charges, 0.5 A, 10 A around it."
+)
+@click.option("--variant", "variants", type=click.Choice(LADDER), multiple=True, help="Variant; default: all.")
+@click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
+@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
+@click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
+@click.option("--no-peers", is_flag=True, help="Leave out numba and torch.")
+@click.option("--chart", type=PATH, metavar="FILE", help="Draw the rates as bars into a .png file (matplotlib).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@debug_option
+def potmap(
+    points: int, n_atoms: int, system: str | None, variants: tuple[str, ...], precisions: tuple[str, ...],
+    device: str | None, runs: int, no_peers: bool, chart: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """A potential map by every variant: the ladder of the text books, and what is installed of its peers.
+
+    Times are the kernels' own, of five runs the middle three averaged; a variant that would take longer than some
+    seconds is timed on slices from the middle of the map and scaled, marked *. Rates are atoms times points a second;
+    "sequential" and "gather" are speed-ups over these two. The error is by norm against the float64 reference at 512
+    points. "books" is what the text books measured on a GeForce 8800 in 2007. numba and torch are timed on the same
+    map where they are installed.
+    """
+    from ...bench.charts import draw_rates
+    from ...bench.potmap import BOOKS, measure, random_system
+    from ...opencl.device import get_device
+    from ...pictures import require_png
+
+    if chart is not None:
+        require_png(chart)
+    chosen = get_device(device)
+    if system is None:
+        atoms, grid = random_system(points, n_atoms)
+    else:
+        atoms = load(system)
+        grid = Grid.around(atoms)
+    if not as_json:
+        size = " x ".join(f"{n:,}" for n in grid.shape)
+        click.echo(f"{size} points, {len(atoms):,} atoms, on {chosen}, sequential on one core of the CPU\n\n{HEAD}")
+    timings = []
+    for precision in precisions or ("float32",):
+        for timing in measure(atoms, grid, precision, chosen, variants or LADDER, runs, peers=not no_peers):
+            click.echo(as_json_line(timing) if as_json else _line(timing, BOOKS.get(timing.variant)))
+            timings.append(timing)
+    if chart is not None:
+        draw_rates(chart, timings, f"{' x '.join(map(str, grid.shape))} points, {len(atoms):,} atoms, {chosen}")
+
+
+def _line(timing: Timing, books: float | None) -> str:
+    duration = milliseconds(timing.seconds) + ("*" if timing.sampled else " ")
+    return (
+        f"{timing.precision:10s}{timing.variant:12s}{duration:>15s}{timing.evals_per_second / 1e9:11.3f}"
+        f"{times(timing.speedup):>12s}{times(timing.over_gather):>9s}{exponent(timing.error):>9s}"
+        f"{'' if books is None else f'{books:.1f}':>7s}"
+    ).rstrip()

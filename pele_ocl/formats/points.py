@@ -1,0 +1,75 @@
+"""Files of points that are no structures: NumPy arrays, and text with a point a line."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from ..atoms import Floats
+from ..errors import FormatError
+from ..textfiles import lines, number
+
+_TEXTS = (".txt", ".dat", ".csv")
+POINT_SUFFIXES = (".npy", *_TEXTS)
+
+
+def read_points(path: str | PathLike[str]) -> Floats:
+    """Positions (n, 3) A.
+
+    path : .npy with an array (n, 3), or text (.txt, .dat, .csv) with x, y and z a line, apart by blanks or commas.
+        A first line may name the columns; those called x, y and z are taken then, `position_x [A]` among them, and the
+        first three otherwise. `#` begins a comment
+
+    Raises FormatError, naming the file and the line, for whatever is wrong.
+    """
+    file = Path(path)
+    suffix = file.suffix.lower()
+    if suffix not in POINT_SUFFIXES:
+        raise FormatError(f"{file}: unknown suffix {file.suffix!r}; points end in {', '.join(POINT_SUFFIXES)}")
+    positions = _read_npy(file) if suffix == ".npy" else _read_text(file)
+    if not np.isfinite(positions).all():
+        first = int(np.argmin(np.isfinite(positions).all(axis=1)))
+        raise FormatError(f"{file}: the coordinates of point {first + 1} are not finite")
+    return positions
+
+
+def _read_npy(path: Path) -> Floats:
+    if not path.is_file():
+        raise FormatError(f"{path}: {'a folder; name a file in it' if path.is_dir() else 'no such file'}")
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, EOFError, ValueError) as error:
+        raise FormatError(f"{path}: cannot be read as .npy ({error})") from None
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iuf":
+        raise FormatError(f"{path}: an array of numbers of shape (n, 3) is needed")
+    return array.astype(np.float64)
+
+
+def _read_text(path: Path) -> Floats:
+    columns: tuple[int, ...] = (0, 1, 2)
+    points: list[list[float]] = []
+    named = False
+    for at, line in enumerate(lines(path, "point"), 1):
+        data = line.partition("#")[0]
+        words = [word.strip() for word in data.split(",")] if "," in data else data.split()
+        if not any(words):
+            continue
+        if not points and not named and number(words[0]) is None:
+            columns, named = _columns(path, at, words), True
+            continue
+        chosen = [words[k] if k < len(words) else "" for k in columns]
+        values = [number(word) for word in chosen]
+        if None in values:
+            raise FormatError(f"{path}:{at}: x, y and z are needed here, not {data.strip()!r}")
+        points.append([value for value in values if value is not None])
+    return np.array(points, np.float64).reshape(-1, 3)
+
+
+def _columns(path: Path, at: int, names: list[str]) -> tuple[int, ...]:
+    """Where x, y and z stand, by the line that names the columns."""
+    short = [name.partition("[")[0].strip().lower().rpartition("_")[2] for name in names]
+    if any(short.count(axis) != 1 for axis in "xyz"):
+        raise FormatError(f"{path}:{at}: names no columns x, y and z: {', '.join(names)}")
+    return tuple(short.index(axis) for axis in "xyz")

@@ -1,0 +1,151 @@
+"""Pictures of maps. matplotlib draws them; the extra `plot` brings it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .atoms import Floats
+from .errors import FormatError, PeleError
+from .formats.writing import replacing
+from .grid import Map
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_COLOURS = "RdBu"  # red below zero, blue above, as chemists colour potentials
+_PERCENTILE = 97.0  # of the magnitudes drawn: where the colours end, lest a few points near atoms take them all
+_LINES = (0.05, 0.2, 0.5)  # isolines, as shares of the range of colours
+_WIDTH, _NARROWEST = 11.0, 8.5  # of the picture, inches; the sentence below needs so much
+_TALLEST, _LOWEST = 6.0, 1.2  # of the panels
+_LEFT, _RIGHT, _BOTTOM, _TOP, _GAP, _BAR = 0.65, 1.05, 1.0, 0.75, 0.75, 0.16
+_DPI = 160
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """A plane of a map, drawn with the axis `across` to the right and `up` upward; `at` is where it cuts `normal`."""
+
+    values: NDArray[np.floating]  # (n up, n across)
+    across: int
+    up: int
+    normal: int
+    at: float
+    points: tuple[Floats, Floats]  # where the values stand, across and up
+    extent: tuple[float, float, float, float]  # of the points, each with half a step around it
+
+    @property
+    def size(self) -> tuple[float, float]:
+        left, right, low, high = self.extent
+        return right - left, high - low
+
+
+def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | PathLike[str]] = ()) -> None:
+    """Draw the three central slices of a map with a bar of colours into a PNG file.
+
+    The colours are symmetric about zero and end near the 97th percentile of the magnitudes in the slices; the picture
+    says where, how much lies beyond, and what the whole map spans.
+
+    inputs : files that are read, which `path` must not be
+
+    Raises PeleError where matplotlib is not installed, FormatError for another suffix than .png or a folder that
+    cannot be written to.
+    """
+    require_png(path)
+    figure = _figure(map_)
+    with replacing(path, inputs) as temporary:
+        figure.savefig(temporary, format="png", dpi=_DPI, facecolor="white", metadata={"Software": "pele-ocl"})
+
+
+def require_png(path: str | PathLike[str]) -> None:
+    """Raise as draw_slices does where no picture could be drawn; to be called before any work is done."""
+    if not str(path).lower().endswith(".png"):
+        raise FormatError(f"{path}: unknown suffix; pictures end in .png")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise PeleError("pictures need matplotlib, which is not installed: pip install 'pele-ocl[plot]'") from None
+
+
+def _figure(map_: Map) -> Figure:
+    """The slices side by side at one scale, Angstrom for Angstrom."""
+    from matplotlib.figure import Figure
+
+    slices = [_central(map_, normal) for normal in (2, 1, 0)]
+    end = _range([part.values for part in slices])
+    wide, high = np.array([part.size for part in slices]).T
+    scale = min((_WIDTH - _LEFT - _RIGHT - 2 * _GAP) / wide.sum(), _TALLEST / high.max())  # inches per A
+    tall = max(high.max() * scale, _LOWEST)
+    width = max(_LEFT + wide.sum() * scale + 2 * _GAP + _RIGHT, _NARROWEST)
+    height = _BOTTOM + tall + _TOP
+    figure = Figure(figsize=(width, height))
+    left = _LEFT
+    for part in slices:
+        panel = np.array(part.size) * scale
+        axes = figure.add_axes((left / width, _BOTTOM / height, panel[0] / width, panel[1] / height))
+        image = _draw(axes, part, end)
+        left += panel[0] + _GAP
+    bar = figure.add_axes(((left - _GAP + 0.2) / width, _BOTTOM / height, _BAR / width, tall / height))
+    beyond = float(np.mean([(np.abs(part.values) > end).mean() for part in slices]))
+    figure.colorbar(image, cax=bar, extend="both" if beyond else "neither", label=map_.full_unit or "no unit given")
+    bar.tick_params(labelsize=8)
+    figure.text(_LEFT / width, 1 - 0.3 / height, map_.title or "Map", size=13, weight="bold", va="center")
+    figure.text(_LEFT / width, 0.25 / height, _note(map_, end, beyond), size=8, color="0.35", va="center")
+    return figure
+
+
+def _note(map_: Map, end: float, beyond: float) -> str:
+    """What the colours and the lines leave out."""
+    sentence = f"The whole map spans {map_.values.min():,.4g} to {map_.values.max():,.4g} {map_.unit}".rstrip()
+    if beyond:
+        sentence += f"; the colours end at ±{end:,.4g}, beyond which lie {beyond:.1%} of these slices"
+    levels = ", ".join(f"±{share * end:.3g}" for share in _LINES)
+    return f"{sentence}.\nLines: 0 (thick), {levels}.".replace("-", "\N{MINUS SIGN}")
+
+
+def _central(map_: Map, normal: int) -> _Slice:
+    """The slice through the middle of the map, across the axis `normal`."""
+    middle = map_.grid.shape[normal] // 2
+    across, up = (axis for axis in (0, 1, 2) if axis != normal)
+    axes, half = map_.grid.axes(), map_.grid.spacing / 2
+    start, stop = map_.grid.origin - half, map_.grid.last + half
+    return _Slice(
+        np.take(map_.values, middle, axis=2 - normal),
+        across,
+        up,
+        normal,
+        float(axes[normal][middle]),
+        (axes[across], axes[up]),
+        (float(start[across]), float(stop[across]), float(start[up]), float(stop[up])),
+    )
+
+
+def _range(slices: list[NDArray[np.floating]]) -> float:
+    """Where the colours end: a round number."""
+    magnitudes = np.abs(np.concatenate([values.ravel() for values in slices]))
+    return float(f"{float(np.percentile(magnitudes, _PERCENTILE)) or float(magnitudes.max()) or 1.0:.0e}")
+
+
+def _draw(axes: Any, part: _Slice, end: float) -> Any:
+    """One slice with its isolines; returns what the bar of colours explains."""
+    image = axes.imshow(
+        part.values, cmap=_COLOURS, vmin=-end, vmax=end, origin="lower", extent=part.extent, interpolation="bilinear"
+    )
+    levels = [0.0, *(sign * share * end for share in _LINES for sign in (-1, 1))]
+    crossed = sorted(level for level in levels if part.values.min() < level < part.values.max())
+    if crossed and min(part.values.shape) > 1:
+        widths = [0.45 if level else 0.9 for level in crossed]
+        axes.contour(
+            *part.points, part.values, crossed, colors="0.15", linewidths=widths, linestyles="solid", alpha=0.55
+        )
+    axes.set_xlabel(f"{'xyz'[part.across]} (Å)", size=9)
+    axes.set_ylabel(f"{'xyz'[part.up]} (Å)", size=9, labelpad=2)
+    axes.set_title(f"{'xyz'[part.normal]} = {part.at:.2f} Å".replace("-", "\N{MINUS SIGN}"), size=9, color="0.25")
+    axes.tick_params(labelsize=8, length=2.5, color="0.5")
+    axes.spines[:].set_color("0.5")
+    return image

@@ -1,0 +1,71 @@
+"""Maps of many models of one molecule, summed up: average, extremes and standard deviation at every point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms
+from ..errors import InputError
+from ..grid import Grid, Map
+from . import potmap
+from .result import PotmapResult
+
+# Named as in VMD's volmap.
+COMBINATIONS = ("avg", "min", "max", "stdev")
+
+
+@dataclass(frozen=True, eq=False)
+class ModelMaps:
+    """What `potmap_models` returns.
+
+    maps : each of COMBINATIONS -> Map; stdev is that of the models themselves, with their number below the sum
+    last : PotmapResult of the last model
+    n_models : how many there were
+    seconds : "kernel" and "total" of all models
+    """
+
+    maps: dict[str, Map]
+    last: PotmapResult
+    n_models: int
+    seconds: dict[str, float]
+
+
+def potmap_models(models: Iterable[Atoms], grid: Grid, **options: Any) -> ModelMaps:
+    """Maps of all models on one grid in one pass, of which no more than the sums are kept.
+
+    models : Atoms of each model; options as in `potmap`, but `field`
+
+    Raises InputError where there is no model, or the field is asked for, and as `potmap` does.
+    """
+    if options.get("field"):
+        raise InputError("the field of many models is not summed up; ask for it model by model")
+    mean = np.zeros(grid.shape[::-1])
+    squares = np.zeros_like(mean)
+    lowest: NDArray[np.floating] | None = None
+    highest: NDArray[np.floating] | None = None
+    result, n = None, 0
+    seconds = {"kernel": 0.0, "total": 0.0}
+    for n, atoms in enumerate(models, 1):
+        result = potmap(atoms, grid, **options)
+        values = result.map.values
+        # Welford's running mean and sum of squares about it.
+        away = values - mean
+        mean += away / n
+        squares += away * (values - mean)
+        lowest = values if lowest is None else np.minimum(lowest, values)
+        highest = values if highest is None else np.maximum(highest, values)
+        seconds = {name: seconds[name] + result.seconds[name] for name in seconds}
+    if result is None or lowest is None or highest is None:
+        raise InputError("there is no model to make a map of")
+    found = zip(COMBINATIONS, (mean, lowest, highest, np.sqrt(squares / n)), strict=True)
+    own = result.map
+    maps = {
+        name: replace(own, values=values.astype(own.values.dtype), title=f"{name} of {n} models: {own.title}")
+        for name, values in found
+    }
+    return ModelMaps(maps, result, n, seconds)

@@ -1,0 +1,56 @@
+"""Values of a map between its points."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .atoms import Floats
+from .errors import InputError
+from .grid import Map
+
+_EDGE = 1e-6  # of a step: how far beyond the last point rounding may carry a position that is meant to be on it
+
+
+def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "raise") -> Floats:
+    """The map at any positions, linear along x, y and z between the eight points around each.
+
+    positions : (n, 3) A
+    outside : what to do with positions beyond the map's first and last points: "raise" InputError that names the first
+        of them, or give them "nan"
+
+    Returns (n,), in the map's unit.
+    """
+    where = np.asarray(positions, np.float64)
+    if where.ndim != 2 or where.shape[1] != 3:
+        raise InputError(f"positions have shape {where.shape}; (n, 3) is needed")
+    index = map_.grid.index(where)
+    last = np.array(map_.grid.shape) - 1
+    inside: NDArray[np.bool_] = np.all((index >= -_EDGE) & (index <= last + _EDGE), axis=1)
+    if outside == "raise" and not inside.all():
+        raise InputError(_where_it_ends(map_, where, inside))
+    index = np.clip(np.where(inside[:, None], index, 0), 0, last)
+    lower = np.minimum(index.astype(np.intp), np.maximum(last - 1, 0))
+    upper = np.minimum(lower + 1, last)
+    share = index - lower
+    values = np.zeros(len(where))
+    for corner in product((False, True), repeat=3):
+        i, j, k = np.where(corner, upper, lower).T
+        values += np.where(corner, share, 1 - share).prod(axis=1) * map_.values[k, j, i]
+    return np.where(inside, values, np.nan)
+
+
+def _where_it_ends(map_: Map, positions: Floats, inside: NDArray[np.bool_]) -> str:
+    """The sentence about the first position outside."""
+    n = int((~inside).sum())
+    first = int(np.argmin(inside))
+    point, start, end = (_coordinates(p) for p in (positions[first], map_.grid.origin, map_.grid.last))
+    count = "1 position is" if n == 1 else f"{n:,} positions are"
+    return f"{count} outside the map, number {first + 1} at {point} first; the map reaches from {start} to {end} A"
+
+
+def _coordinates(point: Floats) -> str:
+    return f"({', '.join(f'{value:.3f}' for value in point)})"

@@ -1,0 +1,205 @@
+"""Map files: damage, and what cannot be written, become a sentence."""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+import numpy as np
+import pytest
+from maps_helpers import CUBE, SUFFIXES, VMD_DX, some_map
+
+from pele_ocl.errors import FormatError, InputError
+from pele_ocl.formats.maps import read_map, write_map
+from pele_ocl.grid import Map
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("1 2 3\n", "", "map.dx:11: 'object' stands where value 4 of 6 should"),
+        ("4 5 6\n\nobject \"coulomb potential by VMD\" class field\n", "", "map.dx: ends after 3 of 6 values; fetch"),
+        ("4 5", "4 five", "map.dx:10: 'five' stands where value 5 of 6 should"),
+        ("4 5", "4 1_0", "map.dx:10: '1_0' stands where value 5 of 6 should"),
+        ("4 5", "4 \u0665", "map.dx:10: '.' stands where value 5 of 6 should"),
+        ("4 5", "4 nan", r"map.dx: the value at point \(1, 0, 1\) is nan; finite numbers are needed"),
+        ("4 5", "4 1e999", r"map.dx: the value at point \(1, 0, 1\) is inf; finite numbers are needed"),
+        ("4 5 6", "4 5 6 7", "map.dx: holds more than the 6 values it announces"),
+        ("items 6", "items 7", "map.dx:8: announces 7 values for 2 x 1 x 3 points, which are 6"),
+        ("counts 2 1 3\norigin", "counts 2 1\norigin", "map.dx:8: values before a whole grid: counts, one origin and"),
+        ("counts 2 1 3\norigin", "counts 2 0 3\norigin", "map.dx: a grid's shape must be three whole numbers of at"),
+        ("counts 2 1 3\norigin", "counts 9999999 9999999 9999999\norigin", "map.dx: a grid of .* is too large"),
+        ("delta 0 0 2\n", "", "map.dx:7: values before a whole grid"),
+        ("delta 0 0 2", "delta 0 1 2", "map.dx: the axes do not run along x, y and z; only orthogonal grids can"),
+        ("delta 0 0 2", "delta 0 0 -2", "map.dx: a grid's spacing must be positive"),
+        ("delta 0 0 2", "delta 0 0 nan", "map.dx: a grid's spacing must be positive"),
+        ("delta 0 0 2", "delta 0 0 two", "map.dx:6: delta needs three numbers, not '0 0 two'"),
+        ("origin -1.5 2.25 1e1", "origin", "map.dx:3: origin needs three numbers, not ''"),
+        ("rank 0", "rank 1 shape 3", "map.dx:8: holds several numbers a point; only maps of one number can"),
+        ("data follows", "binary data follows", "map.dx:8: holds its values in another form than text; write the"),
+        ("data follows", "data file x.bin,0", "map.dx:8: holds its values in another form than text"),
+        ("class array", "class something", "map.dx: has no line 'object ... class array ... data follows'; is it"),
+        ("# Data", "<html>", "map.dx: holds HTML, not a DX file; was the download an error page?"),
+        ("4 5", "4 \0", "map.dx:10: holds NUL bytes: the file is binary or damaged"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_dx(tmp_path, old, new, message):
+    assert old in VMD_DX
+    (tmp_path / "map.dx").write_text(VMD_DX.replace(old, new), encoding="utf-8")
+    with pytest.raises(FormatError, match=message):
+        read_map(tmp_path / "map.dx")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    1    1.0", "   -1    1.0", "map.cube:3: holds orbitals, or several values a point; only maps of one can"),
+        ("3.000000\n", "3.000000  2\n", "map.cube:3: holds orbitals, or several values a point"),
+        ("    1    1.0", "  1.5    1.0", "map.cube:3: begins with 1.5; a whole number is needed; is it a cube file"),
+        ("    3    0.0", "   -3    0.0", "map.cube: a grid's shape must be three whole numbers of at least 1"),
+        ("2.000000\n", "x\n", "map.cube:6: 4 numbers are needed here, not '3    0.000000    0.000000    x'"),
+        ("0.000000    2.000000\n", "1.0  2.0\n", "map.cube: the axes do not run along x, y and z"),
+        ("    8    8.0", "    O    8.0", "map.cube:7: 5 numbers are needed here, not 'O    8.000000 "),
+        ("  5.00000E+00", "", "map.cube: ends after 5 of 6 values"),
+        ("  6.00000E+00", "  6.00000E+00  7", "map.cube: holds more than the 6 values it announces"),
+        ("  6.00000E+00\n", "  6.00000E+00\n1.0\n", "map.cube: holds more than the 6 values it announces"),
+        ("  6.00000E+00", "  6.00000-100", "map.cube:9: '6.00000-100' stands where value 6 of 6 should"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_cube(tmp_path, old, new, message):
+    assert old in CUBE
+    (tmp_path / "map.cube").write_text(CUBE.replace(old, new))
+    with pytest.raises(FormatError, match=message):
+        read_map(tmp_path / "map.cube")
+
+
+@pytest.mark.parametrize(
+    ("word", "bytes_", "message"),
+    [
+        (1, b"\xff" * 4, r"map.mrc: the header is damaged: \(-1, 3, 2\) values, 0 bytes before them"),
+        (1, b"\x05\0\0\0", "map.mrc: ends after 24 of 30 values; fetch or copy the file again"),
+        (1, b"\xff\xff\xff\x7f", "map.mrc: ends after 24 of 12,884,901,882 values"),
+        (4, b"\x04\0\0\0", "map.mrc: holds numbers of mode 4; modes 0, 1, 2, 6, 12 can be read"),
+        (8, b"\0" * 4, r"map.mrc: the header is damaged: MX, MY and MZ are \[0, 3, 2\]"),
+        (11, b"\0" * 4, "map.mrc: a grid's spacing must be positive"),
+        (14, np.float32(91).tobytes(), "map.mrc: the cell's angles are not 90 degrees; only orthogonal grids can be"),
+        (17, b"\x02\0\0\0", r"map.mrc: MAPC, MAPR and MAPS are \[2, 2, 3\]; 1, 2 and 3 in some order are needed"),
+        (24, b"\x10\0\0\0", "map.mrc: ends after 20 of 24 values"),
+        (50, np.float32(np.nan).tobytes(), "map.mrc: a grid's origin must be finite"),
+        (53, b"PAM ", "map.mrc: not an MRC or CCP4 map: it has no header of 1024 bytes with the word MAP"),
+        (
+            257,
+            np.float32(np.inf).tobytes(),
+            r"map.mrc: the value at point \(0, 0, 0\) is inf; finite numbers are needed",
+        ),
+    ],
+)
+def test_what_is_wrong_in_mrc(tmp_path, word, bytes_, message):
+    write_map(tmp_path / "map.mrc", some_map())
+    content = bytearray((tmp_path / "map.mrc").read_bytes())
+    content[4 * (word - 1) : 4 * word] = bytes_
+    (tmp_path / "map.mrc").write_bytes(content)
+    with pytest.raises(FormatError, match=message):
+        read_map(tmp_path / "map.mrc")
+
+
+def test_what_is_wrong_in_hdf5(tmp_path):
+    import h5py
+
+    path = tmp_path / "map.h5"
+
+    def refused(message, **datasets):
+        with h5py.File(path, "w") as file:
+            for name, (values, attributes) in datasets.items():
+                file.create_dataset(name, data=values).attrs.update(attributes)
+        with pytest.raises(FormatError, match=message):
+            read_map(path)
+
+    values, good = np.ones((2, 3, 4)), {"origin": (1, 2, 3), "spacing": 0.5}
+    refused(r"map.h5: has no dataset 'potential' of three dimensions, \(nz, ny, nx\)", potential=(np.ones(24), good))
+    refused("map.h5: has no dataset 'potential'", a=(values, good), b=(values, good))
+    refused(
+        "map.h5: the dataset /potential lacks the attribute spacing, in Ang", potential=(values, {"origin": (1, 2, 3)})
+    )
+    refused("map.h5: the dataset /potential lacks the attribute origin", potential=(values, good | {"origin": "here"}))
+    refused("map.h5: a grid's origin must be three numbers", potential=(values, good | {"origin": (1, 2)}))
+    refused("map.h5: a grid's spacing must be positive", potential=(values, good | {"spacing": 0}))
+    refused("map.h5: the dataset /potential holds no real numbers", potential=(values * 1j, good))
+    refused("map.h5: a grid's shape must be", potential=(np.ones((0, 3, 4)), good))
+    refused(r"map.h5: the value at point \(0, 0, 0\) is nan", potential=(values * np.nan, good))
+    with h5py.File(path, "w") as file:
+        file.create_dataset("only", data=values).attrs.update(good)
+    np.testing.assert_array_equal(read_map(path).values, values)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_is_wrong_in_any(tmp_path, suffix):
+    path = tmp_path / f"map{suffix}"
+    with pytest.raises(FormatError, match=f"map{suffix}: no such file"):
+        read_map(path)
+    path.mkdir()
+    with pytest.raises(FormatError, match=f"map{suffix}: a folder; name a file in it"):
+        read_map(path)
+    path.rmdir()
+    for content in (
+        b"",
+        b"\n",
+        b"<!DOCTYPE html><html>404</html>\n",
+        b"nothing of the kind\n",
+        b"\x1f\x8b\x08",
+        b"\0" * 2000,
+    ):
+        path.write_bytes(gzip.compress(content) if suffix == ".dx.gz" and content[:1] != b"\x1f" else content)
+        with pytest.raises(FormatError, match=f"map{suffix}:"):
+            read_map(path)
+    write_map(path, some_map())
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 2 // 3])
+    with pytest.raises(FormatError, match=f"map{suffix}:"):
+        read_map(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_any_damage_is_read_or_refused(tmp_path, suffix):
+    rng = np.random.default_rng(36)
+    path = tmp_path / f"map{suffix}"
+    write_map(path, some_map())
+    content = path.read_bytes()
+    messages = list[str]()
+    for _ in range(200):
+        damage = bytearray(content)
+        for _ in range(rng.integers(1, 5)):
+            at = int(rng.integers(len(damage)))
+            if rng.random() < 0.7:
+                damage[at : at + 1] = bytes([rng.integers(256)])
+            else:
+                del damage[at : at + int(rng.integers(1, 30))]
+        path.write_bytes(damage)
+        try:
+            found = read_map(path)
+        except FormatError as error:
+            messages.append(str(error))
+        else:
+            assert np.isfinite(found.values).all()
+    assert all(message.startswith(str(path)) and "\n" not in message for message in messages)
+    assert len(messages) > 20
+
+
+def test_what_cannot_be_written(tmp_path):
+    with pytest.raises(
+        FormatError, match=r"map.txt: unknown suffix '.txt'; maps end in .dx, .dx.gz, .cube, .cub, .mrc"
+    ):
+        write_map(tmp_path / "map.txt", some_map())
+    values = some_map().values.copy()
+    values[0, 2, 1] = np.inf
+    with pytest.raises(InputError, match=r"map.dx: the map cannot be written: the value at point \(1, 2, 0\) is inf"):
+        write_map(tmp_path / "map.dx", Map(some_map().grid, values))
+    with pytest.raises(InputError, match=r"1e\+300 is too large for the float32 of MRC files; write another format"):
+        write_map(tmp_path / "map.mrc", Map(some_map().grid, np.full((2, 3, 4), 1e300)))
+    with pytest.raises(FormatError, match="the same file as the input"):
+        write_map(tmp_path / "map.dx", some_map(), inputs=[tmp_path / "map.dx"])
+    with pytest.raises(InputError, match="the temperature of the unit kT/e is not known; give it"):
+        write_map(tmp_path / "map.cube", some_map(unit="kT/e"))
+    with pytest.raises(InputError, match="unknown unit 'furlong' of a potential"):
+        write_map(tmp_path / "map.dx", some_map(), unit="furlong")
+    assert os.listdir(tmp_path) == []

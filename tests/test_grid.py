@@ -1,0 +1,63 @@
+"""Grids: where their points stand, and what is no grid."""
+
+import numpy as np
+import pytest
+from conftest import random_atoms
+
+from pele_ocl import Atoms, Grid, InputError, Map
+
+
+def test_points_and_indices_are_inverse():
+    grid = Grid((-1.5, 2, 0.25), (0.5, 1, 0.75), (4, 3, 2))
+    np.testing.assert_array_equal(grid.position((3, 2, 1)), [0, 4, 1])
+    np.testing.assert_array_equal(grid.last, [0, 4, 1])
+    np.testing.assert_allclose(grid.index(grid.position((1.25, 0.5, 1))), (1.25, 0.5, 1))
+    x, y, z = grid.axes()
+    np.testing.assert_array_equal(x, [-1.5, -1, -0.5, 0])
+    np.testing.assert_array_equal(y, [2, 3, 4])
+    np.testing.assert_array_equal(z, [0.25, 1])
+    assert len(grid) == 24
+
+
+@pytest.mark.parametrize("spacing", [0.5, 0.3, (0.4, 0.7, 1.1)])
+@pytest.mark.parametrize("padding", [0, 10, 3.3])
+def test_around_reaches_the_padding_and_not_a_step_more(spacing, padding):
+    atoms = random_atoms(50)
+    grid = Grid.around(atoms, padding, spacing)
+    below = atoms.positions.min(axis=0) - padding - grid.origin
+    above = grid.last - atoms.positions.max(axis=0) - padding
+    for beyond in (below, above):
+        assert (beyond >= -1e-6).all()
+        assert (beyond < grid.spacing + 1e-6).all()
+    np.testing.assert_allclose(grid.origin / grid.spacing, np.round(grid.origin / grid.spacing), atol=1e-9)
+
+
+def test_around_one_atom_on_a_point():
+    grid = Grid.around(Atoms(positions=[[1.0, 2.0, 3.0]], charges=[1.0]), 0, 0.5)
+    assert grid.shape == (1, 1, 1)
+    np.testing.assert_array_equal(grid.origin, [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (((0, 0, 0), 0.5, (4, 0, 2)), r"a grid's shape must be three whole numbers of at least 1: nx, ny, nz; not "),
+        (((0, 0, 0), 0.5, (4, 2.5, 2)), r"a grid's shape must be three whole numbers"),
+        (((0, 0, 0), 0, (1, 1, 1)), "a grid's spacing must be positive; not 0"),
+        (((0, np.nan, 0), 1, (1, 1, 1)), "a grid's origin must be finite; not "),
+        (((0, 0), 1, (1, 1, 1)), "a grid's origin must be three numbers, in Angstrom; not "),
+        (((0, 0, 0), 1, (10**5, 10**5, 10**5)), "points is too large; choose a larger spacing"),
+    ],
+)
+def test_what_is_no_grid(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Grid(*arguments)
+
+
+def test_what_does_not_fit():
+    with pytest.raises(InputError, match="the padding must be 0 or more Angstrom, not -1"):
+        Grid.around(random_atoms(3), -1)
+    with pytest.raises(InputError, match="a spacing of 1e-30 A is too small for this molecule"):
+        Grid.around(random_atoms(3), 5, 1e-30)
+    with pytest.raises(InputError, match=r"values of shape \(2, 3, 4\) do not fit a grid of \(4, 3, 2\) points"):
+        Map(Grid((0, 0, 0), 1, (2, 3, 4)), np.zeros((2, 3, 4)))

@@ -1,0 +1,436 @@
+"""Potential maps on the devices: analytic values, the reference, invariants, cutting into pieces, errors."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import DEVICES, load_system, random_atoms
+from tolerance import MAP
+
+from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
+from pele_ocl.opencl.device import list_devices
+from pele_ocl.opencl.kernels import Run
+from pele_ocl.potential_model import PotentialModel
+from pele_ocl.potmap import VARIANTS, choose_variant, slabs
+from pele_ocl.potmap.estimate import estimate_seconds, middle_part
+from pele_ocl.potmap.layout import Layout
+from pele_ocl.potmap.models import COMBINATIONS, potmap_models
+from pele_ocl.potmap.task import RUN, Slab, Task
+from pele_ocl.potmap.variants import FIELD_VARIANTS, blocked
+from pele_ocl.reference import potmap as reference
+from pele_ocl.units import COULOMB_KCAL_A, POTENTIAL_UNITS, potential_factor
+
+DIRECT = [name for name in VARIANTS if name != "cutoff"]
+SAME_BITS = [name for name in VARIANTS if name != "scatter"]  # atomic additions come in any order
+SHAPES = [(1, 1, 1), (17, 3, 5), (33, 65, 129)]
+MODELS = [
+    PotentialModel(dielectric=80.0),
+    PotentialModel(dielectric=4.0, distance_dependent=True),
+    PotentialModel(kappa=0.12),
+    PotentialModel(min_distance=1.5),
+    PotentialModel(3.0, True, 0.1, 1.0),
+]
+CACHE = {}
+
+
+def options_of(model):
+    """The arguments of potmap that make this model."""
+    options = {name: getattr(model, name) for name in ("dielectric", "distance_dependent", "kappa", "min_distance")}
+    return (
+        options if model.cutoff is None else options | dict(method="cutoff", cutoff=model.cutoff, smooth=model.smooth)
+    )
+
+
+def method_of(variant):
+    return "cutoff" if variant == "cutoff" else "direct"
+
+
+def relative(values, expected):
+    return np.linalg.norm(values - expected) / np.linalg.norm(expected)
+
+
+def expected_map(key, atoms, grid, model=None):
+    """The reference, computed once for all devices and variants."""
+    if key not in CACHE:
+        CACHE[key] = reference.potmap(atoms, grid, model)
+    return CACHE[key]
+
+
+def offset_grid(atoms, shape, spacing=0.7):
+    """A grid about the middle of the atoms, so that some lie outside a small one, that no atom stands on."""
+    middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
+    return Grid(middle - 0.5 * spacing * np.array(shape) + 0.013, spacing, shape)
+
+
+@pytest.fixture(scope="module", params=DIRECT)
+def direct(request):
+    return request.param
+
+
+# Analytic
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_one_charge(device, precision, variant):
+    atoms = Atoms(positions=[[1e5, 0, -3]], charges=[-0.5])
+    grid = Grid((1e5 - 2, -1, -2), (1, 0.5, 0.25), (5, 4, 3))
+    result = potmap(
+        atoms, grid, variant=variant, method=method_of(variant), precision=precision, device=device, dielectric=2
+    )
+    x, y, z = grid.axes()
+    r = np.sqrt((x - 1e5) ** 2 + y[:, None] ** 2 + (z + 3)[:, None, None] ** 2)
+    assert relative(result.map.values, -0.25 * COULOMB_KCAL_A / r) < MAP[precision]
+    assert result.map.values.dtype == precision
+    assert (result.n_atoms, result.variant, result.unit) == (1, variant, "kcal/mol/e")
+    assert result.evals_per_second == pytest.approx(60 / result.seconds["kernel"])
+
+
+@pytest.mark.parametrize("unit", POTENTIAL_UNITS)
+def test_units(device, unit):
+    atoms, grid = random_atoms(5), Grid((0.1, 0, 0), 1, (3, 3, 3))
+    own = potmap(atoms, grid, device=device)
+    other = potmap(atoms, grid, device=device, unit=unit, temperature=310)
+    assert (other.map.unit, other.map.temperature) == (unit, 310 if unit == "kT/e" else None)
+    assert relative(other.map.values, own.map.values.astype(float) * potential_factor(unit, 310)) < MAP["float32"]
+
+
+def test_salt_screens_by_debye_and_hueckel(device):
+    atoms, grid = random_atoms(5), Grid((0.1, 0, 0), 1, (3, 3, 3))
+    salt = potmap(atoms, grid, device=device, dielectric=80, ionic_strength=0.15, temperature=298.15)
+    model = PotentialModel(dielectric=80, kappa=0.126115)  # 7.93 A in water
+    assert relative(salt.map.values, reference.potmap(atoms, grid, model)) < 1e-5
+
+
+# Reference
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_direct_variants_are_the_reference(device, precision, direct, shape):
+    atoms = random_atoms(97, density=0.01)
+    grid = offset_grid(atoms, shape, 0.31)
+    result = potmap(atoms, grid, variant=direct, precision=precision, device=device)
+    assert relative(result.map.values, expected_map(shape, atoms, grid)) < MAP[precision]
+
+
+@pytest.mark.parametrize("n_atoms", [RUN - 1, RUN, RUN + 1, 4001])
+def test_numbers_of_atoms(device, precision, direct, n_atoms):
+    atoms = random_atoms(n_atoms)
+    grid = offset_grid(atoms, (13, 11, 9))
+    result = potmap(atoms, grid, variant=direct, precision=precision, device=device)
+    assert relative(result.map.values, expected_map(n_atoms, atoms, grid)) < MAP[precision]
+
+
+@pytest.mark.parametrize("name", ["hexapeptide", "ubiquitin", "src3"])
+def test_molecules(device, precision, direct, name):
+    atoms = load_system(name).atoms
+    grid = Grid.around(atoms, 5, 2.3)
+    result = potmap(atoms, grid, variant=direct, precision=precision, device=device)
+    assert relative(result.map.values, expected_map(name, atoms, grid)) < MAP[precision]
+
+
+def test_a_hundred_thousand_atoms(device, precision, direct):
+    atoms = random_atoms(100_000)
+    grid = offset_grid(atoms, (7, 9, 11), 5.3)
+    result = potmap(atoms, grid, variant=direct, precision=precision, device=device)
+    assert relative(result.map.values, expected_map("100,000", atoms, grid)) < MAP[precision]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_the_law_reaches_the_kernels(device, precision, direct, model):
+    atoms = random_atoms(150)
+    grid = offset_grid(atoms, (19, 6, 7))
+    result = potmap(atoms, grid, variant=direct, precision=precision, device=device, **options_of(model))
+    assert relative(result.map.values, expected_map(model, atoms, grid, model)) < MAP[precision]
+
+
+@pytest.mark.parametrize("model", [PotentialModel(), *MODELS, PotentialModel(cutoff=7, smooth=True)], ids=str)
+@pytest.mark.parametrize("variant", FIELD_VARIANTS)
+def test_field(device, precision, variant, model):
+    if (variant == "cutoff") != (model.cutoff is not None):
+        model = replace(model, cutoff=9.0 if variant == "cutoff" else None, smooth=False)
+    atoms = random_atoms(150)
+    grid = offset_grid(atoms, (19, 6, 7))
+    options = dict(variant=variant, precision=precision, device=device, **options_of(model))
+    result = potmap(atoms, grid, field=True, **options)
+    field = reference.field(atoms, grid, model)
+    assert relative(result.field, field) < MAP[precision]
+    assert relative(result.field_strength, np.linalg.norm(field, axis=0)) < MAP[precision]
+    assert relative(result.map.values, reference.potmap(atoms, grid, model)) < MAP[precision]
+    assert potmap(atoms, grid, **options).field is None
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        Layout(1, (8, 4), (8, 8, 2), 6, 4), Layout(1, (4, 4), (32, 4, 1), 3), Layout(4, (1, 1), (1, 1, 1)),
+        Layout(2, (3, 5), (1, 1, 1), 0, 2), Layout(1, (1, 1), (16, 2, 1), 1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_layouts_give_the_same_map(device, layout):
+    atoms = random_atoms(300)
+    grid = offset_grid(atoms, (33, 17, 9))
+    task = Task.of(atoms, grid, PotentialModel(), COULOMB_KCAL_A, False, "float32")
+    run = Run(device, "float32")
+    steps = blocked(run, task, layout)
+    slab = Slab.on(run, task, 0, 9, steps.pad)
+    steps.add(run, slab, 0, len(atoms))
+    assert relative(slab.download(run)[0], expected_map("layouts", atoms, grid)) < MAP["float32"]
+
+
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("bare", [True, False])
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+def test_layouts_for_devices(kind, precision, bare, width):
+    layout = Layout.of(kind, "NVIDIA", width, precision, bare)
+    assert layout.width == (width if kind == "CPU" else 1)
+    assert np.prod(layout.group) in (1, 64, 128, 256)
+    assert layout.soft < np.prod(layout.points)
+    assert layout.soft == 0 or (bare and precision == "float32" and kind == "GPU")
+
+
+# Digits
+
+
+def test_far_from_the_origin(device, precision, direct):
+    atoms = random_atoms(120)
+    grid = offset_grid(atoms, (9, 8, 7))
+    there = replace(atoms, positions=atoms.positions + 1e5)
+    shifted = Grid(grid.origin + 1e5, grid.spacing, grid.shape)
+    result = potmap(there, shifted, variant=direct, precision=precision, device=device)
+    assert relative(result.map.values, reference.potmap(there, shifted)) < MAP[precision]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("field", [False, True])
+def test_points_next_to_atoms_in_a_wide_map(device, variant, field):
+    """A float32 coordinate of 400 A is off by 1.5e-5 A, a hundredth of these points' distance."""
+    if field and variant not in FIELD_VARIANTS:
+        pytest.skip(f"{variant} computes no field")
+    atoms = random_atoms(400, density=4e-6)
+    grid = Grid(atoms.positions.min(axis=0) + 0.0008, 13.1, (33, 35, 34))
+    nearest = grid.position(np.round(grid.index(atoms.positions)))
+    directions = np.random.default_rng(0).normal(size=nearest.shape)
+    atoms = replace(atoms, positions=nearest + 0.0015 * directions / np.linalg.norm(directions, axis=1)[:, None])
+    result = potmap(atoms, grid, variant=variant, method=method_of(variant), device=device, field=field)
+    model = PotentialModel(cutoff=12.0 if variant == "cutoff" else None)
+    assert relative(result.map.values, expected_map(("near", model), atoms, grid, model)) < MAP["float32"]
+    if field:
+        assert relative(result.field, reference.field(atoms, grid, model)) < MAP["float32"]
+
+
+# Cutoff
+
+
+@pytest.mark.parametrize("cutoff", [3, 7.3, 12, 30])
+@pytest.mark.parametrize("smooth", [False, True], ids=["plain", "smooth"])
+@pytest.mark.parametrize("spacing", [0.4, (1.1, 0.3, 5.0)], ids=["fine", "uneven"])
+def test_cutoff_is_a_truncated_sum(device, precision, cutoff, smooth, spacing):
+    """Atoms in and around the grid, a third of them in a cluster that overflows its bins, and empty regions."""
+    rng = np.random.default_rng(5)
+    positions = rng.uniform(-20, 45, (600, 3))
+    positions[:200] = rng.normal(9, 1, (200, 3))
+    positions[:, 0][positions[:, 0] > 30] += 40
+    atoms = Atoms(positions=positions, charges=rng.normal(0, 0.4, 600))
+    grid = Grid((4.31, 7.22, 5.3), spacing, (37, 12, 10))
+    model = PotentialModel(cutoff=cutoff, smooth=smooth)
+    result = potmap(atoms, grid, precision=precision, device=device, **options_of(model))
+    expected = expected_map((model, str(spacing)), atoms, grid, model)
+    assert result.variant == "cutoff"
+    # Atoms that rounding may put to either side of the cutoff count or not.
+    unsure = np.abs(np.sqrt(squared_distances(atoms, grid)) / cutoff - 1) < (2e-6 if precision == "float32" else 1e-14)
+    doubt = COULOMB_KCAL_A / cutoff * (unsure @ np.abs(atoms.charges)).reshape(expected.shape)
+    error = np.maximum(np.abs(result.map.values - expected) - doubt, 0)
+    assert np.linalg.norm(error) < MAP[precision] * np.linalg.norm(expected)
+
+
+def squared_distances(atoms, grid):
+    """(points, atoms)"""
+    x, y, z = grid.axes()
+    points = np.stack(np.meshgrid(z, y, x, indexing="ij")[::-1], axis=-1).reshape(-1, 3)
+    return ((points[:, None] - atoms.positions) ** 2).sum(axis=-1)
+
+
+def test_no_atom_within_the_cutoff(device, precision):
+    atoms = Atoms(positions=[[100.0, 0, 0]], charges=[1.0])
+    result = potmap(atoms, Grid((0, 0, 0), 1, (4, 5, 6)), method="cutoff", precision=precision, device=device)
+    assert (result.map.values == 0).all()
+
+
+def test_a_bin_that_holds_everything(device, precision):
+    rng = np.random.default_rng(6)
+    atoms = Atoms(positions=rng.uniform(0.5, 3.5, (1500, 3)), charges=rng.normal(0, 0.4, 1500))
+    grid = Grid((-4.1, -3.9, -4.3), 1.0, (9, 9, 9))
+    result = potmap(atoms, grid, method="cutoff", cutoff=6, precision=precision, device=device)
+    assert relative(result.map.values, reference.potmap(atoms, grid, PotentialModel(cutoff=6))) < MAP[precision]
+
+
+# Pieces
+
+
+@pytest.mark.parametrize("variant", SAME_BITS)
+def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
+    atoms = random_atoms(700)
+    grid = offset_grid(atoms, (21, 13, 37))
+    options = dict(variant=variant, method=method_of(variant), precision=precision, device=device)
+    whole = potmap(atoms, grid, **options).map.values
+    monkeypatch.setattr(slabs, "MOST_POINTS", 5000)
+    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    shares = []
+    pieces = potmap(atoms, grid, progress=shares.append, **options).map.values
+    assert len(shares) > 4
+    np.testing.assert_array_equal(whole, pieces)
+
+
+@pytest.mark.parametrize("variant", SAME_BITS)
+def test_same_bits_every_time(device, precision, variant):
+    atoms = random_atoms(500)
+    grid = offset_grid(atoms, (21, 13, 17))
+    options = dict(variant=variant, method=method_of(variant), precision=precision, device=device)
+    first, *others = (potmap(atoms, grid, **options).map.values for _ in range(3))
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+
+
+def test_several_devices_share_the_slabs(monkeypatch):
+    devices = [device for device in list_devices() if device.kind != "simulator"]
+    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    atoms = random_atoms(700)
+    grid = offset_grid(atoms, (21, 13, 67))
+    shares = []
+    result = potmap(atoms, grid, device=devices + devices[:1], progress=shares.append)
+    assert relative(result.map.values, reference.potmap(atoms, grid)) < MAP["float32"]
+    assert result.device == " + ".join(map(str, devices + devices[:1]))
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+
+
+def test_a_slab_that_does_not_fit(device, monkeypatch):
+    monkeypatch.setattr(type(device), "memory", 100_000)
+    atoms = random_atoms(50)
+    assert potmap(atoms, offset_grid(atoms, (30, 20, 50)), device=device)
+    with pytest.raises(DeviceError, match="choose a larger device"):
+        potmap(atoms, offset_grid(atoms, (300, 200, 3)), device=device)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_an_interrupt_ends_the_work(device, several, monkeypatch):
+    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    atoms = random_atoms(700)
+    grid = offset_grid(atoms, (21, 13, 67))
+    shares = []
+
+    def interrupt(share):
+        shares.append(share)
+        if share > 0.2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        potmap(atoms, grid, device=[device] * (2 if several else 1), progress=interrupt)
+    assert shares[-1] < 0.9
+    assert threading.active_count() < 10
+    assert potmap(atoms, grid, device=device)
+
+
+# Models
+
+
+def test_statistics_over_models(device, precision):
+    models = [random_atoms(40, seed) for seed in range(4)]
+    grid = Grid((3.03, 1, 2), 0.8, (5, 6, 7))
+    summed = potmap_models(iter(models), grid, device=device, precision=precision, unit="mV")
+    each = np.stack([reference.potmap(atoms, grid) for atoms in models]) * potential_factor("mV")
+    expected = dict(
+        zip(COMBINATIONS, (each.mean(axis=0), each.min(axis=0), each.max(axis=0), each.std(axis=0)), strict=True)
+    )
+    assert (summed.n_models, summed.last.n_atoms) == (4, 40)
+    for name, values in expected.items():
+        assert summed.maps[name].unit == "mV"
+        assert summed.maps[name].values.dtype == precision
+        assert relative(summed.maps[name].values, values) < MAP[precision]
+    with pytest.raises(InputError, match="there is no model to make a map of"):
+        potmap_models([], grid)
+    with pytest.raises(InputError, match="the field of many models is not summed up"):
+        potmap_models(models, grid, field=True)
+
+
+# Estimates
+
+
+def test_parts_from_the_middle():
+    grid = Grid((0, 0, 0), 1, (10, 20, 30))
+    assert middle_part(grid, 1e9).shape == grid.shape
+    assert middle_part(grid, 1000).shape == (10, 20, 5)
+    assert middle_part(grid, 55).shape == (10, 5, 1)
+    assert middle_part(grid, 0).shape == (10, 1, 1)
+    np.testing.assert_array_equal(middle_part(grid, 1000).origin, (0, 0, 12))
+
+
+def test_an_estimate(device):
+    atoms = random_atoms(2000)
+    grid = offset_grid(atoms, (64, 64, 64))
+    took = potmap(atoms, grid, device=device).seconds["kernel"]
+    assert took / 20 < estimate_seconds(atoms, grid, device=device) < 20 * took
+
+
+# Errors
+
+
+def test_atoms_without_charge(device, precision, direct):
+    atoms = Atoms(positions=[[0, 0, 0], [1, 1, 1]], charges=[0.0, 0.0])
+    result = potmap(atoms, Grid((0, 0, 0), 1, (2, 2, 2)), variant=direct, precision=precision, device=device)
+    assert (result.map.values == 0).all()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_point_on_an_atom(device, precision, variant):
+    atoms = Atoms(positions=[[9.0, 9, 9], [1.00002, 2.0, 3.0]], charges=[1.0, -1.0])
+    grid = Grid((0, 0, 0), (0.5, 1, 1), (9, 9, 9))
+    options = dict(variant=variant, method=method_of(variant), precision=precision, device=device)
+    with pytest.raises(InputError) as error:
+        potmap(atoms, grid, **options)
+    assert str(error.value) == (
+        "grid point (2, 2, 3) at 1, 2, 3 A stands on atom 1, where the potential is infinite; choose another spacing "
+        "or origin, or a minimum distance of at least 0.0001 A"
+    )
+    clamped = potmap(atoms, grid, min_distance=0.5, **options).map.values
+    cutoff = 12.0 if variant == "cutoff" else None
+    expected = reference.potmap(atoms, grid, PotentialModel(min_distance=0.5, cutoff=cutoff))
+    assert np.isfinite(clamped).all()
+    assert relative(clamped, expected) < MAP[precision]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"variant": "fast"}, "the method direct has no variant 'fast'; choose auto, sequential, "),
+        ({"variant": "cutoff"}, "the method direct has no variant 'cutoff'"),
+        ({"method": "cutoff", "variant": "blocked"}, "the method cutoff has no variant 'blocked'; choose auto, cutoff"),
+        ({"method": "ewald"}, "there is no method 'ewald'; choose direct or cutoff"),
+        ({"variant": "shared", "field": True}, "the variant shared computes no field; choose auto, gather, blocked"),
+        ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
+        ({"unit": "volts"}, "unknown unit 'volts' of a potential"),
+        ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
+        ({"ionic_strength": -1}, "the ionic strength is -1; it cannot be negative"),
+        ({"device": []}, "there is no device in the list of devices"),
+        ({"smooth": True}, "a potential is smoothed at its cutoff; choose the cutoff method"),
+    ],
+)
+def test_what_is_refused(options, message):
+    with pytest.raises(InputError) as error:
+        potmap(random_atoms(3), Grid((0.1, 0, 0), 1, (2, 2, 2)), **{"device": DEVICES[0], **options})
+    assert message in str(error.value)
+
+
+def test_no_atoms():
+    with pytest.raises(InputError, match="a potential map needs at least one atom; there is none"):
+        potmap(Atoms(positions=np.empty((0, 3)), charges=[]), Grid((0, 0, 0), 1, (2, 2, 2)))
+
+
+def test_auto():
+    assert (choose_variant("direct"), choose_variant("cutoff")) == ("blocked", "cutoff")
