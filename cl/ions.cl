@@ -3,7 +3,7 @@
 // Where no ion may stand the map holds NaN, which no comparison takes. It is cut into blocks of points. For either sign
 // of charge a block keeps the best of its points known so far and a bound that none of its points is below. `refresh`
 // moves both on by the ion just placed; blocks that may hold the next ion, their bound being no higher than the best
-// point known anywhere, are brought up to date in one pass: add every ion they have not seen, exclude its neighbourhood,
+// point known anywhere, are brought up to date in one pass: add each ion they have not seen, exclude its neighbourhood,
 // find the lowest energies. `choose` takes the lowest of all blocks. Every point gets every ion in the order of
 // placement, so the result is that of updating the whole map for each ion, to the last bit; blocks where the next ion
 // cannot stand do it later, several ions at a time.
@@ -11,6 +11,7 @@
 // Points are counted in steps of the grid, whose differences are exact: an ion is at distance 0 from its own point and
 // from no other. The map is padded to whole blocks.
 #include "real.clh"
+#include "ions.clh"
 
 #ifndef GROUP
 #error "GROUP: work-items of a group, a power of two"
@@ -37,14 +38,10 @@
 #define N_ROWS (BLOCK_Y * BLOCK_Z)
 #define SAME_Y (ROW_STEP % BLOCK_Y == 0)
 #define SAME_Z (BLOCK_Y % (NY * ROW_STEP) == 0)
-#define NOWHERE (BLOCK_X * N_ROWS)
-
-// What rounding may do to an energy, relative to itself and the term added to it.
-#if REAL_BITS == 32
-#define SLACK ((real)16 * FLT_EPSILON)
-#else
-#define SLACK ((real)16 * DBL_EPSILON)
+#if VECTORS < NX || N_ROWS % (NY * ROW_STEP)
+#error "a work-item holds at least one row, and a group's rows divide a block"
 #endif
+#define NOWHERE (BLOCK_X * N_ROWS)
 
 constant real LANES[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -148,7 +145,7 @@ kernel void exclude_solute(
     const int4 corner = corner_of(block, blocks);
     const real4 half_block = (real)0.5 * (real4)(BLOCK_X - 1, BLOCK_Y - 1, BLOCK_Z - 1, 0) * spacing;
     const real4 middle = (real4)(corner.x, corner.y, corner.z, 0) * spacing + half_block;
-    maskv allowed = 0;
+    realv allowed = 0;
     Own own;
     for (int start = 0; start < N_ROWS; start += NY * ROW_STEP) {
         load_rows(&own, start, item, corner, blocks, map);
@@ -165,12 +162,12 @@ kernel void exclude_solute(
             for (int a = 0; a < NX; ++a) {
                 if (outside) own.potential[b][a] = NAN;
                 own.potential[b][a] = CHOOSE(own.potential[b][a], NAN, own.x[a] >= (realv)shape.x);
-                allowed += own.potential[b][a] == own.potential[b][a] ? (maskv)1 : (maskv)0;
+                allowed += CHOOSE((real)0, (real)1, own.potential[b][a] == own.potential[b][a]);
             }
         }
         store_rows(&own, map);
     }
-    SAME_BITS lanes[WIDTH];
+    real lanes[WIDTH];
     STORE(allowed, 0, lanes);
     int sum = 0;
     for (int lane = 0; lane < WIDTH; ++lane) sum += (int)lanes[lane];
@@ -183,11 +180,6 @@ INLINE real nearest2_of_block(int4 corner, real4 point, real4 spacing) {
     const real4 high = low + (real4)(BLOCK_X - 1, BLOCK_Y - 1, BLOCK_Z - 1, 0) * spacing;
     const real4 gap = fmax(fmax(low, -high), (real)0);
     return dot(gap.xyz, gap.xyz);
-}
-
-INLINE real distance2(real4 a, real4 b, real4 spacing) {
-    const real4 d = (a - b) * spacing;
-    return d.x * d.x + d.y * d.y + d.z * d.z;
 }
 
 // Moves what is known of a block on by the ion just placed, for either sign of charge, and tells whether the block may
@@ -350,72 +342,6 @@ kernel void refresh(
             slopes[block] = 0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-    }
-}
-
-// Whether point a comes before point b: by energy, among equals by its place in the map.
-INLINE int before(real4 a, real4 b) {
-    if (a.w != b.w) return a.w < b.w;
-    if (a.z != b.z) return a.z < b.z;
-    return a.y != b.y ? a.y < b.y : a.x < b.x;
-}
-
-// One work-group: takes the best point of all blocks for the next ion, then finds an energy that the one after it will
-// not exceed, from the same points.
-kernel void choose(
-    const int n_blocks,
-    const int n_ions,
-    const real4 spacing,                   // [A]
-    const real reach2,                     // squared distance between ions [A^2]
-    global const real *restrict charges,   // (n_ions) [kcal A/mol/e]
-    global const real4 *restrict best,     // (2, n_blocks) x, y, z [steps], energy of a unit charge [kcal/mol]
-    global int *restrict state,            // ions placed; 1 where no point was left for the next
-    global real *restrict threshold,       // for the next call of refresh [kcal/mol]
-    global real4 *restrict places)         // (n_ions) x, y, z [steps], potential before the ion [kcal/mol/e]
-{
-    local real4 firsts[GROUP];
-    local real lowest[GROUP];
-    const int item = get_local_id(0);
-    const int placed = state[0], full = state[1];
-    if (full) return;
-
-    const int side = charges[placed] < 0;
-    real4 first = (real4)(0, 0, 0, INFINITY);
-    for (int b = item; b < n_blocks; b += GROUP) {
-        const real4 point = best[side * n_blocks + b];
-        if (before(point, first)) first = point;
-    }
-    firsts[item] = first;
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
-        if (item < half_size && before(firsts[item + half_size], firsts[item])) firsts[item] = firsts[item + half_size];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    const real4 ion = firsts[0];
-
-    const int next_side = charges[min(placed + 1, n_ions - 1)] < 0;
-    const real q = next_side ? -charges[placed] : charges[placed];
-    const real most = q < 0 ? q * rsqrt(reach2) : 0;  // that the ion can lower an energy by
-    real least = INFINITY;
-    for (int b = item; b < n_blocks; b += GROUP) {
-        const real4 point = best[next_side * n_blocks + b];
-        if (point.w + most >= least) continue;
-        const real r2 = distance2(point, ion, spacing), term = q * rsqrt(r2);
-        if (r2 > reach2) least = fmin(least, point.w + term + SLACK * (fabs(point.w) + fabs(term)));
-    }
-    lowest[item] = least;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
-        if (item < half_size) lowest[item] = fmin(lowest[item], lowest[item + half_size]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    if (item) return;
-    if (ion.w < INFINITY) {
-        places[placed] = (real4)(ion.x, ion.y, ion.z, side ? -ion.w : ion.w);
-        state[0] = placed + 1;
-        *threshold = lowest[0];
-    } else {
-        state[1] = 1;
     }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +19,34 @@ from ..variant import Progress
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
 
-FILE = "ions.cl"
 BLOCK = (16, 8, 8)  # points along x, y, z
 TILE = 32
 STEPS = 16  # ions between two looks at how far the device is
-GPU_GROUP, GPU_CHOOSING_GROUP = 128, 1024
-MOST_VECTORS = 16  # that a work-item can hold in registers
 # What rounding may add to a squared distance; see reference.ions.
 REACH = {"float32": 1e-6, "float64": ROUNDING}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the work is laid out on a device.
+
+    width : points in a vector
+    vectors : that a work-item holds at a time
+    group : work-items that share a block
+    choosing : work-items that choose among all blocks
+    """
+
+    width: int
+    vectors: int
+    group: int
+    choosing: int
+
+    @classmethod
+    def of(cls, kind: str, width: int) -> Layout:
+        """The layout for a device of this kind. On CPUs a work-item holds a slice of a block, or 16 registers of it."""
+        if kind == "CPU":
+            return cls(width, min(16, BLOCK[0] * BLOCK[1] // width), 1, 1)
+        return cls(1, BLOCK[2], BLOCK[0] * BLOCK[1], 1024)
 
 
 class Placement:
@@ -41,9 +62,10 @@ class Placement:
 
     def __init__(
         self, run: Run, grid: Grid, potential: NDArray[np.floating], positions: Floats, solute_distance: float,
-        ion_distance: float,
+        ion_distance: float, layout: Layout | None = None,
     ) -> None:  # fmt: skip
         self.run, self.grid = run, grid
+        self.layout = layout or Layout.of(run.device.kind, run.device.vector_width(run.precision))
         self.blocks = [-(-n // size) for n, size in zip(grid.shape, BLOCK, strict=True)]
         self.n_blocks = int(np.prod(self.blocks))
         self.map = run.empty(self.n_blocks * int(np.prod(BLOCK)))
@@ -62,13 +84,13 @@ class Placement:
         state, threshold = run.zeros(2, np.int32), run.zeros(1)
         seen, slopes = run.zeros(self.n_blocks, np.int32), run.zeros(4 * self.n_blocks)
         bounds, best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
-        kernel, group = self._kernel("refresh", 5, GPU_GROUP)
+        kernel, group = self._kernel("refresh", 5)
         refresh = run.prepare(
             kernel, (self.n_blocks,), (group,),
             self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, state, threshold, places, strengths,
             self.map, seen, bounds, slopes, best,
         )  # fmt: skip
-        kernel, group = self._kernel("choose", 5, GPU_CHOOSING_GROUP)
+        kernel, group = run.group_kernel("ions_choose.cl", "choose", 5, self.layout.choosing)
         choose = run.prepare(
             kernel, (group,), (group,),
             np.int32(self.n_blocks), np.int32(n_ions), self._spacing, self.reach2, strengths, best, state, threshold,
@@ -96,7 +118,7 @@ class Placement:
         """
         run = self.run
         run.write(self.map, self._padded(potential))
-        kernel, group = self._kernel("add_all", 0, GPU_GROUP)
+        kernel, group = self._kernel("add_all")
         places = np.column_stack([points, np.zeros(len(points))])
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
@@ -117,7 +139,7 @@ class Placement:
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
         centres = tiles.origins + (middle - self.grid.origin)
         n_allowed = run.zeros(self.n_blocks, np.int32)
-        kernel, group = self._kernel("exclude_solute", 0, GPU_GROUP)
+        kernel, group = self._kernel("exclude_solute")
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
             self._blocks, run.int4(*self.grid.shape), self._spacing, reach2, np.int32(len(tiles)), np.int32(TILE),
@@ -127,13 +149,11 @@ class Placement:
         )  # fmt: skip
         return int(run.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
 
-    def _kernel(self, name: str, local_reals: int, gpu_group: int) -> tuple[Any, int]:
-        """A kernel and its group: one work-item on CPUs, which compute in vectors instead."""
-        device = self.run.device
-        width = device.vector_width(self.run.precision)
-        on_cpu = device.kind == "CPU"
-        macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": vectors(width, on_cpu)}
-        return self.run.group_kernel(FILE, name, local_reals, 1 if on_cpu else gpu_group, width=width, **macros)
+    def _kernel(self, name: str, local_reals: int = 0) -> tuple[Any, int]:
+        """A kernel of cl/ions.cl and its group."""
+        layout = self.layout
+        macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": layout.vectors}
+        return self.run.group_kernel("ions.cl", name, local_reals, layout.group, width=layout.width, **macros)
 
     def _squared(self, distance: float) -> Any:
         return self.run.dtype.type(distance**2 * (1 + REACH[self.run.precision]))
@@ -154,11 +174,6 @@ class Placement:
     def _padded(self, values: NDArray[np.floating]) -> NDArray[Any]:
         missing = [(0, padded - n) for padded, n in zip(self._padded_shape, values.shape, strict=True)]
         return np.ascontiguousarray(np.pad(values, missing) if any(n for _, n in missing) else values, self.run.dtype)
-
-
-def vectors(width: int, on_cpu: bool) -> int:
-    """Vectors of `width` points that a work-item holds: on CPUs a slice of a block, as far as the registers go."""
-    return min(MOST_VECTORS, BLOCK[0] * BLOCK[1] // width) if on_cpu else BLOCK[2]
 
 
 def _four(values: Floats) -> Floats:
