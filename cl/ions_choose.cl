@@ -1,4 +1,4 @@
-// One work-group takes the best point of all blocks (cl/ions.cl) for the next ion, then finds an energy that the one
+// One work-group takes the best point of all blocks (cl/ions_refresh.cl) for the next ion, then finds an energy that the one
 // after it will not exceed, from the same points.
 #include "real.clh"
 #include "ions.clh"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +11,7 @@ import click
 
 from ..atoms import Atoms
 from ..errors import FormatError
-from ..formats import refuse_overwriting, replacing, require_map_suffix, write_map
+from ..formats import refuse_target, replacing, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
 from ..ions import IonsResult, Requests, place_ions
 from ..potmap import VARIANTS
@@ -81,9 +80,8 @@ def ions(
         raise FormatError(f"{output}: unknown suffix {output.suffix!r}; molecules are written as .pdb")
     if map_file is not None:
         require_map_suffix(map_file)
-        refuse_overwriting(map_file, path)
-    with ExitStack() as stack:
-        temporary = stack.enter_context(replacing(output, [path]))  # says what is wrong with it before any work
+        refuse_target(map_file, [path])
+    with replacing(output, [path]) as temporary:  # says what is wrong with the output before any work
         atoms = read_atoms(path)
         with ProgressLine("Ions") as progress:
             result = place_ions(
@@ -145,7 +143,7 @@ def _as_text(path: Path, atoms: Atoms, result: IonsResult, verbose: bool) -> str
         "",
         f"Energy of the ions {result.energy:,.3f} kcal/mol",
         f"{result.variant}, {result.precision}, on {result.device}: map {duration(seconds['map'])}, "
-        f"ions {duration(seconds['ions'])}, in all {duration(seconds['total'])}",
+        f"ions {duration(seconds['exclusion'] + seconds['ions'])}, in all {duration(seconds['total'])}",
     ]
     if verbose:
         shape, spacing = (" x ".join(f"{n:g}" for n in of) for of in (result.grid.shape, result.grid.spacing))

@@ -84,7 +84,7 @@ class Placement:
         state, threshold = run.zeros(2, np.int32), run.zeros(1)
         seen, slopes = run.zeros(self.n_blocks, np.int32), run.zeros(4 * self.n_blocks)
         bounds, best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
-        kernel, group = self._kernel("refresh", 5)
+        kernel, group = self._kernel("ions_refresh.cl", "refresh", 5)
         refresh = run.prepare(
             kernel, (self.n_blocks,), (group,),
             self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, state, threshold, places, strengths,
@@ -118,7 +118,7 @@ class Placement:
         """
         run = self.run
         run.write(self.map, self._padded(potential))
-        kernel, group = self._kernel("add_all")
+        kernel, group = self._kernel("ions_add.cl", "add_all")
         places = np.column_stack([points, np.zeros(len(points))])
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
@@ -139,7 +139,7 @@ class Placement:
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
         centres = tiles.origins + (middle - self.grid.origin)
         n_allowed = run.zeros(self.n_blocks, np.int32)
-        kernel, group = self._kernel("exclude_solute")
+        kernel, group = self._kernel("ions_exclude.cl", "exclude_solute")
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
             self._blocks, run.int4(*self.grid.shape), self._spacing, reach2, np.int32(len(tiles)), np.int32(TILE),
@@ -149,11 +149,11 @@ class Placement:
         )  # fmt: skip
         return int(run.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
 
-    def _kernel(self, name: str, local_reals: int = 0) -> tuple[Any, int]:
-        """A kernel of cl/ions.cl and its group."""
+    def _kernel(self, file: str, name: str, local_reals: int = 0) -> tuple[Any, int]:
+        """The kernel of a file over blocks of points, and its group."""
         layout = self.layout
         macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": layout.vectors}
-        return self.run.group_kernel("ions.cl", name, local_reals, layout.group, width=layout.width, **macros)
+        return self.run.group_kernel(file, name, local_reals, layout.group, width=layout.width, **macros)
 
     def _squared(self, distance: float) -> Any:
         return self.run.dtype.type(distance**2 * (1 + REACH[self.run.precision]))

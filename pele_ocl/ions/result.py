@@ -23,7 +23,8 @@ class IonsResult:
     map : the potential of the molecule and all ions, kcal/mol/e, to which no ion adds where it stands itself; None
         where it was not asked for
     variant : of the molecule's map; None where the map was given
-    seconds : "map" and "ions", the kernels of the molecule's map and of the ions; "total", with everything around
+    seconds : of the kernels, "map", the molecule's; "exclusion", of what is near its atoms; "ions", their placement;
+        "total", with everything around
     """
 
     atoms: Atoms
