@@ -184,11 +184,23 @@ def test_layouts_give_the_same_map(device, layout):
 @pytest.mark.parametrize("bare", [True, False])
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 def test_layouts_for_devices(kind, precision, bare, width):
-    layout = Layout.of(kind, "NVIDIA", width, precision, bare)
+    layout = Layout.of(kind, "NVIDIA", width, precision, bare, (103, 107, 115))
     assert layout.width == (width if kind == "CPU" else 1)
+    assert layout.padded((103, 107, 115)) < 1.35 * 103 * 107 * 115
     assert np.prod(layout.group) in (1, 64, 128, 256)
     assert layout.soft < np.prod(layout.points)
     assert layout.soft == 0 or (bare and precision == "float32" and kind == "GPU")
+
+
+def test_layouts_fit_the_map():
+    h200 = ("GPU", "NVIDIA", 1, "float32", True)
+    assert Layout.of(*h200, (256, 256, 256)) == Layout(1, (8, 4), (8, 8, 2), 8)
+    assert Layout.of(*h200, (96, 96, 96)).pad == (32, 8, 16)
+    assert Layout.of(*h200, (16, 64, 64)).pad == (16, 8, 32)
+    assert Layout.of("GPU", "AMD", 1, "float32", True, (64, 8, 8)) == Layout(1, (8, 4), (8, 8, 2), 0, 4)
+    wheel, intel = ("CPU", "POCL", 8, "float32", True), ("CPU", "INTEL", 16, "float32", True)
+    assert [Layout.of(*wheel, (nx, 9, 9)).points[0] for nx in (8, 12, 17, 64, 103)] == [1, 2, 1, 4, 2]
+    assert [Layout.of(*intel, (nx, 9, 9)).points[0] for nx in (8, 17, 64, 103)] == [1, 2, 2, 1]
 
 
 # Digits
@@ -365,10 +377,10 @@ def test_statistics_over_models(device, precision):
 def test_parts_from_the_middle():
     grid = Grid((0, 0, 0), 1, (10, 20, 30))
     assert middle_part(grid, 1e9).shape == grid.shape
-    assert middle_part(grid, 1000).shape == (10, 20, 5)
-    assert middle_part(grid, 55).shape == (10, 5, 1)
-    assert middle_part(grid, 0).shape == (10, 1, 1)
-    np.testing.assert_array_equal(middle_part(grid, 1000).origin, (0, 0, 12))
+    assert middle_part(grid, 4000).shape == (10, 20, 20)
+    assert middle_part(grid, 800).shape == (10, 5, 16)
+    assert middle_part(grid, 0).shape == (10, 1, 16)
+    np.testing.assert_array_equal(middle_part(grid, 4000).origin, (0, 0, 5))
 
 
 def test_an_estimate(device):

@@ -53,10 +53,12 @@ def structure_options(command: Command) -> Command:
                 return None
             return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
 
-        def read_atoms(path: Path, number: int | None = model) -> Atoms:
+        def read_atoms(path: Path, number: int | None = None) -> Atoms:
             """The atoms of a file; number : of the model, by default the option's"""
+            if None not in (model, number):
+                raise click.UsageError("choose one of --model and --models")
             tell(f"Reading {path}" if path.is_file() and path.stat().st_size > LARGE_FILE else "")
-            atoms = read(path, field_for(path), number)
+            atoms = read(path, field_for(path), model if number is None else number)
             for note in atoms.notes:
                 tell(f"Note: {note}")
             return atoms

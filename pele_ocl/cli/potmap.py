@@ -152,7 +152,7 @@ def potmap(
     if field:
         options["field"] = True
     _announce(every, grid, options)
-    with ProgressLine("Potential map") as progress:
+    with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
         computed = _computed(every, grid, combine, {**options, "progress": progress})
     _write(path, outputs, png, computed)
     click.echo(json.dumps(_as_json(computed), allow_nan=False) if as_json else _as_text(path, computed, verbose))

@@ -14,10 +14,11 @@ class ProgressLine:
     """Call it with the share done, 0 to 1; it writes how far the work is and how long it may still take.
 
     what : the work, for the reader
+    amount : how much of it there is, to tell the rate; of : what it is counted in, "atom evaluations"
     """
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str, amount: float = 0.0, of: str = "") -> None:
+        self.what, self.amount, self.of = what, amount, of
         self.start = self.last = time.monotonic()
         self.share = 0.0
         self.written = False
@@ -40,7 +41,8 @@ class ProgressLine:
         if now - self.start < PATIENCE_SECONDS or now - self.last < (0.2 if terminal else QUIET_SECONDS) or share <= 0:
             return
         left = (now - self.start) * (1 - share) / share
-        line = f"{self.what}: {100 * share:3.0f} %, {left:.0f} s left"
+        rate = f"{share * self.amount / (now - self.start) / 1e9:,.3g} billion {self.of}/s, " if self.amount else ""
+        line = f"{self.what}: {100 * share:3.0f} %, {rate}{left:.0f} s left"
         sys.stderr.write(f"\r\033[K{line}" if terminal else f"{line}\n")
         sys.stderr.flush()
         self.last, self.written = now, True

@@ -11,6 +11,7 @@ from .touching import require_apart
 
 FIRST_EVALS = 2e7
 ENOUGH_SECONDS = 0.02
+FILLED_SLICES = 16
 
 
 def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
@@ -30,9 +31,10 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
 
 
 def middle_part(grid: Grid, points: float) -> Grid:
-    """About so many points of a grid: whole slices from its middle, or rows of its middle slice."""
+    """About so many points of a grid: slices from its middle, or rows of as many slices as blocks of points fill."""
     nx, ny, nz = grid.shape
-    slices = int(min(nz, max(1, points / (nx * ny))))
-    rows = int(min(ny, max(1, points / nx)))
+    fewest = min(nz, FILLED_SLICES)
+    rows = int(min(ny, max(1, points / (nx * fewest))))
+    slices = int(min(nz, max(fewest, points / (nx * rows))))
     first = (0, (ny - rows) // 2, (nz - slices) // 2)
     return Grid(grid.position(first), grid.spacing, (nx, rows, slices))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Groups of work-items along x, y and z that a GPU does equally well, the first where the map fits all.
+GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))
+# What dy^2 + dz^2, computed once for the vectors along x, costs a CPU: this share of a vector's work (measured).
+FEW_VECTORS = 0.2
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -23,17 +28,23 @@ class Layout:
     unroll: int = 1
 
     @classmethod
-    def of(cls, kind: str, vendor: str, width: int, precision: str, bare: bool) -> Layout:
+    def of(cls, kind: str, vendor: str, width: int, precision: str, bare: bool, shape: tuple[int, int, int]) -> Layout:
         """The layout for a device of this kind and vendor, whose vectors hold `width` reals.
 
         bare : plain Coulomb potential; else the sums and roots of a point need more registers
+        shape : (nx, ny, nz) of the map, of which as little as possible should be padding
         """
         if kind == "CPU":
-            vectors = max(1, min(4, 32 // width))
-            return cls(width, (vectors, 16 // vectors) if bare else (1, 4), (1, 1, 1))
-        if not bare or precision == "float64":
-            return cls(1, (4, 2), (8, 8, 2))
-        return cls(1, (8, 4), (8, 8, 2), 8) if vendor == "NVIDIA" else cls(1, (8, 4), (8, 8, 2), unroll=4)
+            if not bare:
+                return cls(width, (1, 4), (1, 1, 1))
+            choices = [v for v in (4, 2, 1) if v * width <= 32] or [1]
+            vectors = min(choices, key=lambda v: -(-shape[0] // (v * width)) * (v + FEW_VECTORS))
+            return cls(width, (vectors, 16 // vectors), (1, 1, 1))
+        points, soft, unroll = (4, 2), 0, 1
+        if bare and precision == "float32":
+            points, soft, unroll = ((8, 4), 8, 1) if vendor == "NVIDIA" else ((8, 4), 0, 4)
+        layouts = [cls(1, points, group, soft, unroll) for group in GPU_GROUPS]
+        return min(layouts, key=lambda layout: layout.padded(shape))
 
     @property
     def pad(self) -> tuple[int, int, int]:
@@ -52,6 +63,11 @@ class Layout:
             "GROUP_X": x, "GROUP_Y": y, "GROUP_Z": z, "POINTS_X": self.points[0], "POINTS_Z": self.points[1],
             "SOFT": self.soft,
         }  # fmt: skip
+
+    def padded(self, shape: tuple[int, int, int]) -> int:
+        """Points of a map of (nx, ny, nz) with its padding."""
+        nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, self.pad, strict=True))
+        return nx * ny * nz
 
     def items(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """Work-items for a padded map of (nx, ny, nz) points."""

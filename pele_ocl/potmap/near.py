@@ -48,11 +48,12 @@ def _correct_around(task: Task, atoms: NDArray[np.intp], reach: float, values: N
     rounded = np.stack([_seen(task, d, places[2 - d], task.atoms4[atoms[which], d]) for d in range(3)])
     charges = task.charges[atoms[which]]
     true2, rounded2 = (true * true).sum(axis=0), (rounded * rounded).sum(axis=0)
-    np.add.at(values[0], places, charges * (potential(true2, task.model) - potential(rounded2, task.model)))
+    changes = [potential(true2, task.model) - potential(rounded2, task.model)]
     if task.field:
-        change = slope(true2, task.model) * true - slope(rounded2, task.model) * rounded
-        for component in range(3):
-            np.add.at(values[1 + component], places, charges * change[component])
+        changes += list(slope(true2, task.model) * true - slope(rounded2, task.model) * rounded)
+    flat = np.ravel_multi_index(places, values.shape[1:])
+    for component, change in zip(values, changes, strict=True):
+        np.add.at(component.reshape(-1), flat, (charges * change).astype(values.dtype))
 
 
 def _seen(task: Task, dimension: int, indices: NDArray[np.int64], atoms: NDArray[np.floating]) -> Floats:

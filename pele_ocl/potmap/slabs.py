@@ -80,7 +80,7 @@ def _compute_on(device: Device, variant: str, work: Work) -> float:
     evals = FIRST_EVALS.get(device.kind, FIRST_EVALS_ELSEWHERE)
     with device.lock:
         steps = VARIANTS[variant].run(Run(device, task.precision), task)
-        while (slices := work.take(_depth(device, task, evals, steps.pad[2]))) is not None:
+        while (slices := work.take(_depth(device, task, evals, steps.pad))) is not None:
             first, last = slices
             run = Run(device, task.precision)
             slab = Slab.on(run, task, first, last, steps.pad)
@@ -99,12 +99,12 @@ def _compute_on(device: Device, variant: str, work: Work) -> float:
     return seconds
 
 
-def _depth(device: Device, task: Task, evals: float, pad: int) -> int:
+def _depth(device: Device, task: Task, evals: float, pad: tuple[int, int, int]) -> int:
     """Slices of the next slab: as many as one launch and the device's memory allow, whole blocks of them."""
-    nx, ny, nz = task.grid.shape
+    nx, ny = (-(-n // p) * p for n, p in zip(task.grid.shape[:2], pad[:2], strict=True))
     largest = min(device.largest_buffer, device.memory // MEMORY_SHARE) // np.dtype(task.precision).itemsize
     points = min(evals / task.n_atoms, largest / task.components, MOST_POINTS / task.components)
-    return min(max(1, int(points / (nx * ny)) // pad) * pad, nz)
+    return max(1, int(points / (nx * ny)) // pad[2]) * pad[2]
 
 
 def _chunk(n_points: int, evals: float) -> int:

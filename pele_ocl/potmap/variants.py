@@ -165,7 +165,9 @@ def cutoff(run: Run, task: Task) -> Steps:
 def _layout(run: Run, task: Task) -> Layout:
     device = run.device
     bare = task.switches == {**dict.fromkeys(task.switches, 0), "RUN": RUN}
-    return Layout.of(device.kind, device.vendor, device.vector_width(run.precision), run.precision, bare)
+    return Layout.of(
+        device.kind, device.vendor, device.vector_width(run.precision), run.precision, bare, task.grid.shape
+    )
 
 
 VARIANTS = {
