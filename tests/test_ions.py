@@ -112,6 +112,20 @@ def test_any_map_and_any_order_of_charges(device, precision, shape, smooth):
         np.testing.assert_array_equal(found[:20], points[:20])
 
 
+def test_putting_the_work_off_changes_no_bit(device, precision):
+    """Each ion found the potential that adding all ions before it to the whole map gives."""
+    atoms, base = base_map("ubiquitin")
+    charges = [COULOMB_KCAL_A * q for q in (1.0, -1.0, 2.0) * 20]
+    run = Run(device, precision)
+    with device.lock:
+        placement = Placement(run, base.grid, base.values, atoms.positions, 6, 8)
+        points, potentials = placement.place(charges)
+        for k in range(5, 60, 9):
+            before = placement.with_ions(base.values, points[:k], potentials[:k], charges[:k])
+            x, y, z = points[k]
+            assert before[z, y, x] == before.dtype.type(potentials[k])
+
+
 @pytest.mark.parametrize(
     "layout", [Layout(1, 8, 128, 256), Layout(1, 8, 32, 64), Layout(2, 8, 4, 1), Layout(4, 4, 1, 1)]
 )
