@@ -33,7 +33,8 @@ INLINE int move_on(
     const real4 gap = fmax(fabs(d) - half_block, (real)0), reach = fabs(d) + half_block;
     const real nearest2 = dot(gap.xyz, gap.xyz), farthest2 = dot(reach.xyz, reach.xyz);
     const real extent2 = dot(half_block, half_block);
-    const int far = nearest2 > extent2;
+    // Nearer, the line from the middle to an allowed point may pass the ion closer than that point is.
+    const int far = nearest2 > fmax(extent2, reach2);
     global real4 *points[2] = {best + block, best + n_blocks + block};
     const real4 r2 = (real4)(
         far ? dot(d.xyz, d.xyz) : farthest2, fmax(nearest2, reach2), distance2(*points[0], ion, spacing),

@@ -112,6 +112,26 @@ def test_any_map_and_any_order_of_charges(device, precision, shape, smooth):
         np.testing.assert_array_equal(found[:20], points[:20])
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_no_block_is_left_alone_that_holds_the_next_ion(device, seed):
+    """Fine and coarse grids, ions far apart and close: each time another part of the bounds decides."""
+    rng = np.random.default_rng(seed)
+    spacing, apart = rng.choice([0.25, 0.5, 1.0]), rng.choice([1.0, 3.0, 6.0])
+    shape = rng.integers(10, 60, 3)
+    grid = Grid(rng.uniform(-5, 5, 3), spacing, shape)
+    around = grid.origin + rng.uniform(-0.5, 1.5, (30, 3)) * shape * spacing
+    potential = potential_of(Atoms(positions=around, charges=rng.normal(0, rng.choice([0.1, 1, 5]), 30)), grid)
+    charges = [1.0, -1.0] * 40 if seed % 2 else rng.choice([-2.0, -1.0, 1.0, 2.0], 80).tolist()
+    atom = grid.position(shape // 2)[None] + 0.013
+    points, _, _ = reference(potential, grid, allowed_points(atom, grid, 1), charges, apart)
+    if not device.has_float64:
+        pytest.skip(f"{device} has no float64")
+    run = Run(device, "float64")
+    with device.lock:
+        found, _ = Placement(run, grid, potential, atom, 1, apart).place([COULOMB_KCAL_A * q for q in charges])
+    np.testing.assert_array_equal(found, points)
+
+
 def test_putting_the_work_off_changes_no_bit(device, precision):
     """Each ion found the potential that adding all ions before it to the whole map gives."""
     atoms, base = base_map("ubiquitin")

@@ -13,7 +13,7 @@ from ..atoms import Atoms
 from ..errors import FormatError
 from ..formats import refuse_target, replacing, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
-from ..ions import IonsResult, Requests, place_ions
+from ..ions import SPECIES, IonsResult, Requests, place_ions
 from ..potmap import VARIANTS
 from .options import PATH, ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
@@ -42,18 +42,18 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 @click.option("-o", "--output", type=PATH, metavar="OUT", required=True, help="Write molecule and ions: .pdb.")
 @click.option(
     "--ion", "requests", metavar="NAME:COUNT", multiple=True, callback=_requests,
-    help="How many of an ion, by its residue name in the PDB; NAME:auto for as many as the next two options say. By "
-    "default NA:auto and CL:auto.",
+    help="How many of an ion; NAME:auto for as many as the next two options say. By default NA:auto and CL:auto. "
+    f"Names: {', '.join(SPECIES)}.",
 )  # fmt: skip
 @click.option("--neutralize", is_flag=True, help="Bring the net charge to 0.")
 @click.option(
-    "--concentration", type=float, metavar="C", help="Of the salt, mol/L, in the free volume; neutralizes too."
+    "--concentration", type=float, metavar="C", help="Of the salt in the free volume, mol/L; neutralizes, too."
 )
 @click.option("--solute-distance", type=float, default=6.0, show_default=True, help="Atom to ion, Angstrom.")
 @click.option("--ion-distance", type=float, default=10.0, show_default=True, help="Ion to ion, Angstrom.")
 @click.option("--spacing", type=float, default=0.5, show_default=True, help="Of the grid, Angstrom.")
 @click.option(
-    "--padding", type=float, default=10.0, show_default=True, help="Of the grid round the molecule, Angstrom."
+    "--padding", type=float, default=10.0, show_default=True, help="Of the grid around the molecule, Angstrom."
 )
 @click.option("--dielectric", type=float, default=1.0, show_default=True, help="Relative permittivity.")
 @click.option("--map", "map_file", type=PATH, metavar="MAP", help="Write the potential with all ions: .dx, .mrc, ...")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import product
+from numbers import Integral
 from typing import Literal
 
 from ..errors import InputError
@@ -90,9 +91,9 @@ def _checked(requests: Requests) -> dict[Species, int | None]:
         species = find_species(name)
         if species in asked:
             raise InputError(f"the ion {species.name} is asked for twice; add the counts up")
-        if count != "auto" and not (isinstance(count, int) and 0 <= count <= MOST_IONS):
+        if count != "auto" and not (isinstance(count, Integral) and 0 <= count <= MOST_IONS):
             raise InputError(f"{count!r} is no number of {name} ions; a whole number from 0, or auto, is needed")
-        asked[species] = None if count == "auto" else count
+        asked[species] = None if count == "auto" else int(count)
     return asked
 
 
