@@ -28,7 +28,7 @@ def count_ions(
     charge : of the molecule, e
     volume : where ions may stand, A^3
     neutralize : "auto" stands for what brings the total charge nearest to 0
-    concentration : of the salt in the volume, mol/L; "auto" stands for eq. 6, which neutralises too
+    concentration : of the salt in the volume, mol/L; "auto" stands for eqs. 5 and 6, which neutralise too
 
     Raises InputError for unknown species, negative counts, and an "auto" that no rule settles or that is missing.
     """
@@ -51,7 +51,7 @@ def count_ions(
 
 
 def salt_ions(charge: float, formula_units: float, positive: int, negative: int) -> tuple[float, float]:
-    """Eq. 6: how many cations and anions of a salt neutralise a charge, in equilibrium with the bulk.
+    """Eqs. 5 and 6: how many cations and anions of a salt neutralise a charge, in equilibrium with the bulk.
 
     charge : what they neutralise, e
     formula_units : of the salt, in as much of the bulk
