@@ -25,6 +25,8 @@ from pele_ocl.grid import Map
         ("4 5", "4 nan", r"map.dx: the value at point \(1, 0, 1\) is nan; finite numbers are needed"),
         ("4 5", "4 1e999", r"map.dx: the value at point \(1, 0, 1\) is inf; finite numbers are needed"),
         ("4 5 6", "4 5 6 7", "map.dx: holds more than the 6 values it announces"),
+        ("4 5 6", "4 5 6\n\n7", "map.dx: holds more than the 6 values it announces"),
+        ("counts 2 1 3\norigin", f"counts 2 1 {'9' * 5000}\norigin", "map.dx:8: values before a whole grid"),
         ("items 6", "items 7", "map.dx:8: announces 7 values for 2 x 1 x 3 points, which are 6"),
         ("counts 2 1 3\norigin", "counts 2 1\norigin", "map.dx:8: values before a whole grid: counts, one origin and"),
         ("counts 2 1 3\norigin", "counts 2 0 3\norigin", "map.dx: a grid's shape must be three whole numbers of at"),
@@ -101,6 +103,19 @@ def test_what_is_wrong_in_mrc(tmp_path, word, bytes_, message):
     (tmp_path / "map.mrc").write_bytes(content)
     with pytest.raises(FormatError, match=message):
         read_map(tmp_path / "map.mrc")
+
+
+def test_gzip_data_is_checked_to_its_end(tmp_path):
+    path = tmp_path / "map.dx.gz"
+    write_map(path, some_map())
+    content = bytearray(path.read_bytes())
+    path.write_bytes(content[:-4])
+    with pytest.raises(FormatError, match=r"map.dx.gz: the gzip data ends too early; fetch or copy the file again"):
+        read_map(path)
+    content[-8] ^= 1  # of the check sum
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=r"map.dx.gz: the gzip data is damaged; fetch or copy the file again"):
+        read_map(path)
 
 
 def test_what_is_wrong_in_hdf5(tmp_path):

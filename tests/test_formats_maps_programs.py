@@ -66,6 +66,17 @@ def test_ase_reads_our_cube(tmp_path):
     np.testing.assert_allclose(theirs["atoms"].positions, atoms.positions * bohr, rtol=0, atol=3e-7)
 
 
+def test_cube_without_atoms_has_a_dummy(tmp_path):
+    """PyMOL and VMD read nothing from a cube file whose number of atoms is 0."""
+    from ase.io.cube import read_cube
+
+    write_map(tmp_path / "map.cube", some_map())
+    with open(tmp_path / "map.cube") as file:
+        theirs = read_cube(file)
+    assert theirs["atoms"].get_atomic_numbers().tolist() == [0]
+    np.testing.assert_allclose(theirs["data"], some_map().values.transpose(2, 1, 0), rtol=RTOL[".cube"])
+
+
 # What they write
 
 
@@ -165,6 +176,7 @@ DIALECTS = {
     "all in one line": VMD_DX.replace("3\n4", "3 4"),
     "Windows": VMD_DX.replace("\n", "\r\n"),
     "quotes": VMD_DX.replace('type double rank 0', 'type "float" rank "0"').replace("object 1", 'object "grid"'),
+    "brackets": VMD_DX.replace("items 6", "items [ 6 ]"),
     "no end": VMD_DX[: VMD_DX.index("\n\nobject")],
 }  # fmt: skip
 

@@ -199,8 +199,8 @@ def test_layouts_fit_the_map():
     assert Layout.of(*h200, (16, 64, 64)).pad == (16, 8, 32)
     assert Layout.of("GPU", "AMD", 1, "float32", True, (64, 8, 8)) == Layout(1, (8, 4), (8, 8, 2), 0, 4)
     wheel, intel = ("CPU", "POCL", 8, "float32", True), ("CPU", "INTEL", 16, "float32", True)
-    assert [Layout.of(*wheel, (nx, 9, 9)).points[0] for nx in (8, 12, 17, 64, 103)] == [1, 2, 1, 4, 2]
-    assert [Layout.of(*intel, (nx, 9, 9)).points[0] for nx in (8, 17, 64, 103)] == [1, 2, 2, 1]
+    assert [Layout.of(*wheel, (nx, 9, 9)).points[0] for nx in (8, 12, 17, 64, 131)] == [1, 2, 4, 8, 4]
+    assert [Layout.of(*intel, (nx, 9, 9)).points[0] for nx in (8, 17, 33, 64)] == [1, 2, 1, 4]
 
 
 # Digits
@@ -271,6 +271,14 @@ def test_no_atom_within_the_cutoff(device, precision):
     assert (result.map.values == 0).all()
 
 
+def test_cutoff_on_a_coarse_grid(device, precision):
+    """Bins as small as usual would be a hundred million."""
+    atoms = random_atoms(300)
+    grid = Grid((0.5, 0.7, 0.9), 300.0, (3, 2, 4))
+    result = potmap(atoms, grid, method="cutoff", precision=precision, device=device)
+    assert relative(result.map.values, reference.potmap(atoms, grid, PotentialModel(cutoff=12))) < MAP[precision]
+
+
 def test_a_bin_that_holds_everything(device, precision):
     rng = np.random.default_rng(6)
     atoms = Atoms(positions=rng.uniform(0.5, 3.5, (1500, 3)), charges=rng.normal(0, 0.4, 1500))
@@ -319,6 +327,24 @@ def test_several_devices_share_the_slabs(monkeypatch):
     assert result.device == " + ".join(map(str, devices + devices[:1]))
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1)
+
+
+def test_a_device_that_fails_stops_the_others(device, monkeypatch):
+    monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    atoms, taken = random_atoms(700), []
+    compute_on = slabs._compute_on
+
+    def failing(device, variant, work):
+        taken.append(work)
+        if len(taken) == 2:
+            raise DeviceError("it burns")
+        return compute_on(device, variant, work)
+
+    monkeypatch.setattr(slabs, "_compute_on", failing)
+    with pytest.raises(DeviceError, match="it burns"):
+        potmap(atoms, offset_grid(atoms, (21, 13, 67)), device=[device, device])
+    assert taken[0].stopped
 
 
 def test_a_slab_that_does_not_fit(device, monkeypatch):
@@ -427,6 +453,9 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"variant": "shared", "field": True}, "the variant shared computes no field; choose auto, gather, blocked"),
         ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
         ({"unit": "volts"}, "unknown unit 'volts' of a potential"),
+        ({"dielectric": 0}, "the dielectric is 0; it must be positive"),
+        ({"temperature": 0, "ionic_strength": 0.1}, "the temperature must be positive, in K; not 0"),
+        ({"kappa": -0.1}, "kappa is -0.1; a finite number of at least 0 is needed"),
         ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
         ({"ionic_strength": -1}, "the ionic strength is -1; it cannot be negative"),
         ({"device": []}, "there is no device in the list of devices"),

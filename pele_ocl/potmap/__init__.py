@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ..atoms import Atoms
 from ..errors import InputError
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = ["VARIANTS", "PotmapResult", "choose_variant", "potmap"]
-
-Choice = "Device | int | str | None"
 
 
 def potmap(
@@ -73,7 +71,7 @@ def potmap(
     from ..opencl.device import get_cpu_device, get_device
 
     start = time.perf_counter()
-    _check(atoms, method, variant, precision, field)
+    _check(atoms, method, variant, precision, field, ionic_strength)
     chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
     if not chosen:
         raise InputError("there is no device in the list of devices")
@@ -84,14 +82,12 @@ def potmap(
         devices = [get_cpu_device(devices[0])]
     for each in devices:
         each.require_precision(precision)
-    if not (np.isfinite(ionic_strength) and ionic_strength >= 0):
-        raise InputError(f"the ionic strength is {ionic_strength:g}; it cannot be negative")
-    if kappa is None:
-        kappa = debye_kappa(ionic_strength, dielectric, temperature)
-    model = PotentialModel(
-        dielectric, distance_dependent, kappa, min_distance, cutoff if method == "cutoff" else None, smooth
-    )
     factor = COULOMB_KCAL_A * potential_factor(unit, temperature)
+    model = PotentialModel(
+        dielectric, distance_dependent, kappa or 0.0, min_distance, cutoff if method == "cutoff" else None, smooth
+    )
+    if kappa is None:
+        model = replace(model, kappa=debye_kappa(ionic_strength, dielectric, temperature))
     require_apart(atoms, grid, min_distance, precision)
     task = Task.of(atoms, grid, model, factor, field, precision)
     values, kernel_seconds = compute(task, variant, devices, progress)
@@ -114,7 +110,7 @@ def potmap(
     )
 
 
-def _check(atoms: Atoms, method: str, variant: str, precision: str, field: bool) -> None:
+def _check(atoms: Atoms, method: str, variant: str, precision: str, field: bool, ionic_strength: float) -> None:
     if method not in ("direct", "cutoff"):
         raise InputError(f"there is no method {method!r}; choose direct or cutoff")
     fitting = [name for name in VARIANTS if (name == "cutoff") == (method == "cutoff")]
@@ -124,4 +120,6 @@ def _check(atoms: Atoms, method: str, variant: str, precision: str, field: bool)
         raise InputError(f"the variant {variant} computes no field; choose auto, {', '.join(FIELD_VARIANTS)}")
     if precision not in PRECISIONS:
         raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
+    if not (math.isfinite(ionic_strength) and ionic_strength >= 0):
+        raise InputError(f"the ionic strength is {ionic_strength:g}; it cannot be negative")
     atoms.require((), "a potential map")

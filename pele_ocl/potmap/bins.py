@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..atoms import Floats, Ints
 from .task import Slab
 
-EDGE = 4.0  # A
+LEAST_EDGE = 4.0  # A
+LONGEST_BLOCK = 8.0  # edges, lest a coarse grid has more bins than atoms
 # A protein in water has 6.4 atoms in a bin, seldom more than this.
 DEPTH = 16
 # A, beyond the cutoff: what rounding to float32 may move an atom or a point.
@@ -21,6 +22,7 @@ SLACK = 0.01
 class Bins:
     """The atoms that a slab's points can reach.
 
+    edge : of a bin, A
     corner : (3,) lowest corner of the first bin, A
     shape : bins along x, y, z
     counts : (n_bins,) atoms in each, x fastest; atoms4 : (n_bins, DEPTH, 4) x, y, z, charge
@@ -29,6 +31,7 @@ class Bins:
     middles : for each axis, the bin of the middle of each group's points
     """
 
+    edge: float
     corner: Floats
     shape: tuple[int, ...]
     counts: Ints
@@ -46,16 +49,18 @@ class Bins:
         task = slab.task
         assert task.model.cutoff is not None
         halves = (np.array(block) - 1) * task.grid.spacing / 2
-        offsets = reached(halves, task.model.cutoff + SLACK)
-        middles = [_middles(slab, d, block[d], halves[d]) for d in range(3)]
+        edge = max(LEAST_EDGE, 2 * float(halves.max()) / LONGEST_BLOCK)
+        offsets = reached(halves, task.model.cutoff + SLACK, edge)
+        middles = [_middles(slab, d, block[d], halves[d], edge) for d in range(3)]
         lowest = np.array([m.min() for m in middles]) + offsets.min(axis=0)
         shape = np.array([m.max() for m in middles]) + offsets.max(axis=0) - lowest + 1
-        homes = np.floor((task.positions - task.corner) / EDGE).astype(np.int64) - lowest
+        homes = np.floor((task.positions - task.corner) / edge).astype(np.int64) - lowest
         inside = np.flatnonzero(((homes >= 0) & (homes < shape)).all(axis=1))
         keys = np.ravel_multi_index(tuple(homes[inside].T[::-1]), tuple(shape[::-1]))
         counts, atoms4, overflow = _filled(keys, task.atoms4[inside], int(np.prod(shape)))
         return cls(
-            task.corner + EDGE * lowest,
+            edge,
+            task.corner + edge * lowest,
             tuple(int(n) for n in shape),
             counts,
             atoms4,
@@ -65,10 +70,10 @@ class Bins:
         )
 
 
-def _middles(slab: Slab, dimension: int, points: int, half: float) -> NDArray[np.int64]:
+def _middles(slab: Slab, dimension: int, points: int, half: float, edge: float) -> NDArray[np.int64]:
     """The bin, along one axis, of the middle of each group's points."""
     first = np.arange(0, slab.shape[dimension], points) + (slab.first if dimension == 2 else 0)
-    bins: NDArray[np.int64] = np.floor((first * slab.task.grid.spacing[dimension] + half) / EDGE).astype(np.int64)
+    bins: NDArray[np.int64] = np.floor((first * slab.task.grid.spacing[dimension] + half) / edge).astype(np.int64)
     return bins
 
 
@@ -89,14 +94,14 @@ def _filled(
     return counts, bins, atoms4[~held]
 
 
-def reached(halves: Floats, cutoff: float) -> NDArray[np.int64]:
+def reached(halves: Floats, cutoff: float, edge: float) -> NDArray[np.int64]:
     """Bins (n, 3) that may hold an atom within the cutoff of a box, wherever in bin 0 the middle of the box is.
 
-    halves : (3,) half edges of the box, A
+    halves : (3,) half edges of the box, A; edge : of a bin, A
     """
-    most = int(np.ceil((cutoff + halves.max()) / EDGE)) + 1
+    most = int(np.ceil((cutoff + halves.max()) / edge)) + 1
     axis = np.arange(-most, most + 1)
     offsets = np.stack(np.meshgrid(axis, axis, axis, indexing="ij")[::-1], axis=-1).reshape(-1, 3)
-    gaps = np.maximum((np.abs(offsets) - 1) * EDGE - halves, 0)
+    gaps = np.maximum((np.abs(offsets) - 1) * edge - halves, 0)
     near: NDArray[np.int64] = offsets[(gaps * gaps).sum(axis=1) < cutoff**2]
     return near

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 # Groups of work-items along x, y and z that a GPU does equally well, the first where the map fits all.
 GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))
-# What dy^2 + dz^2, computed once for the vectors along x, costs a CPU: this share of a vector's work (measured).
-FEW_VECTORS = 0.2
+# On CPUs dy^2 + dz^2, computed once for the vectors along x, costs as much as this many of their points (measured).
+ROW_POINTS = 5
+MOST_ROW_POINTS = 64
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,9 @@ class Layout:
         if kind == "CPU":
             if not bare:
                 return cls(width, (1, 4), (1, 1, 1))
-            choices = [v for v in (4, 2, 1) if v * width <= 32] or [1]
-            vectors = min(choices, key=lambda v: -(-shape[0] // (v * width)) * (v + FEW_VECTORS))
-            return cls(width, (vectors, 16 // vectors), (1, 1, 1))
+            choices = [v for v in (8, 4, 2, 1) if v * width <= MOST_ROW_POINTS or v == 1]
+            vectors = min(choices, key=lambda v: -(-shape[0] // (v * width)) * (v * width + ROW_POINTS))
+            return cls(width, (vectors, 8), (1, 1, 1))
         points, soft, unroll = (4, 2), 0, 1
         if bare and precision == "float32":
             points, soft, unroll = ((8, 4), 8, 1) if vendor == "NVIDIA" else ((8, 4), 0, 4)

@@ -14,15 +14,17 @@ from ..atoms import Floats
 from ..reference.potmap import potential, slope
 from .task import Task
 
-MOST_REACH = 1.0  # A
-REACH_STEPS = 2.0  # of the grid
+REACH = 1.0  # A, or in wide maps, whose coordinates are rounded more, this share of their size; at most two steps
+REACH_SHARE = 0.01
+REACH_STEPS = 2.0
 ATOMS_AT_ONCE = 10_000
 
 
 def correct(task: Task, values: NDArray[np.floating]) -> None:
     """Add the differences to values (components, nz, ny, nx)."""
     spacing = task.grid.spacing
-    reach = min(MOST_REACH, REACH_STEPS * float(spacing.min()))
+    size = float(np.max(spacing * task.grid.shape))
+    reach = min(max(REACH, REACH_SHARE * size), REACH_STEPS * float(spacing.min()))
     if task.model.min_distance >= reach:
         return
     beyond = (np.array(task.grid.shape) - 1) * spacing + reach

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Launches aim at this length, so that the work can be interrupted and tell how far it is.
 LAUNCH_SECONDS = 0.5
 FIRST_EVALS = {"GPU": 1e11}  # in the first launch
-FIRST_EVALS_ELSEWHERE = 1e8
+FIRST_EVALS_ELSEWHERE = 3e8
 MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
 MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 
@@ -63,13 +63,20 @@ def compute(
     if len(devices) == 1:
         return work.values, _compute_on(devices[0], variant, work)
     with ThreadPoolExecutor(len(devices)) as pool:
-        futures = [pool.submit(_compute_on, device, variant, work) for device in devices]
         try:
-            seconds = max(future.result() for future in futures)
-        except BaseException:
-            work.stopped = True
-            raise
+            seconds = max(pool.map(lambda device: _share_of(device, variant, work), devices))
+        finally:
+            work.stopped = True  # where the wait was interrupted
     return work.values, seconds
+
+
+def _share_of(device: Device, variant: str, work: Work) -> float:
+    """As _compute_on; what stops one device stops the others."""
+    try:
+        return _compute_on(device, variant, work)
+    except BaseException:
+        work.stopped = True
+        raise
 
 
 def _compute_on(device: Device, variant: str, work: Work) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..variant import Variant
-from .bins import DEPTH, EDGE, Bins
+from .bins import DEPTH, Bins
 from .layout import Layout
 from .task import RUN, Slab, Task
 
@@ -155,7 +155,7 @@ def cutoff(run: Run, task: Task) -> Steps:
         lists = [run.upload(list_, np.int32) for list_ in (bins.offsets, *bins.middles, bins.counts)]
         run.launch(
             kernel, layout.items(slab.shape), layout.group, *slab.arguments(len(bins.overflow)),
-            run.vector4(*bins.corner, EDGE), run.int4(*bins.shape), np.int32(len(bins.offsets)), *lists,
+            run.vector4(*bins.corner, bins.edge), run.int4(*bins.shape), np.int32(len(bins.offsets)), *lists,
             run.upload(bins.atoms4), run.upload(bins.overflow),
         )  # fmt: skip
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import gemmi
 import numpy as np
 
-from ...atoms import Atoms
+from ...atoms import Atoms, Floats
 from ...errors import FormatError
 from ...grid import Grid, Map
 from ...textfiles import lines, number
@@ -20,6 +20,7 @@ from .notes import Details, title_line, understood, unit_line
 from .numbers import orthogonal_spacing, read_numbers, texts
 
 _PER_LINE = 6
+_TITLE = 200  # characters; VMD goes wrong from 255 on
 
 
 def write_cube(path: Path, map_: Map, details: Details) -> None:
@@ -54,12 +55,12 @@ def read_cube(path: Path) -> Map:
 
 def _text(map_: Map, atoms: Atoms | None) -> Iterator[str]:
     # The widths are Gaussian's: I5, 3F12.6, 6E13.5; a blank stays where a number needs more.
-    yield f"{title_line(map_) or 'map'}\n{unit_line(map_)}\n"
-    yield f"{0 if atoms is None else len(atoms):5d}{_lengths(map_.grid.origin / BOHR_A, 6)}\n"
+    yield f"{title_line(map_)[:_TITLE] or 'map'}\n{unit_line(map_)}\n"
+    atom_lines = _atom_lines(atoms, map_)
+    yield f"{len(atom_lines):5d}{_lengths(map_.grid.origin / BOHR_A, 6)}\n"
     for n, axis in zip(map_.grid.shape, np.diag(map_.grid.spacing / BOHR_A), strict=True):
         yield f"{n:5d}{_lengths(axis, 8)}\n"
-    if atoms is not None:
-        yield from _atom_lines(atoms)
+    yield from atom_lines
     nx, ny, nz = map_.grid.shape
     step = max(1, 65_536 // (ny * nz))
     for start in range(0, nx, step):
@@ -67,15 +68,20 @@ def _text(map_: Map, atoms: Atoms | None) -> Iterator[str]:
         yield from texts(planes.reshape(-1, nz), _PER_LINE, "%12.5E", " ")
 
 
-def _lengths(values: np.ndarray, digits: int) -> str:
+def _lengths(values: Floats, digits: int) -> str:
     return "".join(f" {value:11.{digits}f}" for value in values.tolist())
 
 
-def _atom_lines(atoms: Atoms) -> Iterator[str]:
-    """Atomic number, 0 where the element is not known; charge; position."""
+def _atom_lines(atoms: Atoms | None, map_: Map) -> list[str]:
+    """The atoms, or one of no element: VMD and PyMOL take a file without atoms for one of orbitals."""
+    if atoms is None or len(atoms) == 0:
+        return [_atom_line("X", 0.0, map_.grid.origin)]
     elements = ["X"] * len(atoms) if atoms.labels is None else atoms.labels.elements.tolist()
-    for element, charge, position in zip(elements, atoms.charges, atoms.positions / BOHR_A, strict=True):
-        yield f"{gemmi.Element(element).atomic_number:5d} {charge:11.6f}{_lengths(position, 6)}\n"
+    return [_atom_line(*atom) for atom in zip(elements, atoms.charges.tolist(), atoms.positions, strict=True)]
+
+
+def _atom_line(element: str, charge: float, position: Floats) -> str:
+    return f"{gemmi.Element(element).atomic_number:5d} {charge:11.6f}{_lengths(position / BOHR_A, 6)}\n"
 
 
 def _fields(path: Path, at: int, line: str, allowed: tuple[int, ...]) -> list[float]:
@@ -93,7 +99,7 @@ def _count(path: Path, at: int, value: float) -> int:
     return int(value)
 
 
-def _grid(path: Path, origin: np.ndarray, steps: np.ndarray, counts: list[int]) -> Grid:
+def _grid(path: Path, origin: Floats, steps: Floats, counts: list[int]) -> Grid:
     spacing = orthogonal_spacing(path, steps)
     in_angstrom = all(n < 0 for n in counts)
     scale = 1.0 if in_angstrom else BOHR_A

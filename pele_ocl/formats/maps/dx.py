@@ -19,8 +19,8 @@ from ...textfiles import lines, number
 from .notes import Details, note_lines, title_line, understood
 from .numbers import orthogonal_spacing, read_numbers, texts
 
-_COUNTS = re.compile(r"class\s+gridpositions\s+counts\s+(\d+)\s+(\d+)\s+(\d+)\s*$")
-_ARRAY = re.compile(r"class\s+array\b.*\bitems\s+(\d+)\b(.*)$")
+_COUNTS = re.compile(r"class\s+gridpositions\s+counts\s+(\d{1,15})\s+(\d{1,15})\s+(\d{1,15})\s*$")
+_ARRAY = re.compile(r"class\s+array\b.*\bitems\s+(?:\[\s*)?(\d{1,15})(?:\s*\])?(\s.*)$")
 _SHAPED = re.compile(r'\brank\s+"?[1-9]')
 _PER_LINE = 3
 _COLUMNS = 78  # of comments: old readers take lines of 80
@@ -60,7 +60,7 @@ def read_dx(path: Path) -> Map:
             grid = _grid(path, at, shape, vectors)
             _check_array(path, at, line, int(array[1]), array[2], grid)
             values, rest = read_numbers(text, len(grid), path, at + 1)
-            _check_end(path, rest, len(grid))
+            _check_end(path, rest, text, len(grid))
             ordered = np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0))
             return Map(grid, ordered, **understood(comments))
     raise FormatError(f"{path}: has no line 'object ... class array ... data follows'; is it OpenDX?")
@@ -116,6 +116,9 @@ def _check_array(path: Path, at: int, line: str, items: int, form: str, grid: Gr
         raise FormatError(f"{path}:{at}: announces {items:,} values for {shape} points, which are {len(grid):,}")
 
 
-def _check_end(path: Path, rest: list[str], n: int) -> None:
-    if rest and number(rest[0]) is not None:
+def _check_end(path: Path, rest: list[str], text: Iterator[str], n: int) -> None:
+    following = rest or next((words for words in map(str.split, text) if words), [])
+    if following and number(following[0]) is not None:
         raise FormatError(f"{path}: holds more than the {n:,} values it announces")
+    for _ in text:  # gzip data is found whole or not at its end
+        pass
