@@ -1,6 +1,6 @@
 """A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
 
-oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|potmap
+oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|potmap|ions
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import sys
 import numpy as np
 from conftest import random_atoms, random_pairs, without
 
-from pele_ocl import Atoms, Grid, SolventModel, potmap, solvent
+from pele_ocl import Atoms, Grid, SolventModel, place_ions, potmap, solvent
+from pele_ocl.ions.placement import Layout as IonsLayout
+from pele_ocl.ions.placement import Placement
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -82,7 +84,27 @@ def potmap_cases(device: Device) -> None:
         vectors.add(run, Slab.on(run, task, 0, 5, vectors.pad), 0, 20)
 
 
-CASES = {"solvent": solvent_cases, "nonbond": nonbond_cases, "naive": naive_case, "potmap": potmap_cases}
+def ions_cases(device: Device) -> None:
+    """Blocks at the map's end, the layouts of GPUs and CPUs, and no room for the last ions."""
+    atoms, grid = random_atoms(20), Grid((-3, -2, -3), 1.0, (17, 9, 9))
+    potential = np.random.default_rng(0).normal(size=grid.shape[::-1])
+    for precision in PRECISIONS:
+        place_ions(
+            atoms, {"NA": 2, "CL": 2}, grid=grid, solute_distance=2, ion_distance=3, precision=precision, device=device,
+            keep_map=True,
+        )  # fmt: skip
+        run = Run(device, precision)
+        vectors = Placement(run, grid, potential, atoms.positions, 2, 4, IonsLayout(4, 4, 1, 1))
+        assert 5 < len(vectors.place([300.0, -300.0] * 50)[0]) < 100
+
+
+CASES = {
+    "solvent": solvent_cases,
+    "nonbond": nonbond_cases,
+    "naive": naive_case,
+    "potmap": potmap_cases,
+    "ions": ions_cases,
+}
 
 if __name__ == "__main__":
     CASES[sys.argv[1]](get_device("oclgrind"))

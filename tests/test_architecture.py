@@ -45,21 +45,22 @@ LAYERS = {
     "nonbond": (
         "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "units", "variant",
     ),
+    "ions": ("atoms", "errors", "grid", "opencl", "potmap", "reference", "tiles", "units", "variant"),
     "potmap": (
         "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "units", "variant",
     ),
     "bench": (
-        "atoms", "errors", "formats", "grid", "nonbond", "opencl", "pairs", "paths", "potmap", "reading", "reference",
-        "solvent", "solvent_model", "units", "variant",
+        "atoms", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap", "reading",
+        "reference", "solvent", "solvent_model", "units", "variant",
     ),
     "cli": (
-        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "grid", "opencl", "paths", "pictures",
+        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "grid", "ions", "opencl", "paths", "pictures",
         "potmap", "reading", "sampling", "solvent", "nonbond", "pairs", "potential_model", "solvent_model", "units",
         "variant",
     ),
     "__init__": (
-        "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "opencl", "pictures", "potmap",
-        "reading", "sampling", "solvent", "solvent_model",
+        "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "ions", "opencl", "pictures",
+        "potmap", "reading", "sampling", "solvent", "solvent_model",
     ),
     "__main__": ("cli",),
 }  # fmt: skip

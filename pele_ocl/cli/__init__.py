@@ -12,6 +12,7 @@ from ..errors import PeleError
 from .bench import bench
 from .convert import convert
 from .devices import devices
+from .ions import ions
 from .nonbond import nonbond
 from .options import DEBUG
 from .potmap import potmap
@@ -47,8 +48,8 @@ def _sentence(error: Exception) -> str:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="pele-ocl")
 def main() -> None:
-    """Implicit-solvent and nonbonded energy and potential maps of real molecules on any OpenCL device."""
+    """Implicit-solvent and nonbonded energy, potential maps and ions of real molecules on any OpenCL device."""
 
 
-for command in (solvent, nonbond, potmap, sample, convert, devices, bench):
+for command in (solvent, nonbond, potmap, ions, sample, convert, devices, bench):
     main.add_command(command)

@@ -233,7 +233,10 @@ class Run:
     def prepare(
         self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Any
     ) -> Callable[[], None]:
-        """A launch with its arguments set, to be called once: setting them takes longer than a short kernel runs."""
+        """A launch with its arguments set, which takes longer than a short kernel runs.
+
+        It may be repeated until the kernel is prepared for another.
+        """
         group = self._allowed(kernel, group)
         kernel.set_args(*args)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .ions import ions
 from .nonbond import nonbond
 from .potmap import potmap
 from .solvent import solvent
@@ -17,3 +18,4 @@ def bench() -> None:
 bench.add_command(solvent)
 bench.add_command(nonbond)
 bench.add_command(potmap)
+bench.add_command(ions)

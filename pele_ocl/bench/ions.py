@@ -1,0 +1,70 @@
+"""What an ion costs beside one more atom of the same map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..grid import Grid
+from ..ions import place_ions
+from ..opencl.device import Device
+from ..potmap import potmap
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One line of the table; seconds are the kernels' own.
+
+    map_seconds : the molecule's map; atom_seconds : an atom of it
+    exclusion_seconds : of what is near the molecule's atoms, done once
+    ions_seconds : all ions; ion_seconds : one of them; ratio : of an ion to an atom
+    """
+
+    system: str
+    n_atoms: int
+    shape: tuple[int, int, int]
+    n_ions: int
+    precision: str
+    device: str
+    map_seconds: float
+    atom_seconds: float
+    exclusion_seconds: float
+    ions_seconds: float
+    ion_seconds: float
+    ratio: float
+
+
+def grid_for(atoms: Atoms, points: int | None) -> Grid:
+    """`points` to an edge, 0.5 A apart, with the molecule in the middle; by default 10 A around it."""
+    if points is None:
+        return Grid.around(atoms)
+    middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
+    return Grid(np.round(2 * middle) / 2 - points // 2 * 0.5 + 0.01, 0.5, (points, points, points))
+
+
+def measure(
+    name: str, atoms: Atoms, grid: Grid, n_pairs: int, precisions: list[str], device: Device, runs: int
+) -> Iterator[Timing]:
+    """Place pairs of sodium and chloride in the molecule's map; the fastest of some runs each, the first one left out.
+
+    The runs of map and ions take turns, so that both see the same machine.
+    """
+    for precision in precisions:
+        maps, exclusions, ions = list[float](), list[float](), list[float]()
+        for _ in range(runs + 1):
+            molecule = potmap(atoms, grid, precision=precision, device=device, min_distance=0)
+            result = place_ions(
+                atoms, {"NA": n_pairs, "CL": n_pairs}, map=molecule.map, precision=precision, device=device
+            )
+            maps.append(molecule.seconds["kernel"])
+            exclusions.append(result.seconds["exclusion"])
+            ions.append(result.seconds["ions"])
+        map_seconds, ions_seconds = min(maps[1:]), min(ions[1:])
+        atom, ion = map_seconds / len(atoms), ions_seconds / (2 * n_pairs)
+        yield Timing(
+            name, len(atoms), grid.shape, 2 * n_pairs, precision, str(device), map_seconds, atom,
+            min(exclusions[1:]), ions_seconds, ion, ion / atom,
+        )  # fmt: skip

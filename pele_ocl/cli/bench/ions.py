@@ -1,0 +1,47 @@
+"""`pele-ocl bench ions`: what an ion costs."""
+
+from __future__ import annotations
+
+import click
+
+from ...bench.systems import SYSTEMS, load
+from ...variant import PRECISIONS
+from ..options import debug_option
+from .options import as_json_line, milliseconds, times
+
+
+@click.command()
+@click.option("--system", type=click.Choice(list(SYSTEMS)), default="ubiquitin", show_default=True, help="Molecule.")
+@click.option("--grid", "points", type=click.IntRange(1), help="Points along an edge; by default 10 A around it.")
+@click.option("--ions", "n_ions", type=click.IntRange(2), default=100, show_default=True, help="Half of them NA.")
+@click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
+@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
+@click.option("--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Of which the fastest counts.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@debug_option
+def ions(
+    system: str, points: int | None, n_ions: int, precisions: tuple[str, ...], device: str | None, runs: int,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """What placing an ion costs beside one more atom of the molecule's map, points 0.5 A apart.
+
+    Kernel times. "exclusion" is finding what is too near to the molecule, once. A map with the ions, which is made on
+    request alone, is not counted.
+    """
+    from ...bench.ions import grid_for, measure
+    from ...opencl.device import get_device
+
+    chosen = get_device(device)
+    atoms = load(system)
+    grid = grid_for(atoms, points)
+    wanted = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
+    if not as_json:
+        shape = " x ".join(map(str, grid.shape))
+        click.echo(f"{system}: {len(atoms):,} atoms, {shape} points, {n_ions // 2 * 2} ions, on {chosen}")
+        heads = ("map ms", "atom ms", "exclusion ms", "ions ms", "ion ms")
+        click.echo(f"{'precision':10s}{''.join(f'{head:>14s}' for head in heads)}{'ion/atom':>10s}")
+    for timing in measure(system, atoms, grid, n_ions // 2, wanted, chosen, runs):
+        molecule = timing.map_seconds, timing.atom_seconds, timing.exclusion_seconds
+        seconds = *molecule, timing.ions_seconds, timing.ion_seconds
+        columns = "".join(f"{milliseconds(value):>14s}" for value in seconds)
+        click.echo(as_json_line(timing) if as_json else f"{timing.precision:10s}{columns}{times(timing.ratio):>10s}")

@@ -1,0 +1,151 @@
+"""`pele-ocl ions`: ions placed one by one in the electrostatic potential of a molecule."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from ..atoms import Atoms
+from ..errors import FormatError
+from ..formats import refuse_target, replacing, require_map_suffix, write_map
+from ..formats.pdb_writing import Ion, write_pdb_with_ions
+from ..ions import SPECIES, IonsResult, Requests, place_ions
+from ..potmap import VARIANTS
+from .options import PATH, ReadAtoms, report_options, run_options, structure_options
+from .progress import ProgressLine
+from .report import duration, headline, origin
+from .tables import table
+
+DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
+FITTING = [name for name in VARIANTS if name != "cutoff"]
+
+
+def _requests(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> Requests:
+    """NAME:COUNT of every --ion, in their order."""
+    requests: dict[str, int | Literal["auto"]] = {}
+    for text in given:
+        name, _, count = text.partition(":")
+        if not name or not re.fullmatch(r"[0-9]{1,9}|auto", count):
+            raise click.BadParameter(f"{text!r} is not NAME:COUNT or NAME:auto, as NA:12 is")
+        if name in requests:
+            raise click.BadParameter(f"{name} is given twice; add the counts up")
+        requests[name] = "auto" if count == "auto" else int(count)
+    return requests
+
+
+@click.command()
+@click.argument("path", metavar="IN", type=PATH)
+@click.option("-o", "--output", type=PATH, metavar="OUT", required=True, help="Write molecule and ions: .pdb.")
+@click.option(
+    "--ion", "requests", metavar="NAME:COUNT", multiple=True, callback=_requests,
+    help="How many of an ion; NAME:auto for as many as the next two options say. By default NA:auto and CL:auto. "
+    f"Names: {', '.join(SPECIES)}.",
+)  # fmt: skip
+@click.option("--neutralize", is_flag=True, help="Bring the net charge to 0.")
+@click.option(
+    "--concentration", type=float, metavar="C", help="Of the salt in the free volume, mol/L; neutralizes, too."
+)
+@click.option("--solute-distance", type=float, default=6.0, show_default=True, help="Atom to ion, Angstrom.")
+@click.option("--ion-distance", type=float, default=10.0, show_default=True, help="Ion to ion, Angstrom.")
+@click.option("--spacing", type=float, default=0.5, show_default=True, help="Of the grid, Angstrom.")
+@click.option(
+    "--padding", type=float, default=10.0, show_default=True, help="Of the grid around the molecule, Angstrom."
+)
+@click.option("--dielectric", type=float, default=1.0, show_default=True, help="Relative permittivity.")
+@click.option("--map", "map_file", type=PATH, metavar="MAP", help="Write the potential with all ions: .dx, .mrc, ...")
+@click.option("--variant", type=click.Choice(["auto", *FITTING]), default="auto", show_default=True, help="Of the map.")
+@run_options
+@structure_options
+@report_options
+def ions(
+    path: Path, output: Path, requests: Requests, neutralize: bool, concentration: float | None,
+    solute_distance: float, ion_distance: float, spacing: float, padding: float, dielectric: float,
+    map_file: Path | None, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms, as_json: bool,
+    verbose: bool,
+) -> None:  # fmt: skip
+    """Put ions around the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
+
+    One by one, each where its energy in the electrostatic potential of the molecule and the ions before it is lowest,
+    as cionize does. Species take turns in the order given. Energies in kcal/mol.
+    """
+    if neutralize and concentration is not None:
+        raise click.UsageError("choose one of --neutralize and --concentration")
+    if not requests and not neutralize and concentration is None:
+        raise click.UsageError("say which ions: --ion NA:12, or --neutralize, or --concentration 0.15")
+    if output.suffix.lower() not in (".pdb", ".ent"):
+        raise FormatError(f"{output}: unknown suffix {output.suffix!r}; molecules are written as .pdb")
+    if map_file is not None:
+        require_map_suffix(map_file)
+        refuse_target(map_file, [path])
+    with replacing(output, [path]) as temporary:  # says what is wrong with the output before any work
+        atoms = read_atoms(path)
+        with ProgressLine("Ions") as progress:
+            result = place_ions(
+                atoms, requests or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
+                padding=padding, solute_distance=solute_distance, ion_distance=ion_distance, dielectric=dielectric,
+                keep_map=map_file is not None, variant=variant, precision=precision, device=device, progress=progress,
+            )  # fmt: skip
+        write_pdb_with_ions(temporary, path, atoms, _written(result), click.get_current_context().params["model"])
+        if map_file is not None and result.map is not None:
+            attributes = origin(path, atoms, result.device, result.variant or "", precision)
+            write_map(map_file, result.map, atoms=atoms, attributes=attributes, inputs=[path])
+    click.echo(json.dumps(_as_json(result), allow_nan=False) if as_json else _as_text(path, atoms, result, verbose))
+
+
+def _written(result: IonsResult) -> list[Ion]:
+    return [
+        Ion(species.name, species.atom, species.element, species.charge, position)
+        for species, position in zip(result.species, result.positions, strict=True)
+    ]
+
+
+def _as_json(result: IonsResult) -> dict[str, Any]:
+    rows = zip(result.species, result.positions, result.potentials, result.energies, strict=True)
+    return {
+        "n_atoms": len(result.atoms),
+        "n_ions": len(result),
+        "counts": result.counts,
+        "net_charge": result.net_charge,
+        "free_volume": result.free_volume,
+        "shape": list(result.grid.shape),
+        "origin": result.grid.origin.tolist(),
+        "spacing": result.grid.spacing.tolist(),
+        "device": result.device,
+        "variant": result.variant,
+        "precision": result.precision,
+        "energy": result.energy,
+        "ions": [
+            {"ion": species.name, "position": position.tolist(), "potential": float(potential), "energy": float(energy)}
+            for species, position, potential, energy in rows
+        ],
+        "seconds": dict(result.seconds),
+    }
+
+
+def _as_text(path: Path, atoms: Atoms, result: IonsResult, verbose: bool) -> str:
+    counts = ", ".join(f"{count} {name}" for name, count in result.counts.items())
+    rows = [
+        (str(k), species.name, *(f"{x:.3f}" for x in position), f"{potential:.3f}", f"{energy:.3f}")
+        for k, (species, position, potential, energy) in enumerate(
+            zip(result.species, result.positions, result.potentials, result.energies, strict=True), 1
+        )
+    ]
+    seconds = result.seconds
+    lines = [
+        headline(path, atoms),
+        f"{len(result)} ions{f': {counts}' if counts else ''}; net charge with them {result.net_charge:+.3f} e",
+        "",
+        table(("", "ion", "x", "y", "z A", "kcal/mol/e", "kcal/mol"), rows, "><>>>>>"),
+        "",
+        f"Energy of the ions {result.energy:,.3f} kcal/mol",
+        f"{result.variant}, {result.precision}, on {result.device}: map {duration(seconds['map'])}, "
+        f"ions {duration(seconds['exclusion'] + seconds['ions'])}, in all {duration(seconds['total'])}",
+    ]
+    if verbose:
+        shape, spacing = (" x ".join(f"{n:g}" for n in of) for of in (result.grid.shape, result.grid.spacing))
+        lines += ["", f"Grid: {shape} points, {spacing} A apart; {result.free_volume:,.0f} A^3 free at first"]
+    return "\n".join(lines)

@@ -1,0 +1,166 @@
+"""PDB files (wwPDB format 3.3) of a structure with ions behind it."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase, digits
+
+from ..atoms import Atoms, Floats, Labels
+from ..chemistry import aligned_name, is_polymer
+from ..errors import FormatError
+from .pdb import read_pdb
+from .pdb_lines import is_atom_line
+
+_CHAINS = ascii_uppercase + digits + ascii_lowercase
+_BEHIND_ATOMS = ("ATOM", "HETATM", "ANISOU", "SIGATM", "SIGUIJ", "TER")
+# MASTER counts the records, which are other ones now; END comes last.
+_LEFT_OUT = ("MODEL", "ENDMDL", "MASTER", "END", *_BEHIND_ATOMS)
+_ALPHABET = digits + ascii_uppercase
+
+
+@dataclass(frozen=True)
+class Ion:
+    """A residue of one atom; position (3,) A, charge e."""
+
+    residue: str
+    atom: str
+    element: str
+    charge: int
+    position: Floats
+
+
+def write_pdb_with_ions(target: Path, source: Path, atoms: Atoms, ions: Sequence[Ion], model: int | None) -> None:
+    """Write a structure and ions, which get a chain of their own, or go on with the last one where no letter is left.
+
+    Of a PDB file the lines are kept as they are: those of the chosen model, and all that belong to no model. Of other
+    files the atoms are written anew, without their charges.
+
+    target : written as given; see writing.replacing
+    source : the file that atoms were read from
+    model : the number of the model that was read, None for the first
+
+    Raises FormatError for what a PDB file cannot hold.
+    """
+    assert atoms.labels is not None
+    is_pdb = source.with_suffix("").suffix.lower() if source.suffix.lower() == ".gz" else source.suffix.lower()
+    if is_pdb in (".pdb", ".ent"):
+        before, after, serial = _own_lines(source, model)
+    else:
+        before, after, serial = list(_new_lines(atoms.labels, atoms.positions, str(source))), [], len(atoms)
+    end = "\r\n" if before[-1].endswith("\r\n") else "\n"
+    chain, number = _place(atoms.labels)
+    records = [
+        _record("HETATM", serial + k, ion.atom, ion.element, ion.residue, chain, number + k - 1, "", ion.position)
+        + f"{abs(ion.charge)}{'+' if ion.charge > 0 else '-'}{end}"
+        for k, ion in enumerate(ions, 1)
+    ]
+    with open(target, "w", encoding="latin-1", newline="") as file:
+        file.writelines([*before, *records, *after, f"END{end}"])
+
+
+def hybrid36(value: int, width: int) -> str:
+    """A number in `width` columns: hybrid-36 (Grosse-Kunstleve 2007) goes on after 99999 with A0000, after ZZZZZ with
+    a0000. Raises FormatError for numbers that do not fit."""
+    if -(10 ** (width - 1)) < value < 10**width:
+        return f"{value:{width}d}"
+    beyond, block = value - 10**width, 26 * 36 ** (width - 1)
+    if not 0 <= beyond < 2 * block:
+        raise FormatError(f"the number {value} does not fit into {width} columns of a PDB file")
+    rest, letters = beyond % block + 10 * 36 ** (width - 1), ""
+    while rest:
+        rest, digit = divmod(rest, 36)
+        letters = _ALPHABET[digit] + letters
+    return letters if beyond < block else letters.lower()
+
+
+def _own_lines(source: Path, model: int | None) -> tuple[list[str], list[str], int]:
+    """The lines of a PDB file before and after its further atoms, and the last serial number."""
+    lines = _text_lines(source)
+    numbers = read_pdb(source, model).lines
+    first, last = int(numbers.min()) - 1, int(numbers.max())
+    while last < len(lines) and _name(lines[last]) in _BEHIND_ATOMS:
+        last += 1
+    start = next((i for i in range(first - 1, -1, -1) if _name(lines[i]) in _LEFT_OUT), None)
+    opened = [lines[start]] if start is not None and _name(lines[start]) == "MODEL" else []
+    closed = [line for line in lines[last : last + 1] if opened and _name(line) == "ENDMDL"]
+    body = [_ended(line) for line in lines[first:last] if _name(line) != "END"]
+    head = [_ended(line) for line in lines[:first] if _is_kept(line)]
+    tail = [_ended(line) for line in lines[last:] if _is_kept(line)]
+    serials = [_serial(line[6:11]) for line in body]
+    return head + opened + body, closed + tail, max([len(numbers), *serials])
+
+
+def _is_kept(line: str) -> bool:
+    return _name(line) not in _LEFT_OUT and not is_atom_line(line) and line.strip() != ""
+
+
+def _name(line: str) -> str:
+    return line[:6].strip().upper()
+
+
+def _ended(line: str) -> str:
+    return line if line.endswith(("\n", "\r")) else line + "\n"
+
+
+def _text_lines(source: Path) -> list[str]:
+    """The lines as they are, whatever their ends; bytes are kept as letters of Latin-1."""
+    data = source.read_bytes()
+    text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1")
+    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
+
+
+def _serial(columns: str) -> int:
+    """A serial number, decimal or hybrid-36; 0 for anything else."""
+    text = columns.strip()
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    found = re.fullmatch(r"([A-Z][0-9A-Z]{4})|[a-z][0-9a-z]{4}", text)
+    if found is None:
+        return 0
+    return int(text, 36) + 100_000 + (-10 if found[1] else 16) * 36**4
+
+
+def _place(labels: Labels) -> tuple[str, int]:
+    """Chain and first residue number for what comes new."""
+    used = set(labels.chains.tolist())
+    free = next((letter for letter in _CHAINS if letter not in used), None)
+    if free is not None:
+        return free, 1
+    last = str(labels.chains[-1])
+    return last, int(labels.residue_numbers[labels.chains == last].max()) + 1
+
+
+def _new_lines(labels: Labels, positions: Floats, source: str) -> Iterator[str]:
+    """ATOM and HETATM records of all atoms, TER where a polymer ends."""
+    n = len(labels)
+    polymer = [is_polymer(residue) for residue in labels.residue_names.tolist()]
+    for i in range(n):
+        residue, chain, name = (str(of[i]) for of in (labels.residue_names, labels.chains, labels.names))
+        if len(name) > 4 or len(chain) > 2 or len(residue) + max(len(chain), 1) > 5:
+            raise FormatError(f"{source}: atom {labels.atom(i)} has names too long for a PDB file; shorten them")
+        record = "ATOM" if polymer[i] else "HETATM"
+        number, code = int(labels.residue_numbers[i]), str(labels.insertion_codes[i])
+        element = str(labels.elements[i])
+        yield _record(record, i + 1, name, element, residue, chain, number, code, positions[i]).rstrip() + "\n"
+        if polymer[i] and (i + 1 == n or not polymer[i + 1] or labels.chains[i + 1] != labels.chains[i]):
+            yield "TER\n"
+
+
+def _record(
+    record: str, serial: int, name: str, element: str, residue: str, chain: str, number: int, code: str,
+    position: Floats,
+) -> str:  # fmt: skip
+    """Columns 1 to 78 of an atom."""
+    if not (-999.9995 < position.min() and position.max() < 9999.9995):
+        raise FormatError(f"{residue}{number}: a position of {position.max():g} A does not fit into a PDB file")
+    names = f"{residue:>3}".ljust(5 - max(len(chain), 1)) + (chain or " ")
+    x, y, z = position
+    return (
+        f"{record:<6}{hybrid36(serial, 5)} {aligned_name(name, element)} {names}{hybrid36(number, 4)}{code or ' '}   "
+        f"{x:8.3f}{y:8.3f}{z:8.3f}{1:6.2f}{0:6.2f}".ljust(76)
+        + f"{'' if element == 'X' else element.upper():>2}"
+    )

@@ -1,0 +1,163 @@
+"""Ions placed one by one where the electrostatic potential is most favourable, as cionize does."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..errors import InputError
+from ..grid import Grid, Map
+from ..potmap import PotmapResult, potmap
+from ..units import COULOMB_KCAL_A
+from ..variant import PRECISIONS, Progress
+from .counts import Requests, count_ions
+from .placement import Placement
+from .result import IonsResult
+from .species import SPECIES, Species
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+__all__ = ["SPECIES", "IonsResult", "Requests", "Species", "place_ions"]
+
+UNIT = "kcal/mol/e"
+CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
+
+
+def place_ions(
+    atoms: Atoms,
+    ions: Requests,
+    *,
+    neutralize: bool = False,
+    concentration: float | None = None,
+    spacing: float = 0.5,
+    padding: float = 10.0,
+    solute_distance: float = 6.0,
+    ion_distance: float = 10.0,
+    dielectric: float = 1.0,
+    grid: Grid | None = None,
+    map: Map | None = None,
+    keep_map: bool = False,
+    variant: str = "auto",
+    precision: str = "float32",
+    device: Device | int | str | None = None,
+    progress: Progress | None = None,
+) -> IonsResult:
+    """Put ions around a molecule, one by one where each has the lowest energy in the potential of all before it.
+
+    docs/theory/ions.md has the rules. Species take turns in the order given; of equally good points the first one in
+    the map, along x fastest, is taken.
+
+    atoms : Atoms with charges
+    ions : name of a species -> how many, or "auto": {"NA": 12, "CL": "auto"}; keys of SPECIES
+    neutralize : "auto" stands for what brings the total charge nearest to 0
+    concentration : of the salt of the two "auto" species in the free volume, mol/L; neutralises, too
+    spacing, padding : of the grid around the molecule, A; ignored where a grid or a map is given
+    solute_distance, ion_distance : no ion stands within this distance of an atom, or another ion, A
+    dielectric : relative permittivity, > 0
+    grid : where ions may stand
+    map : the molecule's potential in kcal/mol/e on such a grid, which is computed otherwise
+    keep_map : give the map with the ions back
+    variant : of `potmap`
+    precision, device : as in `solvent`
+    progress : called with the share done, 0 to 1, of the map and then of the ions
+
+    Returns an IonsResult. Raises InputError where there is no room for all ions, or values that do not fit, and
+    DeviceError where the device cannot do it.
+    """
+    # OpenCL is loaded when it is first needed: reading files and the command's help do without.
+    from ..opencl.device import get_device
+    from ..opencl.kernels import Run
+
+    start = time.perf_counter()
+    _check(atoms, solute_distance, ion_distance, dielectric, precision)
+    count_ions(ions, 0.0, 0.0, neutralize, concentration)  # says what is wrong before anything takes long
+    device = get_device(device)
+    device.require_precision(precision)
+    molecule: PotmapResult | None = None
+    if map is None:
+        grid = grid or Grid.around(atoms, padding, spacing)
+        molecule = potmap(
+            atoms, grid, variant=variant, precision=precision, device=device, dielectric=dielectric,
+            min_distance=_clamp(atoms, grid), progress=progress,
+        )  # fmt: skip
+        map = molecule.map
+    _check_map(map)
+
+    run = Run(device, precision)
+    with device.lock:
+        placement = Placement(run, map.grid, map.values, atoms.positions, solute_distance, ion_distance)
+        volume = placement.n_allowed * float(np.prod(map.grid.spacing))
+        exclusion_seconds = run.kernel_seconds
+        counts = count_ions(ions, float(atoms.charges.sum()), volume, neutralize, concentration)
+        order = interleaved(counts)
+        charges = [COULOMB_KCAL_A / dielectric * species.charge for species in order]
+        points, potentials = placement.place(charges, progress)
+        ion_seconds = run.kernel_seconds
+        _require_room(order, len(points), volume, solute_distance, ion_distance)
+        values = placement.with_ions(map.values, points, potentials, charges) if keep_map else None
+    seconds = {
+        "map": molecule.seconds["kernel"] if molecule else 0.0,
+        "exclusion": exclusion_seconds,
+        "ions": ion_seconds - exclusion_seconds,
+        "total": time.perf_counter() - start,
+    }
+    return IonsResult(
+        atoms=atoms,
+        grid=map.grid,
+        species=tuple(order),
+        positions=map.grid.position(points),
+        potentials=potentials,
+        free_volume=volume,
+        map=None if values is None else Map(map.grid, values, UNIT, f"{map.title} and {len(order)} ions".strip()),
+        device=str(device),
+        variant=molecule.variant if molecule else None,
+        precision=precision,
+        seconds=seconds,
+    )
+
+
+def _clamp(atoms: Atoms, grid: Grid) -> float:
+    """The minimum distance of the map: 0, which is faster, where no point stands on an atom."""
+    off = grid.index(atoms.positions)
+    apart = np.linalg.norm((off - np.round(off)) * grid.spacing, axis=1)
+    return CLOSE if (apart < CLOSE).any() else 0.0
+
+
+def interleaved(counts: dict[Species, int]) -> list[Species]:
+    """The species by turns, each as often as it is counted."""
+    rounds = max(counts.values(), default=0)
+    return [species for turn in range(rounds) for species, count in counts.items() if turn < count]
+
+
+def _check(atoms: Atoms, solute_distance: float, ion_distance: float, dielectric: float, precision: str) -> None:
+    if precision not in PRECISIONS:
+        raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
+    for name, value in (("solute distance", solute_distance), ("ion distance", ion_distance)):
+        if not np.isfinite(value) or value < 0:
+            raise InputError(f"the {name} must be 0 or more Angstrom, not {value:g}")
+    if not np.isfinite(dielectric) or dielectric <= 0:
+        raise InputError(f"the dielectric constant must be positive, not {dielectric:g}")
+    atoms.require(("charges",), "the placement of ions")
+
+
+def _check_map(map_: Map) -> None:
+    if map_.unit not in ("", UNIT):
+        raise InputError(f"the map is in {map_.unit}; convert it to {UNIT}")
+    if not np.isfinite(map_.values).all():
+        raise InputError("the map holds values that are not finite; compute it anew with a minimum distance")
+
+
+def _require_room(
+    order: list[Species], n_placed: int, volume: float, solute_distance: float, ion_distance: float
+) -> None:
+    """Raise InputError unless all ions were placed."""
+    if n_placed < len(order):
+        raise InputError(
+            f"there was room for {n_placed} of {len(order)} ions: the free volume of {volume:,.0f} A^3 is full (no ion "
+            f"within {solute_distance:g} A of an atom or {ion_distance:g} A of another ion); ask for fewer ions, "
+            "smaller distances or a larger padding"
+        )

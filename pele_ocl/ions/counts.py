@@ -1,0 +1,114 @@
+"""How many ions: the counts that neutralise a molecule, or give a salt its concentration (docs/theory/ions.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import product
+from numbers import Integral
+from typing import Literal
+
+from ..errors import InputError
+from ..units import AVOGADRO_PER_MOL, METER_PER_ANGSTROM
+from .species import Species, find_species
+
+# Name of a species -> how many, "auto" where a rule says so; in the order of placement.
+Requests = Mapping[str, int | Literal["auto"]]
+
+LITERS_PER_CUBIC_ANGSTROM = 1000 * METER_PER_ANGSTROM**3
+MOST_IONS = 1_000_000
+
+
+def count_ions(
+    requests: Requests, charge: float, volume: float, neutralize: bool = False, concentration: float | None = None
+) -> dict[Species, int]:
+    """How many ions of each species there are to be, in the order of the requests.
+
+    requests : species with their counts
+    charge : of the molecule, e
+    volume : where ions may stand, A^3
+    neutralize : "auto" stands for what brings the total charge nearest to 0
+    concentration : of the salt in the volume, mol/L; "auto" stands for eqs. 5 and 6, which neutralise too
+
+    Raises InputError for unknown species, negative counts, and an "auto" that no rule settles or that is missing.
+    """
+    asked = _checked(requests)
+    automatic = [species for species, count in asked.items() if count is None]
+    fixed = {species: count for species, count in asked.items() if count is not None}
+    _check_rule(automatic, neutralize, concentration)
+    charge += sum(species.charge * count for species, count in fixed.items())
+    cation = next((species for species in automatic if species.charge > 0), None)
+    anion = next((species for species in automatic if species.charge < 0), None)
+    positive, negative = cation.charge if cation else 0, -anion.charge if anion else 0
+    if concentration is None:
+        ideal = max(-charge, 0) / max(positive, 1), max(charge, 0) / max(negative, 1)
+    else:
+        pairs = concentration * AVOGADRO_PER_MOL * LITERS_PER_CUBIC_ANGSTROM * volume
+        ideal = salt_ions(charge, pairs, positive, negative)
+    n_cations, n_anions = _whole(ideal, charge, positive, negative)
+    found = {cation: n_cations, anion: n_anions} | fixed
+    return {species: found[species] for species in asked}
+
+
+def salt_ions(charge: float, formula_units: float, positive: int, negative: int) -> tuple[float, float]:
+    """Eqs. 5 and 6: how many cations and anions of a salt neutralise a charge, in equilibrium with the bulk.
+
+    charge : what they neutralise, e
+    formula_units : of the salt, in as much of the bulk
+    positive, negative : valence of the ions, >= 1
+    """
+    divisor = math.gcd(positive, negative)
+    bulk = formula_units * negative / divisor, formula_units * positive / divisor
+
+    def counts(donnan: float) -> tuple[float, float]:
+        return bulk[0] * math.exp(-positive * donnan), bulk[1] * math.exp(negative * donnan)
+
+    low, high = -50.0, 50.0  # of the Donnan potential, kT/e
+    for _ in range(100):
+        middle = (low + high) / 2
+        cations, anions = counts(middle)
+        low, high = (middle, high) if charge + positive * cations - negative * anions > 0 else (low, middle)
+    return counts(low)
+
+
+def _whole(ideal: tuple[float, float], charge: float, positive: int, negative: int) -> tuple[int, int]:
+    """The whole numbers of cations and anions that leave the least charge; of these, the nearest to the ideal."""
+
+    def near(count: float, valence: int, other: int) -> range:
+        return range(max(0, math.floor(count) - other), math.ceil(count) + other + 1) if valence else range(1)
+
+    def badness(counts: tuple[int, int]) -> tuple[float, float]:
+        left = charge + positive * counts[0] - negative * counts[1]
+        return round(abs(left), 3), math.dist(counts, ideal)
+
+    return min(product(near(ideal[0], positive, negative), near(ideal[1], negative, positive)), key=badness)
+
+
+def _checked(requests: Requests) -> dict[Species, int | None]:
+    """The species asked for, None for "auto"."""
+    asked: dict[Species, int | None] = {}
+    for name, count in requests.items():
+        species = find_species(name)
+        if species in asked:
+            raise InputError(f"the ion {species.name} is asked for twice; add the counts up")
+        if count != "auto" and not (isinstance(count, Integral) and 0 <= count <= MOST_IONS):
+            raise InputError(f"{count!r} is no number of {name} ions; a whole number from 0, or auto, is needed")
+        asked[species] = None if count == "auto" else int(count)
+    return asked
+
+
+def _check_rule(automatic: list[Species], neutralize: bool, concentration: float | None) -> None:
+    names = [f"{species.name}:auto" for species in automatic]
+    if neutralize and concentration is not None:
+        raise InputError("choose neutralize or concentration; a salt of some concentration neutralises, too")
+    if concentration is not None and not (math.isfinite(concentration) and concentration > 0):
+        raise InputError(f"the concentration must be a positive number of mol/L, not {concentration:g}")
+    if automatic and not neutralize and concentration is None:
+        raise InputError(f"{names[0]} needs a rule: neutralize, or a concentration")
+    signs = sorted(species.charge > 0 for species in automatic)
+    if len(signs) != len(set(signs)):
+        raise InputError(f"{' and '.join(names)} cannot be told apart; give one of them a number")
+    if neutralize and not automatic:
+        raise InputError("to neutralize, give a species as auto (NA:auto)")
+    if concentration is not None and len(signs) < 2:
+        raise InputError("for a concentration, give a cation and an anion as auto (NA:auto and CL:auto)")

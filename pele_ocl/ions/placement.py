@@ -1,0 +1,181 @@
+"""The steps of a placement on a device; docs/theory/ions.md, section 3, says how they work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..grid import Grid
+from ..reference.ions import ROUNDING
+from ..tiles import Tiles
+from ..variant import Progress
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
+
+BLOCK = (16, 8, 8)  # points along x, y, z
+TILE = 32
+STEPS = 16  # ions between two looks at how far the device is
+# What rounding may add to a squared distance; see reference.ions.
+REACH = {"float32": 1e-6, "float64": ROUNDING}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the work is laid out on a device.
+
+    width : points in a vector
+    vectors : that a work-item holds at a time
+    group : work-items that share a block
+    choosing : work-items that choose among all blocks
+    """
+
+    width: int
+    vectors: int
+    group: int
+    choosing: int
+
+    @classmethod
+    def of(cls, kind: str, width: int) -> Layout:
+        """The layout for a device of this kind. On CPUs a work-item holds a slice of a block, or 16 registers of it."""
+        if kind == "CPU":
+            return cls(width, min(16, BLOCK[0] * BLOCK[1] // width), 1, 1)
+        return cls(1, BLOCK[2], BLOCK[0] * BLOCK[1], 1024)
+
+
+class Placement:
+    """A map on a device that takes ions one by one.
+
+    run : the device's lock must be held as long as the placement is used
+    potential : (nz, ny, nx) kcal/mol/e, before the first ion
+    positions : (n, 3) of the molecule's atoms, A
+    solute_distance, ion_distance : no ion stands within this distance of an atom, or another ion, A
+
+    n_allowed is the number of points where an ion might stand at first.
+    """
+
+    def __init__(
+        self, run: Run, grid: Grid, potential: NDArray[np.floating], positions: Floats, solute_distance: float,
+        ion_distance: float, layout: Layout | None = None,
+    ) -> None:  # fmt: skip
+        self.run, self.grid = run, grid
+        self.layout = layout or Layout.of(run.device.kind, run.device.vector_width(run.precision))
+        self.blocks = [-(-n // size) for n, size in zip(grid.shape, BLOCK, strict=True)]
+        self.n_blocks = int(np.prod(self.blocks))
+        self.map = run.empty(self.n_blocks * int(np.prod(BLOCK)))
+        run.write(self.map, self._padded(potential))
+        self.n_allowed = self._exclude(positions, self._squared(solute_distance))
+        self.reach2 = self._squared(ion_distance)
+
+    def place(self, charges: Sequence[float], progress: Progress | None = None) -> tuple[NDArray[np.intp], Floats]:
+        """Place ions of `charges` [kcal A/mol/e], in this order; to be called once.
+
+        Returns their points, (k, 3) indices along x, y, z, and the potentials before each, (k,) kcal/mol/e; k is less
+        than the number of charges where no point was left.
+        """
+        run, n_ions = self.run, len(charges)
+        places, strengths = run.empty(4 * n_ions), run.upload(charges)
+        state, threshold = run.zeros(2, np.int32), run.zeros(1)
+        seen, slopes = run.zeros(self.n_blocks, np.int32), run.zeros(4 * self.n_blocks)
+        bounds, best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
+        kernel, group = self._kernel("ions_refresh.cl", "refresh", 5)
+        refresh = run.prepare(
+            kernel, (self.n_blocks,), (group,),
+            self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, state, threshold, places, strengths,
+            self.map, seen, bounds, slopes, best,
+        )  # fmt: skip
+        kernel, group = run.group_kernel("ions_choose.cl", "choose", 5, self.layout.choosing)
+        choose = run.prepare(
+            kernel, (group,), (group,),
+            np.int32(self.n_blocks), np.int32(n_ions), self._spacing, self.reach2, strengths, best, state, threshold,
+            places,
+        )  # fmt: skip
+        for step in range(n_ions):
+            refresh()
+            choose()
+            if step % STEPS == STEPS - 1:
+                n_placed, full = run.download(state, 2, np.int32)
+                if full:
+                    break
+                if progress is not None:
+                    progress(n_placed / n_ions)
+        n_placed = int(run.download(state, 2, np.int32)[0])
+        found = run.download(places, 4 * n_ions).reshape(-1, 4)[:n_placed].astype(np.float64)
+        return found[:, :3].astype(np.intp), found[:, 3]
+
+    def with_ions(
+        self, potential: NDArray[np.floating], points: NDArray[np.intp], potentials: Floats, charges: Sequence[float]
+    ) -> NDArray[np.floating]:
+        """The map that was given with the ions placed, (nz, ny, nx) kcal/mol/e; each adds nothing to its own point.
+
+        points, potentials : as `place` gave them
+        """
+        run = self.run
+        run.write(self.map, self._padded(potential))
+        kernel, group = self._kernel("ions_add.cl", "add_all")
+        places = np.column_stack([points, np.zeros(len(points))])
+        run.launch(
+            kernel, (self.n_blocks * group,), (group,),
+            self._blocks, self._spacing, np.int32(len(points)), run.upload(places), run.upload(charges), self.map,
+        )  # fmt: skip
+        nx, ny, nz = self.grid.shape
+        padded = run.download(self.map, int(np.prod(self._padded_shape))).reshape(self._padded_shape)
+        values = np.ascontiguousarray(padded[:nz, :ny, :nx])
+        for k, (x, y, z) in enumerate(points):
+            apart = np.linalg.norm((points[k + 1 :] - points[k]) * self.grid.spacing, axis=1)
+            values[z, y, x] = potentials[k] + (np.array(charges[k + 1 :]) / apart).sum()
+        return values
+
+    def _exclude(self, positions: Floats, reach2: Any) -> int:
+        """Exclude what stands near an atom; the number of points left."""
+        run, spacing = self.run, self.grid.spacing
+        tiles = Tiles.of(positions, TILE)
+        middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
+        centres = tiles.origins + (middle - self.grid.origin)
+        n_allowed = run.zeros(self.n_blocks, np.int32)
+        kernel, group = self._kernel("ions_exclude.cl", "exclude_solute")
+        run.launch(
+            kernel, (self.n_blocks * group,), (group,),
+            self._blocks, run.int4(*self.grid.shape), self._spacing, reach2, np.int32(len(tiles)), np.int32(TILE),
+            run.upload(_four((tiles.offsets + np.repeat(centres, TILE, axis=0)) / spacing)),
+            run.upload(tiles.counts, np.int32), run.upload(_four(centres)),
+            run.upload(_four(tiles.extents * (1 + 1e-6))), self.map, n_allowed,
+        )  # fmt: skip
+        return int(run.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
+
+    def _kernel(self, file: str, name: str, local_reals: int = 0) -> tuple[Any, int]:
+        """The kernel of a file over blocks of points, and its group."""
+        layout = self.layout
+        macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": layout.vectors}
+        return self.run.group_kernel(file, name, local_reals, layout.group, width=layout.width, **macros)
+
+    def _squared(self, distance: float) -> Any:
+        return self.run.dtype.type(distance**2 * (1 + REACH[self.run.precision]))
+
+    @cached_property
+    def _blocks(self) -> Any:
+        return self.run.int4(*self.blocks)
+
+    @cached_property
+    def _spacing(self) -> Any:
+        return self.run.vector4(*self.grid.spacing)
+
+    @property
+    def _padded_shape(self) -> tuple[int, ...]:
+        """(nz, ny, nx) of the map in whole blocks."""
+        return tuple(n * size for n, size in zip(self.blocks[::-1], BLOCK[::-1], strict=True))
+
+    def _padded(self, values: NDArray[np.floating]) -> NDArray[Any]:
+        missing = [(0, padded - n) for padded, n in zip(self._padded_shape, values.shape, strict=True)]
+        return np.ascontiguousarray(np.pad(values, missing) if any(n for _, n in missing) else values, self.run.dtype)
+
+
+def _four(values: Floats) -> Floats:
+    """(n, 3) as (n, 4)."""
+    return np.column_stack([values, np.zeros(len(values))])

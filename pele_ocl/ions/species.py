@@ -1,0 +1,64 @@
+"""The monatomic ions that can be placed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import InputError
+
+
+@dataclass(frozen=True)
+class Species:
+    """A monatomic ion: `name` is that of its residue in the PDB, `charge` in e."""
+
+    name: str
+    charge: int
+    element: str
+
+    @property
+    def atom(self) -> str:
+        """The name of its atom in the PDB: the element's symbol."""
+        return self.element.upper()
+
+
+SPECIES = {
+    species.name: species
+    for species in (
+        Species("LI", 1, "Li"),
+        Species("NA", 1, "Na"),
+        Species("K", 1, "K"),
+        Species("RB", 1, "Rb"),
+        Species("CS", 1, "Cs"),
+        Species("CU1", 1, "Cu"),
+        Species("AG", 1, "Ag"),
+        Species("MG", 2, "Mg"),
+        Species("CA", 2, "Ca"),
+        Species("SR", 2, "Sr"),
+        Species("BA", 2, "Ba"),
+        Species("MN", 2, "Mn"),
+        Species("FE2", 2, "Fe"),
+        Species("CO", 2, "Co"),
+        Species("NI", 2, "Ni"),
+        Species("CU", 2, "Cu"),
+        Species("ZN", 2, "Zn"),
+        Species("CD", 2, "Cd"),
+        Species("HG", 2, "Hg"),
+        Species("AL", 3, "Al"),
+        Species("FE", 3, "Fe"),
+        Species("F", -1, "F"),
+        Species("CL", -1, "Cl"),
+        Species("BR", -1, "Br"),
+        Species("IOD", -1, "I"),
+    )
+}
+# Names that people write; the PDB's I is inosine, and its name of iodide is IOD.
+_ALIASES = {"I": "IOD", "MG2": "MG", "CA2": "CA", "ZN2": "ZN", "FE3": "FE", "CU2": "CU"}
+
+
+def find_species(name: str) -> Species:
+    """The species of a name in any case, a charge behind it allowed (`Na+`). Raises InputError for an unknown one."""
+    key = name.strip().upper().rstrip("+-")
+    key = _ALIASES.get(key, key)
+    if key not in SPECIES:
+        raise InputError(f"there is no ion {name!r}; choose one of {', '.join(SPECIES)}")
+    return SPECIES[key]

@@ -1,0 +1,72 @@
+"""Greedy placement of ions, defined step by step; equation numbers are those of docs/theory/ions.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..grid import Grid
+from ..units import COULOMB_KCAL_A
+
+Bools = NDArray[np.bool_]
+
+# Squared distances up to this much beyond the limit count as within it, so that rounding never decides about points
+# that stand exactly at the limit.
+ROUNDING = 1e-9
+
+
+def allowed_points(positions: Floats, grid: Grid, solute_distance: float) -> Bools:
+    """Eq. 1: the points farther than `solute_distance` (A) from every atom, (nz, ny, nx).
+
+    positions : (n, 3) A
+    """
+    allowed = np.ones(grid.shape[::-1], np.bool_)
+    for position in positions:
+        near = [np.abs(axis - p) <= 1.001 * solute_distance for axis, p in zip(grid.axes(), position, strict=True)]
+        box = np.ix_(*near[::-1])
+        x, y, z = ((axis[some] - p) ** 2 for axis, some, p in zip(grid.axes(), near, position, strict=True))
+        allowed[box] &= z[:, None, None] + y[:, None] + x > solute_distance**2 * (1 + ROUNDING)
+    return allowed
+
+
+def squared_distances(grid: Grid, point: Sequence[int]) -> Floats:
+    """Squared distances (nz, ny, nx) A^2 of all points from the one with indices `point` along x, y, z."""
+    x, y, z = (((np.arange(n) - i) * h) ** 2 for n, i, h in zip(grid.shape, point, grid.spacing, strict=True))
+    squares: Floats = z[:, None, None] + y[:, None] + x
+    return squares
+
+
+def place_ions(
+    potential: Floats,
+    grid: Grid,
+    allowed: Bools,
+    charges: Sequence[float],
+    ion_distance: float,
+    dielectric: float = 1.0,
+) -> tuple[NDArray[np.intp], Floats, Floats]:
+    """Eqs. 2 to 4: ions one by one at the allowed point where each has the lowest energy.
+
+    potential : (nz, ny, nx) kcal/mol/e, before the first ion
+    charges : (m,) e, in the order of placement
+    ion_distance : A, between two ions
+
+    Returns the points, (k, 3) indices along x, y, z, the potentials before each ion, (k,) kcal/mol/e, and the potential
+    (nz, ny, nx) with all of them; k < m where no allowed point was left.
+    """
+    potential, allowed = potential.astype(np.float64), allowed.copy()
+    points, before = [], []
+    for charge in charges:
+        if not allowed.any():
+            break
+        energy = np.where(allowed, charge * potential, np.inf)
+        z, y, x = np.unravel_index(int(np.argmin(energy)), energy.shape)
+        points.append((x, y, z))
+        before.append(potential[z, y, x])
+        r2 = squared_distances(grid, (int(x), int(y), int(z)))
+        allowed &= r2 > ion_distance**2 * (1 + ROUNDING)
+        r2[z, y, x] = np.inf  # an ion adds nothing where it stands itself
+        potential += COULOMB_KCAL_A / dielectric * charge / np.sqrt(r2)
+    return np.array(points, np.intp).reshape(-1, 3), np.array(before), potential
