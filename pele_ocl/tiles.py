@@ -62,6 +62,12 @@ class Tiles:
         """Places in all tiles, (n_tiles * size)."""
         return len(self.order)
 
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Whether a place holds an atom, (n_places,); no copy of another."""
+        used: NDArray[np.bool_] = (np.arange(self.size) < self.counts[:, None]).ravel()
+        return used
+
     def largest(self, values: Floats) -> Floats:
         """The largest of `values` (n,) in each tile, (n_tiles,)."""
         largest: Floats = values[self.order].reshape(-1, self.size).max(axis=1)
@@ -69,9 +75,8 @@ class Tiles:
 
     def scatter(self, values: NDArray[np.floating]) -> Floats:
         """Values by place, (n_places,), back in the order of the atoms, (n,) float64."""
-        used = (np.arange(self.size) < self.counts[:, None]).ravel()
         result = np.empty(int(self.counts.sum()))
-        result[self.order[used]] = values[used]
+        result[self.order[self.used]] = values[self.used]
         return result
 
 

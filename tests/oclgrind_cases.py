@@ -30,8 +30,9 @@ def solvent_cases(device: Device) -> None:
         for variant in VARIANTS:
             solvent(atoms, variant=variant, precision=precision, device=device)
         solvent(atoms, precision=precision, device=device, model=SALT)
-        vectors = System.of(atoms, SolventModel(), Layout(4, 2, 16, (1, 1), 2))
-        VARIANTS["tiled"].run(Run(device, precision), vectors)
+        for blocks in (False, True):
+            vectors = System.of(atoms, SolventModel(), Layout(4, 2, 16, (1, 1), 2, blocks))
+            VARIANTS["tiled"].run(Run(device, precision), vectors)
 
 
 def nonbond_cases(device: Device) -> None:

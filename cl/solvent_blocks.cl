@@ -1,0 +1,195 @@
+// HCT sums over blocks of two tiles of spatially sorted atoms, for CPUs; why so: docs/variants.md, "tiled".
+//
+// A block gives what the atoms of either tile take from the other's: distance and reciprocal are computed once for both.
+// The atoms of the one are vectors of WIDTH; those of the other come one by one, each with a vector of sums of its own.
+// A work-item walks every n_parts-th tile, pairs it with half of the others in a ring, so that each two meet once, and
+// adds to sums of its own: no atomics, no barriers, the same bits every run. Positions are relative to a tile's origin.
+#include "real.clh"
+#include "born.clh"
+#include "hct_tiles.clh"
+
+#ifndef TILE
+#error "TILE: atoms in a tile; a multiple of WIDTH"
+#endif
+#ifndef CLOSED
+#error "CLOSED: scaled radii within which the closed form is taken"
+#endif
+#ifndef CLOSED_TERMS
+#error "CLOSED_TERMS: terms of the series at that distance"
+#endif
+
+// A vector of atoms: place from the other tile's origin, offset and scaled radius [A], and its sums.
+typedef struct { realv x, y, z, rho, s, sum; } Own;
+
+INLINE realv distance2(const Own *own, real4 other) {
+    const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+    return dx * dx + dy * dy + dz * dz;
+}
+
+// All pairs are far. own_series: the coefficients of `own`, n_places apart; series: those of each other atom, with the
+// square of its distance from the origin.
+INLINE void add_far(
+    Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *own_series,
+    int n_places, int count, const int terms) {
+    const realv norm = own->x * own->x + own->y * own->y + own->z * own->z;
+    const realv x = (real)-2 * own->x, y = (real)-2 * own->y, z = (real)-2 * own->z;
+    realv a1 = LOAD(0, own_series), a2 = LOAD(n_places, own_series), a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
+    if (terms > 2) a3 = LOAD(2 * n_places, own_series);
+    if (terms > 3) a4 = LOAD(3 * n_places, own_series);
+    if (terms > 4) a5 = LOAD(4 * n_places, own_series);
+    if (terms > 5) a6 = LOAD(5 * n_places, own_series);
+    if (terms > 6) a7 = LOAD(6 * n_places, own_series);
+    realv sum = own->sum;
+    for (int j = 0; j < count; ++j) {
+        const real4 other = atoms[j], b = series[2 * j];
+        real4 c = 0;
+        if (terms > 3) c = series[2 * j + 1];
+        const realv inv_r2 = inverse((norm + b.x) + x * other.x + y * other.y + z * other.z);
+        const realv inv_r4 = inv_r2 * inv_r2;
+        sum += inv_r4 * SERIES_SUM(inv_r2, terms, b.y, b.z, b.w, c.x, c.y, c.z, c.w);
+        other_sums[j] += inv_r4 * SERIES_SUM(inv_r2, terms, a1, a2, a3, a4, a5, a6, a7);
+    }
+    own->sum = sum;
+}
+
+// The pairs of the listed atoms are far.
+INLINE void add_listed_far(
+    Own *own, realv *other_sums, global const real4 *atoms, const int *list, int count, const bool both) {
+    const realv s2 = own->s * own->s, s3 = s2 * own->s;
+    realv sum = own->sum;
+    for (int k = 0; k < count; ++k) {
+        const int j = list[k];
+        const real4 other = atoms[j];
+        const realv inv_r2 = inverse(distance2(own, other));
+        const real other_s2 = other.w * other.w;
+        sum += hct_series(inv_r2, other_s2, other_s2 * other.w, TERMS);
+        if (both) other_sums[j] += hct_series(inv_r2, s2, s3, TERMS);
+    }
+    own->sum = sum;
+}
+
+// Each pair is looked at. both, a constant: whether the listed atoms take from own ones, too; not in a tile's own block.
+INLINE void add_listed_near(
+    Own *own, realv *other_sums, global const real4 *atoms, global const real *rhos, const int *list, int count,
+    real largest_rho, real largest_s, const bool both) {
+    const realv s2 = own->s * own->s, s3 = s2 * own->s, inv_rho = inverse(own->rho);
+    realv sum = own->sum;
+    for (int k = 0; k < count; ++k) {
+        const int j = list[k];
+        const real4 other = atoms[j];
+        const realv r2 = distance2(own, other);
+        const realv apart_r2 = fmax(r2, SELF_R2), inv_r2 = inverse(apart_r2);
+        const real s = fmax(largest_s, other.w), other_s2 = other.w * other.w;
+        const real reach = fmax((real)CLOSED * s, largest_rho + s);
+        const maskv near = r2 < (realv)(reach * reach);
+        realv term = hct_series(inv_r2, other_s2, other_s2 * other.w, CLOSED_TERMS), other_term = 0;
+        if (both) other_term = hct_series(inv_r2, s2, s3, CLOSED_TERMS);
+        if (ANY(near)) {
+            const maskv apart = r2 > SELF_R2;
+            const realv inv_r = inverse_sqrt(apart_r2), r = apart_r2 * inv_r;
+            const realv closed = hct_closed(r, inv_r, own->rho, inv_rho, other.w);
+            term = CHOOSE(term, CHOOSE((real)0, closed, apart), near);
+            if (both) {
+                const realv other_closed = hct_closed(r, inv_r, rhos[j], (real)1 / rhos[j], own->s);
+                other_term = CHOOSE(other_term, CHOOSE((real)0, other_closed, apart), near);
+            }
+        }
+        sum += term;
+        if (both) other_sums[j] += other_term;
+    }
+    own->sum = sum;
+}
+
+// The atoms of a tile by whether they are beyond FAR of another tile's box; `middle` and `extent` say where that is.
+INLINE int2 list_atoms(
+    int *near, int *far, global const real *x, global const real *y, global const real *z, global const real *s,
+    int count, real4 middle, real4 extent, real largest_s, real largest_rho) {
+    real beyond[TILE];
+    for (int j = 0; j < TILE; j += WIDTH) {
+        const realv gx = fmax(fabs(LOAD(j, x) - middle.x) - extent.x, (real)0);
+        const realv gy = fmax(fabs(LOAD(j, y) - middle.y) - extent.y, (real)0);
+        const realv gz = fmax(fabs(LOAD(j, z) - middle.z) - extent.z, (real)0);
+        const realv sphere = fmax(LOAD(j, s), largest_s), reach = fmax((real)FAR * sphere, largest_rho + sphere);
+        STORE(gx * gx + gy * gy + gz * gz - reach * reach, j, beyond);
+    }
+    int2 counts = 0;
+    for (int j = 0; j < count; ++j) {  // without a branch, which no processor could foresee
+        const int is_far = beyond[j] > 0;
+        near[counts.x] = j;
+        far[counts.y] = j;
+        counts += (int2)(1 - is_far, is_far);
+    }
+    return counts;
+}
+
+kernel void born_sums_blocks(
+    const int n_tiles,
+    const int n_parts,
+    const int first_row,                   // tiles to walk: a multiple of n_parts, and the end
+    const int last_row,
+    const real largest_rho,                // largest offset radius of all atoms [A]
+    global const real4 *restrict atoms,    // (n_places) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict x,         // (n_places) the same as columns, for whole vectors
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real *restrict s,         // (n_places) scaled radius, 0 at unused places [A]
+    global const real *restrict rho,       // (n_places) offset radius [A]
+    global const real4 *restrict series,   // (n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
+    global const real *restrict columns,   // (7, n_places) the coefficients as columns
+    global const real4 *restrict origins,  // (n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,  // (n_tiles) half edges of the box around the origin [A]
+    global const int *restrict counts,     // (n_tiles) atoms in the tile
+    global real *restrict sums)            // (n_parts, n_places) part of the Born integral [1/A]
+{
+    const int part = get_global_id(0), n_places = n_tiles * TILE;
+    if (part >= n_parts) return;
+    global real *own_sums = sums + (size_t)part * n_places;
+    if (first_row == 0) for (int i = 0; i < n_places; i += WIDTH) STORE((realv)0, i, own_sums);
+
+    for (int row = first_row + part; row < last_row; row += n_parts) {
+        const int start = row * TILE, count = counts[row];
+        const real4 origin = origins[row], extent = extents[row];
+        realv row_sums[TILE];
+        for (int j = 0; j < TILE; ++j) row_sums[j] = 0;
+        // Half way around the ring; the tile opposite in an even ring is met from one side only.
+        const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
+        for (int step = 0; step <= last_step; ++step) {
+            const int tile = (row + step) % n_tiles;
+            const real4 shift = origins[tile] - origin;
+            const real gap2 = box_gap2(shift, extents[tile], extent);
+            const real largest_s = fmax(origin.w, origins[tile].w), s_square = largest_s * largest_s;
+            const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square && keeps_digits(gap2, extent)
+                          && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
+            int near_list[TILE], far_list[TILE];
+            int2 listed = 0;
+            if (!far) listed = list_atoms(near_list, far_list, x + start, y + start, z + start, s + start, count, shift,
+                                          extents[tile], origins[tile].w, largest_rho);
+            for (int i = tile * TILE; i < (tile + 1) * TILE; i += WIDTH) {
+                Own own;
+                own.x = LOAD(i, x) + shift.x;
+                own.y = LOAD(i, y) + shift.y;
+                own.z = LOAD(i, z) + shift.z;
+                own.rho = LOAD(i, rho);
+                own.s = LOAD(i, s);
+                own.sum = 0;
+#define ADD_FAR(terms) \
+    add_far(&own, row_sums, atoms + start, series + 2 * start, columns + i, n_places, count, terms)
+                if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
+                else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
+                else if (far) ADD_FAR(TERMS_A);
+#undef ADD_FAR
+                else if (step == 0) {
+                    add_listed_far(&own, row_sums, atoms + start, far_list, listed.y, false);
+                    add_listed_near(&own, row_sums, atoms + start, rho + start, near_list, listed.x, largest_rho,
+                                    origins[tile].w, false);
+                } else {
+                    add_listed_far(&own, row_sums, atoms + start, far_list, listed.y, true);
+                    add_listed_near(&own, row_sums, atoms + start, rho + start, near_list, listed.x, largest_rho,
+                                    origins[tile].w, true);
+                }
+                STORE(LOAD(i, own_sums) + own.sum, i, own_sums);
+            }
+        }
+        for (int j = 0; j < count; ++j) own_sums[start + j] += lane_sum(row_sums[j]);
+    }
+}
