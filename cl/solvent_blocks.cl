@@ -4,19 +4,12 @@
 // The atoms of the one are vectors of WIDTH; those of the other come one by one, each with a vector of sums of its own.
 // A work-item walks every n_parts-th tile, pairs it with half of the others in a ring, so that each two meet once, and
 // adds to sums of its own: no atomics, no barriers, the same bits every run. Positions are relative to a tile's origin.
+// Conformations of a molecule are the third dimension.
 #include "real.clh"
 #include "born.clh"
 #include "hct_tiles.clh"
-
-#ifndef TILE
-#error "TILE: atoms in a tile; a multiple of WIDTH"
-#endif
-#ifndef CLOSED
-#error "CLOSED: scaled radii within which the closed form is taken"
-#endif
-#ifndef CLOSED_TERMS
-#error "CLOSED_TERMS: terms of the series at that distance"
-#endif
+#include "tiles.clh"
+#include "tile_lists.clh"
 
 // A vector of atoms: place from the other tile's origin, offset and scaled radius [A], and its sums.
 typedef struct { realv x, y, z, rho, s, sum; } Own;
@@ -100,92 +93,72 @@ INLINE void add_listed_near(
     own->sum = sum;
 }
 
-// The atoms of a tile by whether they are beyond FAR of another tile's box; `middle` and `extent` say where that is.
-INLINE int2 list_atoms(
-    int *near, int *far, global const real *x, global const real *y, global const real *z, global const real *s,
-    int count, real4 middle, real4 extent, real largest_s, real largest_rho) {
-    real beyond[TILE];
-    for (int j = 0; j < TILE; j += WIDTH) {
-        const realv gx = fmax(fabs(LOAD(j, x) - middle.x) - extent.x, (real)0);
-        const realv gy = fmax(fabs(LOAD(j, y) - middle.y) - extent.y, (real)0);
-        const realv gz = fmax(fabs(LOAD(j, z) - middle.z) - extent.z, (real)0);
-        const realv sphere = fmax(LOAD(j, s), largest_s), reach = fmax((real)FAR * sphere, largest_rho + sphere);
-        STORE(gx * gx + gy * gy + gz * gz - reach * reach, j, beyond);
-    }
-    int2 counts = 0;
-    for (int j = 0; j < count; ++j) {  // without a branch, which no processor could foresee
-        const int is_far = beyond[j] > 0;
-        near[counts.x] = j;
-        far[counts.y] = j;
-        counts += (int2)(1 - is_far, is_far);
-    }
-    return counts;
-}
-
 kernel void born_sums_blocks(
     const int n_tiles,
     const int n_parts,
     const int first_row,                   // tiles to walk: a multiple of n_parts, and the end
     const int last_row,
     const real largest_rho,                // largest offset radius of all atoms [A]
-    global const real4 *restrict atoms,    // (n_places) x, y, z from the tile's origin [A], scaled radius [A]
-    global const real *restrict x,         // (n_places) the same as columns, for whole vectors
+    global const real4 *restrict atoms,    // (n_conformations, n_places) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict x,         // (n_conformations, n_places) the same as columns, for whole vectors
     global const real *restrict y,
     global const real *restrict z,
     global const real *restrict s,         // (n_places) scaled radius, 0 at unused places [A]
     global const real *restrict rho,       // (n_places) offset radius [A]
-    global const real4 *restrict series,   // (n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
+    global const real4 *restrict series,   // (n_conformations, n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
     global const real *restrict columns,   // (7, n_places) the coefficients as columns
-    global const real4 *restrict origins,  // (n_tiles) origin [A]; w = largest scaled radius [A]
-    global const real4 *restrict extents,  // (n_tiles) half edges of the box around the origin [A]
+    global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global real *restrict sums)            // (n_parts, n_places) part of the Born integral [1/A]
+    global real *restrict sums)            // (n_conformations, n_parts, n_places) part of the Born integral [1/A]
 {
-    const int part = get_global_id(0), n_places = n_tiles * TILE;
+    const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
     if (part >= n_parts) return;
-    global real *own_sums = sums + (size_t)part * n_places;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    global real *own_sums = sums + ((size_t)conformation * n_parts + part) * n_places;
     if (first_row == 0) for (int i = 0; i < n_places; i += WIDTH) STORE((realv)0, i, own_sums);
 
     for (int row = first_row + part; row < last_row; row += n_parts) {
         const int start = row * TILE, count = counts[row];
-        const real4 origin = origins[row], extent = extents[row];
+        const real4 origin = origins[box + row], extent = extents[box + row];
         realv row_sums[TILE];
         for (int j = 0; j < TILE; ++j) row_sums[j] = 0;
         // Half way around the ring; the tile opposite in an even ring is met from one side only.
         const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
         for (int step = 0; step <= last_step; ++step) {
             const int tile = (row + step) % n_tiles;
-            const real4 shift = origins[tile] - origin;
-            const real gap2 = box_gap2(shift, extents[tile], extent);
-            const real largest_s = fmax(origin.w, origins[tile].w), s_square = largest_s * largest_s;
+            const real4 shift = origins[box + tile] - origin;
+            const real gap2 = box_gap2(shift, extents[box + tile], extent);
+            const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
             const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square && keeps_digits(gap2, extent)
                           && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
             int near_list[TILE], far_list[TILE];
             int2 listed = 0;
-            if (!far) listed = list_atoms(near_list, far_list, x + start, y + start, z + start, s + start, count, shift,
-                                          extents[tile], origins[tile].w, largest_rho);
+            if (!far) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
+                                          count, shift,
+                                          extents[box + tile], origins[box + tile].w, largest_rho);
             for (int i = tile * TILE; i < (tile + 1) * TILE; i += WIDTH) {
                 Own own;
-                own.x = LOAD(i, x) + shift.x;
-                own.y = LOAD(i, y) + shift.y;
-                own.z = LOAD(i, z) + shift.z;
+                own.x = LOAD(at + i, x) + shift.x;
+                own.y = LOAD(at + i, y) + shift.y;
+                own.z = LOAD(at + i, z) + shift.z;
                 own.rho = LOAD(i, rho);
                 own.s = LOAD(i, s);
                 own.sum = 0;
 #define ADD_FAR(terms) \
-    add_far(&own, row_sums, atoms + start, series + 2 * start, columns + i, n_places, count, terms)
+    add_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_places, count, terms)
                 if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
                 else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
                 else if (far) ADD_FAR(TERMS_A);
 #undef ADD_FAR
                 else if (step == 0) {
-                    add_listed_far(&own, row_sums, atoms + start, far_list, listed.y, false);
-                    add_listed_near(&own, row_sums, atoms + start, rho + start, near_list, listed.x, largest_rho,
-                                    origins[tile].w, false);
+                    add_listed_far(&own, row_sums, atoms + at + start, far_list, listed.y, false);
+                    add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
+                                    origins[box + tile].w, false);
                 } else {
-                    add_listed_far(&own, row_sums, atoms + start, far_list, listed.y, true);
-                    add_listed_near(&own, row_sums, atoms + start, rho + start, near_list, listed.x, largest_rho,
-                                    origins[tile].w, true);
+                    add_listed_far(&own, row_sums, atoms + at + start, far_list, listed.y, true);
+                    add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
+                                    origins[box + tile].w, true);
                 }
                 STORE(LOAD(i, own_sums) + own.sum, i, own_sums);
             }

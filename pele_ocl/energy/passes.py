@@ -1,0 +1,188 @@
+"""The launches of one evaluation, in order; nothing comes back to the host between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..solvent.tiled import series_macros
+from ..solvent_model import SolventModel
+from ..tiles import Tiles
+from .layout import Layout
+from .tables import Fixed, Tables
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import KeptLaunch, Run
+
+PAIR_SUMS = 7  # columns of cl/energy_sums.clh
+N_TERMS = 5
+
+# Kernels over pairs: file and kernel of each quantity, for each variant.
+KERNELS = {
+    ("born", "rows"): ("solvent_tiled.cl", "born_sums"),
+    ("born", "blocks"): ("solvent_blocks.cl", "born_sums_blocks"),
+    ("pair", "rows"): ("energy_pair_rows.cl", "pair_rows"),
+    ("pair", "blocks"): ("energy_pair_blocks.cl", "pair_blocks"),
+    ("chain", "rows"): ("energy_chain_rows.cl", "chain_rows"),
+    ("chain", "blocks"): ("energy_chain_blocks.cl", "chain_blocks"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the kernels are built for.
+
+    gradient : whether it is wanted; chain : whether Born radii follow the positions in it
+    per_atom : whether energies of single atoms are wanted
+    cutoff : of the pair terms, A; None for all pairs
+    one_four : what becomes of 1-4 pairs, "scale" or "exclude"
+    """
+
+    gradient: bool
+    chain: bool
+    per_atom: bool
+    cutoff: float | None
+    one_four: str
+
+
+class Passes:
+    """The kernels of a variant with their buffers, for up to `batch` conformations at a time."""
+
+    def __init__(
+        self, run: Run, variant: str, atoms: Atoms, tiles: Tiles, layout: Layout, options: Options, model: SolventModel,
+        fixed: Fixed, most: int,
+    ) -> None:  # fmt: skip
+        """Buffers for up to `most` conformations, or as many as are computed at a time."""
+        self.run, self.variant, self.tiles, self.layout, self.options = run, variant, tiles, layout, options
+        self.n_parts = layout.parts(len(tiles)) if variant == "blocks" else layout.chunks(len(tiles))[0]
+        self.most = most
+        self.batch = min(most, layout.batch(tiles.n_places, self.n_parts, run.dtype.itemsize))
+        self.tables = Tables.of(run, atoms, tiles, model, options.one_four, variant == "blocks")
+        self.buffers = self._allocate(len(atoms))
+        self.launches = [
+            self._place(len(atoms), fixed),
+            self._born_sums(),
+            self._atom_terms(model),
+            self._pairs(atoms, model),
+            *(self._chain() if options.chain else ()),
+            self._finish(len(atoms)),
+        ]
+
+    def launch(self, run: Run, n_conformations: int) -> None:
+        """All passes over the conformations whose positions are in their buffer."""
+        for kept in self.launches:
+            run.launch_kept(kept, n_conformations)
+
+    def _allocate(self, n_atoms: int) -> dict[str, Any]:
+        run, options, parts = self.run, self.options, self.n_parts
+        places, boxes, n = self.batch * self.tiles.n_places, self.batch * len(self.tiles), self.batch * n_atoms
+        sizes = {
+            "spheres": 4 * places, "points": 4 * places, "x": places, "y": places, "z": places, "series": 8 * places,
+            "origins": 4 * boxes, "extents": 4 * boxes, "born_sums": parts * places, "traits": 4 * places,
+            "born": places, "largest_born": boxes, "radius_slopes": places, "energy_slopes": places,
+            "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * parts * places, "weights": places,
+            "chain_sums": 3 * parts * places if options.chain else 0,
+            "gradient": 3 * n if options.gradient else 0, "radii": n,
+            "energies": N_TERMS * (n if options.per_atom else boxes),
+        }  # fmt: skip
+        buffers = {name: run.empty(size) for name, size in sizes.items()}
+        buffers["positions"] = run.empty(3 * n, np.int32 if run.precision == "float32" else np.float64)
+        return buffers
+
+    def _of(self, *names: str) -> list[Any]:
+        return [self.buffers[name] for name in names]
+
+    def _each_place(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:
+        """A kernel of a work-group a tile."""
+        tile = self.layout.tile
+        shape = self.tiles.n_places, 1
+        return self.run.keep(file, name, shape, (tile, 1), np.int32(len(self.tiles)), *args, TILE=tile, **defines)
+
+    def _over_pairs(self, quantity: str, *args: Any, **defines: int) -> KeptLaunch:
+        """A pass over pairs, by rows or by blocks."""
+        layout, n_tiles = self.layout, len(self.tiles)
+        if self.variant == "blocks":
+            shape, group, share = (self.n_parts, 1), (1, 1), self.n_parts
+        else:
+            shape, group = (self.tiles.n_places // layout.width, self.n_parts), (layout.group, 1)
+            share = layout.chunks(n_tiles)[1]
+        return self.run.keep(
+            *KERNELS[quantity, self.variant], shape, group, np.int32(n_tiles), np.int32(share), *args,
+            width=layout.width, TILE=layout.tile, **defines,
+        )  # fmt: skip
+
+    def _place(self, n_atoms: int, fixed: Fixed) -> KeptLaunch:
+        tables = self.tables
+        return self._each_place(
+            "energy_place.cl", "place_tiles", np.int32(n_atoms), self.run.dtype.type(fixed.step), fixed.origin_step,
+            self.buffers["positions"], tables.order, tables.largest_s, tables.scaled, tables.charges,
+            tables.coefficients,
+            *self._of("spheres", "points", "x", "y", "z", "series", "origins", "extents"),
+        )  # fmt: skip
+
+    def _born_sums(self) -> KeptLaunch:
+        tables, macros = self.tables, series_macros(self.run.precision)
+        largest_rho = self.run.dtype.type(tables.largest_rho)
+        places, boxes = self._of("spheres", "x", "y", "z"), [*self._of("origins", "extents"), tables.counts]
+        series, sums = self._of("series", "born_sums")
+        if self.variant == "blocks":
+            return self._over_pairs(
+                "born", np.int32(0), np.int32(len(self.tiles)), largest_rho, *places, tables.scaled, tables.rho, series,
+                tables.coefficient_columns, *boxes, sums, **macros,
+            )  # fmt: skip
+        return self._over_pairs("born", largest_rho, *places, tables.rho, series, *boxes, sums, VECTORS=1, **macros)
+
+    def _atom_terms(self, model: SolventModel) -> KeptLaunch:
+        run, tables = self.run, self.tables
+        obc = run.vector4(model.alpha, model.beta, model.gamma, model.offset)
+        solvent = run.vector4(
+            model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
+            model.probe_radius,
+        )  # fmt: skip
+        return self._each_place(
+            "energy_radii.cl", "atom_terms", np.int32(self.n_parts), obc, solvent, self.buffers["born_sums"],
+            tables.rho, tables.radii, tables.charges, tables.wells,
+            *self._of("traits", "born", "largest_born", "radius_slopes", "energy_slopes", "atom_energies"),
+        )  # fmt: skip
+
+    def _pairs(self, atoms: Atoms, model: SolventModel) -> KeptLaunch:
+        tables, options = self.tables, self.options
+        scales = {
+            "outside": model.solute_dielectric / model.solvent_dielectric, "kappa": model.kappa,
+            "coulomb_scale": atoms.one_four[0], "lj_scale": atoms.one_four[1],
+            "cutoff2": 0.0 if options.cutoff is None else options.cutoff**2,
+        }  # fmt: skip
+        packed = np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])
+        defines = {"PER_ATOM": int(options.per_atom)} if self.variant == "blocks" else {}
+        return self._over_pairs(
+            "pair", packed[()], *self._of("points", "traits", "x", "y", "z", "born"), tables.charges,
+            tables.sigmas, tables.epsilons, *self._of("origins", "extents", "largest_born"), tables.counts,
+            *tables.masks, self.buffers["pair_sums"],
+            GRADIENT=int(options.gradient), SCREENED=int(model.kappa > 0),
+            GEOMETRIC=int(atoms.combining == "geometric"), CUTOFF=int(options.cutoff is not None), **defines,
+        )  # fmt: skip
+
+    def _chain(self) -> tuple[KeptLaunch, KeptLaunch]:
+        tables = self.tables
+        weights = self._each_place(
+            "energy_radii.cl", "chain_weights", np.int32(self.n_parts),
+            *self._of("pair_sums", "born", "radius_slopes", "energy_slopes"), tables.counts, self.buffers["weights"],
+        )  # fmt: skip
+        chain = self._over_pairs(
+            "chain", self.run.dtype.type(tables.largest_rho), *self._of("spheres", "x", "y", "z", "weights"),
+            tables.scaled, tables.rho, tables.slopes, tables.slope_columns, *self._of("origins", "extents"),
+            tables.counts, self.buffers["chain_sums"], **series_macros(self.run.precision),
+        )  # fmt: skip
+        return weights, chain
+
+    def _finish(self, n_atoms: int) -> KeptLaunch:
+        options, tables = self.options, self.tables
+        return self._each_place(
+            "energy_finish.cl", "finish", np.int32(n_atoms), np.int32(self.n_parts),
+            *self._of("pair_sums", "chain_sums", "atom_energies", "born"), tables.order, tables.counts,
+            *self._of("gradient", "radii", "energies"),
+            GRADIENT=int(options.gradient), CHAIN=int(options.chain), PER_ATOM=int(options.per_atom),
+        )  # fmt: skip
