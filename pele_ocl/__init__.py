@@ -15,8 +15,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from .atoms import Atoms, Labels, Structure
+from .energy import Energy, EnergyBatch, EnergyResult, energy
 from .errors import DeviceError, FormatError, InputError, KernelBuildError, ParameterError, PeleError
 from .forcefield import ForceField
+from .formats import read_conformations
 from .nonbond import Nonbond, NonbondResult, nonbond
 from .pairs import (
     AllPairs,
@@ -33,10 +35,10 @@ from .solvent import SolventResult, solvent
 from .solvent_model import SolventModel
 
 __all__ = [
-    "AllPairs", "Atoms", "DeviceError", "ForceField", "FormatError", "InputError", "KernelBuildError", "Labels",
-    "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError", "SolventModel", "SolventResult",
-    "Structure", "all_pairs", "internal_dielectrics", "list_devices", "nonbond", "pairs_split", "pairs_within",
-    "read", "read_pairs", "solvent", "write_pairs",
+    "AllPairs", "Atoms", "DeviceError", "Energy", "EnergyBatch", "EnergyResult", "ForceField", "FormatError",
+    "InputError", "KernelBuildError", "Labels", "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError",
+    "SolventModel", "SolventResult", "Structure", "all_pairs", "energy", "internal_dielectrics", "list_devices",
+    "nonbond", "pairs_split", "pairs_within", "read", "read_conformations", "read_pairs", "solvent", "write_pairs",
 ]  # fmt: skip
 
 try:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pele_ocl.energy import VARIANTS as ENERGY
 from pele_ocl.nonbond import VARIANTS as NONBOND
 from pele_ocl.solvent import VARIANTS as SOLVENT
 
@@ -38,15 +39,21 @@ LAYERS = {
     "nonbond": (
         "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "units", "variant",
     ),
+    "energy": (
+        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "units", "variant",
+    ),
     "bench": (
-        "atoms", "errors", "nonbond", "opencl", "pairs", "paths", "reading", "reference", "solvent", "solvent_model",
-        "variant",
+        "atoms", "energy", "errors", "nonbond", "opencl", "pairs", "paths", "reading", "reference", "solvent",
+        "solvent_model", "variant",
     ),
     "cli": (
-        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "opencl", "paths", "reading", "solvent",
-        "nonbond", "pairs", "solvent_model", "variant",
+        "__init__", "atoms", "bench", "energy", "errors", "forcefield", "formats", "opencl", "paths", "reading",
+        "solvent", "nonbond", "pairs", "solvent_model", "variant",
     ),
-    "__init__": ("nonbond", "pairs", "atoms", "errors", "forcefield", "opencl", "reading", "solvent", "solvent_model"),
+    "__init__": (
+        "energy", "formats", "nonbond", "pairs", "atoms", "errors", "forcefield", "opencl", "reading", "solvent",
+        "solvent_model",
+    ),
     "__main__": ("cli",),
 }  # fmt: skip
 
@@ -98,13 +105,15 @@ def test_public_names_have_docstrings(path):
 
 
 def test_every_kernel_file_is_used():
-    used = {variant.file for variant in (*SOLVENT.values(), *NONBOND.values())}
+    used = {variant.file for variant in (*SOLVENT.values(), *NONBOND.values(), *ENERGY.values())}
     hosts = "".join(path.read_text() for path in MODULES)
     for path in KERNELS:
         assert path.name in used or f'"{path.name}"' in hosts, path.name
 
 
-@pytest.mark.parametrize("variant", [*SOLVENT.values(), *NONBOND.values()], ids=[*SOLVENT, *NONBOND])
+@pytest.mark.parametrize(
+    "variant", [*SOLVENT.values(), *NONBOND.values(), *ENERGY.values()], ids=[*SOLVENT, *NONBOND, *ENERGY]
+)
 def test_variants_name_a_kernel_of_their_file(variant):
     source = (ROOT / "cl" / variant.file).read_text()
     assert re.search(rf"\b{variant.kernel}\(", source)

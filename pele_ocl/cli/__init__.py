@@ -11,6 +11,7 @@ from .. import __version__
 from ..errors import PeleError
 from .bench import bench
 from .devices import devices
+from .energy import energy
 from .nonbond import nonbond
 from .options import DEBUG
 from .solvent import solvent
@@ -47,5 +48,5 @@ def main() -> None:
     """Implicit-solvent and nonbonded energy of real molecules on any OpenCL device."""
 
 
-for command in (solvent, nonbond, devices, bench):
+for command in (solvent, nonbond, energy, devices, bench):
     main.add_command(command)

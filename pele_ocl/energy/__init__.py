@@ -36,8 +36,8 @@ def energy(
     atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales; n >= 1
     gradient : False for energies alone
     fixed_radii : True for the gradient at Born radii that stay as they are, as PELE has it
-    one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two bonds
-        apart are always excluded, and GB takes all pairs
+    one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two
+        bonds apart are always excluded, and GB takes all pairs
     cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
     per_atom : True for energies of atoms and residues
     precision : "float32" or "float64"
@@ -47,12 +47,11 @@ def energy(
 
     Returns an EnergyResult, kcal/mol and A. Cost n^2, memory linear in n.
 
-    Raises InputError for coincident atoms, unknown options and energies that overflow, ParameterError for a radius at or
-    below the offset, and DeviceError where the device cannot do it.
+    Raises InputError for coincident atoms, unknown options and energies that overflow, ParameterError for a radius at
+    or below the offset, and DeviceError where the device cannot do it.
     """
     plan = Energy(
         atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
         precision=precision, variant=variant, device=device, model=model,
     )  # fmt: skip
-    result: EnergyResult = plan.evaluate()
-    return result
+    return plan.evaluate()

@@ -34,7 +34,7 @@ class Masks:
 
     @classmethod
     def of_blocks(cls, tiles: Tiles, excluded: Ints, scaled: Ints) -> Masks:
-        """For kernels where a tile's atoms come one by one and meet the tiles of half a ring, from the tile itself on."""
+        """For kernels where a tile's atoms come one by one and meet the tiles of half a ring, the tile itself first."""
         return cls._of(tiles, excluded, scaled, ring=True)
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Options:
     chain: bool
     per_atom: bool
     cutoff: float | None
-    one_four: str
+    one_four: Literal["scale", "exclude"]
 
 
 class Passes:
@@ -58,8 +58,8 @@ class Passes:
         """Buffers for up to `most` conformations, or as many as are computed at a time."""
         self.run, self.variant, self.tiles, self.layout, self.options = run, variant, tiles, layout, options
         self.n_parts = layout.parts(len(tiles)) if variant == "blocks" else layout.chunks(len(tiles))[0]
-        self.most = most
-        self.batch = min(most, layout.batch(tiles.n_places, self.n_parts, run.dtype.itemsize))
+        self.most_at_once = layout.batch(tiles.n_places, self.n_parts, run.dtype.itemsize)
+        self.batch = min(most, self.most_at_once)
         self.tables = Tables.of(run, atoms, tiles, model, options.one_four, variant == "blocks")
         self.buffers = self._allocate(len(atoms))
         self.launches = [
@@ -109,8 +109,9 @@ class Passes:
         else:
             shape, group = (self.tiles.n_places // layout.width, self.n_parts), (layout.group, 1)
             share = layout.chunks(n_tiles)[1]
+        file, name = KERNELS[quantity, self.variant]
         return self.run.keep(
-            *KERNELS[quantity, self.variant], shape, group, np.int32(n_tiles), np.int32(share), *args,
+            file, name, shape, group, np.int32(n_tiles), np.int32(share), *args,
             width=layout.width, TILE=layout.tile, **defines,
         )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -55,31 +55,54 @@ class Energy:
         self._fixed = Fixed.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
         self._passes: Passes | None = None
 
-    def evaluate(self, positions: Floats | None = None, progress: Progress | None = None) -> Any:
-        """Energy and gradient at `positions`, by default the atoms' own.
-
-        positions : (n, 3) A for an EnergyResult; (m, n, 3) for an EnergyBatch of m conformations, computed together
-        progress : called with the share of the conformations done, 0 to 1
+    def evaluate(self, positions: Floats | None = None) -> EnergyResult:
+        """Energy and gradient at `positions` (n, 3) A, by default the atoms' own.
 
         Raises InputError for positions that do not fit, and for energies that overflow.
         """
-        start = time.perf_counter()
         given = self.atoms.positions if positions is None else np.asarray(positions, np.float64)
-        conformations = given[None] if given.ndim == 2 else given
-        self._check_positions(conformations)
-        with self.device.lock:
-            arrays, kernel_seconds = self._evaluate(conformations, progress)
-        self._check_finite(conformations, *arrays)
-        seconds = {"kernel": kernel_seconds, "total": time.perf_counter() - start}
-        energies, gradients, radii, per_atom = arrays
-        facts = str(self.device), self.variant, self.precision, seconds
-        if given.ndim == 3:
-            return EnergyBatch(self.atoms, self.model, energies, gradients, radii, per_atom, *facts)
+        if given.shape != (len(self.atoms), 3):
+            raise InputError(f"positions have shape {given.shape}; ({len(self.atoms)}, 3) is needed")
+        batch = self.evaluate_batch(given[None])
         atoms = self.atoms if positions is None else replace(self.atoms, positions=given)
         return EnergyResult(
-            atoms, self.model, energies[0], None if gradients is None else gradients[0], radii[0],
-            None if per_atom is None else per_atom[0], *facts,
-        )  # fmt: skip
+            atoms=atoms,
+            model=self.model,
+            energies=batch.energies[0],
+            gradient=None if batch.gradients is None else batch.gradients[0],
+            born_radii=batch.born_radii[0],
+            per_atom=None if batch.per_atom is None else batch.per_atom[0],
+            device=batch.device,
+            variant=batch.variant,
+            precision=batch.precision,
+            seconds=batch.seconds,
+        )
+
+    def evaluate_batch(self, conformations: Floats, progress: Progress | None = None) -> EnergyBatch:
+        """Energies and gradients of many conformations (m, n, 3) A, computed together; the same bits as one by one.
+
+        progress : called with the share of the conformations done, 0 to 1
+
+        Raises InputError as `evaluate`.
+        """
+        start = time.perf_counter()
+        conformations = np.asarray(conformations, np.float64)
+        self._check_positions(conformations)
+        with self.device.lock:
+            (energies, gradients, radii, per_atom), kernel_seconds = self._evaluate(conformations, progress)
+        self._check_finite(conformations, energies, gradients, radii)
+        return EnergyBatch(
+            atoms=self.atoms,
+            model=self.model,
+            energies=energies,
+            gradients=gradients,
+            born_radii=radii,
+            per_atom=per_atom,
+            device=str(self.device),
+            variant=self.variant,
+            precision=self.precision,
+            seconds={"kernel": kernel_seconds, "total": time.perf_counter() - start},
+        )
 
     def _evaluate(
         self, conformations: Floats, progress: Progress | None
@@ -114,7 +137,7 @@ class Energy:
         """The passes, with buffers for m conformations or for as many as are computed at a time."""
         from ..opencl.kernels import Run
 
-        if self._passes is None or self._passes.batch < m and self._passes.most < m:
+        if self._passes is None or self._passes.batch < min(m, self._passes.most_at_once):
             self._passes = None  # and what it holds on the device, before more is asked for
             run = Run(self.device, self.precision)
             self._passes = Passes(
@@ -123,11 +146,9 @@ class Energy:
         return self._passes
 
     def _check_positions(self, conformations: Floats) -> None:
-        wanted = len(self.atoms), 3
-        if conformations.ndim != 3 or conformations.shape[1:] != wanted or not len(conformations):
-            raise InputError(
-                f"positions have shape {conformations.shape}; {wanted} or (m, {wanted[0]}, 3) is needed, m at least 1"
-            )
+        n = len(self.atoms)
+        if conformations.ndim != 3 or conformations.shape[1:] != (n, 3) or not len(conformations):
+            raise InputError(f"positions have shape {conformations.shape}; (m, {n}, 3) is needed, m at least 1")
         if not np.isfinite(conformations).all():
             raise InputError("positions hold numbers that are not finite")
         spans = np.ptp(conformations, axis=1)
@@ -139,9 +160,7 @@ class Energy:
             )
         check_span(conformations[0])
 
-    def _check_finite(
-        self, conformations: Floats, energies: Floats, gradients: Floats | None, radii: Floats, per_atom: Floats | None
-    ) -> None:
+    def _check_finite(self, conformations: Floats, energies: Floats, gradients: Floats | None, radii: Floats) -> None:
         """Raise InputError for what overflowed or never had a value, with the atoms that are the cause."""
         good = np.isfinite(energies).all(axis=1) & (np.isfinite(radii) & (radii > 0)).all(axis=1)
         if gradients is not None:

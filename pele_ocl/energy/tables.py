@@ -26,8 +26,8 @@ class Tables:
 
     largest_rho : A
     order, counts : which atom stands at each place, and how many atoms a tile has
-    rho, radii, scaled, charges, sigmas, epsilons, wells : (n_places,) parameters; unused places have no sphere, no charge
-        and no well
+    rho, radii, scaled, charges, sigmas, epsilons, wells : (n_places,) parameters; unused places have no sphere, no
+        charge and no well
     coefficients, slopes, slope_columns : of the HCT series and of its slope, for single atoms and for vectors
     largest_s : (n_tiles,) largest scaled radius of each tile
     masks : starts, partners and words of Masks
@@ -52,7 +52,13 @@ class Tables:
 
     @classmethod
     def of(
-        cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, one_four: Literal["scale", "exclude"], ring: bool
+        cls,
+        run: Run,
+        atoms: Atoms,
+        tiles: Tiles,
+        model: SolventModel,
+        one_four: Literal["scale", "exclude"],
+        ring: bool,
     ) -> Tables:
         """ring : whether the tables are for `blocks`"""
         assert atoms.gb_radii is not None
@@ -91,9 +97,7 @@ class Tables:
         )
 
 
-def _masks(
-    run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], ring: bool
-) -> tuple[Any, ...]:
+def _masks(run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], ring: bool) -> tuple[Any, ...]:
     excluded, scaled = exclusions(atoms.bonds, len(atoms))
     if one_four == "exclude":
         excluded, scaled = np.concatenate([excluded, scaled]), scaled[:0]

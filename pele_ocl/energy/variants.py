@@ -8,7 +8,10 @@ from .passes import Passes
 VARIANTS = {
     "rows": Variant("energy_pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; suits GPUs", Passes),
     "blocks": Variant(
-        "energy_pair_blocks.cl", "pair_blocks", "each pair once for both atoms, in blocks of two tiles; suits CPUs", Passes
+        "energy_pair_blocks.cl",
+        "pair_blocks",
+        "each pair once for both atoms, in blocks of two tiles; suits CPUs",
+        Passes,
     ),
 }
 

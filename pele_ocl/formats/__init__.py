@@ -9,6 +9,7 @@ from pathlib import Path
 from ..atoms import Structure
 from ..errors import FormatError
 from .mmcif import read_mmcif
+from .models import read_conformations
 from .pdb import read_pdb
 from .pqr import read_pqr
 from .writing import check_target, refuse_overwriting, replacing, require_table_suffix, write_table
@@ -17,6 +18,7 @@ __all__ = [
     "STRUCTURE_READERS",
     "check_target",
     "is_pqr",
+    "read_conformations",
     "read_pqr",
     "read_structure",
     "refuse_overwriting",
