@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, Ints
 from ..pairs import exclusions
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
@@ -66,8 +66,9 @@ def energy(
     per_atom = {term: np.zeros(n) for term in PAIR_TERMS}
     gradients = {term: np.zeros((n, 3)) for term in TERMS}
     by_radius = {"gb_pair": np.zeros(n)}
+    near_by_bonds = exclusions(atoms.bonds, n)
     for rows, d, r, near in _pairs(atoms.positions, cutoff):
-        scales = _scales(atoms, one_four, rows)
+        scales = _scales(atoms, one_four, rows, *near_by_bonds)
         terms = (_lennard_jones(atoms, rows, r), _coulomb(atoms, rows, r, model))
         for term, (values, slopes), scale in zip(PAIR_TERMS, terms, scales, strict=False):
             per_atom[term][rows] = np.where(near, scale * values, 0).sum(axis=1) / 2
@@ -119,9 +120,10 @@ def _pairs(
         yield rows, d, r, near
 
 
-def _scales(atoms: Atoms, one_four: str, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
+def _scales(
+    atoms: Atoms, one_four: str, rows: NDArray[np.intp], excluded: Ints, three_bonds: Ints
+) -> tuple[Floats, Floats]:
     """Factors of the Lennard-Jones and the Coulomb energy of each pair of the rows, (rows, n)."""
-    excluded, three_bonds = exclusions(atoms.bonds, len(atoms))
     by_coulomb, by_lj = atoms.one_four if one_four == "scale" else (0.0, 0.0)
     lj, coulomb = np.ones((len(rows), len(atoms))), np.ones((len(rows), len(atoms)))
     for pairs, coulomb_scale, lj_scale in ((excluded, 0.0, 0.0), (three_bonds, by_coulomb, by_lj)):
