@@ -44,7 +44,7 @@ LAYERS = {
     ),
     "bench": (
         "atoms", "energy", "errors", "nonbond", "opencl", "pairs", "paths", "reading", "reference", "solvent",
-        "solvent_model", "variant",
+        "solvent_model", "units", "variant",
     ),
     "cli": (
         "__init__", "atoms", "bench", "energy", "errors", "forcefield", "formats", "opencl", "paths", "reading",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .energy import energy
 from .nonbond import nonbond
 from .solvent import solvent
 
@@ -15,3 +16,4 @@ def bench() -> None:
 
 bench.add_command(solvent)
 bench.add_command(nonbond)
+bench.add_command(energy)
