@@ -1,16 +1,20 @@
 """A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
 
-oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive
+oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 from conftest import random_atoms, random_pairs, without
 
 from pele_ocl import SolventModel, solvent
+from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
+from pele_ocl.energy import Energy
+from pele_ocl.energy import plan as energy_plan
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -56,7 +60,26 @@ def naive_case(device: Device) -> None:
     nonbond(random_atoms(40), random_pairs(40, 600), solvent="vacuum", variant="naive", device=device)
 
 
-CASES = {"solvent": solvent_cases, "nonbond": nonbond_cases, "naive": naive_case}
+def energy_cases(device: Device) -> None:
+    """Several tiles, vectors of four and of one, batches, and every switch of the kernels."""
+    atoms = random_atoms(70)
+    chain = np.column_stack([np.arange(69), np.arange(1, 70)])
+    atoms = replace(atoms, bonds=chain, positions=atoms.positions + np.linspace(0, 60, 70)[:, None])
+    both = np.stack([atoms.positions, atoms.positions + 0.1])
+    for layout in (energy_plan.Layout(4, 16, 4, 3), energy_plan.Layout(1, 64, 64, 2)):
+        energy_plan.Layout.of = staticmethod(lambda *_, layout=layout: layout)
+        for variant in ENERGY_VARIANTS:
+            if variant == "blocks" and layout.tile > 32:
+                continue
+            for precision in PRECISIONS:
+                options = dict(variant=variant, precision=precision, device=device)
+                Energy(atoms, **options).evaluate_batch(both)
+                Energy(atoms, per_atom=True, cutoff=9.0, model=SALT, **options).evaluate()
+                Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
+                Energy(atoms, fixed_radii=True, **options).evaluate()
+
+
+CASES = {"energy": energy_cases, "solvent": solvent_cases, "nonbond": nonbond_cases, "naive": naive_case}
 
 if __name__ == "__main__":
     CASES[sys.argv[1]](get_device("oclgrind"))
