@@ -5,6 +5,7 @@
 #include "hct_tiles.clh"
 #include "tiles.clh"
 #include "energy_chain.clh"
+#include "energy_sums.clh"
 #include "tile_lists.clh"
 
 // Sums of the other atoms, which come one by one.
@@ -87,13 +88,12 @@ kernel void chain_blocks(
     global const real4 *restrict origins,   // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,      // (n_tiles) atoms in the tile
-    global real *restrict sums)             // (n_conformations, n_parts, 3, n_places) gradient [kcal/mol/A]
+    global real *restrict sums)             // (n_conformations, n_parts, PAIR_SUMS, n_places): adds to the gradient
 {
     const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
     if (part >= n_parts) return;
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    global real *out = sums + ((size_t)conformation * n_parts + part) * 3 * n_places;
-    for (int i = 0; i < 3 * n_places; i += WIDTH) STORE((realv)0, i, out);
+    global real *out = sums + (((size_t)conformation * n_parts + part) * PAIR_SUMS + GRADIENT_SUM) * n_places;
 
     for (int row = part; row < n_tiles; row += n_parts) {
         const int start = row * TILE, count = counts[row];

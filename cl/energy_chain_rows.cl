@@ -18,6 +18,7 @@
 #endif
 
 #include "energy_chain.clh"
+#include "energy_sums.clh"
 
 // series: the coefficients of the other atoms; own_series: those of `own`, n_places apart.
 INLINE void add_far_tile(
@@ -73,7 +74,7 @@ kernel void chain_rows(
     global const real4 *restrict origins,   // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,      // (n_tiles) atoms in the tile
-    global real *restrict sums)             // (n_conformations, n_chunks, 3, n_places) gradient [kcal/mol/A]
+    global real *restrict sums)             // (n_conformations, n_chunks, PAIR_SUMS, n_places): adds to the gradient
 {
     const int first = get_global_id(0) * WIDTH, chunk = get_global_id(1), conformation = get_global_id(2);
     const int n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk, n_places = n_tiles * TILE;
@@ -113,8 +114,8 @@ kernel void chain_rows(
         gy += own.gy;
         gz += own.gz;
     }
-    global real *out = sums + ((size_t)conformation * n_chunks + chunk) * 3 * n_places;
-    STORE(gx, first, out);
-    STORE(gy, n_places + first, out);
-    STORE(gz, 2 * n_places + first, out);
+    global real *out = sums + (((size_t)conformation * n_chunks + chunk) * PAIR_SUMS + GRADIENT_SUM) * n_places;
+    STORE(LOAD(first, out) + gx, first, out);
+    STORE(LOAD(n_places + first, out) + gy, n_places + first, out);
+    STORE(LOAD(2 * n_places + first, out) + gz, 2 * n_places + first, out);
 }

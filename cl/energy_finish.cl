@@ -9,9 +9,6 @@
 #ifndef GRADIENT
 #error "GRADIENT: 1 for the gradient, 0 for energies alone"
 #endif
-#ifndef CHAIN
-#error "CHAIN: 1 where the chain rule adds to the gradient, else 0"
-#endif
 #ifndef PER_ATOM
 #error "PER_ATOM: 1 where the energies of single atoms are wanted, else 0"
 #endif
@@ -30,7 +27,6 @@ void finish(
     const int n_atoms,
     const int n_parts,
     global const real *restrict pair_sums,      // (n_conformations, n_parts, PAIR_SUMS, n_places)
-    global const real *restrict chain_sums,     // (n_conformations, n_parts, 3, n_places)
     global const real2 *restrict atom_energies, // (n_conformations, n_places) GB self, nonpolar [kcal/mol]
     global const real *restrict born,           // (n_conformations, n_places) [A]
     global const int *restrict order,           // (n_places) which atom stands at each place
@@ -54,12 +50,7 @@ void finish(
         radii[atom] = born[at];
 #if GRADIENT
         for (int k = 0; k < 3; ++k) {
-            real sum = sum_parts(pairs + (size_t)(GRADIENT_SUM + k) * n_places, n_parts, pair_step);
-#if CHAIN
-            const size_t step = (size_t)3 * n_places;
-            sum += sum_parts(chain_sums + conformation * n_parts * step + k * n_places + i, n_parts, step);
-#endif
-            gradient[3 * atom + k] = sum;
+            gradient[3 * atom + k] = sum_parts(pairs + (size_t)(GRADIENT_SUM + k) * n_places, n_parts, pair_step);
         }
 #endif
     }

@@ -41,4 +41,4 @@ class Layout:
 
     def batch(self, n_places: int, n_parts: int, real_bytes: int) -> int:
         """How many conformations are computed at a time."""
-        return max(1, BATCH_BYTES // (n_places * real_bytes * (11 * n_parts + 40)))
+        return max(1, BATCH_BYTES // (n_places * real_bytes * (8 * n_parts + 40)))

@@ -84,7 +84,6 @@ class Passes:
             "origins": 4 * boxes, "extents": 4 * boxes, "born_sums": parts * places, "traits": 4 * places,
             "born": places, "largest_born": boxes, "radius_slopes": places, "energy_slopes": places,
             "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * parts * places, "weights": places,
-            "chain_sums": 3 * parts * places if options.chain else 0,
             "gradient": 3 * n if options.gradient else 0, "radii": n,
             "energies": N_TERMS * (n if options.per_atom else boxes),
         }  # fmt: skip
@@ -175,7 +174,7 @@ class Passes:
         chain = self._over_pairs(
             "chain", self.run.dtype.type(tables.largest_rho), *self._of("spheres", "x", "y", "z", "weights"),
             tables.scaled, tables.rho, tables.slopes, tables.slope_columns, *self._of("origins", "extents"),
-            tables.counts, self.buffers["chain_sums"], **series_macros(self.run.precision),
+            tables.counts, self.buffers["pair_sums"], **series_macros(self.run.precision),
         )  # fmt: skip
         return weights, chain
 
@@ -183,7 +182,7 @@ class Passes:
         options, tables = self.options, self.tables
         return self._each_place(
             "energy_finish.cl", "finish", np.int32(n_atoms), np.int32(self.n_parts),
-            *self._of("pair_sums", "chain_sums", "atom_energies", "born"), tables.order, tables.counts,
+            *self._of("pair_sums", "atom_energies", "born"), tables.order, tables.counts,
             *self._of("gradient", "radii", "energies"),
-            GRADIENT=int(options.gradient), CHAIN=int(options.chain), PER_ATOM=int(options.per_atom),
+            GRADIENT=int(options.gradient), PER_ATOM=int(options.per_atom),
         )  # fmt: skip
