@@ -3,6 +3,13 @@
 #include "real.clh"
 #include "energy_sums.clh"
 
+#ifndef RECOIL
+#error "RECOIL: 1 where the passes over pairs went by squares, else 0"
+#endif
+#if RECOIL
+#include "squares.clh"
+#endif
+
 #ifndef TILE
 #error "TILE: atoms in a tile, a power of two; also the size of a work-group"
 #endif
@@ -31,6 +38,9 @@ void finish(
     global const real *restrict born,           // (n_conformations, n_places) [A]
     global const int *restrict order,           // (n_places) which atom stands at each place
     global const int *restrict counts,          // (n_tiles) atoms in the tile
+#if RECOIL
+    global const real *restrict recoil,         // (n_conformations, n_tiles / 2, 4, n_places)
+#endif
     global real *restrict gradient,             // (n_conformations, n_atoms, 3) [kcal/mol/A]
     global real *restrict radii,                // (n_conformations, n_atoms) Born radii [A]
     global real *restrict energies)             // (n_conformations, n_atoms or n_tiles, 5) LJ, Coulomb, GB, GB self, nonpolar
@@ -50,7 +60,11 @@ void finish(
         radii[atom] = born[at];
 #if GRADIENT
         for (int k = 0; k < 3; ++k) {
-            gradient[3 * atom + k] = sum_parts(pairs + (size_t)(GRADIENT_SUM + k) * n_places, n_parts, pair_step);
+            real sum = sum_parts(pairs + (size_t)(GRADIENT_SUM + k) * n_places, n_parts, pair_step);
+#if RECOIL
+            sum += sum_recoil(recoil, conformation, k, i, n_tiles);
+#endif
+            gradient[3 * atom + k] = sum;
         }
 #endif
     }

@@ -4,6 +4,13 @@
 #include "born.clh"
 #include "energy_sums.clh"
 
+#ifndef RECOIL
+#error "RECOIL: 1 where the pair pass went by squares, else 0"
+#endif
+#if RECOIL
+#include "squares.clh"
+#endif
+
 #ifndef TILE
 #error "TILE: atoms in a tile, a power of two; also the size of a work-group"
 #endif
@@ -71,6 +78,9 @@ void chain_weights(
     global const real *restrict radius_slopes,  // (n_conformations, n_places) dB/dI [A^2]
     global const real *restrict energy_slopes,  // (n_conformations, n_places) dE/dB of the single atom [kcal/mol/A]
     global const int *restrict counts,          // (n_tiles) atoms in the tile
+#if RECOIL
+    global const real *restrict recoil,         // (n_conformations, n_tiles / 2, 4, n_places) of the pair pass
+#endif
     global real *restrict weights)              // (n_conformations, n_places), 0 at unused places [kcal/mol A]
 {
     const int i = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
@@ -78,6 +88,9 @@ void chain_weights(
     global const real *parts = sums + ((size_t)conformation * n_parts * PAIR_SUMS + RADIUS_SUM) * n_places + i;
     real sum = 0;
     for (int part = 0; part < n_parts; ++part) sum += parts[(size_t)part * PAIR_SUMS * n_places];
+#if RECOIL
+    sum += sum_recoil(recoil, conformation, 3, i, n_tiles);
+#endif
     const bool used = i % TILE < counts[i / TILE];
     weights[at] = used ? ((real)0.5 * sum / born[at] + energy_slopes[at]) * radius_slopes[at] : (real)0;
 }

@@ -69,12 +69,12 @@ def energy_cases(device: Device) -> None:
     for layout in (energy_plan.Layout(4, 16, 4, 3), energy_plan.Layout(1, 64, 64, 2)):
         energy_plan.Layout.of = staticmethod(lambda *_, layout=layout: layout)
         for variant in ENERGY_VARIANTS:
-            if variant == "blocks" and layout.tile > 32:
+            if variant == ("blocks" if layout.tile > 32 else "squares"):
                 continue
             for precision in PRECISIONS:
                 options = dict(variant=variant, precision=precision, device=device)
                 Energy(atoms, **options).evaluate_batch(both)
-                Energy(atoms, per_atom=True, cutoff=9.0, model=SALT, **options).evaluate()
+                Energy(atoms, per_atom=variant != "squares", cutoff=9.0, model=SALT, **options).evaluate()
                 Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
                 Energy(atoms, fixed_radii=True, **options).evaluate()
 

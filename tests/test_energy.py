@@ -220,7 +220,7 @@ def test_a_clash_does_not_poison_other_atoms(device, precision, variant):
 # Energies of atoms
 
 
-@EVERY_VARIANT
+@pytest.mark.parametrize("variant", ["rows", "blocks"])
 def test_energies_of_atoms(device, precision, variant):
     atoms = bonded(150, seed=14)
     result = energy(atoms, per_atom=True, **options(device, precision, variant))
@@ -252,12 +252,13 @@ def test_energies_alone(device, precision):
 def test_a_batch_has_the_bits_of_its_members(device, precision, variant, monkeypatch):
     atoms = bonded(150, seed=15)
     conformations = atoms.positions + np.random.default_rng(1).normal(0, 0.05, (7, 150, 3))
-    plan = Energy(atoms, per_atom=True, **options(device, precision, variant))
+    per_atom = variant != "squares"
+    plan = Energy(atoms, per_atom=per_atom, **options(device, precision, variant))
     single = [plan.evaluate(positions) for positions in conformations]
     shares = []
     # Three at a time: two whole batches and one conformation.
     monkeypatch.setattr(Layout, "batch", lambda *_: 3)
-    batch = Energy(atoms, per_atom=True, **options(device, precision, variant)).evaluate_batch(
+    batch = Energy(atoms, per_atom=per_atom, **options(device, precision, variant)).evaluate_batch(
         conformations, shares.append
     )
     assert shares == [3 / 7, 6 / 7, 1]
@@ -266,7 +267,8 @@ def test_a_batch_has_the_bits_of_its_members(device, precision, variant, monkeyp
         np.testing.assert_array_equal(batch.energies[k], result.energies)
         np.testing.assert_array_equal(batch.gradients[k], result.gradient)
         np.testing.assert_array_equal(batch.born_radii[k], result.born_radii)
-        np.testing.assert_array_equal(batch.per_atom[k], result.per_atom)
+        if per_atom:
+            np.testing.assert_array_equal(batch.per_atom[k], result.per_atom)
         assert batch.total[k] == result.total
     assert_same(single[3], reference(replace(atoms, positions=conformations[3])), precision)
 
@@ -285,19 +287,19 @@ def test_a_plan_grows_with_its_batches(device):
 
 
 @pytest.mark.parametrize("size", [16, 32, 64])
-@pytest.mark.parametrize("ring", [False, True])
-def test_masks_hold_every_pair_where_it_is_met(size, ring):
+@EVERY_VARIANT
+def test_masks_hold_every_pair_where_it_is_met(size, variant):
     atoms = bonded(200, seed=17)
     tiles = Tiles.of(atoms.positions, size)
     excluded, scaled = exclusions(atoms.bonds, 200)
-    masks = (Masks.of_blocks if ring else Masks.of_rows)(tiles, excluded, scaled)
+    masks, ring = Masks.of(tiles, excluded, scaled, variant), variant != "rows"
     found = [set(), set()]
     for row in range(len(tiles)):
         partners = masks.partners[masks.starts[row] : masks.starts[row + 1]]
         steps = (partners - row) % len(tiles) if ring else partners
         assert (np.diff(steps) > 0).all()
         for partner, words in zip(partners, masks.words[masks.starts[row] : masks.starts[row + 1]], strict=True):
-            vector, single = (partner, row) if ring else (row, partner)
+            vector, single = (partner, row) if variant == "blocks" else (row, partner)
             for kind, word, lane in np.argwhere(words):
                 for bit in range(32):
                     if words[kind, word, lane] >> np.uint32(bit) & 1:
@@ -313,8 +315,10 @@ def test_masks_hold_every_pair_where_it_is_met(size, ring):
 
 
 def test_auto_is_a_variant_for_every_kind():
-    assert choose_variant("CPU") == "blocks"
-    assert choose_variant("GPU") == choose_variant("simulator") == choose_variant("accelerator") == "rows"
+    assert choose_variant("CPU", 30_000, False) == "blocks"
+    for kind in ("GPU", "simulator", "accelerator"):
+        assert [choose_variant(kind, n, False) for n in (96, 30_000, 1_000_000)] == ["rows", "squares", "rows"]
+        assert choose_variant(kind, 30_000, True) == "rows"
 
 
 # Errors
@@ -359,7 +363,8 @@ def test_bad_atoms(changes, error, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"variant": "fast"}, "there is no variant 'fast'; choose auto, rows, blocks"),
+        ({"variant": "fast"}, "there is no variant 'fast'; choose auto, rows, blocks, squares"),
+        ({"variant": "squares", "per_atom": True}, "squares does not tell the energies of atoms apart"),
         ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
         ({"one_four": "half"}, "one_four is 'half'; choose 'scale' or 'exclude'"),
         ({"cutoff": 0}, "cutoff is 0; a positive number of Angstrom is needed"),

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 BATCH_BYTES = 1 << 30
 
 
+# Work-items of a group in `squares`: what one processor of NVIDIA's GPUs runs in step.
+LANES = 32
+
+
 @dataclass(frozen=True)
 class Layout:
     """Shape of the passes over pairs.
@@ -24,11 +28,12 @@ class Layout:
     most_parts: int
 
     @classmethod
-    def of(cls, kind: str, width: int, n_atoms: int) -> Layout:
-        """The layout for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
-        if kind == "CPU":
+    def of(cls, variant: str, kind: str, width: int, n_atoms: int) -> Layout:
+        """The layout of a variant for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
+        if kind == "CPU" and variant != "squares":
             return cls(width, 32, 1, 16)
-        return cls(1, 64, 64, 64 if n_atoms < 100_000 else 32)
+        tile = 32 if variant == "blocks" else 64
+        return cls(1, tile, 64, 64 if n_atoms < 100_000 else 32)
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks of tiles `rows` walks, and how many tiles in each."""
@@ -39,6 +44,12 @@ class Layout:
         """Into how many parts `blocks` shares its tiles out."""
         return min(self.most_parts, -(-n_tiles // 2))
 
-    def batch(self, n_places: int, n_parts: int, real_bytes: int) -> int:
-        """How many conformations are computed at a time."""
-        return max(1, BATCH_BYTES // (n_places * real_bytes * (8 * n_parts + 40)))
+    def step_chunks(self, n_tiles: int) -> tuple[int, int]:
+        """How many chunks of steps around the ring `squares` walks, and how many steps in each."""
+        n_steps = n_tiles // 2 + 1
+        steps_per_chunk = -(-n_steps * 4 // self.most_parts)
+        return -(-n_steps // steps_per_chunk), steps_per_chunk
+
+    def batch(self, bytes_each: int) -> int:
+        """How many conformations, of so many bytes each, are computed at a time."""
+        return max(1, BATCH_BYTES // bytes_each)

@@ -28,17 +28,15 @@ class Masks:
     words: NDArray[np.uint32]
 
     @classmethod
-    def of_rows(cls, tiles: Tiles, excluded: Ints, scaled: Ints) -> Masks:
-        """For kernels where a tile's atoms are the vector and all tiles are met in rising order."""
-        return cls._of(tiles, excluded, scaled, ring=False)
+    def of(cls, tiles: Tiles, excluded: Ints, scaled: Ints, variant: str) -> Masks:
+        """For the kernels of a variant.
 
-    @classmethod
-    def of_blocks(cls, tiles: Tiles, excluded: Ints, scaled: Ints) -> Masks:
-        """For kernels where a tile's atoms come one by one and meet the tiles of half a ring, the tile itself first."""
-        return cls._of(tiles, excluded, scaled, ring=True)
+        excluded, scaled : (k, 2) pairs of atoms
 
-    @classmethod
-    def _of(cls, tiles: Tiles, excluded: Ints, scaled: Ints, ring: bool) -> Masks:
+        In `rows` a tile's atoms are vectors and meet all tiles in rising order; in `blocks` they come one by one and
+        meet those of half a ring, the tile itself first; in `squares` they are vectors and meet half a ring.
+        """
+        ring, own_vectors = variant != "rows", variant != "blocks"
         n_tiles, size = len(tiles), tiles.size
         places = np.empty(int(tiles.counts.sum()), np.int64)
         places[tiles.order[tiles.used]] = np.flatnonzero(tiles.used)
@@ -50,7 +48,7 @@ class Masks:
                 single.append(places[j])
                 kind.append(np.full(len(i), number))
         held, met, kinds = np.concatenate(vector), np.concatenate(single), np.concatenate(kind)
-        row, partner = (met // size, held // size) if ring else (held // size, met // size)
+        row, partner = (held // size, met // size) if own_vectors else (met // size, held // size)
         place = (partner - row) % n_tiles if ring else partner
         if ring:
             kept = place <= (n_tiles - (2 * row < n_tiles)) // 2

@@ -11,7 +11,7 @@ from ..atoms import Atoms
 from ..solvent.tiled import series_macros
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
-from .layout import Layout
+from .layout import LANES, Layout
 from .tables import Fixed, Tables
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ KERNELS = {
     ("born", "blocks"): ("solvent_blocks.cl", "born_sums_blocks"),
     ("pair", "rows"): ("energy_pair_rows.cl", "pair_rows"),
     ("pair", "blocks"): ("energy_pair_blocks.cl", "pair_blocks"),
+    ("pair", "squares"): ("energy_pair_squares.cl", "pair_squares"),
+    ("chain", "squares"): ("energy_chain_squares.cl", "chain_squares"),
     ("chain", "rows"): ("energy_chain_rows.cl", "chain_rows"),
     ("chain", "blocks"): ("energy_chain_blocks.cl", "chain_blocks"),
 }
@@ -57,11 +59,15 @@ class Passes:
     ) -> None:  # fmt: skip
         """Buffers for up to `most` conformations, or as many as are computed at a time."""
         self.run, self.variant, self.tiles, self.layout, self.options = run, variant, tiles, layout, options
-        self.n_parts = layout.parts(len(tiles)) if variant == "blocks" else layout.chunks(len(tiles))[0]
-        self.most_at_once = layout.batch(tiles.n_places, self.n_parts, run.dtype.itemsize)
+        self.born_parts = layout.parts(len(tiles)) if variant == "blocks" else layout.chunks(len(tiles))[0]
+        self.pair_parts = layout.step_chunks(len(tiles))[0] if variant == "squares" else self.born_parts
+        sizes = self._sizes(len(atoms))
+        self.most_at_once = layout.batch(sum(sizes.values()) * run.dtype.itemsize)
         self.batch = min(most, self.most_at_once)
-        self.tables = Tables.of(run, atoms, tiles, model, options.one_four, variant == "blocks")
-        self.buffers = self._allocate(len(atoms))
+        self.tables = Tables.of(run, atoms, tiles, model, options.one_four, variant)
+        self.buffers = {name: run.empty(self.batch * size) for name, size in sizes.items()}
+        integer_or_real = np.int32 if run.precision == "float32" else np.float64
+        self.buffers["positions"] = run.empty(self.batch * 3 * len(atoms), integer_or_real)
         self.launches = [
             self._place(len(atoms), fixed),
             self._born_sums(),
@@ -76,20 +82,18 @@ class Passes:
         for kept in self.launches:
             run.launch_kept(kept, n_conformations)
 
-    def _allocate(self, n_atoms: int) -> dict[str, Any]:
-        run, options, parts = self.run, self.options, self.n_parts
-        places, boxes, n = self.batch * self.tiles.n_places, self.batch * len(self.tiles), self.batch * n_atoms
-        sizes = {
+    def _sizes(self, n_atoms: int) -> dict[str, int]:
+        """Reals in each buffer, for one conformation."""
+        options, places, boxes = self.options, self.tiles.n_places, len(self.tiles)
+        return {
             "spheres": 4 * places, "points": 4 * places, "x": places, "y": places, "z": places, "series": 8 * places,
-            "origins": 4 * boxes, "extents": 4 * boxes, "born_sums": parts * places, "traits": 4 * places,
+            "origins": 4 * boxes, "extents": 4 * boxes, "born_sums": self.born_parts * places, "traits": 4 * places,
             "born": places, "largest_born": boxes, "radius_slopes": places, "energy_slopes": places,
-            "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * parts * places, "weights": places,
-            "gradient": 3 * n if options.gradient else 0, "radii": n,
-            "energies": N_TERMS * (n if options.per_atom else boxes),
+            "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * self.pair_parts * places, "weights": places,
+            "recoil": 4 * (boxes // 2) * places if self.variant == "squares" and options.gradient else 0,
+            "gradient": 3 * n_atoms if options.gradient else 0, "radii": n_atoms,
+            "energies": N_TERMS * (n_atoms if options.per_atom else boxes),
         }  # fmt: skip
-        buffers = {name: run.empty(size) for name, size in sizes.items()}
-        buffers["positions"] = run.empty(3 * n, np.int32 if run.precision == "float32" else np.float64)
-        return buffers
 
     def _of(self, *names: str) -> list[Any]:
         return [self.buffers[name] for name in names]
@@ -100,19 +104,29 @@ class Passes:
         shape = self.tiles.n_places, 1
         return self.run.keep(file, name, shape, (tile, 1), np.int32(len(self.tiles)), *args, TILE=tile, **defines)
 
-    def _over_pairs(self, quantity: str, *args: Any, **defines: int) -> KeptLaunch:
-        """A pass over pairs, by rows or by blocks."""
+    def _over_pairs(self, quantity: str, variant: str, *args: Any, **defines: int) -> KeptLaunch:
+        """A pass over pairs."""
         layout, n_tiles = self.layout, len(self.tiles)
-        if self.variant == "blocks":
-            shape, group, share = (self.n_parts, 1), (1, 1), self.n_parts
+        group = 1, 1
+        if variant == "blocks":
+            shape, share = (self.born_parts, 1), self.born_parts
+        elif variant == "rows":
+            (n_chunks, share), group = layout.chunks(n_tiles), (layout.group, 1)
+            shape = self.tiles.n_places // layout.width, n_chunks
         else:
-            shape, group = (self.tiles.n_places // layout.width, self.n_parts), (layout.group, 1)
-            share = layout.chunks(n_tiles)[1]
-        file, name = KERNELS[quantity, self.variant]
+            (n_chunks, share), group = layout.step_chunks(n_tiles), (LANES, 1)
+            shape, defines = (n_tiles * LANES, n_chunks), {"LANES": LANES, **defines}
+        file, name = KERNELS[quantity, variant]
         return self.run.keep(
-            file, name, shape, group, np.int32(n_tiles), np.int32(share), *args,
-            width=layout.width, TILE=layout.tile, **defines,
+            file, name, shape, group, np.int32(n_tiles), np.int32(share), *args, width=layout.width,
+            TILE=layout.tile, **defines,
         )  # fmt: skip
+
+    def _recoil(self) -> tuple[list[Any], dict[str, int]]:
+        """The buffer of `squares` as an argument, where there is one, and the macros that go with it."""
+        if self.variant == "squares" and self.options.gradient:
+            return [self.buffers["recoil"]], {"RECOIL": 1, "LANES": LANES}
+        return [], {"RECOIL": 0}
 
     def _place(self, n_atoms: int, fixed: Fixed) -> KeptLaunch:
         tables = self.tables
@@ -130,10 +144,12 @@ class Passes:
         series, sums = self._of("series", "born_sums")
         if self.variant == "blocks":
             return self._over_pairs(
-                "born", np.int32(0), np.int32(len(self.tiles)), largest_rho, *places, tables.scaled, tables.rho, series,
+                "born", "blocks", np.int32(0), np.int32(len(self.tiles)), largest_rho, *places, tables.scaled, tables.rho, series,
                 tables.coefficient_columns, *boxes, sums, **macros,
             )  # fmt: skip
-        return self._over_pairs("born", largest_rho, *places, tables.rho, series, *boxes, sums, VECTORS=1, **macros)
+        return self._over_pairs(
+            "born", "rows", largest_rho, *places, tables.rho, series, *boxes, sums, VECTORS=1, **macros
+        )
 
     def _atom_terms(self, model: SolventModel) -> KeptLaunch:
         run, tables = self.run, self.tables
@@ -143,9 +159,9 @@ class Passes:
             model.probe_radius,
         )  # fmt: skip
         return self._each_place(
-            "energy_radii.cl", "atom_terms", np.int32(self.n_parts), obc, solvent, self.buffers["born_sums"],
+            "energy_radii.cl", "atom_terms", np.int32(self.born_parts), obc, solvent, self.buffers["born_sums"],
             tables.rho, tables.radii, tables.charges, tables.wells,
-            *self._of("traits", "born", "largest_born", "radius_slopes", "energy_slopes", "atom_energies"),
+            *self._of("traits", "born", "largest_born", "radius_slopes", "energy_slopes", "atom_energies"), RECOIL=0,
         )  # fmt: skip
 
     def _pairs(self, atoms: Atoms, model: SolventModel) -> KeptLaunch:
@@ -155,34 +171,37 @@ class Passes:
             "coulomb_scale": atoms.one_four[0], "lj_scale": atoms.one_four[1],
             "cutoff2": 0.0 if options.cutoff is None else options.cutoff**2,
         }  # fmt: skip
+        recoil = [self.buffers["recoil"]] if self.variant == "squares" else []
         packed = np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])
         defines = {"PER_ATOM": int(options.per_atom)} if self.variant == "blocks" else {}
         return self._over_pairs(
-            "pair", packed[()], *self._of("points", "traits", "x", "y", "z", "born"), tables.charges,
+            "pair", self.variant, packed[()], *self._of("points", "traits", "x", "y", "z", "born"), tables.charges,
             tables.sigmas, tables.epsilons, *self._of("origins", "extents", "largest_born"), tables.counts,
-            *tables.masks, self.buffers["pair_sums"],
+            *tables.masks, self.buffers["pair_sums"], *recoil,
             GRADIENT=int(options.gradient), SCREENED=int(model.kappa > 0),
             GEOMETRIC=int(atoms.combining == "geometric"), CUTOFF=int(options.cutoff is not None), **defines,
         )  # fmt: skip
 
     def _chain(self) -> tuple[KeptLaunch, KeptLaunch]:
-        tables = self.tables
+        tables, (recoil, defines) = self.tables, self._recoil()
         weights = self._each_place(
-            "energy_radii.cl", "chain_weights", np.int32(self.n_parts),
-            *self._of("pair_sums", "born", "radius_slopes", "energy_slopes"), tables.counts, self.buffers["weights"],
+            "energy_radii.cl", "chain_weights", np.int32(self.pair_parts),
+            *self._of("pair_sums", "born", "radius_slopes", "energy_slopes"), tables.counts, *recoil,
+            self.buffers["weights"], **defines,
         )  # fmt: skip
         chain = self._over_pairs(
-            "chain", self.run.dtype.type(tables.largest_rho), *self._of("spheres", "x", "y", "z", "weights"),
+            "chain", self.variant, self.run.dtype.type(tables.largest_rho), *self._of("spheres", "x", "y", "z", "weights"),
             tables.scaled, tables.rho, tables.slopes, tables.slope_columns, *self._of("origins", "extents"),
-            tables.counts, self.buffers["pair_sums"], **series_macros(self.run.precision),
+            tables.counts, self.buffers["pair_sums"], *recoil,
+            **series_macros(self.run.precision),
         )  # fmt: skip
         return weights, chain
 
     def _finish(self, n_atoms: int) -> KeptLaunch:
-        options, tables = self.options, self.tables
+        options, tables, (recoil, defines) = self.options, self.tables, self._recoil()
         return self._each_place(
-            "energy_finish.cl", "finish", np.int32(n_atoms), np.int32(self.n_parts),
-            *self._of("pair_sums", "atom_energies", "born"), tables.order, tables.counts,
+            "energy_finish.cl", "finish", np.int32(n_atoms), np.int32(self.pair_parts),
+            *self._of("pair_sums", "atom_energies", "born"), tables.order, tables.counts, *recoil,
             *self._of("gradient", "radii", "energies"),
-            GRADIENT=int(options.gradient), PER_ATOM=int(options.per_atom),
+            GRADIENT=int(options.gradient), PER_ATOM=int(options.per_atom), **defines,
         )  # fmt: skip

@@ -45,12 +45,12 @@ class Energy:
         from ..opencl.device import get_device
 
         self.atoms, self.precision, self.model = atoms, precision, model or SolventModel()
-        _check(atoms, self.model, one_four, cutoff, precision, variant)
+        _check(atoms, self.model, one_four, cutoff, per_atom, precision, variant)
         self.device = get_device(device)
         self.device.require_precision(precision)
-        self.variant = choose_variant(self.device.kind) if variant == "auto" else variant
+        self.variant = choose_variant(self.device.kind, len(atoms), per_atom) if variant == "auto" else variant
         self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
-        self.layout = Layout.of(self.device.kind, self.device.vector_width(precision), len(atoms))
+        self.layout = Layout.of(self.variant, self.device.kind, self.device.vector_width(precision), len(atoms))
         self._tiles = Tiles.of(atoms.positions, self.layout.tile)
         self._fixed = Fixed.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
         self._passes: Passes | None = None
@@ -182,10 +182,12 @@ class Energy:
 
 
 def _check(
-    atoms: Atoms, model: SolventModel, one_four: str, cutoff: float | None, precision: str, variant: str
+    atoms: Atoms, model: SolventModel, one_four: str, cutoff: float | None, per_atom: bool, precision: str, variant: str
 ) -> None:
     if variant != "auto" and variant not in VARIANTS:
         raise InputError(f"there is no variant {variant!r}; choose auto, {', '.join(VARIANTS)}")
+    if variant == "squares" and per_atom:
+        raise InputError("squares does not tell the energies of atoms apart; choose variant rows or blocks")
     if precision not in PRECISIONS:
         raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
     if one_four not in ("scale", "exclude"):

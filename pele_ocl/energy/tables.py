@@ -52,15 +52,10 @@ class Tables:
 
     @classmethod
     def of(
-        cls,
-        run: Run,
-        atoms: Atoms,
-        tiles: Tiles,
-        model: SolventModel,
-        one_four: Literal["scale", "exclude"],
-        ring: bool,
-    ) -> Tables:
-        """ring : whether the tables are for `blocks`"""
+        cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, one_four: Literal["scale", "exclude"],
+        variant: str,
+    ) -> Tables:  # fmt: skip
+        """The tables of a molecule for the kernels of a variant."""
         assert atoms.gb_radii is not None
         assert atoms.gb_scales is not None
         assert atoms.lj_sigma is not None
@@ -93,15 +88,17 @@ class Tables:
             run.upload(np.column_stack([slopes.T, column])),
             run.upload(slopes),
             run.upload(tiles.largest(scaled)),
-            _masks(run, atoms, tiles, one_four, ring),
+            _masks(run, atoms, tiles, one_four, variant),
         )
 
 
-def _masks(run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], ring: bool) -> tuple[Any, ...]:
+def _masks(
+    run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], variant: str
+) -> tuple[Any, ...]:
     excluded, scaled = exclusions(atoms.bonds, len(atoms))
     if one_four == "exclude":
         excluded, scaled = np.concatenate([excluded, scaled]), scaled[:0]
-    masks = Masks.of_blocks(tiles, excluded, scaled) if ring else Masks.of_rows(tiles, excluded, scaled)
+    masks = Masks.of(tiles, excluded, scaled, variant)
     words = masks.words.view(np.int32) if run.precision == "float32" else masks.words.astype(np.int64)
     return run.upload(masks.starts, np.int32), run.upload(masks.partners, np.int32), run.upload(words, words.dtype)
 
