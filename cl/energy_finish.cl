@@ -41,14 +41,18 @@ void finish(
 #if RECOIL
     global const real *restrict recoil,         // (n_conformations, n_tiles / 2, 4, n_places)
 #endif
-    global real *restrict gradient,             // (n_conformations, n_atoms, 3) [kcal/mol/A]
-    global real *restrict radii,                // (n_conformations, n_atoms) Born radii [A]
-    global real *restrict energies)             // (n_conformations, n_atoms or n_tiles, 5) LJ, Coulomb, GB, GB self, nonpolar
+    global real *restrict results)              // (n_conformations, see below)
 {
     const int item = get_local_id(0), i = get_global_id(0), conformation = get_global_id(2), tile = i / TILE;
     const int n_places = n_tiles * TILE;
+    const int atom = order[i];
     const bool used = item < counts[tile];
-    const size_t at = (size_t)conformation * n_places + i, atom = (size_t)conformation * n_atoms + order[i];
+    const size_t at = (size_t)conformation * n_places + i;
+    // One after the other, for the host to read at once: (n_atoms or n_tiles, 5) Lennard-Jones, Coulomb, GB, GB self and
+    // nonpolar energy, (n_atoms) Born radii, and (n_atoms, 3) gradient.
+    const size_t n_energies = TERMS_OF_ENERGY * (PER_ATOM ? n_atoms : n_tiles);
+    global real *energies = results + conformation * (n_energies + (size_t)(GRADIENT ? 4 : 1) * n_atoms);
+    global real *radii = energies + n_energies, *gradient = radii + n_atoms;
     const size_t pair_step = (size_t)PAIR_SUMS * n_places;
     global const real *pairs = pair_sums + conformation * n_parts * pair_step + i;
     real terms[TERMS_OF_ENERGY] = {0, 0, 0, 0, 0};
@@ -79,9 +83,6 @@ void finish(
             for (int k = 0; k < TERMS_OF_ENERGY; ++k) scratch[k * TILE + item] += scratch[k * TILE + item + half_size];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    if (item < TERMS_OF_ENERGY) {
-        const size_t box = (size_t)conformation * n_tiles + tile;
-        energies[TERMS_OF_ENERGY * box + item] = scratch[item * TILE];
-    }
+    if (item < TERMS_OF_ENERGY) energies[TERMS_OF_ENERGY * tile + item] = scratch[item * TILE];
 #endif
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Atoms
 from ..solvent.tiled import series_macros
@@ -61,6 +62,7 @@ class Passes:
         self.run, self.variant, self.tiles, self.layout, self.options = run, variant, tiles, layout, options
         self.born_parts = layout.parts(len(tiles)) if variant == "blocks" else layout.chunks(len(tiles))[0]
         self.pair_parts = layout.step_chunks(len(tiles))[0] if variant == "squares" else self.born_parts
+        self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._sizes(len(atoms))
         self.most_at_once = layout.batch(sum(sizes.values()) * run.dtype.itemsize)
         self.batch = min(most, self.most_at_once)
@@ -77,10 +79,20 @@ class Passes:
             self._finish(len(atoms)),
         ]
 
-    def launch(self, run: Run, n_conformations: int) -> None:
-        """All passes over the conformations whose positions are in their buffer."""
+    def evaluate(self, run: Run, positions: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """All passes over the conformations, with their positions encoded.
+
+        Returns energies (m, n_energies, N_TERMS), Born radii (m, n) and gradients (m, n, 3).
+        """
+        m, n = positions.shape[:2]
+        run.write(self.buffers["positions"], positions)
         for kept in self.launches:
-            run.launch_kept(kept, n_conformations)
+            run.launch_kept(kept, m)
+        first = N_TERMS * self.n_energies
+        size = first + n * (4 if self.options.gradient else 1)
+        results = run.download(self.buffers["results"], m * size).reshape(m, size)
+        gradients = results[:, first + n :].reshape(m, n, 3) if self.options.gradient else None
+        return results[:, :first].reshape(m, -1, N_TERMS), results[:, first : first + n], gradients
 
     def _sizes(self, n_atoms: int) -> dict[str, int]:
         """Reals in each buffer, for one conformation."""
@@ -91,8 +103,7 @@ class Passes:
             "born": places, "largest_born": boxes, "radius_slopes": places, "energy_slopes": places,
             "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * self.pair_parts * places, "weights": places,
             "recoil": 4 * (boxes // 2) * places if self.variant == "squares" and options.gradient else 0,
-            "gradient": 3 * n_atoms if options.gradient else 0, "radii": n_atoms,
-            "energies": N_TERMS * (n_atoms if options.per_atom else boxes),
+            "results": N_TERMS * self.n_energies + n_atoms * (4 if options.gradient else 1),
         }  # fmt: skip
 
     def _of(self, *names: str) -> list[Any]:
@@ -144,8 +155,8 @@ class Passes:
         series, sums = self._of("series", "born_sums")
         if self.variant == "blocks":
             return self._over_pairs(
-                "born", "blocks", np.int32(0), np.int32(len(self.tiles)), largest_rho, *places, tables.scaled, tables.rho, series,
-                tables.coefficient_columns, *boxes, sums, **macros,
+                "born", "blocks", np.int32(0), np.int32(len(self.tiles)), largest_rho, *places, tables.scaled,
+                tables.rho, series, tables.coefficient_columns, *boxes, sums, **macros,
             )  # fmt: skip
         return self._over_pairs(
             "born", "rows", largest_rho, *places, tables.rho, series, *boxes, sums, VECTORS=1, **macros
@@ -190,8 +201,8 @@ class Passes:
             self.buffers["weights"], **defines,
         )  # fmt: skip
         chain = self._over_pairs(
-            "chain", self.variant, self.run.dtype.type(tables.largest_rho), *self._of("spheres", "x", "y", "z", "weights"),
-            tables.scaled, tables.rho, tables.slopes, tables.slope_columns, *self._of("origins", "extents"),
+            "chain", self.variant, self.run.dtype.type(tables.largest_rho),
+            *self._of("spheres", "x", "y", "z", "weights"), tables.scaled, tables.rho, tables.slopes, tables.slope_columns, *self._of("origins", "extents"),
             tables.counts, self.buffers["pair_sums"], *recoil,
             **series_macros(self.run.precision),
         )  # fmt: skip
@@ -202,6 +213,5 @@ class Passes:
         return self._each_place(
             "energy_finish.cl", "finish", np.int32(n_atoms), np.int32(self.pair_parts),
             *self._of("pair_sums", "atom_energies", "born"), tables.order, tables.counts, *recoil,
-            *self._of("gradient", "radii", "energies"),
-            GRADIENT=int(options.gradient), PER_ATOM=int(options.per_atom), **defines,
+            self.buffers["results"], GRADIENT=int(options.gradient), PER_ATOM=int(options.per_atom), **defines,
         )  # fmt: skip

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..errors import InputError
-from ..solvent.checks import check_radii, check_span
+from ..solvent.checks import LARGEST_SPAN, check_radii, check_span
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 from ..variant import PRECISIONS, Progress
 from .layout import Layout
-from .passes import N_TERMS, Options, Passes
-from .result import EnergyBatch, EnergyResult
+from .passes import Options, Passes
+from .result import TERMS, EnergyBatch, EnergyResult
 from .tables import Fixed
 from .variants import VARIANTS, choose_variant
 
@@ -87,9 +87,9 @@ class Energy:
         """
         start = time.perf_counter()
         conformations = np.asarray(conformations, np.float64)
-        self._check_positions(conformations)
+        middles = self._middles(conformations)
         with self.device.lock:
-            (energies, gradients, radii, per_atom), kernel_seconds = self._evaluate(conformations, progress)
+            (energies, gradients, radii, per_atom), kernel_seconds = self._evaluate(conformations, middles, progress)
         self._check_finite(conformations, energies, gradients, radii)
         return EnergyBatch(
             atoms=self.atoms,
@@ -105,29 +105,23 @@ class Energy:
         )
 
     def _evaluate(
-        self, conformations: Floats, progress: Progress | None
+        self, conformations: Floats, middles: Floats, progress: Progress | None
     ) -> tuple[tuple[Floats, Floats | None, Floats, Floats | None], float]:
         """Energies, gradients, Born radii and energies by atom of all conformations, and the kernels' seconds."""
         from ..opencl.kernels import Run
 
         m, n = conformations.shape[:2]
         passes = self._ready(m)
-        per_energy = n if self.options.per_atom else len(self._tiles)
-        radii, energies = np.empty((m, n)), np.empty((m, per_energy, N_TERMS))
+        energies, radii = np.empty((m, passes.n_energies, len(TERMS))), np.empty((m, n))
         gradients = np.empty((m, n, 3)) if self.options.gradient else None
         seconds = 0.0
         for first in range(0, m, passes.batch):
             part = slice(first, min(first + passes.batch, m))
-            count = part.stop - part.start
             run = Run(self.device, self.precision)
-            run.write(passes.buffers["positions"], self._fixed.encode(conformations[part]))
-            passes.launch(run, count)
-            radii[part] = run.download(passes.buffers["radii"], count * n).reshape(count, n)
-            energies[part] = run.download(passes.buffers["energies"], count * per_energy * N_TERMS).reshape(
-                count, per_energy, N_TERMS
-            )
+            positions = self._fixed.encode(conformations[part], middles[part])
+            energies[part], radii[part], slopes = passes.evaluate(run, positions)
             if gradients is not None:
-                gradients[part] = run.download(passes.buffers["gradient"], 3 * count * n).reshape(count, n, 3)
+                gradients[part] = slopes
             seconds += run.elapsed_seconds
             if progress is not None:
                 progress(part.stop / m)
@@ -145,20 +139,26 @@ class Energy:
             )
         return self._passes
 
-    def _check_positions(self, conformations: Floats) -> None:
+    def _middles(self, conformations: Floats) -> Floats:
+        """The middle of each conformation, (m, 1, 3) A, once the positions are found to be good."""
         n = len(self.atoms)
         if conformations.ndim != 3 or conformations.shape[1:] != (n, 3) or not len(conformations):
             raise InputError(f"positions have shape {conformations.shape}; (m, {n}, 3) is needed, m at least 1")
-        if not np.isfinite(conformations).all():
+        columns = np.ascontiguousarray(conformations.transpose(0, 2, 1))  # ten times faster to look through
+        lowest, highest = columns.min(axis=2), columns.max(axis=2)
+        if not (np.isfinite(lowest).all() and np.isfinite(highest).all()):
             raise InputError("positions hold numbers that are not finite")
-        spans = np.ptp(conformations, axis=1)
-        if spans.max() / 2 > self._fixed.reach:
-            k = int(np.argmax(spans.max(axis=1)))
+        spans = (highest - lowest).max(axis=1)
+        k = int(np.argmax(spans))
+        if spans[k] / 2 > self._fixed.reach:
             raise InputError(
-                f"conformation {k} spans {spans[k].max():,.0f} A, far more than the molecule's own positions; make "
-                "the Energy of atoms that span as much, or use float64"
+                f"conformation {k} spans {spans[k]:,.0f} A, far more than the molecule's own positions; make the "
+                "Energy of atoms that span as much, or use float64"
             )
-        check_span(conformations[0])
+        if spans[k] > LARGEST_SPAN:
+            check_span(conformations[k])
+        middles: Floats = ((lowest + highest) / 2)[:, None]
+        return middles
 
     def _check_finite(self, conformations: Floats, energies: Floats, gradients: Floats | None, radii: Floats) -> None:
         """Raise InputError for what overflowed or never had a value, with the atoms that are the cause."""
