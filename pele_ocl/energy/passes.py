@@ -202,8 +202,8 @@ class Passes:
         )  # fmt: skip
         chain = self._over_pairs(
             "chain", self.variant, self.run.dtype.type(tables.largest_rho),
-            *self._of("spheres", "x", "y", "z", "weights"), tables.scaled, tables.rho, tables.slopes, tables.slope_columns, *self._of("origins", "extents"),
-            tables.counts, self.buffers["pair_sums"], *recoil,
+            *self._of("spheres", "x", "y", "z", "weights"), tables.scaled, tables.rho, tables.slopes,
+            tables.slope_columns, *self._of("origins", "extents"), tables.counts, self.buffers["pair_sums"], *recoil,
             **series_macros(self.run.precision),
         )  # fmt: skip
         return weights, chain
