@@ -19,44 +19,68 @@ INLINE realv distance2(const Own *own, real4 other) {
     return dx * dx + dy * dy + dz * dz;
 }
 
-// All pairs are far. own_series: the coefficients of `own`, n_places apart; series: those of each other atom, with the
+// Coefficients of the series for a vector of atoms; those beyond the terms that are wanted are 0.
+typedef struct { realv a1, a2, a3, a4, a5, a6, a7; } Series;
+
+INLINE Series load_series(global const real *columns, int n_places, const int terms) {
+    Series own = {LOAD(0, columns), LOAD(n_places, columns), 0, 0, 0, 0, 0};
+    if (terms > 2) own.a3 = LOAD(2 * n_places, columns);
+    if (terms > 3) own.a4 = LOAD(3 * n_places, columns);
+    if (terms > 4) own.a5 = LOAD(4 * n_places, columns);
+    if (terms > 5) own.a6 = LOAD(5 * n_places, columns);
+    if (terms > 6) own.a7 = LOAD(6 * n_places, columns);
+    return own;
+}
+
+// What an atom's vector takes of a sphere, and the other way round. series: two real4 of the other atom.
+INLINE realv taken(realv inv_r2, global const real4 *series, const int terms) {
+    const real4 b = series[0];
+    real4 c = 0;
+    if (terms > 3) c = series[1];
+    return inv_r2 * inv_r2 * SERIES_SUM(inv_r2, terms, b.y, b.z, b.w, c.x, c.y, c.z, c.w);
+}
+INLINE realv given(realv inv_r2, const Series *own, const int terms) {
+    return inv_r2 * inv_r2
+         * SERIES_SUM(inv_r2, terms, own->a1, own->a2, own->a3, own->a4, own->a5, own->a6, own->a7);
+}
+
+// All pairs are far. columns: the coefficients of `own`, n_places apart; series: those of each other atom, after the
 // square of its distance from the origin.
 INLINE void add_far(
-    Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *own_series,
+    Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *columns,
     int n_places, int count, const int terms) {
     const realv norm = own->x * own->x + own->y * own->y + own->z * own->z;
     const realv x = (real)-2 * own->x, y = (real)-2 * own->y, z = (real)-2 * own->z;
-    realv a1 = LOAD(0, own_series), a2 = LOAD(n_places, own_series), a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
-    if (terms > 2) a3 = LOAD(2 * n_places, own_series);
-    if (terms > 3) a4 = LOAD(3 * n_places, own_series);
-    if (terms > 4) a5 = LOAD(4 * n_places, own_series);
-    if (terms > 5) a6 = LOAD(5 * n_places, own_series);
-    if (terms > 6) a7 = LOAD(6 * n_places, own_series);
+    const Series spheres = load_series(columns, n_places, terms);
     realv sum = own->sum;
     for (int j = 0; j < count; ++j) {
-        const real4 other = atoms[j], b = series[2 * j];
-        real4 c = 0;
-        if (terms > 3) c = series[2 * j + 1];
-        const realv inv_r2 = inverse((norm + b.x) + x * other.x + y * other.y + z * other.z);
-        const realv inv_r4 = inv_r2 * inv_r2;
-        sum += inv_r4 * SERIES_SUM(inv_r2, terms, b.y, b.z, b.w, c.x, c.y, c.z, c.w);
-        other_sums[j] += inv_r4 * SERIES_SUM(inv_r2, terms, a1, a2, a3, a4, a5, a6, a7);
+        const real4 other = atoms[j];
+        const realv inv_r2 = inverse((norm + series[2 * j].x) + x * other.x + y * other.y + z * other.z);
+        sum += taken(inv_r2, series + 2 * j, terms);
+        other_sums[j] += given(inv_r2, &spheres, terms);
     }
     own->sum = sum;
 }
 
-// The pairs of the listed atoms are far.
+// The pairs of the listed atoms are far. In float64 they need more terms than are ready.
 INLINE void add_listed_far(
-    Own *own, realv *other_sums, global const real4 *atoms, const int *list, int count, const bool both) {
+    Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *columns,
+    int n_places, const int *list, int count, const bool both) {
     const realv s2 = own->s * own->s, s3 = s2 * own->s;
+    const Series spheres = load_series(columns, n_places, TERMS);
     realv sum = own->sum;
     for (int k = 0; k < count; ++k) {
         const int j = list[k];
         const real4 other = atoms[j];
         const realv inv_r2 = inverse(distance2(own, other));
         const real other_s2 = other.w * other.w;
-        sum += hct_series(inv_r2, other_s2, other_s2 * other.w, TERMS);
-        if (both) other_sums[j] += hct_series(inv_r2, s2, s3, TERMS);
+        if (TERMS <= READY_TERMS) {
+            sum += taken(inv_r2, series + 2 * j, TERMS);
+            if (both) other_sums[j] += given(inv_r2, &spheres, TERMS);
+        } else {
+            sum += hct_series(inv_r2, other_s2, other_s2 * other.w, TERMS);
+            if (both) other_sums[j] += hct_series(inv_r2, s2, s3, TERMS);
+        }
     }
     own->sum = sum;
 }
@@ -152,11 +176,13 @@ kernel void born_sums_blocks(
                 else if (far) ADD_FAR(TERMS_A);
 #undef ADD_FAR
                 else if (step == 0) {
-                    add_listed_far(&own, row_sums, atoms + at + start, far_list, listed.y, false);
+                    add_listed_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_places,
+                                   far_list, listed.y, false);
                     add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
                                     origins[box + tile].w, false);
                 } else {
-                    add_listed_far(&own, row_sums, atoms + at + start, far_list, listed.y, true);
+                    add_listed_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_places,
+                                   far_list, listed.y, true);
                     add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
                                     origins[box + tile].w, true);
                 }
