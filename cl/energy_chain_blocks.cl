@@ -100,9 +100,9 @@ kernel void chain_blocks(
         const real4 origin = origins[box + row], extent = extents[box + row];
         global const real4 *row_spheres = spheres + at + start;
         global const real *row_weights = weights + at + start;
-        Gradient row_sums[TILE];
+        Gradient row_sums[TILE], row_totals[TILE];
         const Gradient none = {0, 0, 0};
-        for (int j = 0; j < TILE; ++j) row_sums[j] = none;
+        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = none;
         // Half way around the ring; the tile opposite in an even ring is met from one side only.
         const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
         for (int step = 0; step <= last_step; ++step) {
@@ -144,11 +144,19 @@ kernel void chain_blocks(
                 STORE(LOAD(n_places + i, out) + own.gy, n_places + i, out);
                 STORE(LOAD(2 * n_places + i, out) + own.gz, 2 * n_places + i, out);
             }
+            if (step % RUN_OF_TILES == 0 || step == last_step) {
+                for (int j = 0; j < TILE; ++j) {
+                    row_totals[j].x += row_sums[j].x;
+                    row_totals[j].y += row_sums[j].y;
+                    row_totals[j].z += row_sums[j].z;
+                    row_sums[j] = none;
+                }
+            }
         }
         for (int j = 0; j < count; ++j) {
-            out[start + j] += lane_sum(row_sums[j].x);
-            out[n_places + start + j] += lane_sum(row_sums[j].y);
-            out[2 * n_places + start + j] += lane_sum(row_sums[j].z);
+            out[start + j] += lane_sum(row_totals[j].x);
+            out[n_places + start + j] += lane_sum(row_totals[j].y);
+            out[2 * n_places + start + j] += lane_sum(row_totals[j].z);
         }
     }
 }

@@ -38,6 +38,18 @@ INLINE void add_block(
     }
 }
 
+INLINE void add_sums(Sums *total, const Sums *sums) {
+    total->x += sums->x;
+    total->y += sums->y;
+    total->z += sums->z;
+    total->radius += sums->radius;
+#if PER_ATOM
+    total->lennard_jones += sums->lennard_jones;
+    total->coulomb += sums->coulomb;
+    total->gb += sums->gb;
+#endif
+}
+
 INLINE void add_to(global real *out, int column, int n_places, int i, realv value) {
     global real *place = out + (size_t)column * n_places;
     STORE(LOAD(i, place) + value, i, place);
@@ -72,9 +84,9 @@ kernel void pair_blocks(
     for (int i = 0; i < PAIR_SUMS * n_places; i += WIDTH) STORE((realv)0, i, out);
 
     for (int row = part; row < n_tiles; row += n_parts) {
-        Sums row_sums[TILE];
+        Sums row_sums[TILE], row_totals[TILE];
         const Sums none = {0, 0, 0, 0, 0, 0, 0};
-        for (int j = 0; j < TILE; ++j) row_sums[j] = none;
+        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = none;
         const int count = counts[row];
         const real4 origin = origins[box + row], extent = extents[box + row];
         global const real4 *row_points = points + at + row * TILE, *row_traits = traits + at + row * TILE;
@@ -88,12 +100,14 @@ kernel void pair_blocks(
             const real gap2 = box_gap2(shift, extents[box + tile], extent);
             const bool masked = special < last_special && specials[special] == tile;
 #if CUTOFF
-            if (gap2 > model.cutoff2 && !masked) continue;
+            const bool near = gap2 <= model.cutoff2 || masked;
+#else
+            const bool near = true;
 #endif
             const bool bare = gap2 > BARE_RADII2 * largest_born[box + row] * largest_born[box + tile];
             // A tile with itself has each pair twice, once for either atom; so energies count double everywhere.
             const real share = PER_ATOM || step == 0 ? 1 : 2;
-            for (int v = 0; v < TILE; v += WIDTH) {
+            for (int v = 0; near && v < TILE; v += WIDTH) {
                 const int i = tile * TILE + v;
                 const Atom own = load_atom(i, shift, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
                 Sums own_sums = none;
@@ -119,16 +133,22 @@ kernel void pair_blocks(
                 add_to(out, RADIUS_SUM, n_places, i, own_sums.radius);
             }
             special += masked;
+            if (step % RUN_OF_TILES == 0 || step == last_step) {
+                for (int j = 0; j < TILE; ++j) {
+                    add_sums(row_totals + j, row_sums + j);
+                    row_sums[j] = none;
+                }
+            }
         }
         for (int j = 0; j < count; ++j) {
             const int i = row * TILE + j;
-            out[LENNARD_JONES_SUM * n_places + i] += lane_sum(row_sums[j].lennard_jones);
-            out[COULOMB_SUM * n_places + i] += lane_sum(row_sums[j].coulomb);
-            out[GB_SUM * n_places + i] += lane_sum(row_sums[j].gb);
-            out[GRADIENT_SUM * n_places + i] += lane_sum(row_sums[j].x);
-            out[(GRADIENT_SUM + 1) * n_places + i] += lane_sum(row_sums[j].y);
-            out[(GRADIENT_SUM + 2) * n_places + i] += lane_sum(row_sums[j].z);
-            out[RADIUS_SUM * n_places + i] += lane_sum(row_sums[j].radius);
+            out[LENNARD_JONES_SUM * n_places + i] += lane_sum(row_totals[j].lennard_jones);
+            out[COULOMB_SUM * n_places + i] += lane_sum(row_totals[j].coulomb);
+            out[GB_SUM * n_places + i] += lane_sum(row_totals[j].gb);
+            out[GRADIENT_SUM * n_places + i] += lane_sum(row_totals[j].x);
+            out[(GRADIENT_SUM + 1) * n_places + i] += lane_sum(row_totals[j].y);
+            out[(GRADIENT_SUM + 2) * n_places + i] += lane_sum(row_totals[j].z);
+            out[RADIUS_SUM * n_places + i] += lane_sum(row_totals[j].radius);
         }
     }
 }

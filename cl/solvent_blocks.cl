@@ -145,8 +145,8 @@ kernel void born_sums_blocks(
     for (int row = first_row + part; row < last_row; row += n_parts) {
         const int start = row * TILE, count = counts[row];
         const real4 origin = origins[box + row], extent = extents[box + row];
-        realv row_sums[TILE];
-        for (int j = 0; j < TILE; ++j) row_sums[j] = 0;
+        realv row_sums[TILE], row_totals[TILE];
+        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = 0;
         // Half way around the ring; the tile opposite in an even ring is met from one side only.
         const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
         for (int step = 0; step <= last_step; ++step) {
@@ -188,7 +188,13 @@ kernel void born_sums_blocks(
                 }
                 STORE(LOAD(i, own_sums) + own.sum, i, own_sums);
             }
+            if (step % RUN_OF_TILES == 0 || step == last_step) {
+                for (int j = 0; j < TILE; ++j) {
+                    row_totals[j] += row_sums[j];
+                    row_sums[j] = 0;
+                }
+            }
         }
-        for (int j = 0; j < count; ++j) own_sums[start + j] += lane_sum(row_sums[j]);
+        for (int j = 0; j < count; ++j) own_sums[start + j] += lane_sum(row_totals[j]);
     }
 }
