@@ -29,6 +29,7 @@ LAYERS = {
     "atoms": ("errors", "units"),
     "pairs": ("atoms", "errors", "forcefield", "formats", "paths", "textfiles"),
     "tiles": ("atoms",),
+    "rounding": ("atoms",),
     "solvent_model": ("errors", "units"),
     "formats": ("atoms", "chemistry", "errors", "textfiles", "units"),
     "forcefield": ("atoms", "chemistry", "errors", "units", "paths", "textfiles"),
@@ -37,10 +38,10 @@ LAYERS = {
     "opencl": ("errors", "paths", "variant"),
     "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "units", "variant"),
     "nonbond": (
-        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "units", "variant",
+        "atoms", "errors", "opencl", "pairs", "rounding", "solvent", "solvent_model", "units", "variant",
     ),
     "energy": (
-        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "units", "variant",
+        "atoms", "errors", "opencl", "pairs", "rounding", "solvent", "solvent_model", "tiles", "units", "variant",
     ),
     "bench": (
         "atoms", "energy", "errors", "nonbond", "opencl", "pairs", "paths", "reading", "reference", "solvent",

@@ -11,11 +11,11 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
-from pele_ocl.nonbond.records import _rounded_charges
 from pele_ocl.opencl.device import get_cpu_device
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
 from pele_ocl.reference.nonbond import nonbond as reference
+from pele_ocl.rounding import rounded_charges
 from pele_ocl.solvent import solvent
 
 SALT = SolventModel(ionic_strength=0.15)
@@ -474,7 +474,7 @@ def test_float32_holds_molecules_of_a_size(device):
 
 def test_rounded_charges_keep_their_running_sums():
     charges = np.tile([-0.4157, 0.2719, 0.0337, 0.1101], 5000)
-    rounded = _rounded_charges(charges).astype(float)
+    rounded = rounded_charges(charges).astype(float)
     assert np.abs(rounded - charges).max() < 1e-7
     assert np.abs(np.cumsum(rounded) - np.cumsum(charges)).max() < 1e-7
     assert np.abs(np.cumsum(charges.astype(np.float32).astype(float)) - np.cumsum(charges)).max() > 1e-5

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..pairs import exclusions
+from ..rounding import rounded_charges
 from ..solvent.tiled import MOST_TERMS, series_coefficients
 from ..solvent_model import SolventModel
 from ..tiles import ORIGIN_STEP, Tiles
@@ -67,6 +68,9 @@ class Tables:
             placed: Floats = values[tiles.order]
             return placed if unused is None else np.where(tiles.used, placed, unused)
 
+        charges = atoms.charges * math.sqrt(COULOMB_KCAL_A / model.solute_dielectric)
+        if run.precision == "float32":
+            charges = rounded_charges(charges).astype(np.float64)
         sigma = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
         epsilon = np.sqrt(4 * atoms.lj_epsilon)
         coefficients = series_coefficients(by_place(scaled))
@@ -79,7 +83,7 @@ class Tables:
             run.upload(by_place(rho, None)),
             run.upload(by_place(atoms.gb_radii, None)),
             run.upload(by_place(scaled)),
-            run.upload(by_place(atoms.charges * math.sqrt(COULOMB_KCAL_A / model.solute_dielectric))),
+            run.upload(by_place(charges)),
             run.upload(by_place(sigma, None)),
             run.upload(by_place(epsilon)),
             run.upload(np.column_stack([by_place(sigma, None), by_place(epsilon)])),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..rounding import rounded_charges
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 
@@ -59,17 +60,5 @@ def _places(positions: Floats, charges: Floats, real: np.dtype[Any]) -> tuple[ND
     step = 2.0 ** (np.ceil(np.log2(reach)) - FIXED_POINT_BITS)
     places = np.empty((len(positions), 4), np.int32)
     places[:, :3] = np.round(positions / step)
-    places[:, 3] = _rounded_charges(charges).view(np.int32)
+    places[:, 3] = rounded_charges(charges).view(np.int32)
     return places, step
-
-
-def _rounded_charges(charges: Floats) -> NDArray[np.float32]:
-    """Charges in float32 whose running sums are right to the last digit.
-
-    Rounded one by one, the same atom of every residue is off by the same amount, and a large molecule by the sum of it.
-    """
-    digit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(charges).max()), 1e-30))) - 24)
-    rounded: NDArray[np.float32] = (np.diff(np.round(np.cumsum(charges) / digit), prepend=0.0) * digit).astype(
-        np.float32
-    )
-    return rounded
