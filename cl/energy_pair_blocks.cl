@@ -90,6 +90,7 @@ kernel void pair_blocks(
         const int count = counts[row];
         const real4 origin = origins[box + row], extent = extents[box + row];
         global const real4 *row_points = points + at + row * TILE, *row_traits = traits + at + row * TILE;
+        const Kind common = {false, false}, with_masks = {true, false}, without_gauss = {false, true};
         int special = special_starts[row];
         const int last_special = special_starts[row + 1];
         // Half way around the ring; the tile opposite in an even ring is met from one side only.
@@ -111,19 +112,18 @@ kernel void pair_blocks(
                 const int i = tile * TILE + v;
                 const Atom own = load_atom(i, shift, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
                 Sums own_sums = none;
+#define ADD_BLOCK(kind, both) \
+    add_block(&own_sums, row_sums, &own, row_points, row_traits, count, &model, excluded, scaled, kind, both)
+                maskv excluded = 0, scaled = 0;
                 if (masked) {
                     global const SAME_BITS *words = masks + (size_t)special * 2 * TILE + v;
-                    const maskv excluded = LOAD(0, words), scaled = LOAD(TILE, words);
-                    const Kind kind = {true, false};
-                    if (step == 0) add_block(&own_sums, row_sums, &own, row_points, row_traits, count, &model, excluded, scaled, kind, false);
-                    else add_block(&own_sums, row_sums, &own, row_points, row_traits, count, &model, excluded, scaled, kind, true);
-                } else if (bare) {
-                    const Kind kind = {false, true};
-                    add_block(&own_sums, row_sums, &own, row_points, row_traits, count, &model, 0, 0, kind, true);
-                } else {
-                    const Kind kind = {false, false};
-                    add_block(&own_sums, row_sums, &own, row_points, row_traits, count, &model, 0, 0, kind, true);
-                }
+                    excluded = LOAD(0, words);
+                    scaled = LOAD(TILE, words);
+                    if (step == 0) ADD_BLOCK(with_masks, false);
+                    else ADD_BLOCK(with_masks, true);
+                } else if (bare) ADD_BLOCK(without_gauss, true);
+                else ADD_BLOCK(common, true);
+#undef ADD_BLOCK
                 add_to(out, LENNARD_JONES_SUM, n_places, i, share * own_sums.lennard_jones);
                 add_to(out, COULOMB_SUM, n_places, i, share * own_sums.coulomb);
                 add_to(out, GB_SUM, n_places, i, share * own_sums.gb);

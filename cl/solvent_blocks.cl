@@ -159,8 +159,7 @@ kernel void born_sums_blocks(
             int near_list[TILE], far_list[TILE];
             int2 listed = 0;
             if (!far) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
-                                          count, shift,
-                                          extents[box + tile], origins[box + tile].w, largest_rho);
+                                          count, shift, extents[box + tile], origins[box + tile].w, largest_rho);
             for (int i = tile * TILE; i < (tile + 1) * TILE; i += WIDTH) {
                 Own own;
                 own.x = LOAD(at + i, x) + shift.x;
