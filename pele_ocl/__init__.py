@@ -15,9 +15,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from .atoms import Atoms, Labels, Structure
+from .energy import Energy, EnergyBatch, EnergyResult, energy
 from .errors import DeviceError, FormatError, InputError, KernelBuildError, ParameterError, PeleError
 from .forcefield import ForceField
-from .formats import read_map, write_map
+from .formats import read_conformations, read_map, write_map
 from .grid import Grid, Map
 from .ions import IonsResult, place_ions
 from .nonbond import Nonbond, NonbondResult, nonbond
@@ -40,11 +41,12 @@ from .solvent import SolventResult, solvent
 from .solvent_model import SolventModel
 
 __all__ = [
-    "AllPairs", "Atoms", "DeviceError", "ForceField", "FormatError", "Grid", "InputError", "IonsResult",
-    "KernelBuildError", "Labels", "Map", "Nonbond", "NonbondResult", "PairList", "ParameterError", "PeleError",
-    "PotmapResult", "SolventModel", "SolventResult", "Structure", "all_pairs", "draw_slices", "internal_dielectrics",
-    "list_devices", "nonbond", "pairs_split", "pairs_within", "place_ions", "potmap", "read", "read_map",
-    "read_pairs", "sample", "solvent", "without_bonded", "write_map", "write_pairs",
+    "AllPairs", "Atoms", "DeviceError", "Energy", "EnergyBatch", "EnergyResult", "ForceField", "FormatError", "Grid",
+    "InputError", "IonsResult", "KernelBuildError", "Labels", "Map", "Nonbond", "NonbondResult", "PairList",
+    "ParameterError", "PeleError", "PotmapResult", "SolventModel", "SolventResult", "Structure", "all_pairs",
+    "draw_slices", "energy", "internal_dielectrics", "list_devices", "nonbond", "pairs_split", "pairs_within",
+    "place_ions", "potmap", "read", "read_conformations", "read_map", "read_pairs", "sample", "solvent",
+    "without_bonded", "write_map", "write_pairs",
 ]  # fmt: skip
 
 try:

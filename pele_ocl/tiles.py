@@ -62,6 +62,12 @@ class Tiles:
         """Places in all tiles, (n_tiles * size)."""
         return len(self.order)
 
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Whether a place holds an atom, (n_places,); no copy of another."""
+        used: NDArray[np.bool_] = (np.arange(self.size) < self.counts[:, None]).ravel()
+        return used
+
     def largest(self, values: Floats) -> Floats:
         """The largest of `values` (n,) in each tile, (n_tiles,)."""
         largest: Floats = values[self.order].reshape(-1, self.size).max(axis=1)
@@ -70,16 +76,10 @@ class Tiles:
     @property
     def places(self) -> NDArray[np.intp]:
         """The place of each atom, (n,)."""
-        used = np.flatnonzero(self._used)
+        used = np.flatnonzero(self.used)
         places = np.empty(len(used), np.intp)
         places[self.order[used]] = used
         return places
-
-    @property
-    def _used(self) -> NDArray[np.bool_]:
-        """Which places hold an atom and no copy, (n_places,)."""
-        used: NDArray[np.bool_] = (np.arange(self.size) < self.counts[:, None]).ravel()
-        return used
 
     def scatter(self, values: NDArray[np.floating]) -> Floats:
         """Values by place, (n_places,), back in the order of the atoms, (n,) float64."""

@@ -1,16 +1,20 @@
 """A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
 
-oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|potmap|ions
+oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|potmap|ions
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 from conftest import random_atoms, random_pairs, without
 
 from pele_ocl import Atoms, Grid, SolventModel, place_ions, potmap, solvent
+from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
+from pele_ocl.energy import Energy
+from pele_ocl.energy import plan as energy_plan
 from pele_ocl.ions.placement import Layout as IonsLayout
 from pele_ocl.ions.placement import Placement
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
@@ -38,8 +42,9 @@ def solvent_cases(device: Device) -> None:
         for variant in VARIANTS:
             solvent(atoms, variant=variant, precision=precision, device=device)
         solvent(atoms, precision=precision, device=device, model=SALT)
-        vectors = System.of(atoms, SolventModel(), Layout(4, 2, 16, (1, 1), 2))
-        VARIANTS["tiled"].run(Run(device, precision), vectors)
+        for blocks in (False, True):
+            vectors = System.of(atoms, SolventModel(), Layout(4, 2, 16, (1, 1), 2, blocks))
+            VARIANTS["tiled"].run(Run(device, precision), vectors)
 
 
 def nonbond_cases(device: Device) -> None:
@@ -98,12 +103,32 @@ def ions_cases(device: Device) -> None:
         assert 5 < len(vectors.place([300.0, -300.0] * 50)[0]) < 100
 
 
+def energy_cases(device: Device) -> None:
+    """Several tiles, vectors of four and of one, batches, and every switch of the kernels."""
+    atoms = random_atoms(70)
+    chain = np.column_stack([np.arange(69), np.arange(1, 70)])
+    atoms = replace(atoms, bonds=chain, positions=atoms.positions + np.linspace(0, 60, 70)[:, None])
+    both = np.stack([atoms.positions, atoms.positions + 0.1])
+    for layout in (energy_plan.Layout(4, 16, 4, 3), energy_plan.Layout(1, 64, 64, 2)):
+        energy_plan.Layout.of = staticmethod(lambda *_, layout=layout: layout)
+        for variant in ENERGY_VARIANTS:
+            if variant == ("blocks" if layout.tile > 32 else "squares"):
+                continue
+            for precision in PRECISIONS:
+                options = dict(variant=variant, precision=precision, device=device)
+                Energy(atoms, **options).evaluate_batch(both)
+                Energy(atoms, per_atom=variant != "squares", cutoff=9.0, model=SALT, **options).evaluate()
+                Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
+                Energy(atoms, fixed_radii=True, **options).evaluate()
+
+
 CASES = {
     "solvent": solvent_cases,
     "nonbond": nonbond_cases,
     "naive": naive_case,
     "potmap": potmap_cases,
     "ions": ions_cases,
+    "energy": energy_cases,
 }
 
 if __name__ == "__main__":

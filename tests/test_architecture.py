@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pele_ocl.energy import VARIANTS as ENERGY
 from pele_ocl.nonbond import VARIANTS as NONBOND
 from pele_ocl.potmap import VARIANTS as POTMAP
 from pele_ocl.solvent import VARIANTS as SOLVENT
@@ -45,21 +46,24 @@ LAYERS = {
     "nonbond": (
         "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "units", "variant",
     ),
+    "energy": (
+        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "units", "variant",
+    ),
     "ions": ("atoms", "errors", "grid", "opencl", "potmap", "reference", "tiles", "units", "variant"),
     "potmap": (
         "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "units", "variant",
     ),
     "bench": (
-        "atoms", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap", "reading",
-        "reference", "solvent", "solvent_model", "units", "variant",
+        "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap",
+        "reading", "reference", "solvent", "solvent_model", "units", "variant",
     ),
     "cli": (
-        "__init__", "atoms", "bench", "errors", "forcefield", "formats", "grid", "ions", "opencl", "paths", "pictures",
-        "potmap", "reading", "sampling", "solvent", "nonbond", "pairs", "potential_model", "solvent_model", "units",
-        "variant",
+        "__init__", "atoms", "bench", "energy", "errors", "forcefield", "formats", "grid", "ions", "opencl", "paths",
+        "pictures", "potmap", "reading", "sampling", "solvent", "nonbond", "pairs", "potential_model", "solvent_model",
+        "units", "variant",
     ),
     "__init__": (
-        "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "ions", "opencl", "pictures",
+        "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "ions", "opencl", "pictures",
         "potmap", "reading", "sampling", "solvent", "solvent_model",
     ),
     "__main__": ("cli",),
@@ -113,14 +117,16 @@ def test_public_names_have_docstrings(path):
 
 
 def test_every_kernel_file_is_used():
-    used = {variant.file for variant in (*SOLVENT.values(), *NONBOND.values(), *POTMAP.values())}
+    used = {variant.file for variant in (*SOLVENT.values(), *NONBOND.values(), *ENERGY.values(), *POTMAP.values())}
     hosts = "".join(path.read_text() for path in MODULES)
     for path in KERNELS:
         assert path.name in used or f'"{path.name}"' in hosts, path.name
 
 
 @pytest.mark.parametrize(
-    "variant", [*SOLVENT.values(), *NONBOND.values(), *POTMAP.values()], ids=[*SOLVENT, *NONBOND, *POTMAP]
+    "variant",
+    [*SOLVENT.values(), *NONBOND.values(), *ENERGY.values(), *POTMAP.values()],
+    ids=[*SOLVENT, *NONBOND, *ENERGY, *POTMAP],
 )
 def test_variants_name_a_kernel_of_their_file(variant):
     source = (ROOT / "cl" / variant.file).read_text()

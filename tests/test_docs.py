@@ -13,6 +13,7 @@ import pytest
 from conftest import DEVICES, random_atoms
 
 from pele_ocl import Grid, Map, SolventModel, write_map
+from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.opencl import kernels
 from pele_ocl.paths import shipped
@@ -77,7 +78,10 @@ def test_the_worked_example_works(monkeypatch, tmp_path):
     np.testing.assert_allclose(halves, pair, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("page", "table"), [("variants.md", VARIANTS), ("variants-nonbond.md", NONBOND_VARIANTS)])
+@pytest.mark.parametrize(
+    ("page", "table"),
+    [("variants.md", VARIANTS), ("variants-nonbond.md", NONBOND_VARIANTS), ("variants-energy.md", ENERGY_VARIANTS)],
+)
 def test_variants_page_names_every_variant_and_kernel_file(page, table):
     text = (ROOT / "docs" / page).read_text()
     headings = "\n".join(re.findall(r"^## .*$", text, re.MULTILINE))

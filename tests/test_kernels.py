@@ -15,11 +15,15 @@ from pele_ocl.solvent.variants import VARIANTS, System
 
 PROBE = """
 #include "real.clh"
-kernel void probe(global const real *x, global real *inverses, global real *roots, global real *bare_roots) {
+kernel void probe(
+    global const real *x, global real *inverses, global real *roots, global real *bare_roots, global real *powers,
+    global real *sums) {
     const int i = get_global_id(0) * WIDTH;
     STORE(inverse(LOAD(i, x)), i, inverses);
     STORE(inverse_sqrt(LOAD(i, x)), i, roots);
     STORE(bare_root(LOAD(i, x)) * ROOT_UNIT, i, bare_roots);
+    STORE(power_of_two(-LOAD(i, x)), i, powers);
+    sums[get_global_id(0)] = lane_sum(LOAD(i, x));
 }
 """
 SOFT_PROBE = """
@@ -47,6 +51,7 @@ def test_headers_stand_in_place_once_and_lines_keep_their_numbers():
 def test_kernels_build_without_a_cache(device, monkeypatch):
     monkeypatch.setattr(kernels.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
     device.kernels.clear()
+    device.programs.clear()
     assert get_kernel(device, "solvent_radii.cl", "born_radii", "float32")
 
 
@@ -91,7 +96,7 @@ def probe_widths(device, precision):
     return sorted({1, 4, device.vector_width(precision)})
 
 
-def test_reciprocals_are_exact_and_equal_their_portable_twin(device, precision, monkeypatch):
+def test_short_functions_are_exact_and_equal_their_portable_twin(device, precision, monkeypatch):
     shipped_source = kernels._source
     monkeypatch.setattr(kernels, "_source", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
     x = np.geomspace(1e-6, 1e8, 4096)
@@ -99,12 +104,19 @@ def test_reciprocals_are_exact_and_equal_their_portable_twin(device, precision, 
         for portable in (False, True):
             run = Run(device, precision, portable=portable)
             kernel = run.kernel("probe.cl", "probe", width, PROBE=len(PROBE))
-            inverses, roots, bare = (run.empty(len(x)) for _ in range(3))
-            run.launch(kernel, (len(x) // width,), (1,), run.upload(x), inverses, roots, bare)
+            inverses, roots, bare, powers, sums = (run.empty(len(x)) for _ in range(5))
+            run.launch(kernel, (len(x) // width,), (1,), run.upload(x), inverses, roots, bare, powers, sums)
             rounded = x.astype(precision).astype(float)
             np.testing.assert_allclose(run.download(inverses, len(x)), 1 / rounded, rtol=TWIN[precision])
             for values in (roots, bare):
                 np.testing.assert_allclose(run.download(values, len(x)), 1 / np.sqrt(rounded), rtol=TWIN[precision])
+            # An error of x's last digit is one of 2^x's by as much times x.
+            small = rounded < 100
+            found = run.download(powers, len(x))
+            np.testing.assert_allclose(found[small], 2 ** -rounded[small], rtol=30 * TWIN[precision])
+            assert np.abs(found[~small]).max() < 1e-30
+            by_vector = rounded.reshape(-1, width).sum(axis=1)
+            np.testing.assert_allclose(run.download(sums, len(x) // width), by_vector, rtol=TWIN[precision])
 
 
 def test_soft_roots_are_as_good_as_they_say(device, monkeypatch):

@@ -25,7 +25,7 @@ def report_of(cases: str) -> str:
     return report.lower()
 
 
-@pytest.mark.parametrize("cases", ["solvent", "nonbond", "potmap", "ions"])
+@pytest.mark.parametrize("cases", ["solvent", "nonbond", "energy", "potmap", "ions"])
 def test_no_race_and_no_invalid_access(cases):
     report = report_of(cases)
     for complaint in ("data race", "invalid", "oclgrind error"):

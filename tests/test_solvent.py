@@ -154,11 +154,20 @@ def test_awkward_sizes(device, precision, variant, n):
 
 @pytest.mark.parametrize("width", [1, 2, 4])
 @pytest.mark.parametrize("vectors", [1, 3])
-def test_every_layout_gives_the_same_radii(device, precision, width, vectors):
+@pytest.mark.parametrize("blocks", [False, True])
+def test_every_layout_gives_the_same_radii(device, precision, width, vectors, blocks):
     atoms = random_atoms(500)
-    layout = Layout(width, vectors, 2 * width * vectors, (1, 1), 5)
+    layout = Layout(width, vectors, 2 * width * vectors, (1, 1), 5, blocks)
     _, born = VARIANTS["tiled"].run(Run(device, precision), System.of(atoms, MODEL, layout))
     assert worst(born, reference_radii(atoms)) < BORN_RADIUS[precision]
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_rows_and_blocks_on_a_protein(device, precision, blocks):
+    system = load_system("src3")
+    layout = Layout(1, 1, 64, (64, 1), 16) if not blocks else Layout(4, 1, 32, (1, 1), 16, blocks)
+    _, born = VARIANTS["tiled"].run(Run(device, precision), System.of(system.atoms, MODEL, layout))
+    assert worst(born, system.arrays["born_radius"]) < BORN_RADIUS[precision]
 
 
 def crowd(seed=1, n=60):

@@ -12,6 +12,7 @@ from ..errors import PeleError
 from .bench import bench
 from .convert import convert
 from .devices import devices
+from .energy import energy
 from .ions import ions
 from .nonbond import nonbond
 from .options import DEBUG
@@ -51,5 +52,5 @@ def main() -> None:
     """Implicit-solvent and nonbonded energy, potential maps and ions of real molecules on any OpenCL device."""
 
 
-for command in (solvent, nonbond, potmap, ions, sample, convert, devices, bench):
+for command in (solvent, nonbond, energy, potmap, ions, sample, convert, devices, bench):
     main.add_command(command)

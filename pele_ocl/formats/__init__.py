@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..atoms import Structure
 from ..errors import FormatError
+from .conformations import read_conformations
 from .maps import read_map, require_map_suffix, write_map
 from .mmcif import read_mmcif
 from .models import model_numbers
@@ -30,6 +31,7 @@ __all__ = [
     "check_target",
     "is_pqr",
     "model_numbers",
+    "read_conformations",
     "read_map",
     "read_points",
     "read_pqr",

@@ -39,12 +39,13 @@ class Device:
 
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
-    kernels : built kernels by what they were built from; launched : those that have run
+    programs, kernels : built programs and their kernels by what they were built from; launched : those that have run
     lock : to be held while computing, since a kernel object carries its arguments
     """
 
     index: int
     handle: cl.Device
+    programs: dict[Any, cl.Program] = field(default_factory=dict, repr=False)
     kernels: dict[Any, cl.Kernel] = field(default_factory=dict, repr=False)
     launched: set[cl.Kernel] = field(default_factory=set, repr=False)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)

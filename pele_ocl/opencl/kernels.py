@@ -46,10 +46,18 @@ def get_kernel(
     """
     key = (file, name, precision, width, portable, tuple(sorted(defines.items())))
     if key not in device.kernels:
-        device.require_precision(precision)
-        options = _options(device, precision, width, portable, defines)
-        device.kernels[key] = cl.Kernel(_build(device, file, options), name)
+        device.kernels[key] = cl.Kernel(_get_program(device, file, precision, width, portable, defines), name)
     return device.kernels[key]
+
+
+def _get_program(
+    device: Device, file: str, precision: str, width: int, portable: bool, defines: Mapping[str, int]
+) -> cl.Program:
+    key = (file, precision, width, portable, tuple(sorted(defines.items())))
+    if key not in device.programs:
+        device.require_precision(precision)
+        device.programs[key] = _build(device, file, _options(device, precision, width, portable, defines))
+    return device.programs[key]
 
 
 def _options(device: Device, precision: str, width: int, portable: bool, defines: Mapping[str, int]) -> list[str]:
@@ -119,6 +127,19 @@ def _device_errors(device: Device) -> Iterator[None]:
         raise DeviceError(f"{device} lacks free memory for this; choose another device") from error
     except cl.Error as error:
         raise DeviceError(f"{device} refuses the work ({error}); choose another device or variant") from error
+
+
+@dataclass(frozen=True, eq=False)
+class KeptLaunch:
+    """A kernel with its arguments and its first two dimensions; made by `Run.keep`.
+
+    args : kept alive with it
+    """
+
+    kernel: cl.Kernel
+    shape: tuple[int, int]
+    group: tuple[int, int]
+    args: tuple[Any, ...]
 
 
 @dataclass(eq=False)
@@ -244,6 +265,26 @@ class Run:
             self.events.append(self._enqueue(kernel, shape, group))
 
         return launch
+
+    def keep(
+        self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], *args: Any, width: int = 1,
+        **defines: int,
+    ) -> KeptLaunch:  # fmt: skip
+        """A launch with its arguments set for good, on a kernel object of its own.
+
+        shape : work-items in the first two dimensions; the third is how many conformations are computed
+        """
+        program = _get_program(self.device, file, self.precision, width, self.portable, defines)
+        kernel = cl.Kernel(program, name)
+        kernel.set_args(*args)
+        group = min(group[0], self._most_items(kernel)), group[1]
+        return KeptLaunch(kernel, (_whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])), group, args)
+
+    def launch_kept(self, kept: KeptLaunch, n_conformations: int) -> None:
+        """Launch for the first n_conformations."""
+        with _device_errors(self.device):
+            shape, group = (*kept.shape, n_conformations), (*kept.group, 1)
+            self.events.append(cl.enqueue_nd_range_kernel(self.device.queue, kept.kernel, shape, group))
 
     def launch_rows(
         self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Atoms, Floats, require_atoms
-from ..errors import InputError, ParameterError
+from ..errors import InputError
 from ..reference import solvent as definition
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 from ..variant import PRECISIONS, Progress
+from .checks import check_radii, check_span
 from .layout import Layout
 from .result import EnergyTerms, SolventResult
 from .variants import VARIANTS, System, choose_variant
@@ -20,8 +21,6 @@ from .variants import VARIANTS, System, choose_variant
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.kernels import Run
-
-LARGEST_SPAN = 500_000.0  # A; beyond, tiles' origins would not be exact in float32
 
 __all__ = ["VARIANTS", "EnergyTerms", "SolventModel", "SolventResult", "choose_variant", "solvent"]
 
@@ -86,17 +85,8 @@ def _check(atoms: Atoms, variant: str, precision: str, model: SolventModel) -> N
         raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
     require_atoms(atoms)
     atoms.require(("charges", "gb_radii", "gb_scales"), "the solvent energy")
-    assert atoms.gb_radii is not None
-    small = atoms.gb_radii <= model.offset
-    if small.any():
-        i = int(np.argmax(small))
-        raise ParameterError(
-            f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, at or below the offset of "
-            f"{model.offset:g} A; give it a larger radius"
-        )
-    span = float(np.ptp(atoms.positions, axis=0).max())
-    if span > LARGEST_SPAN:
-        raise InputError(f"the atoms span {span:.3g} A; a molecule up to {LARGEST_SPAN:,.0f} A can be computed")
+    check_radii(atoms, model)
+    check_span(atoms.positions)
     atoms.require_apart()
 
 

@@ -17,6 +17,7 @@ class Layout:
     group : work-group size in the two dimensions (work-items along atoms, chunks of tiles)
     most_chunks : the tiles are walked in at most this many chunks at a time; more of them fill large devices and
         shorten the float32 sums, but each costs memory
+    blocks : whether Born sums are taken for both tiles of a block at once, which suits the few work-items of CPUs
     """
 
     width: int
@@ -24,20 +25,25 @@ class Layout:
     tile: int
     group: tuple[int, int]
     most_chunks: int
+    blocks: bool = False
 
     @classmethod
     def of(cls, kind: str, width: int, precision: str, n_atoms: int) -> Layout:
         """The layout for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
         if kind == "CPU":
-            return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), 16)
+            return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), 16, blocks=True)
         # Two atoms a work-item share loads, but halve the work-items, which small molecules cannot spare.
-        vectors = 2 if precision == "float32" and n_atoms >= 8192 else 1
+        vectors = 2 if n_atoms >= 8192 else 1
         return cls(1, vectors, 64, (128, 1), 128 if n_atoms < 100_000 else 32)
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks, and how many tiles in each."""
         tiles_per_chunk = -(-n_tiles // self.most_chunks)
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
+
+    def parts(self, n_tiles: int) -> int:
+        """Into how many parts blocks of two tiles are shared out."""
+        return min(self.most_chunks, -(-n_tiles // 2))
 
     def shape(self, tiles: Tiles, n_chunks: int) -> tuple[int, int]:
         """Work-items in the two dimensions."""

@@ -17,16 +17,12 @@ from ..solvent_model import SolventModel
 from ..tiles import Tiles
 from ..variant import Variant
 from .layout import Layout
+from .tiled import HctTiles, launch_blocks, launch_rows
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
 
 ITEMS = 64  # of a group where the group does not matter
-
-# Where the log-free series takes over, in scaled radii, and how many of its terms are needed there and at twice that
-# distance: what is left out is at most 1.3e-6 (float32) and 1.3e-12 (float64) of a pair's term.
-FAR = 4
-TERMS = {"float32": (5, 4), "float64": (10, 7)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,27 +147,14 @@ def pair(run: Run, system: System) -> tuple[Floats, Floats]:
 
 
 def tiled(run: Run, system: System) -> tuple[Floats, Floats]:
-    """Near and far tiles of sorted atoms, vectors of atoms on CPUs."""
+    """Near and far tiles of sorted atoms: row by row on GPUs, blocks of two tiles with vectors of atoms on CPUs."""
     tiles, layout = system.tiles, system.layout
-    terms, remote_terms = TERMS[run.precision]
-    kernel = run.kernel(
-        "solvent_tiled.cl", "born_sums", layout.width,
-        TILE=layout.tile, VECTORS=layout.vectors, FAR=FAR, TERMS=terms, REMOTE_TERMS=remote_terms,
-    )  # fmt: skip
-    n_chunks, tiles_per_chunk = layout.chunks(len(tiles))
-    sums = run.empty(n_chunks * tiles.n_places)
-    radii_step = RadiiStep(run, system, tiles.order, sums, n_chunks)
-    sizes = np.int32(len(tiles)), np.int32(tiles_per_chunk)
-    run.launch_rows(
-        kernel, layout.shape(tiles, n_chunks), layout.group, system.pairs, *sizes, run.dtype.type(system.rho.max()),
-        run.upload(np.column_stack([tiles.offsets, system.scaled[tiles.order]])),
-        *(run.upload(column) for column in tiles.offsets.T),
-        run.upload(system.rho[tiles.order]),
-        run.upload(np.column_stack([tiles.origins, tiles.largest(system.scaled)])),
-        run.upload(np.column_stack([tiles.extents * (1 + 1e-6), np.zeros(len(tiles))])),
-        run.upload(tiles.counts, np.int32),
-        sums,
-    )  # fmt: skip
+    n_parts = layout.parts(len(tiles)) if layout.blocks else layout.chunks(len(tiles))[0]
+    sums = run.empty(n_parts * tiles.n_places)
+    radii_step = RadiiStep(run, system, tiles.order, sums, n_parts)
+    hct = HctTiles.of(run, tiles, system.rho, system.scaled)
+    launch = launch_blocks if layout.blocks else launch_rows
+    launch(run, layout, len(tiles), system.pairs, float(system.rho.max()), hct, sums)
     psi, born = radii_step()
     return tiles.scatter(psi), tiles.scatter(born)
 

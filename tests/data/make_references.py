@@ -20,6 +20,8 @@ ARRAYS = (
     "insertion_code residue_index chain segment bonds exclusions_12_13 pairs_14"
 ).split()
 REFERENCES = ("born_radius", "psi", "force_nb_with14", "force_nb_no14")
+SMALL = ("hexapeptide", "ubiquitin", "src3")
+OF_SMALL = ("force_gb_78.5_nosa", "force_gb_78.5_sa")
 
 
 def main(folder: Path) -> None:
@@ -27,7 +29,8 @@ def main(folder: Path) -> None:
         with np.load(folder / f"{name}.npz") as file:
             arrays = {key: file[key] for key in ARRAYS}
         with np.load(folder / f"{name}_ref.npz") as file:
-            arrays |= {key: file[key] for key in REFERENCES if key in file}
+            wanted = REFERENCES + (OF_SMALL if name in SMALL else ())
+            arrays |= {key: file[key] for key in wanted if key in file}
         np.savez_compressed(HERE / f"{name}.npz", **arrays)
         shutil.copyfile(folder / f"{name}.json", HERE / f"{name}.json")
 

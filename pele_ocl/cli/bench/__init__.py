@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .energy import energy
 from .ions import ions
 from .nonbond import nonbond
 from .potmap import potmap
@@ -17,5 +18,6 @@ def bench() -> None:
 
 bench.add_command(solvent)
 bench.add_command(nonbond)
+bench.add_command(energy)
 bench.add_command(potmap)
 bench.add_command(ions)

@@ -1,0 +1,121 @@
+// What Born radii add to the gradient, each atom's row of pairs by itself, for GPUs.
+//
+// A work-item owns a vector of WIDTH atoms and walks the tiles of one chunk (second dimension) of one conformation (third
+// dimension). Each atom sums its own row, tile by tile: no atomics, no barriers, the same bits every run.
+#include "real.clh"
+#include "born.clh"
+#include "hct_tiles.clh"
+#include "tiles.clh"
+
+#ifndef TILE
+#error "TILE: atoms in a tile; a multiple of WIDTH"
+#endif
+#ifndef CLOSED
+#error "CLOSED: scaled radii within which the closed form is taken"
+#endif
+#ifndef CLOSED_TERMS
+#error "CLOSED_TERMS: terms of the series at that distance"
+#endif
+
+#include "energy_chain.clh"
+#include "energy_sums.clh"
+
+// series: the coefficients of the other atoms; own_series: those of `own`, n_places apart.
+INLINE void add_far_tile(
+    Own *own, global const real4 *spheres, global const real *weights, global const real4 *series,
+    global const real *own_series, int n_places, int count, const int terms) {
+    const realv a1 = LOAD(0, own_series), a2 = LOAD(n_places, own_series);
+    realv a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
+    if (terms > 2) a3 = LOAD(2 * n_places, own_series);
+    if (terms > 3) a4 = LOAD(3 * n_places, own_series);
+    if (terms > 4) a5 = LOAD(4 * n_places, own_series);
+    if (terms > 5) a6 = LOAD(5 * n_places, own_series);
+    if (terms > 6) a7 = LOAD(6 * n_places, own_series);
+    for (int j = 0; j < count; ++j) {
+        const real4 other = spheres[j], b = series[2 * j];
+        real4 c = 0;
+        if (terms > 4) c = series[2 * j + 1];
+        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+        const realv inv_r2 = inverse(dx * dx + dy * dy + dz * dz);
+        const realv slope = FAR_SLOPE(inv_r2, terms, own->weight, b, c, weights[j], a1, a2, a3, a4, a5, a6, a7);
+        own->gx += slope * dx;
+        own->gy += slope * dy;
+        own->gz += slope * dz;
+    }
+}
+
+INLINE void add_near_tile(
+    Own *own, global const real4 *spheres, global const real *weights, global const real *rhos, int count,
+    real largest_rho, real largest_s) {
+    for (int j = 0; j < count; ++j) {
+        const real4 other = spheres[j];
+        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+        const real s = fmax(largest_s, other.w), reach = fmax((real)CLOSED * s, largest_rho + s);
+        const realv slope = near_slope(own, other, dx * dx + dy * dy + dz * dz, rhos[j], weights[j], reach);
+        own->gx += slope * dx;
+        own->gy += slope * dy;
+        own->gz += slope * dz;
+    }
+}
+
+kernel void chain_rows(
+    const int n_tiles,
+    const int tiles_per_chunk,
+    const real largest_rho,                 // largest offset radius of all atoms [A]
+    global const real4 *restrict spheres,   // (n_conformations, n_places) x, y, z from the tile's origin, s [A]
+    global const real *restrict x,          // (n_conformations, n_places) the same as columns, for whole vectors
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real *restrict weights,    // (n_conformations, n_places) dE/dI, 0 at unused places [kcal/mol A]
+    global const real *restrict s,          // (n_places) scaled radius, 0 at unused places [A]
+    global const real *restrict rho,        // (n_places) offset radius [A]
+    global const real4 *restrict series,    // (n_places, 2) coefficients of r^-6, r^-8, ... r^-18
+    global const real *restrict columns,    // (7, n_places) the same as columns
+    global const real4 *restrict origins,   // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
+    global const int *restrict counts,      // (n_tiles) atoms in the tile
+    global real *restrict sums)             // (n_conformations, n_chunks, PAIR_SUMS, n_places): adds to the gradient
+{
+    const int first = get_global_id(0) * WIDTH, chunk = get_global_id(1), conformation = get_global_id(2);
+    const int n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk, n_places = n_tiles * TILE;
+    if (first >= n_places) return;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const int row = first / TILE;
+    const real4 origin = origins[box + row], extent = extents[box + row];
+
+    Own own;
+    own.rho = LOAD(first, rho);
+    own.s = LOAD(first, s);
+    own.weight = LOAD(at + first, weights);
+    realv gx = 0, gy = 0, gz = 0;
+    const int begin = chunk * tiles_per_chunk, end = min(begin + tiles_per_chunk, n_tiles);
+    for (int tile = begin; tile < end; ++tile) {
+        const real4 shift = origin - origins[box + tile];
+        const real gap2 = box_gap2(shift, extent, extents[box + tile]);
+        const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
+        const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square
+                      && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
+        own.x = LOAD(at + first, x) + shift.x;
+        own.y = LOAD(at + first, y) + shift.y;
+        own.z = LOAD(at + first, z) + shift.z;
+        own.gx = own.gy = own.gz = 0;
+        const int start = tile * TILE;
+        global const real4 *tile_spheres = spheres + at + start;
+        global const real *tile_weights = weights + at + start;
+#define ADD_FAR(terms) \
+    add_far_tile(&own, tile_spheres, tile_weights, series + 2 * start, columns + first, n_places, counts[tile], terms)
+        if (!far) add_near_tile(&own, tile_spheres, tile_weights, rho + start, counts[tile], largest_rho, origin.w);
+        else if (gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
+        else if (gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
+        else ADD_FAR(TERMS_A);
+#undef ADD_FAR
+        // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+        gx += own.gx;
+        gy += own.gy;
+        gz += own.gz;
+    }
+    global real *out = sums + (((size_t)conformation * n_chunks + chunk) * PAIR_SUMS + GRADIENT_SUM) * n_places;
+    STORE(LOAD(first, out) + gx, first, out);
+    STORE(LOAD(n_places + first, out) + gy, n_places + first, out);
+    STORE(LOAD(2 * n_places + first, out) + gz, 2 * n_places + first, out);
+}

@@ -1,0 +1,119 @@
+// Pair energies, each atom's row of pairs by itself, for GPUs; docs/variants-energy.md.
+//
+// A work-item owns a vector of WIDTH atoms and walks the tiles of one chunk (second dimension) of one conformation (third
+// dimension). Each atom sums its own row, tile by tile: no atomics, no barriers, the same bits every run.
+#include "real.clh"
+#include "tiles.clh"
+#include "energy_pair.clh"
+
+#ifndef TILE
+#error "TILE: atoms in a tile; a multiple of WIDTH and of 32, or less than 32"
+#endif
+#define WORDS ((TILE + 31) / 32)
+
+INLINE void add_tile(
+    Sums *sums, const Atom *own, global const real4 *points, global const real4 *traits, int count, const Model *model,
+    const Kind kind) {
+    for (int j = 0; j < count; ++j) {
+        const Pair pair = evaluate_pair(own, points[j], traits[j], 0, 0, model, kind);
+        add_pair(sums, &pair, kind);
+    }
+}
+
+// masks: of each of this tile's atoms, WORDS words of 32 bits for exclusions, and as many for 1-4 pairs, word by word.
+INLINE void add_masked_tile(
+    Sums *sums, const Atom *own, global const real4 *points, global const real4 *traits, int count, const Model *model,
+    global const SAME_BITS *masks) {
+    const Kind kind = {true, false};
+    for (int word = 0; word < WORDS; ++word) {
+        const maskv excluded = LOAD(word * TILE, masks), scaled = LOAD((WORDS + word) * TILE, masks);
+        const int first = 32 * word, last = min(count, first + 32);
+        for (int j = first; j < last; ++j) {
+            const int bit = j - first;
+            const Pair pair = evaluate_pair(
+                own, points[j], traits[j], ((excluded >> bit) & 1) != 0, ((scaled >> bit) & 1) != 0, model, kind);
+            add_pair(sums, &pair, kind);
+        }
+    }
+}
+
+kernel void pair_rows(
+    const int n_tiles,
+    const int tiles_per_chunk,
+    const Model model,
+    global const real4 *restrict points,        // (n_conformations, n_places) x, y, z from the tile's origin [A], charge
+    global const real4 *restrict traits,        // (n_conformations, n_places) Born radius [A], its inverse, well
+    global const real *restrict x,              // (n_conformations, n_places) the same as columns, for whole vectors
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real *restrict born,
+    global const real *restrict charges,        // (n_places)
+    global const real *restrict sigmas,         // (n_places)
+    global const real *restrict epsilons,       // (n_places)
+    global const real4 *restrict origins,       // (n_conformations, n_tiles) [A]
+    global const real4 *restrict extents,       // (n_conformations, n_tiles) half edges of the box [A]
+    global const real *restrict largest_born,   // (n_conformations, n_tiles) [A]
+    global const int *restrict counts,          // (n_tiles) atoms in the tile
+    global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
+    global const int *restrict specials,        // partners in rising order
+    global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE)
+    global real *restrict sums)                 // (n_conformations, n_chunks, PAIR_SUMS, n_places)
+{
+    const int first = get_global_id(0) * WIDTH, chunk = get_global_id(1), conformation = get_global_id(2);
+    const int n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk, n_places = n_tiles * TILE;
+    if (first >= n_places) return;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const int row = first / TILE;
+    const real4 origin = origins[box + row], extent = extents[box + row];
+    const real own_born = largest_born[box + row];
+
+    int special = special_starts[row];
+    const int last_special = special_starts[row + 1], begin = chunk * tiles_per_chunk;
+    while (special < last_special && specials[special] < begin) ++special;
+
+    const real4 nowhere = 0;
+    const Atom placed = load_atom(first, nowhere, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
+    Sums total = {0, 0, 0, 0, 0, 0, 0};
+    const int end = min(begin + tiles_per_chunk, n_tiles);
+    for (int tile = begin; tile < end; ++tile) {
+        const real4 shift = origin - origins[box + tile];
+        const real gap2 = box_gap2(shift, extent, extents[box + tile]);
+        const bool masked = special < last_special && specials[special] == tile;
+#if CUTOFF
+        if (gap2 > model.cutoff2 && !masked) continue;
+#endif
+        Atom own = placed;
+        own.x += shift.x;
+        own.y += shift.y;
+        own.z += shift.z;
+        Sums part = {0, 0, 0, 0, 0, 0, 0};
+        global const real4 *tile_points = points + at + tile * TILE, *tile_traits = traits + at + tile * TILE;
+        if (masked) {
+            add_masked_tile(&part, &own, tile_points, tile_traits, counts[tile], &model,
+                            masks + (size_t)special * 2 * WORDS * TILE + first % TILE);
+            ++special;
+        } else if (gap2 > BARE_RADII2 * own_born * largest_born[box + tile]) {
+            const Kind bare = {false, true};
+            add_tile(&part, &own, tile_points, tile_traits, counts[tile], &model, bare);
+        } else {
+            const Kind common = {false, false};
+            add_tile(&part, &own, tile_points, tile_traits, counts[tile], &model, common);
+        }
+        // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+        total.lennard_jones += part.lennard_jones;
+        total.coulomb += part.coulomb;
+        total.gb += part.gb;
+        total.x += part.x;
+        total.y += part.y;
+        total.z += part.z;
+        total.radius += part.radius;
+    }
+    global real *out = sums + ((size_t)conformation * n_chunks + chunk) * PAIR_SUMS * n_places;
+    STORE(total.lennard_jones, LENNARD_JONES_SUM * n_places + first, out);
+    STORE(total.coulomb, COULOMB_SUM * n_places + first, out);
+    STORE(total.gb, GB_SUM * n_places + first, out);
+    STORE(total.x, GRADIENT_SUM * n_places + first, out);
+    STORE(total.y, (GRADIENT_SUM + 1) * n_places + first, out);
+    STORE(total.z, (GRADIENT_SUM + 2) * n_places + first, out);
+    STORE(total.radius, RADIUS_SUM * n_places + first, out);
+}

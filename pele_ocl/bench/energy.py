@@ -1,0 +1,109 @@
+"""The whole energy with its full gradient, no cutoff: our variants, and OpenMM's platforms beside them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..energy import VARIANTS, Energy, energy
+from ..opencl.device import Device, get_cpu_device
+from ..solvent_model import SolventModel
+from . import openmm
+from .timing import mean_of_middle
+
+SHAKE = 0.01  # A, by which the conformations of a batch differ
+SEED = 1
+REPEAT_SECONDS = 0.05  # short evaluations are repeated for as long
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One line of the table.
+
+    code : a variant of ours, or `OpenMM` with its platform
+    conformations : evaluated in one call
+    seconds : for one conformation, as a caller sees it: positions in, energy and gradient out
+    kernel_seconds : from the first kernel's start to the last one's end; None where not known
+    speedup : against OpenMM's CPU platform in the same run; None where that is not there
+    energy_error, gradient_error : against float64 on the CPU, relative, the gradient by norm
+    """
+
+    system: str
+    n_atoms: int
+    precision: str
+    code: str
+    device: str
+    conformations: int
+    seconds: float
+    kernel_seconds: float | None
+    speedup: float | None
+    energy_error: float
+    gradient_error: float
+
+
+def measure(
+    name: str, atoms: Atoms, precision: str, device: Device, variants: Sequence[str] = tuple(VARIANTS),
+    conformations: int = 1, runs: int = 5, peers: bool = True,
+) -> Iterator[Timing]:  # fmt: skip
+    """Time OpenMM's platforms, where there are any, and then ours on one structure."""
+    model = SolventModel()
+    exact = energy(atoms, model=model, precision="float64", device=get_cpu_device(device))
+    assert exact.gradient is not None
+    exact_total, exact_gradient = exact.total, exact.gradient
+    baseline = None
+
+    def timing(
+        code: str, where: str, count: int, seconds: float, kernel: float | None, total: float, gradient: Floats
+    ) -> Timing:
+        error = float(np.linalg.norm(gradient - exact_gradient) / np.linalg.norm(exact_gradient))
+        return Timing(
+            name, len(atoms), precision, code, where, count, seconds, kernel,
+            None if baseline is None else baseline / seconds, abs(total / exact_total - 1), error,
+        )  # fmt: skip
+
+    for platform in reversed(openmm.platforms()) if peers else ():
+        try:
+            peer = openmm.OpenMM.of(atoms, model, platform, precision)
+            total, gradient = peer.evaluate()
+        except ValueError:  # the platform is there, but no device or not in this precision
+            continue
+        seconds = _time(peer.evaluate, runs)
+        if platform == "CPU":
+            baseline = seconds
+        yield timing(f"OpenMM {platform}", platform, 1, seconds, None, total, gradient)
+    for variant in (key for key in VARIANTS if key in variants):
+        plan = Energy(atoms, model=model, precision=precision, variant=variant, device=device)
+        result = plan.evaluate()  # also builds the kernels
+        assert result.gradient is not None
+        kernel = mean_of_middle(lambda: plan.evaluate().seconds["kernel"], runs)  # noqa: B023
+        seconds = _time(plan.evaluate, runs)
+        yield timing(variant, result.device, 1, seconds, kernel, result.total, result.gradient)
+        if conformations > 1:
+            shake = np.random.default_rng(SEED).normal(0, SHAKE, (conformations, len(atoms), 3))
+            shake[0] = 0
+            positions = atoms.positions + shake
+            batch = plan.evaluate_batch(positions)
+            assert batch.gradients is not None
+            kernel = mean_of_middle(lambda: plan.evaluate_batch(positions).seconds["kernel"], runs)  # noqa: B023
+            seconds = _time(lambda: plan.evaluate_batch(positions), runs) / conformations  # noqa: B023
+            yield timing(
+                variant, batch.device, conformations, seconds, kernel / conformations, float(batch.total[0]),
+                batch.gradients[0],
+            )  # fmt: skip
+
+
+def _time(evaluate: Callable[[], object], runs: int) -> float:
+    """Seconds of one call by the clock on the wall, the mean of the middle of `runs` measurements."""
+
+    def once(repeats: int) -> float:
+        start = time.perf_counter()
+        for _ in range(repeats):
+            evaluate()
+        return (time.perf_counter() - start) / repeats
+
+    repeats = max(1, round(REPEAT_SECONDS / once(1)))
+    return mean_of_middle(lambda: once(repeats), runs)

@@ -1,0 +1,61 @@
+"""`pele-ocl bench energy`: energy and full gradient, beside OpenMM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ...bench.systems import SYSTEMS, load
+from ...energy import VARIANTS
+from ...variant import PRECISIONS
+from .options import as_json_line, bench_options, exponent, milliseconds, times
+
+if TYPE_CHECKING:
+    from ...bench.energy import Timing
+
+HEAD = (
+    f"{'structure':14s}{'atoms':>7s}  {'precision':10s}{'code':16s}{'at once':>8s}{'ms':>12s}{'kernels ms':>12s}"
+    f"{'speed-up':>10s}{'energy':>9s}{'gradient':>10s}"
+)
+
+
+@click.command()
+@bench_options(VARIANTS)
+@click.option(
+    "--conformations", type=click.IntRange(min=1), default=1, show_default=True,
+    help="Also time this many conformations in one call.",
+)  # fmt: skip
+@click.option("--peers/--no-peers", default=True, show_default=True, help="Time OpenMM too, where it is installed.")
+def energy(
+    systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
+    as_json: bool, conformations: int, peers: bool,
+) -> None:  # fmt: skip
+    """Energy and full gradient without a cutoff, by every variant and by OpenMM on the same atoms.
+
+    "ms" is what one evaluation takes a caller, "kernels ms" its share on the device; of five runs the fastest and the
+    slowest are dropped and the others averaged. The speed-up is against OpenMM's CPU platform in the same run. The last
+    columns are errors against float64 on the CPU, of the energy and of the gradient by norm.
+    """
+    from ...bench.energy import measure
+    from ...opencl.device import get_device
+
+    chosen = get_device(device)
+    chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
+    if not as_json:
+        click.echo(f"Energy and full gradient on {chosen}\n\n{HEAD}")
+    for name in systems or SYSTEMS:
+        atoms = load(name)
+        for precision in chosen_precisions:
+            timings = measure(name, atoms, precision, chosen, variants or tuple(VARIANTS), conformations, runs, peers)
+            for timing in timings:
+                click.echo(as_json_line(timing) if as_json else _line(timing))
+
+
+def _line(timing: Timing) -> str:
+    kernel = "" if timing.kernel_seconds is None else milliseconds(timing.kernel_seconds)
+    return (
+        f"{timing.system:14s}{timing.n_atoms:7,d}  {timing.precision:10s}{timing.code:16s}{timing.conformations:8,d}"
+        f"{milliseconds(timing.seconds):>12s}{kernel:>12s}{times(timing.speedup):>10s}"
+        f"{exponent(timing.energy_error):>9s}{exponent(timing.gradient_error):>10s}"
+    )

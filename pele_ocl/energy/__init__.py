@@ -1,0 +1,57 @@
+"""The whole implicit-solvent energy and its gradient: Lennard-Jones, Coulomb, Generalized Born and nonpolar term."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from ..atoms import Atoms
+from ..solvent_model import SolventModel
+from .plan import Energy
+from .result import TERMS, EnergyBatch, EnergyResult
+from .variants import VARIANTS, choose_variant
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+__all__ = ["TERMS", "VARIANTS", "Energy", "EnergyBatch", "EnergyResult", "choose_variant", "energy"]
+
+
+def energy(
+    atoms: Atoms,
+    *,
+    gradient: bool = True,
+    fixed_radii: bool = False,
+    one_four: Literal["scale", "exclude"] = "scale",
+    cutoff: float | None = None,
+    per_atom: bool = False,
+    precision: str = "float32",
+    variant: str = "auto",
+    device: Device | int | str | None = None,
+    model: SolventModel | None = None,
+) -> EnergyResult:
+    """Lennard-Jones, Coulomb, GB and nonpolar energy of a molecule, and its full gradient.
+
+    docs/theory/energy.md has the formulas. Use Energy to evaluate many conformations of one molecule.
+
+    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales; n >= 1
+    gradient : False for energies alone
+    fixed_radii : True for the gradient at Born radii that stay as they are, as PELE has it
+    one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two
+        bonds apart are always excluded, and GB takes all pairs
+    cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
+    per_atom : True for energies of atoms and residues
+    precision : "float32" or "float64"
+    variant : key of VARIANTS, or "auto"
+    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
+    model : dielectric constants, ions, OBC coefficients; by default SolventModel()
+
+    Returns an EnergyResult, kcal/mol and A. Cost n^2, memory linear in n.
+
+    Raises InputError for coincident atoms, unknown options and energies that overflow, ParameterError for a radius at
+    or below the offset, and DeviceError where the device cannot do it.
+    """
+    plan = Energy(
+        atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
+        precision=precision, variant=variant, device=device, model=model,
+    )  # fmt: skip
+    return plan.evaluate()

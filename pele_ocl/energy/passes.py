@@ -1,0 +1,217 @@
+"""The launches of one evaluation, in order; nothing comes back to the host between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms
+from ..solvent.tiled import series_macros
+from ..solvent_model import SolventModel
+from ..tiles import Tiles
+from .layout import LANES, Layout
+from .tables import Fixed, Tables
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import KeptLaunch, Run
+
+PAIR_SUMS = 7  # columns of cl/energy_sums.clh
+N_TERMS = 5
+
+# Kernels over pairs: file and kernel of each quantity, for each variant.
+KERNELS = {
+    ("born", "rows"): ("solvent_tiled.cl", "born_sums"),
+    ("born", "blocks"): ("solvent_blocks.cl", "born_sums_blocks"),
+    ("pair", "rows"): ("energy_pair_rows.cl", "pair_rows"),
+    ("pair", "blocks"): ("energy_pair_blocks.cl", "pair_blocks"),
+    ("pair", "squares"): ("energy_pair_squares.cl", "pair_squares"),
+    ("chain", "squares"): ("energy_chain_squares.cl", "chain_squares"),
+    ("chain", "rows"): ("energy_chain_rows.cl", "chain_rows"),
+    ("chain", "blocks"): ("energy_chain_blocks.cl", "chain_blocks"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the kernels are built for.
+
+    gradient : whether it is wanted; chain : whether Born radii follow the positions in it
+    per_atom : whether energies of single atoms are wanted
+    cutoff : of the pair terms, A; None for all pairs
+    one_four : what becomes of 1-4 pairs, "scale" or "exclude"
+    """
+
+    gradient: bool
+    chain: bool
+    per_atom: bool
+    cutoff: float | None
+    one_four: Literal["scale", "exclude"]
+
+
+class Passes:
+    """The kernels of a variant with their buffers, for up to `batch` conformations at a time."""
+
+    def __init__(
+        self, run: Run, variant: str, atoms: Atoms, tiles: Tiles, layout: Layout, options: Options, model: SolventModel,
+        fixed: Fixed, most: int,
+    ) -> None:  # fmt: skip
+        """Buffers for up to `most` conformations, or as many as are computed at a time."""
+        self.run, self.variant, self.tiles, self.layout, self.options = run, variant, tiles, layout, options
+        self.born_parts = layout.parts(len(tiles)) if variant == "blocks" else layout.chunks(len(tiles))[0]
+        self.pair_parts = layout.step_chunks(len(tiles))[0] if variant == "squares" else self.born_parts
+        self.n_energies = len(atoms) if options.per_atom else len(tiles)
+        sizes = self._sizes(len(atoms))
+        self.most_at_once = layout.batch(sum(sizes.values()) * run.dtype.itemsize)
+        self.batch = min(most, self.most_at_once)
+        self.tables = Tables.of(run, atoms, tiles, model, options.one_four, variant)
+        self.buffers = {name: run.empty(self.batch * size) for name, size in sizes.items()}
+        integer_or_real = np.int32 if run.precision == "float32" else np.float64
+        self.buffers["positions"] = run.empty(self.batch * 3 * len(atoms), integer_or_real)
+        self.launches = [
+            self._place(len(atoms), fixed),
+            self._born_sums(),
+            self._atom_terms(model),
+            self._pairs(atoms, model),
+            *(self._chain() if options.chain else ()),
+            self._finish(len(atoms)),
+        ]
+
+    def evaluate(self, run: Run, positions: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """All passes over the conformations, with their positions encoded.
+
+        Returns energies (m, n_energies, N_TERMS), Born radii (m, n) and gradients (m, n, 3).
+        """
+        m, n = positions.shape[:2]
+        run.write(self.buffers["positions"], positions)
+        for kept in self.launches:
+            run.launch_kept(kept, m)
+        first = N_TERMS * self.n_energies
+        size = first + n * (4 if self.options.gradient else 1)
+        results = run.download(self.buffers["results"], m * size).reshape(m, size)
+        gradients = results[:, first + n :].reshape(m, n, 3) if self.options.gradient else None
+        return results[:, :first].reshape(m, -1, N_TERMS), results[:, first : first + n], gradients
+
+    def _sizes(self, n_atoms: int) -> dict[str, int]:
+        """Reals in each buffer, for one conformation."""
+        options, places, boxes = self.options, self.tiles.n_places, len(self.tiles)
+        return {
+            "spheres": 4 * places, "points": 4 * places, "x": places, "y": places, "z": places, "series": 8 * places,
+            "origins": 4 * boxes, "extents": 4 * boxes, "born_sums": self.born_parts * places, "traits": 4 * places,
+            "born": places, "largest_born": boxes, "radius_slopes": places, "energy_slopes": places,
+            "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * self.pair_parts * places, "weights": places,
+            "recoil": 4 * (boxes // 2) * places if self.variant == "squares" and options.gradient else 0,
+            "results": N_TERMS * self.n_energies + n_atoms * (4 if options.gradient else 1),
+        }  # fmt: skip
+
+    def _of(self, *names: str) -> list[Any]:
+        return [self.buffers[name] for name in names]
+
+    def _each_place(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:
+        """A kernel of a work-group a tile."""
+        tile = self.layout.tile
+        shape = self.tiles.n_places, 1
+        return self.run.keep(file, name, shape, (tile, 1), np.int32(len(self.tiles)), *args, TILE=tile, **defines)
+
+    def _over_pairs(self, quantity: str, variant: str, *args: Any, **defines: int) -> KeptLaunch:
+        """A pass over pairs."""
+        layout, n_tiles = self.layout, len(self.tiles)
+        group = 1, 1
+        if variant == "blocks":
+            shape, share = (self.born_parts, 1), self.born_parts
+        elif variant == "rows":
+            (n_chunks, share), group = layout.chunks(n_tiles), (layout.group, 1)
+            shape = self.tiles.n_places // layout.width, n_chunks
+        else:
+            (n_chunks, share), group = layout.step_chunks(n_tiles), (LANES, 1)
+            shape, defines = (n_tiles * LANES, n_chunks), {"LANES": LANES, **defines}
+        file, name = KERNELS[quantity, variant]
+        return self.run.keep(
+            file, name, shape, group, np.int32(n_tiles), np.int32(share), *args, width=layout.width,
+            TILE=layout.tile, **defines,
+        )  # fmt: skip
+
+    def _recoil(self) -> tuple[list[Any], dict[str, int]]:
+        """The buffer of `squares` as an argument, where there is one, and the macros that go with it."""
+        if self.variant == "squares" and self.options.gradient:
+            return [self.buffers["recoil"]], {"RECOIL": 1, "LANES": LANES}
+        return [], {"RECOIL": 0}
+
+    def _place(self, n_atoms: int, fixed: Fixed) -> KeptLaunch:
+        tables = self.tables
+        return self._each_place(
+            "energy_place.cl", "place_tiles", np.int32(n_atoms), self.run.dtype.type(fixed.step), fixed.origin_step,
+            self.buffers["positions"], tables.order, tables.largest_s, tables.scaled, tables.charges,
+            tables.coefficients,
+            *self._of("spheres", "points", "x", "y", "z", "series", "origins", "extents"),
+        )  # fmt: skip
+
+    def _born_sums(self) -> KeptLaunch:
+        tables, macros = self.tables, series_macros(self.run.precision)
+        largest_rho = self.run.dtype.type(tables.largest_rho)
+        places, boxes = self._of("spheres", "x", "y", "z"), [*self._of("origins", "extents"), tables.counts]
+        series, sums = self._of("series", "born_sums")
+        if self.variant == "blocks":
+            return self._over_pairs(
+                "born", "blocks", np.int32(0), np.int32(len(self.tiles)), largest_rho, *places, tables.scaled,
+                tables.rho, series, tables.coefficient_columns, *boxes, sums, **macros,
+            )  # fmt: skip
+        return self._over_pairs(
+            "born", "rows", largest_rho, *places, tables.rho, series, *boxes, sums, VECTORS=1, **macros
+        )
+
+    def _atom_terms(self, model: SolventModel) -> KeptLaunch:
+        run, tables = self.run, self.tables
+        obc = run.vector4(model.alpha, model.beta, model.gamma, model.offset)
+        solvent = run.vector4(
+            model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
+            model.probe_radius,
+        )  # fmt: skip
+        return self._each_place(
+            "energy_radii.cl", "atom_terms", np.int32(self.born_parts), obc, solvent, self.buffers["born_sums"],
+            tables.rho, tables.radii, tables.charges, tables.wells,
+            *self._of("traits", "born", "largest_born", "radius_slopes", "energy_slopes", "atom_energies"), RECOIL=0,
+        )  # fmt: skip
+
+    def _pairs(self, atoms: Atoms, model: SolventModel) -> KeptLaunch:
+        tables, options = self.tables, self.options
+        scales = {
+            "outside": model.solute_dielectric / model.solvent_dielectric, "kappa": model.kappa,
+            "coulomb_scale": atoms.one_four[0], "lj_scale": atoms.one_four[1],
+            "cutoff2": 0.0 if options.cutoff is None else options.cutoff**2,
+        }  # fmt: skip
+        recoil = [self.buffers["recoil"]] if self.variant == "squares" else []
+        packed = np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])
+        defines = {"PER_ATOM": int(options.per_atom)} if self.variant == "blocks" else {}
+        return self._over_pairs(
+            "pair", self.variant, packed[()], *self._of("points", "traits", "x", "y", "z", "born"), tables.charges,
+            tables.sigmas, tables.epsilons, *self._of("origins", "extents", "largest_born"), tables.counts,
+            *tables.masks, self.buffers["pair_sums"], *recoil,
+            GRADIENT=int(options.gradient), SCREENED=int(model.kappa > 0),
+            GEOMETRIC=int(atoms.combining == "geometric"), CUTOFF=int(options.cutoff is not None), **defines,
+        )  # fmt: skip
+
+    def _chain(self) -> tuple[KeptLaunch, KeptLaunch]:
+        tables, (recoil, defines) = self.tables, self._recoil()
+        weights = self._each_place(
+            "energy_radii.cl", "chain_weights", np.int32(self.pair_parts),
+            *self._of("pair_sums", "born", "radius_slopes", "energy_slopes"), tables.counts, *recoil,
+            self.buffers["weights"], **defines,
+        )  # fmt: skip
+        chain = self._over_pairs(
+            "chain", self.variant, self.run.dtype.type(tables.largest_rho),
+            *self._of("spheres", "x", "y", "z", "weights"), tables.scaled, tables.rho, tables.slopes,
+            tables.slope_columns, *self._of("origins", "extents"), tables.counts, self.buffers["pair_sums"], *recoil,
+            **series_macros(self.run.precision),
+        )  # fmt: skip
+        return weights, chain
+
+    def _finish(self, n_atoms: int) -> KeptLaunch:
+        options, tables, (recoil, defines) = self.options, self.tables, self._recoil()
+        return self._each_place(
+            "energy_finish.cl", "finish", np.int32(n_atoms), np.int32(self.pair_parts),
+            *self._of("pair_sums", "atom_energies", "born"), tables.order, tables.counts, *recoil,
+            self.buffers["results"], GRADIENT=int(options.gradient), PER_ATOM=int(options.per_atom), **defines,
+        )  # fmt: skip

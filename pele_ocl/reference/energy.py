@@ -1,0 +1,194 @@
+"""The whole implicit-solvent energy and its gradient, defined; equation numbers are those of docs/theory/energy.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats, Ints
+from ..pairs import exclusions
+from ..solvent_model import SolventModel
+from ..units import COULOMB_KCAL_A
+from .solvent import born_radii as radii_of
+from .solvent import gb_distance, gb_factor, gb_self, nonpolar
+
+ROWS = 256  # atoms at a time, so that memory stays linear in atoms
+PAIR_TERMS = ("lennard_jones", "coulomb", "gb_pair")
+TERMS = (*PAIR_TERMS, "gb_self", "nonpolar")
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """What the definition gives: by term, energies of the atoms, (n,) kcal/mol, and gradients, (n, 3) kcal/mol/A."""
+
+    per_atom: dict[str, Floats]
+    gradients: dict[str, Floats]
+    born_radii: Floats
+
+    @property
+    def total(self) -> float:
+        """Sum of all terms, kcal/mol."""
+        return float(sum(values.sum() for values in self.per_atom.values()))
+
+    @property
+    def gradient(self) -> Floats:
+        """Gradient of the sum, (n, 3) kcal/mol/A."""
+        gradient: Floats = sum(self.gradients.values(), np.zeros_like(self.gradients["gb_self"]))
+        return gradient
+
+
+def energy(
+    atoms: Atoms,
+    model: SolventModel | None = None,
+    *,
+    fixed_radii: Floats | None = None,
+    one_four: Literal["scale", "exclude"] = "scale",
+    cutoff: float | None = None,
+) -> Energy:
+    """Lennard-Jones, Coulomb, GB and nonpolar energy, each pair shared equally by its atoms, and their gradients.
+
+    fixed_radii : (n,) Born radii, A, that stay as they are; by default those of the positions, which follow them
+    one_four : what becomes of 1-4 pairs in Lennard-Jones and Coulomb; GB takes all pairs
+    cutoff : A; pairs beyond count in no pair term, but in the Born radii
+    """
+    model = model or SolventModel()
+    assert atoms.gb_radii is not None
+    assert atoms.gb_scales is not None
+    n = len(atoms)
+    if fixed_radii is None:
+        born = radii_of(atoms.positions, atoms.gb_radii, atoms.gb_scales, model)[1]
+    else:
+        born = np.asarray(fixed_radii, np.float64)
+    per_atom = {term: np.zeros(n) for term in PAIR_TERMS}
+    gradients = {term: np.zeros((n, 3)) for term in TERMS}
+    by_radius = {"gb_pair": np.zeros(n)}
+    near_by_bonds = exclusions(atoms.bonds, n)
+    for rows, d, r, near in _pairs(atoms.positions, cutoff):
+        scales = _scales(atoms, one_four, rows, *near_by_bonds)
+        terms = (_lennard_jones(atoms, rows, r), _coulomb(atoms, rows, r, model))
+        for term, (values, slopes), scale in zip(PAIR_TERMS, terms, scales, strict=False):
+            per_atom[term][rows] = np.where(near, scale * values, 0).sum(axis=1) / 2
+            gradients[term][rows] = np.einsum("ij,ijk->ik", np.where(near, scale * slopes, 0), d)
+        values, slopes, radius_slopes = _gb_pair(atoms, rows, r, born, model)
+        per_atom["gb_pair"][rows] = np.where(near, values, 0).sum(axis=1) / 2
+        gradients["gb_pair"][rows] = np.einsum("ij,ijk->ik", np.where(near, slopes, 0), d)
+        by_radius["gb_pair"][rows] = np.where(near, radius_slopes, 0).sum(axis=1)
+    per_atom["gb_self"] = gb_self(atoms.charges, born, model)
+    per_atom["nonpolar"] = nonpolar(atoms.gb_radii, born, model)
+    by_radius["gb_self"] = _gb_self_slope(atoms.charges, born, model)
+    by_radius["nonpolar"] = -6 * per_atom["nonpolar"] / born
+    if fixed_radii is None:
+        for term, gradient in _chain_rule(atoms, model, born, by_radius).items():
+            gradients[term] += gradient
+    return Energy(per_atom, gradients, born)
+
+
+def hct_slope(r: Floats, rho: Floats, s: Floats) -> Floats:
+    """Eq. 8: the derivative by r of the HCT term of `reference.solvent.hct_term`, 1/A^2."""
+    lower = 1 / np.maximum(rho, np.abs(r - s))
+    upper = 1 / (r + s)
+    slope = np.log(lower / upper) / (2 * r**2) - (1 + s**2 / r**2) * (lower**2 - upper**2) / 4
+    result: Floats = np.where(rho < r + s, slope, 0.0)
+    return result
+
+
+def radius_slope(psi: Floats, born: Floats, radii: Floats, model: SolventModel) -> Floats:
+    """Eq. 7: the derivative of a Born radius by its integral, A^2."""
+    rho = radii - model.offset
+    tanh = np.tanh(model.alpha * psi - model.beta * psi**2 + model.gamma * psi**3)
+    slope: Floats = (
+        born**2 * (1 - tanh**2) * (model.alpha - 2 * model.beta * psi + 3 * model.gamma * psi**2) * rho / radii
+    )
+    return slope
+
+
+def _pairs(
+    positions: Floats, cutoff: float | None
+) -> Iterator[tuple[NDArray[np.intp], Floats, Floats, NDArray[np.bool_]]]:
+    """Rows of pairs: atoms i, vectors from all j to them, distances (1 from an atom to itself), and which count."""
+    for start in range(0, len(positions), ROWS):
+        rows = np.arange(start, min(start + ROWS, len(positions)))
+        d = positions[rows, None] - positions[None]
+        r = np.linalg.norm(d, axis=2)
+        near = np.ones(r.shape, bool) if cutoff is None else r <= cutoff
+        near[np.arange(len(rows)), rows] = False
+        r[np.arange(len(rows)), rows] = 1
+        yield rows, d, r, near
+
+
+def _scales(
+    atoms: Atoms, one_four: str, rows: NDArray[np.intp], excluded: Ints, three_bonds: Ints
+) -> tuple[Floats, Floats]:
+    """Factors of the Lennard-Jones and the Coulomb energy of each pair of the rows, (rows, n)."""
+    by_coulomb, by_lj = atoms.one_four if one_four == "scale" else (0.0, 0.0)
+    lj, coulomb = np.ones((len(rows), len(atoms))), np.ones((len(rows), len(atoms)))
+    for pairs, coulomb_scale, lj_scale in ((excluded, 0.0, 0.0), (three_bonds, by_coulomb, by_lj)):
+        for i, j in (pairs.T, pairs.T[::-1]):
+            here = (i >= rows[0]) & (i <= rows[-1])
+            coulomb[i[here] - rows[0], j[here]] = coulomb_scale
+            lj[i[here] - rows[0], j[here]] = lj_scale
+    return lj, coulomb
+
+
+def _lennard_jones(atoms: Atoms, rows: NDArray[np.intp], r: Floats) -> tuple[Floats, Floats]:
+    """Eq. 2: energy and (dE/dr)/r."""
+    assert atoms.lj_sigma is not None
+    assert atoms.lj_epsilon is not None
+    a, b = atoms.lj_sigma[rows, None], atoms.lj_sigma[None]
+    sigma2 = a * b if atoms.combining == "geometric" else ((a + b) / 2) ** 2
+    well = 4 * np.sqrt(atoms.lj_epsilon[rows, None] * atoms.lj_epsilon[None])
+    s6 = (sigma2 / r**2) ** 3
+    return well * (s6 * s6 - s6), -well * (12 * s6 * s6 - 6 * s6) / r**2
+
+
+def _coulomb(atoms: Atoms, rows: NDArray[np.intp], r: Floats, model: SolventModel) -> tuple[Floats, Floats]:
+    """Eq. 3: energy and (dE/dr)/r."""
+    values = COULOMB_KCAL_A * atoms.charges[rows, None] * atoms.charges[None] / (model.solute_dielectric * r)
+    return values, -values / r**2
+
+
+def _gb_pair(
+    atoms: Atoms, rows: NDArray[np.intp], r: Floats, born: Floats, model: SolventModel
+) -> tuple[Floats, Floats, Floats]:
+    """Eqs. 4 and 5: energy, (dE/dr)/r and dE/dB of the rows' atoms."""
+    own, other = born[rows, None], born[None]
+    charges = COULOMB_KCAL_A * atoms.charges[rows, None] * atoms.charges[None]
+    gauss = np.exp(-(r**2) / (4 * own * other))
+    f = gb_distance(r, own, other)
+    values = -charges * gb_factor(f, model)
+    per_f = -values / f - charges * model.kappa * np.exp(-model.kappa * f) / model.solvent_dielectric / f
+    return values, per_f * (1 - gauss / 4) / f, per_f * gauss * (other + r**2 / (4 * own)) / (2 * f)
+
+
+def _gb_self_slope(charges: Floats, born: Floats, model: SolventModel) -> Floats:
+    """Eq. 6: dE/dB of the self energies."""
+    screened = np.exp(-model.kappa * born) / model.solvent_dielectric
+    slope: Floats = (
+        COULOMB_KCAL_A
+        / 2
+        * charges**2
+        * ((1 / model.solute_dielectric - screened) / born**2 - model.kappa * screened / born)
+    )
+    return slope
+
+
+def _chain_rule(atoms: Atoms, model: SolventModel, born: Floats, by_radius: dict[str, Floats]) -> dict[str, Floats]:
+    """Eq. 9: what the terms' derivatives by the Born radii add to their gradients."""
+    assert atoms.gb_radii is not None
+    assert atoms.gb_scales is not None
+    psi, _ = radii_of(atoms.positions, atoms.gb_radii, atoms.gb_scales, model)
+    by_integral = radius_slope(psi, born, atoms.gb_radii, model)
+    rho = atoms.gb_radii - model.offset
+    s = atoms.gb_scales * rho
+    gradients = {term: np.zeros((len(atoms), 3)) for term in by_radius}
+    for rows, d, r, near in _pairs(atoms.positions, None):
+        taken = np.where(near, hct_slope(r, rho[rows, None], s[None]) / (2 * r), 0)
+        given = np.where(near, hct_slope(r, rho[None], s[rows, None]) / (2 * r), 0)
+        for term, slopes in by_radius.items():
+            weights = slopes * by_integral
+            gradients[term][rows] = np.einsum("ij,ijk->ik", weights[rows, None] * taken + weights * given, d)
+    return gradients

@@ -1,0 +1,119 @@
+"""HCT sums over tiles of sorted atoms: what the kernels of cl/solvent_tiled.cl and cl/solvent_blocks.cl are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..atoms import Floats
+from ..tiles import Tiles
+from ..variant import PRECISIONS
+from .layout import Layout
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
+
+MOST_TERMS = 7  # of the series from ready coefficients
+
+# Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out. Left out is
+# at most 1.3e-6 (float32) and 1.3e-12 (float64) of a pair's term. Of pairs: FAR, and CLOSED where terms cost less than
+# another closed form. Of whole tiles: FAR_A, FAR_B and FAR_C.
+SERIES = {
+    "float32": {"CLOSED": (3, 7), "FAR": (4, 5), "FAR_A": (6, 4), "FAR_B": (11, 3), "FAR_C": (33, 2)},
+    "float64": {"CLOSED": (4, 10), "FAR": (4, 10), "FAR_A": (8, 7), "FAR_B": (16, 5), "FAR_C": (33, 4)},
+}
+
+# Pairs in one launch of blocks where more would keep a display waiting, or progress is asked for.
+LAUNCH_PAIRS = 4e8
+
+
+def series_macros(precision: str) -> dict[str, int]:
+    """Distances and numbers of terms as the macros of the kernels."""
+    assert precision in PRECISIONS
+    macros = {}
+    for distance, (scaled_radii, terms) in SERIES[precision].items():
+        macros[distance] = scaled_radii
+        macros[distance.replace("FAR", "TERMS") if "FAR" in distance else "CLOSED_TERMS"] = terms
+    return macros
+
+
+def series_coefficients(scaled: Floats) -> Floats:
+    """k/(2k+1) s^(2k+1) for k = 1 to MOST_TERMS, the coefficients of r^-(2k+2) in eq. 4; (MOST_TERMS, n)."""
+    k = np.arange(1, MOST_TERMS + 1)[:, None]
+    coefficients: Floats = k / (2 * k + 1) * scaled ** (2 * k + 1)
+    return coefficients
+
+
+@dataclass(frozen=True, eq=False)
+class HctTiles:
+    """Buffers of tiles of spheres, by place; unused places hold spheres of no radius."""
+
+    places: tuple[Any, ...]  # x, y, z, scaled radius; then x, y and z as columns
+    scaled: Any
+    rho: Any
+    series: Any
+    columns: Any
+    boxes: tuple[Any, ...]  # origins with the largest scaled radius, extents, counts
+
+    @classmethod
+    def of(cls, run: Run, tiles: Tiles, rho: Floats, scaled: Floats) -> HctTiles:
+        """rho, scaled : (n,) offset and scaled radii in the order of the atoms, A"""
+        by_place = np.where(tiles.used, scaled[tiles.order], 0.0)
+        coefficients = series_coefficients(by_place)
+        norms = (tiles.offsets**2).sum(axis=1)
+        return cls(
+            (
+                run.upload(np.column_stack([tiles.offsets, scaled[tiles.order]])),
+                *(run.upload(column) for column in tiles.offsets.T),
+            ),
+            run.upload(by_place),
+            run.upload(rho[tiles.order]),
+            run.upload(np.column_stack([norms, coefficients.T])),
+            run.upload(coefficients),
+            (
+                run.upload(np.column_stack([tiles.origins, tiles.largest(scaled)])),
+                # float32 must not round a box so that an atom stands outside.
+                run.upload(np.column_stack([tiles.extents * (1 + 1e-6), np.zeros(len(tiles))])),
+                run.upload(tiles.counts, np.int32),
+            ),
+        )
+
+
+def launch_rows(
+    run: Run, layout: Layout, n_tiles: int, pairs: float, largest_rho: float, hct: HctTiles, sums: Any
+) -> None:
+    """Each atom by itself. sums : (n_chunks, n_places)"""
+    n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
+    kernel = run.kernel(
+        "solvent_tiled.cl", "born_sums", layout.width, TILE=layout.tile, VECTORS=layout.vectors,
+        **series_macros(run.precision),
+    )  # fmt: skip
+    run.launch_rows(
+        kernel, (n_tiles * layout.tile // (layout.width * layout.vectors), n_chunks), layout.group, pairs,
+        np.int32(n_tiles), np.int32(tiles_per_chunk), run.dtype.type(largest_rho),
+        *hct.places, hct.rho, hct.series, *hct.boxes, sums,
+    )  # fmt: skip
+
+
+def launch_blocks(
+    run: Run, layout: Layout, n_tiles: int, pairs: float, largest_rho: float, hct: HctTiles, sums: Any
+) -> None:
+    """Both atoms of a pair at once. sums : (n_parts, n_places)"""
+    n_parts = layout.parts(n_tiles)
+    kernel = run.kernel(
+        "solvent_blocks.cl", "born_sums_blocks", layout.width, TILE=layout.tile, **series_macros(run.precision)
+    )
+    rows = n_tiles
+    if run.progress is not None or pairs > LAUNCH_PAIRS:
+        rows = n_parts * max(1, int(LAUNCH_PAIRS / pairs * n_tiles / n_parts))
+    for first in range(0, n_tiles, rows):
+        last = min(first + rows, n_tiles)
+        run.launch(
+            kernel, (n_parts,), (1,), np.int32(n_tiles), np.int32(n_parts), np.int32(first), np.int32(last),
+            run.dtype.type(largest_rho), *hct.places, hct.scaled, hct.rho, hct.series, hct.columns, *hct.boxes, sums,
+        )  # fmt: skip
+        if run.progress is not None:
+            run.device.queue.finish()
+            run.progress(last / n_tiles)
