@@ -52,6 +52,7 @@ def test_kernels_build_without_a_cache(device, monkeypatch):
     monkeypatch.setattr(kernels.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
     device.kernels.clear()
     device.programs.clear()
+    device.programs.clear()
     assert get_kernel(device, "solvent_radii.cl", "born_radii", "float32")
 
 
@@ -72,16 +73,17 @@ def test_building_does_not_count_as_running(device, monkeypatch):
     build = kernels._build
     monkeypatch.setattr(kernels, "_build", lambda *arguments: (time.sleep(0.3), build(*arguments))[1])
     device.kernels.clear()
+    device.programs.clear()
     run = Run(device, "float32")
 
-    def launch(name):
-        kernel = run.kernel("scan.cl", name, GROUP=1)
-        run.launch(kernel, (2,), (1,), np.int32(4), run.zeros(4, np.int32), run.zeros(2, np.int32))
+    def launch(name, group):
+        kernel = run.kernel("scan.cl", name, GROUP=group)
+        run.launch(kernel, (2,), (group,), np.int32(4), run.zeros(4, np.int32), run.zeros(2, np.int32))
         device.queue.finish()
 
     assert run.elapsed_seconds == 0
-    for name in ("scan_blocks", "add_totals", "add_totals"):
-        launch(name)
+    for name, group in (("scan_blocks", 1), ("add_totals", 2), ("add_totals", 2)):
+        launch(name, group)
     first, second, third = (event.profile for event in run.events)
     assert second.start - first.end > 0.3e9
     assert run.elapsed_seconds == pytest.approx((first.end - first.start + third.end - second.start) * 1e-9)

@@ -362,8 +362,9 @@ def test_building_kernels_is_no_preparation(device, monkeypatch):
     build = kernels._build
     monkeypatch.setattr(kernels, "_build", lambda *arguments: (time.sleep(0.2), build(*arguments))[1])
     device.kernels.clear()
+    device.programs.clear()
     result = nonbond(random_atoms(200), random_pairs(200, 5000), born_radii(200), variant="offsets", device=device)
-    assert result.seconds["total"] > 1
+    assert result.seconds["total"] > 0.7
     assert result.seconds["prepare"] < 0.2
 
 
@@ -482,12 +483,14 @@ def test_no_atoms(device):
 def test_devices_of_small_groups(device, variant, limit, monkeypatch):
     monkeypatch.setattr(Run, "_most_items", lambda self, kernel: limit)
     device.kernels.clear()
+    device.programs.clear()
     atoms = random_atoms(40)
     listed = random_pairs(40, 300)
     pairs = PairList(40, listed.first, listed.second)
     result = nonbond(atoms, pairs, solvent="vacuum", variant=variant, precision="float64", device=device)
     expected = reference(atoms, pairs.first, pairs.second)
     device.kernels.clear()
+    device.programs.clear()
     assert result.coulomb == pytest.approx(expected.coulomb, rel=1e-11)
     np.testing.assert_allclose(result.gradient, expected.gradient, atol=1e-9 * np.linalg.norm(expected.gradient))
 
