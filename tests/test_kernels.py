@@ -31,7 +31,7 @@ SOFT_PROBE = """
 #include "soft_root.clh"
 kernel void probe(global const float *x, global float *roots) {
     const int i = get_global_id(0);
-    roots[i] = soft_root(x[i]) * SOFT_ROOT_UNIT;
+    roots[i] = soft_root(x[i]);
 }
 """
 

@@ -298,6 +298,7 @@ def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
     whole = potmap(atoms, grid, **options).map.values
     monkeypatch.setattr(slabs, "MOST_POINTS", 5000)
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(slabs, "FIRST_EVALS", {})
     monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
     shares = []
     pieces = potmap(atoms, grid, progress=shares.append, **options).map.values
@@ -318,6 +319,7 @@ def test_same_bits_every_time(device, precision, variant):
 def test_several_devices_share_the_slabs(monkeypatch):
     devices = [device for device in list_devices() if device.kind != "simulator"]
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(slabs, "FIRST_EVALS", {})
     monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
     atoms = random_atoms(700)
     grid = offset_grid(atoms, (21, 13, 67))
@@ -331,6 +333,7 @@ def test_several_devices_share_the_slabs(monkeypatch):
 
 def test_a_device_that_fails_stops_the_others(device, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(slabs, "FIRST_EVALS", {})
     monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
     atoms, taken = random_atoms(700), []
     compute_on = slabs._compute_on
@@ -358,6 +361,7 @@ def test_a_slab_that_does_not_fit(device, monkeypatch):
 @pytest.mark.parametrize("several", [False, True])
 def test_an_interrupt_ends_the_work(device, several, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
+    monkeypatch.setattr(slabs, "FIRST_EVALS", {})
     monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
     atoms = random_atoms(700)
     grid = offset_grid(atoms, (21, 13, 67))

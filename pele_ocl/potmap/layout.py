@@ -43,7 +43,7 @@ class Layout:
             return cls(width, (vectors, 8), (1, 1, 1))
         points, soft, unroll = (4, 2), 0, 1
         if bare and precision == "float32":
-            points, soft, unroll = ((8, 4), 8, 1) if vendor == "NVIDIA" else ((8, 4), 0, 4)
+            points, soft, unroll = ((8, 4), 7, 1) if vendor == "NVIDIA" else ((8, 4), 0, 4)
         layouts = [cls(1, points, group, soft, unroll) for group in GPU_GROUPS]
         return min(layouts, key=lambda layout: layout.padded(shape))
 
