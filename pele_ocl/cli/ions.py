@@ -47,7 +47,10 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 )  # fmt: skip
 @click.option("--neutralize", is_flag=True, help="Bring the net charge to 0.")
 @click.option(
-    "--concentration", type=float, metavar="C", help="Of the salt in the free volume, mol/L; neutralizes, too."
+    "--concentration",
+    type=float,
+    metavar="C",
+    help="Of the salt in the free volume, mol/L; neutralizes, too. With a single NAME:auto, of that ion.",
 )
 @click.option("--solute-distance", type=float, default=6.0, show_default=True, help="Atom to ion, Angstrom.")
 @click.option("--ion-distance", type=float, default=10.0, show_default=True, help="Ion to ion, Angstrom.")
