@@ -265,6 +265,13 @@ def squared_distances(atoms, grid):
     return ((points[:, None] - atoms.positions) ** 2).sum(axis=-1)
 
 
+@pytest.mark.parametrize("cutoff", [200.0, 1e12])
+def test_a_cutoff_beyond_all_atoms_is_the_direct_sum(device, precision, cutoff):
+    atoms, grid = random_atoms(300), Grid((-3.1, 20.2, 1.7), 2.0, (9, 2, 5))
+    found = potmap(atoms, grid, method="cutoff", cutoff=cutoff, precision=precision, device=device)
+    assert relative(found.map.values, reference.potmap(atoms, grid)) < MAP[precision]
+
+
 def test_no_atom_within_the_cutoff(device, precision):
     atoms = Atoms(positions=[[100.0, 0, 0]], charges=[1.0])
     result = potmap(atoms, Grid((0, 0, 0), 1, (4, 5, 6)), method="cutoff", precision=precision, device=device)

@@ -138,9 +138,10 @@ def _as_text(path: Path, atoms: Atoms, result: IonsResult, verbose: bool) -> str
         )
     ]
     seconds = result.seconds
+    placed = "1 ion" if len(result) == 1 else f"{len(result)} ions"
     lines = [
         headline(path, atoms),
-        f"{len(result)} ions{f': {counts}' if counts else ''}; net charge with them {result.net_charge:+.3f} e",
+        f"{placed}{f': {counts}' if counts else ''}; net charge with them {result.net_charge:+.3f} e",
         "",
         table(("", "ion", "x", "y", "z A", "kcal/mol/e", "kcal/mol"), rows, "><>>>>>"),
         "",
