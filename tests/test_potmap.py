@@ -13,6 +13,7 @@ from pele_ocl.opencl.device import list_devices
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS, choose_variant, slabs
+from pele_ocl.potmap import task as tasks
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
 from pele_ocl.potmap.layout import Layout
 from pele_ocl.potmap.models import COMBINATIONS, potmap_models
@@ -360,6 +361,23 @@ def test_a_slab_that_does_not_fit(device, monkeypatch):
     assert potmap(atoms, offset_grid(atoms, (30, 20, 50)), device=device)
     with pytest.raises(DeviceError, match="choose a larger device"):
         potmap(atoms, offset_grid(atoms, (300, 200, 3)), device=device)
+
+
+def test_slices_of_more_points_than_kernels_count(device, monkeypatch):
+    atoms, grid = random_atoms(5), Grid((0.1, 0.2, 0.3), 0.3, (50, 40, 3))
+    needed = 4 * blocked_padding(device, atoms, grid)
+    monkeypatch.setattr(tasks, "MOST_VALUES", needed)
+    potmap(atoms, grid, field=True, device=device)
+    monkeypatch.setattr(tasks, "MOST_VALUES", needed - 1)
+    with pytest.raises(InputError, match="slices of 50 x 40 points are too large; choose a larger spacing"):
+        potmap(atoms, grid, field=True, device=device)
+
+
+def blocked_padding(device, atoms, grid):
+    """Points of the whole map as `blocked` pads it for the field."""
+    task = Task.of(atoms, grid, PotentialModel(), 1.0, True, "float32")
+    run = Run(device, "float32")
+    return Slab.on(run, task, 0, grid.shape[2], blocked(run, task).pad).n_points
 
 
 @pytest.mark.parametrize("several", [False, True])
