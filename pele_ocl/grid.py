@@ -15,6 +15,7 @@ from .errors import InputError
 from .units import potential_factor
 
 MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map
+FARTHEST = 1e10  # A, of a point from 0: squares of distances stay within float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,8 @@ class Grid:
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         object.__setattr__(self, "shape", tuple(int(n) for n in points))
+        if (np.abs([self.origin, self.last]) > FARTHEST).any():
+            raise InputError(f"a grid must lie within {FARTHEST:g} A of 0; not from {self.origin} to {self.last}")
 
     @classmethod
     def around(cls, atoms: Atoms, padding: float = 10.0, spacing: ArrayLike = 0.5) -> Grid:

@@ -189,4 +189,5 @@ def test_what_convert_refuses(map_file, tmp_path):
     assert "unknown suffix '.phi'; maps end in" in error_of("convert", map_file, tmp_path / "b.phi")
     assert "pictures end in .png" in error_of("convert", map_file, tmp_path / "b.dx", "--png", "b.jpg")
     assert "create it first" in error_of("convert", map_file, tmp_path / "none" / "b.dx")
+    assert "create it first" in error_of("convert", map_file, tmp_path / "b.dx", "--png", tmp_path / "none" / "b.png")
     assert sorted(os.listdir(tmp_path)) == ["link.dx", "map.dx"]

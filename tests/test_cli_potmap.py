@@ -174,6 +174,15 @@ def test_the_field_in_a_file(atoms, grid, tmp_path):
         assert relative(file["field_strength"][()], np.linalg.norm(field, axis=0)) < MAP["float64"]
 
 
+def test_the_temperature_of_the_fields_unit(tmp_path):
+    path = tmp_path / "map.h5"
+    run("potmap", HEXAPEPTIDE, *SMALL, "--field", "--units", "kT/e", "--temperature", 310, "-o", path)
+    with h5py.File(path) as file:
+        assert {
+            (file[name].attrs["unit"], file[name].attrs["temperature"]) for name in ("field_x", "field_strength")
+        } == {("kT/e/A", 310)}
+
+
 def test_a_picture(tmp_path):
     run("potmap", HEXAPEPTIDE, *SMALL, "--png", tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes()[:4] == b"\x89PNG"
@@ -236,6 +245,7 @@ def test_numbers_of_models_in_mmcif(tmp_path):
         (("--field", "--models", "all", "-o", "a.h5"), "choose one of --field and --models all"),
         (("--models", "all", "--model", 1), "choose one of --model and --models"),
         (("--method", "ewald"), "'ewald' is not one of"),
+        (("--device", "0,,1"), "--device 0,,1 lacks a device before or behind a comma"),
     ],
 )
 def test_wrong_usage(arguments, message):

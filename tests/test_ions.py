@@ -303,6 +303,20 @@ def test_concentration_of_other_salts():
     assert counts["MG"] > 60 > counts["CL"] / 2
 
 
+@pytest.mark.parametrize("name", ["CL", "MG"])
+def test_concentration_of_a_single_ion_is_its_own(name):
+    volume, others = 1e6, {"NA": 12, "K": 3}
+    for order in ({**others, name: "auto"}, {name: "auto", **others}):
+        counts = whole(count_ions(order, -8, volume, concentration=0.15))
+        assert counts == {**others, name: round(0.15 * AVOGADRO_PER_MOL * 1e-27 * volume)}
+        assert list(counts) == list(order)
+
+
+def test_concentrations_that_are_none():
+    with pytest.raises(InputError, match=r"1e\+09 mol/L are more than 1,000,000 ions; choose a lower concentration"):
+        count_ions({"NA": "auto", "CL": "auto"}, 0, 1e6, concentration=1e9)
+
+
 def test_concentration_is_that_of_the_free_volume():
     atoms, base = base_map("ubiquitin")
     result = place_ions(atoms, {"NA": "auto", "CL": "auto"}, map=base, concentration=0.15, device=DEVICES[0])
@@ -355,7 +369,7 @@ def test_no_room_says_how_many_were_placed(device):
         (dict(ions={"NA": "auto"}), "NA:auto needs a rule: neutralize, or a concentration"),
         (dict(neutralize=True), "give a species as auto"),
         (dict(ions={"NA": "auto", "K": "auto"}, neutralize=True), "NA:auto and K:auto cannot be told apart"),
-        (dict(ions={"NA": "auto"}, concentration=0.1), "give a cation and an anion as auto"),
+        (dict(ions={"NA": 1}, concentration=0.1), "give a cation and an anion as auto"),
         (dict(ions={"NA": "auto", "CL": "auto"}, concentration=-1), "must be a positive number of mol/L, not -1"),
         (dict(neutralize=True, concentration=0.1), "choose neutralize or concentration"),
         (dict(solute_distance=-1), "the solute distance must be 0 or more Angstrom, not -1"),

@@ -13,6 +13,7 @@ from pele_ocl.opencl.device import list_devices
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS, choose_variant, slabs
+from pele_ocl.potmap import task as tasks
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
 from pele_ocl.potmap.layout import Layout
 from pele_ocl.potmap.models import COMBINATIONS, potmap_models
@@ -265,6 +266,13 @@ def squared_distances(atoms, grid):
     return ((points[:, None] - atoms.positions) ** 2).sum(axis=-1)
 
 
+@pytest.mark.parametrize("cutoff", [200.0, 1e12])
+def test_a_cutoff_beyond_all_atoms_is_the_direct_sum(device, precision, cutoff):
+    atoms, grid = random_atoms(300), Grid((-3.1, 20.2, 1.7), 2.0, (9, 2, 5))
+    found = potmap(atoms, grid, method="cutoff", cutoff=cutoff, precision=precision, device=device)
+    assert relative(found.map.values, reference.potmap(atoms, grid)) < MAP[precision]
+
+
 def test_no_atom_within_the_cutoff(device, precision):
     atoms = Atoms(positions=[[100.0, 0, 0]], charges=[1.0])
     result = potmap(atoms, Grid((0, 0, 0), 1, (4, 5, 6)), method="cutoff", precision=precision, device=device)
@@ -356,6 +364,23 @@ def test_a_slab_that_does_not_fit(device, monkeypatch):
     assert potmap(atoms, offset_grid(atoms, (30, 20, 50)), device=device)
     with pytest.raises(DeviceError, match="choose a larger device"):
         potmap(atoms, offset_grid(atoms, (300, 200, 3)), device=device)
+
+
+def test_slices_of_more_points_than_kernels_count(device, monkeypatch):
+    atoms, grid = random_atoms(5), Grid((0.1, 0.2, 0.3), 0.3, (50, 40, 3))
+    needed = 4 * blocked_padding(device, atoms, grid)
+    monkeypatch.setattr(tasks, "MOST_VALUES", needed)
+    potmap(atoms, grid, field=True, device=device)
+    monkeypatch.setattr(tasks, "MOST_VALUES", needed - 1)
+    with pytest.raises(InputError, match="slices of 50 x 40 points are too large; choose a larger spacing"):
+        potmap(atoms, grid, field=True, device=device)
+
+
+def blocked_padding(device, atoms, grid):
+    """Points of the whole map as `blocked` pads it for the field."""
+    task = Task.of(atoms, grid, PotentialModel(), 1.0, True, "float32")
+    run = Run(device, "float32")
+    return Slab.on(run, task, 0, grid.shape[2], blocked(run, task).pad).n_points
 
 
 @pytest.mark.parametrize("several", [False, True])

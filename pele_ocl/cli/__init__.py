@@ -42,7 +42,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or error}"
     if isinstance(error, MemoryError):
-        return "this machine has not enough memory for this molecule"
+        return "this machine has not enough memory for this molecule, or this map; a larger spacing needs less"
     return f"unexpected {type(error).__name__}: {error}; run again with --debug and report it"
 
 

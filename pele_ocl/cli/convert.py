@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ..errors import InputError
-from ..formats import read_map, refuse_overwriting, require_map_suffix, write_map
+from ..formats import read_map, refuse_target, require_map_suffix, write_map
 from ..formats.maps import as_written
 from ..grid import Map
 from ..pictures import draw_slices, require_png
@@ -38,9 +38,10 @@ def convert(
     Formats are OpenDX (.dx, .dx.gz), Gaussian cube (.cube, .cub), MRC/CCP4 (.mrc, .ccp4, .map) and HDF5 (.h5).
     """
     require_map_suffix(target)
-    refuse_overwriting(target, source)
+    refuse_target(target, [source])
     if png is not None:
         require_png(png)
+        refuse_target(png, [source])
     map_ = as_written(target, _in_unit(source, read_map(source), unit, from_unit, temperature), unit)
     write_map(target, map_, unit=unit, attributes=provenance(source), inputs=[source])
     if png is not None:

@@ -47,7 +47,10 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 )  # fmt: skip
 @click.option("--neutralize", is_flag=True, help="Bring the net charge to 0.")
 @click.option(
-    "--concentration", type=float, metavar="C", help="Of the salt in the free volume, mol/L; neutralizes, too."
+    "--concentration",
+    type=float,
+    metavar="C",
+    help="Of the salt in the free volume, mol/L; neutralizes, too. With a single NAME:auto, of that ion.",
 )
 @click.option("--solute-distance", type=float, default=6.0, show_default=True, help="Atom to ion, Angstrom.")
 @click.option("--ion-distance", type=float, default=10.0, show_default=True, help="Ion to ion, Angstrom.")
@@ -135,9 +138,10 @@ def _as_text(path: Path, atoms: Atoms, result: IonsResult, verbose: bool) -> str
         )
     ]
     seconds = result.seconds
+    placed = "1 ion" if len(result) == 1 else f"{len(result)} ions"
     lines = [
         headline(path, atoms),
-        f"{len(result)} ions{f': {counts}' if counts else ''}; net charge with them {result.net_charge:+.3f} e",
+        f"{placed}{f': {counts}' if counts else ''}; net charge with them {result.net_charge:+.3f} e",
         "",
         table(("", "ion", "x", "y", "z A", "kcal/mol/e", "kcal/mol"), rows, "><>>>>>"),
         "",

@@ -172,7 +172,12 @@ def _check_targets(path: Path, outputs: tuple[Path, ...], png: Path | None, fiel
 
 def _devices(device: str | None) -> str | list[str] | None:
     """`0,1` as two devices."""
-    return device if device is None or "," not in device else [part.strip() for part in device.split(",")]
+    if device is None or "," not in device:
+        return device
+    parts = [part.strip() for part in device.split(",")]
+    if not all(parts):
+        raise click.UsageError(f"--device {device} lacks a device before or behind a comma")
+    return parts
 
 
 def _grid(
@@ -212,7 +217,8 @@ def _computed(models: list[Atoms], grid: Grid, combine: str | None, options: dic
     if result.field is not None:
         assert result.field_strength is not None
         components = dict(zip(FIELD_NAMES, result.field, strict=True)) | {"field_strength": result.field_strength}
-        extra = {name: Map(grid, values, f"{result.unit}/A", name) for name, values in components.items()}
+        unit, kelvin = f"{result.unit}/A", result.map.temperature
+        extra = {name: Map(grid, values, unit, name, kelvin) for name, values in components.items()}
     return Computed(models[0], result.map, extra, result, 1, dict(result.seconds))
 
 

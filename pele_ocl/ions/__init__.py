@@ -54,7 +54,8 @@ def place_ions(
     atoms : Atoms with charges
     ions : name of a species -> how many, or "auto": {"NA": 12, "CL": "auto"}; keys of SPECIES
     neutralize : "auto" stands for what brings the total charge nearest to 0
-    concentration : of the salt of the two "auto" species in the free volume, mol/L; neutralises, too
+    concentration : of the salt of the two "auto" species in the free volume, mol/L; neutralises, too; of the ion itself
+        where only one is "auto"
     spacing, padding : of the grid around the molecule, A; ignored where a grid or a map is given
     solute_distance, ion_distance : no ion stands within this distance of an atom, or another ion, A
     dielectric : relative permittivity, > 0

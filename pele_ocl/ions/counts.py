@@ -28,9 +28,11 @@ def count_ions(
     charge : of the molecule, e
     volume : where ions may stand, A^3
     neutralize : "auto" stands for what brings the total charge nearest to 0
-    concentration : of the salt in the volume, mol/L; "auto" stands for eqs. 5 and 6, which neutralise too
+    concentration : of the salt in the volume, mol/L; two "auto" stand for eqs. 5 and 6, which neutralise too, a single
+        one for the ion's own concentration, eq. 7
 
-    Raises InputError for unknown species, negative counts, and an "auto" that no rule settles or that is missing.
+    Raises InputError for unknown species, negative or absurd counts, and an "auto" that no rule settles or that is
+    missing.
     """
     asked = _checked(requests)
     automatic = [species for species, count in asked.items() if count is None]
@@ -40,12 +42,16 @@ def count_ions(
     cation = next((species for species in automatic if species.charge > 0), None)
     anion = next((species for species in automatic if species.charge < 0), None)
     positive, negative = cation.charge if cation else 0, -anion.charge if anion else 0
+    dissolved = (concentration or 0.0) * AVOGADRO_PER_MOL * LITERS_PER_CUBIC_ANGSTROM * volume
+    if dissolved > MOST_IONS:
+        raise InputError(f"{concentration:g} mol/L are more than {MOST_IONS:,} ions; choose a lower concentration")
     if concentration is None:
         ideal = max(-charge, 0) / max(positive, 1), max(charge, 0) / max(negative, 1)
+        n_cations, n_anions = _whole(ideal, charge, positive, negative)
+    elif cation and anion:
+        n_cations, n_anions = _whole(salt_ions(charge, dissolved, positive, negative), charge, positive, negative)
     else:
-        pairs = concentration * AVOGADRO_PER_MOL * LITERS_PER_CUBIC_ANGSTROM * volume
-        ideal = salt_ions(charge, pairs, positive, negative)
-    n_cations, n_anions = _whole(ideal, charge, positive, negative)
+        n_cations = n_anions = round(dissolved)
     found = {cation: n_cations, anion: n_anions} | fixed
     return {species: found[species] for species in asked}
 
@@ -110,5 +116,7 @@ def _check_rule(automatic: list[Species], neutralize: bool, concentration: float
         raise InputError(f"{' and '.join(names)} cannot be told apart; give one of them a number")
     if neutralize and not automatic:
         raise InputError("to neutralize, give a species as auto (NA:auto)")
-    if concentration is not None and len(signs) < 2:
-        raise InputError("for a concentration, give a cation and an anion as auto (NA:auto and CL:auto)")
+    if concentration is not None and not automatic:
+        raise InputError(
+            "for a concentration, give a cation and an anion as auto (NA:auto and CL:auto), or one of them"
+        )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
-from .task import Slab
+from .task import Slab, Task
 
 LEAST_EDGE = 4.0  # A
 LONGEST_BLOCK = 8.0  # edges, lest a coarse grid has more bins than atoms
@@ -50,7 +50,7 @@ class Bins:
         assert task.model.cutoff is not None
         halves = (np.array(block) - 1) * task.grid.spacing / 2
         edge = max(LEAST_EDGE, 2 * float(halves.max()) / LONGEST_BLOCK)
-        offsets = reached(halves, task.model.cutoff + SLACK, edge)
+        offsets = reached(halves, min(task.model.cutoff, _farthest(task)) + SLACK, edge)
         middles = [_middles(slab, d, block[d], halves[d], edge) for d in range(3)]
         lowest = np.array([m.min() for m in middles]) + offsets.min(axis=0)
         shape = np.array([m.max() for m in middles]) + offsets.max(axis=0) - lowest + 1
@@ -68,6 +68,13 @@ class Bins:
             np.column_stack([offsets, np.zeros(len(offsets))]).astype(np.int32),
             tuple((m - low).astype(np.int32) for m, low in zip(middles, lowest, strict=True)),
         )
+
+
+def _farthest(task: Task) -> float:
+    """No atom is farther from a point of the map, A: what a longer cutoff reaches is empty."""
+    last = task.corner + (np.array(task.grid.shape) - 1) * task.grid.spacing
+    box = np.vstack([task.positions, task.corner, last])
+    return float(np.linalg.norm(np.ptp(box, axis=0)))
 
 
 def _middles(slab: Slab, dimension: int, points: int, half: float, edge: float) -> NDArray[np.int64]:

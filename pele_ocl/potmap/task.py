@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..charges import rounded_charges
+from ..errors import InputError
 from ..grid import Grid
 from ..potential_model import PotentialModel
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..opencl.kernels import Run
 
 RUN = 256  # atoms summed on their own
+MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +113,14 @@ class Slab:
 
     @classmethod
     def on(cls, run: Run, task: Task, first: int, last: int, pad: tuple[int, int, int]) -> Slab:
-        """pad : points of a block along x, y, z"""
+        """pad : points of a block along x, y, z
+
+        Raises InputError where even a few slices have too many points.
+        """
         nx, ny, nz = (-(-n // p) * p for n, p in zip((*task.grid.shape[:2], last - first), pad, strict=True))
+        if task.components * nx * ny * nz > MOST_VALUES:
+            slices = " x ".join(f"{n:,}" for n in task.grid.shape[:2])
+            raise InputError(f"slices of {slices} points are too large; choose a larger spacing")
         axes = tuple(task.axis(d, first if d == 2 else 0, n) for d, n in enumerate((nx, ny, nz)))
         buffers = tuple(run.upload(axis) for axis in axes)
         return cls(task, first, last, (nx, ny, nz), axes, buffers, run.zeros(task.components * nx * ny * nz))
