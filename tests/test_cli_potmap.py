@@ -163,6 +163,12 @@ def test_several_files_at_once(atoms, grid, tmp_path):
         assert file.attrs["input"] == str(HEXAPEPTIDE)
 
 
+@pytest.mark.parametrize(("named", "written"), [((), "hartree/e"), (("--units", "kcal/mol/e"), "kcal/mol/e")])
+def test_a_cube_file_is_in_the_unit_that_was_named(tmp_path, named, written):
+    run("potmap", HEXAPEPTIDE, *SMALL, "-o", tmp_path / "map.cube", *named)
+    assert read_map(tmp_path / "map.cube").unit == written
+
+
 def test_the_field_in_a_file(atoms, grid, tmp_path):
     path = tmp_path / "map.h5"
     run("potmap", HEXAPEPTIDE, *SMALL, *DOUBLE, "--field", "-o", path, "-o", tmp_path / "map.dx")

@@ -463,7 +463,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         potmap(atoms, grid, **options)
     assert str(error.value) == (
         "grid point (2, 2, 3) at 1, 2, 3 A stands on atom 1, where the potential is infinite; choose another spacing "
-        "or origin, or a minimum distance of at least 0.0001 A"
+        "or origin, or give points near atoms the potential of a minimum distance (--min-distance 1, say)"
     )
     clamped = potmap(atoms, grid, min_distance=0.5, **options).map.values
     cutoff = 12.0 if variant == "cutoff" else None

@@ -62,7 +62,7 @@ def physics_options(command: Command) -> Command:
         option("--min-distance", 0.0, "Points closer to an atom get the potential of this distance, Angstrom."),
         click.option(
             "--units", type=click.Choice(POTENTIAL_UNITS), default=POTENTIAL_UNITS[0], show_default=True,
-            help="Unit of the values.",
+            help="Unit of the values; a cube file is in hartree/e unless it is given.",
         ),
     ]  # fmt: skip
     for decorate in reversed(options):
@@ -225,9 +225,14 @@ def _computed(models: list[Atoms], grid: Grid, combine: str | None, options: dic
 def _write(path: Path, outputs: tuple[Path, ...], png: Path | None, computed: Computed) -> None:
     result = computed.result
     attributes = how_made(path, computed.atoms, result.device, result.variant, result.precision)
+    # A cube file is in hartree/e, as its readers take it to be, unless the user names a unit.
+    named = click.get_current_context().get_parameter_source("units") is click.core.ParameterSource.COMMANDLINE
+    unit = computed.map.unit if named else None
     for output in outputs:
         extra = computed.extra if output.suffix.lower() == ".h5" else {}
-        write_map(output, computed.map, atoms=computed.atoms, attributes=attributes, extra=extra, inputs=[path])
+        write_map(
+            output, computed.map, atoms=computed.atoms, attributes=attributes, unit=unit, extra=extra, inputs=[path]
+        )
     if png is not None:
         draw_slices(png, computed.map, [path])
 

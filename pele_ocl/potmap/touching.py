@@ -30,5 +30,6 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
     x, y, z = grid.position(nearest[atom])
     raise InputError(
         f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A stands on {atoms.describe(atom)}, where the potential is "
-        f"infinite; choose another spacing or origin, or a minimum distance of at least {distance:g} A"
+        "infinite; choose another spacing or origin, or give points near atoms the potential of a minimum distance "
+        "(--min-distance 1, say)"
     )
