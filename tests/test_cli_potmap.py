@@ -291,6 +291,13 @@ def test_bench_prints_the_ladder():
     assert next(row for row in rows if row[1] == "shared")[-1] == "36.4"
 
 
+def test_bench_of_a_single_point():
+    rows = run(
+        "bench", "potmap", "--grid", 1, "--atoms", 1, "--runs", 3, "--variant", "blocked", "--no-peers", "--json"
+    )
+    assert [json.loads(row)["shape"] for row in rows.stdout.splitlines()] == [[1, 1, 1]]
+
+
 def test_bench_json_has_honest_rows():
     for precision in ("float32", "float64"):
         rows = [

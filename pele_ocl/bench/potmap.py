@@ -50,10 +50,11 @@ class Timing:
 
 
 def random_system(points: int, n_atoms: int, spacing: float = 0.5) -> tuple[Atoms, Grid]:
-    """`n_atoms` charges anywhere in a cube of `points`^3 points."""
+    """`n_atoms` charges anywhere in a cube of `points`^3 cells, and their lower corners."""
     rng = np.random.default_rng(SEED)
     grid = Grid((0, 0, 0), spacing, (points, points, points))
-    return Atoms(positions=rng.uniform(0, 1, (n_atoms, 3)) * grid.last, charges=rng.normal(0, 0.4, n_atoms)), grid
+    positions = rng.uniform(0, points * spacing, (n_atoms, 3))
+    return Atoms(positions=positions, charges=rng.normal(0, 0.4, n_atoms)), grid
 
 
 def measure(
