@@ -69,11 +69,20 @@ INLINE maskv lane_bits(void) {
 #endif
 }
 
+// Takes what a group of entries gives to the tile's atoms from its other atoms.
+INLINE void take(List list, const uint *others, const realv *gx, const realv *gy, const realv *gz) {
+    real4 taken[ENTRIES];
+    sums_of_lanes(gx, gy, gz, taken);
+    EACH_ENTRY list.gradient[others[e]] -= taken[e];
+}
+
 INLINE void add_entries(
     Sums *sums, const Atom *tile, maskv bits, int begin, int end, const bool one_four, List list, const Model *model) {
+    realv gx[ENTRIES], gy[ENTRIES], gz[ENTRIES];
+    uint others[ENTRIES];
+    EACH_ENTRY { gx[e] = gy[e] = gz[e] = 0; others[e] = 0; }
     for (int k = begin; k < end; k += ENTRIES) {
         Between apart[ENTRIES];
-        realv gx[ENTRIES], gy[ENTRIES], gz[ENTRIES];
         uint2 entry[ENTRIES];
         // One part of the work for all entries before the next, so that some compute while others wait.
         EACH_ENTRY {
@@ -81,6 +90,9 @@ INLINE void add_entries(
             const Atom other = atom_of(list.places[entry[e].x], list.traits[entry[e].x]);
             measure(&apart[e], tile, &other);
         }
+#if GRADIENT
+        take(list, others, gx, gy, gz);
+#endif
         EACH_ENTRY invert(&apart[e], ((maskv)(SAME_BITS)entry[e].y & bits) != 0);
         EACH_ENTRY {
             const Atom other = atom_of(list.places[entry[e].x], list.traits[entry[e].x]);
@@ -91,18 +103,15 @@ INLINE void add_entries(
             gx[e] = pair.gx;
             gy[e] = pair.gy;
             gz[e] = pair.gz;
+            sums->gx += pair.gx;
+            sums->gy += pair.gy;
+            sums->gz += pair.gz;
+            others[e] = entry[e].x;
         }
-#if GRADIENT
-        real4 taken[ENTRIES];
-        sums_of_lanes(gx, gy, gz, taken);
-        EACH_ENTRY {
-            sums->gx += gx[e];
-            sums->gy += gy[e];
-            sums->gz += gz[e];
-            list.gradient[entry[e].x] -= taken[e];
-        }
-#endif
     }
+#if GRADIENT
+    take(list, others, gx, gy, gz);
+#endif
 }
 
 kernel void nonbond_tiled(

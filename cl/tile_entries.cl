@@ -1,7 +1,8 @@
 // What each tile of WIDTH atoms computes of a pair list: its entries, each another atom with the lanes it pairs with.
 //
-// A pair of atoms of two tiles may stand with either tile. All pairs between two tiles stand with the one to whose atoms
-// they bring fewer entries: fuller lanes, fewer vectors to compute.
+// A pair of atoms of two tiles may stand with either tile: as an entry of the one's atom with the other tile, or the
+// other way round. So the entries of two tiles are atoms of both that cover all their pairs. The fewer, the fewer vectors
+// to compute.
 #include "real.clh"
 
 #define ONE_FOUR 0x80000000u
@@ -37,22 +38,46 @@ INLINE int lower_bound(global const uint *keys, int begin, int end, uint key) {
     return begin;
 }
 
-INLINE int distinct(global const uint *keys, int begin, int end) {
-    int n = 0;
-    for (int k = begin; k < end; ++k) n += k == begin || keys[k] != keys[k - 1];
-    return n;
+// Which atoms of two tiles, bits 0 to 2 WIDTH - 1, cover all their pairs: always the one with most pairs not covered yet.
+// That is a few per cent from the fewest possible.
+INLINE uint cover(uint *linked) {
+    for (uint covering = 0;;) {
+        int best = 0;
+        for (int v = 1; v < 2 * WIDTH; ++v)
+            if (popcount(linked[v]) > popcount(linked[best])) best = v;
+        if (linked[best] == 0) return covering;
+        covering |= 1u << best;
+        linked[best] = 0;
+        for (int v = 0; v < 2 * WIDTH; ++v) linked[v] &= ~(1u << best);
+    }
 }
 
-// Whether the pairs of two tiles, places begin to end of `tile`'s row, stand with `tile`.
-INLINE bool stands_with(
-    int tile, int other, uint mark, global const int *rows, global const uint *neighbours, int begin, int end) {
-    if (tile == other) return true;
-    const uint first = mark | (uint)(WIDTH * tile);
-    const int back = lower_bound(neighbours, rows[other], rows[other + 1], first);
-    const int back_end = lower_bound(neighbours, back, rows[other + 1], first + WIDTH);
-    const int here = distinct(neighbours, begin, end), there = distinct(neighbours, back, back_end);
-    // Where it is all the same, tiles take turns, so that each gets its share.
-    return here < there || (here == there && (((tile + other) & 1) ? tile < other : tile > other));
+INLINE uint own_place(uint2 pair, uint place) { return pair.x == place ? PLACE(pair.y) : pair.x; }
+
+// For each atom of another tile, the lanes of `tile` whose pairs with it stand with `tile`, given the part of the tile's
+// row that the other one has, from begin to end. The other tile comes to the same end from its own row.
+INLINE void find_lanes(
+    int tile, int other, global const uint *neighbours, global const int *pair_of, global const uint2 *placed, int begin,
+    int end, uint *lanes) {
+    // Tiles take turns in standing first, where it is all the same, so that each gets its share.
+    const bool leads = ((tile + other) & 1) ? tile < other : tile > other;
+    const uint here = leads ? 0 : WIDTH, there = WIDTH - here;
+    uint linked[2 * WIDTH];
+    for (int v = 0; v < 2 * WIDTH; ++v) linked[v] = 0;
+    for (int lane = 0; lane < WIDTH; ++lane) lanes[lane] = 0;
+    for (int k = begin; k < end; ++k) {
+        const uint place = PLACE(neighbours[k]), own = own_place(placed[pair_of[k]], place) % WIDTH, lane = place % WIDTH;
+        if (tile == other && own > lane) continue;  // the same pair comes by from its other atom
+        lanes[lane] |= 1u << own;
+        linked[here + own] |= 1u << (there + lane);
+        linked[there + lane] |= 1u << (here + own);
+    }
+    if (tile == other) return;
+    const uint covering = cover(linked), of_here = (covering >> here) & ((1u << WIDTH) - 1);
+    for (int lane = 0; lane < WIDTH; ++lane) {
+        if (!(covering >> (there + lane) & 1)) lanes[lane] = 0;
+        else if (!leads) lanes[lane] &= ~of_here;  // pairs covered twice stand with the first
+    }
 }
 
 // Once to count entries, and once, when the counts have become offsets, to write them. Segment 2 * tile holds the tile's
@@ -84,27 +109,23 @@ kernel void tile_entries(
     for (int k = mark ? middle : rows[tile]; k < end;) {
         const int other = PLACE(neighbours[k]) / WIDTH;
         const int block_end = lower_bound(neighbours, k, end, mark | (uint)(WIDTH * (other + 1)));
-        if (!stands_with(tile, other, mark, rows, neighbours, k, block_end)) {
-            k = block_end;
-            continue;
-        }
+        uint lanes[WIDTH];
+        find_lanes(tile, other, neighbours, pair_of, placed, k, block_end, lanes);
         while (k < block_end) {
             const uint key = neighbours[k], place = PLACE(key);
-            last = (uint2)(place, 0);
+            const uint2 here = (uint2)(place, lanes[place % WIDTH]);
             for (; k < block_end && neighbours[k] == key; ++k) {
-                const uint2 pair = placed[pair_of[k]];
-                const uint own = pair.x == place ? PLACE(pair.y) : pair.x;
-                if (tile == other && own > place) continue;  // the same pair comes by from its other atom
-                last.y |= 1u << (own % WIDTH);
 #if OWN_VALUES
-                if (writing) {
-                    lane_sigma2[entry * WIDTH + own % WIDTH] = sigma2[pair_of[k]];
-                    lane_charges[entry * WIDTH + own % WIDTH] = charges[pair_of[k]];
+                const uint lane = own_place(placed[pair_of[k]], place) % WIDTH;
+                if (writing && (here.y >> lane & 1)) {
+                    lane_sigma2[entry * WIDTH + lane] = sigma2[pair_of[k]];
+                    lane_charges[entry * WIDTH + lane] = charges[pair_of[k]];
                 }
 #endif
             }
-            if (last.y == 0) continue;
-            if (writing) entries[entry] = last;
+            if (here.y == 0) continue;
+            if (writing) entries[entry] = here;
+            last = here;
             ++entry;
         }
     }

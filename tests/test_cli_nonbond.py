@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import importlib.util
 import json
 import sys
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -17,9 +19,11 @@ from tolerance import ENERGY, GRADIENT
 import pele_ocl
 from pele_ocl import read
 from pele_ocl.bench import nonbond as bench_nonbond
+from pele_ocl.bench import openmm_nonbond
 from pele_ocl.nonbond import VARIANTS, choose_variant, nonbond
 from pele_ocl.pairs import all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
 from pele_ocl.pairs import write_pairs as save_pairs
+from pele_ocl.units import JOULE_PER_CALORIE
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -329,7 +333,7 @@ def test_usage_errors_exit_with_2():
 
 # Bench
 
-BENCH = ("bench", "nonbond", "--system", "hexapeptide", "--runs", 3)
+BENCH = ("bench", "nonbond", "--system", "hexapeptide", "--runs", 3, "--no-peers")
 
 
 def test_bench_prints_a_row_for_each_variant():
@@ -366,6 +370,35 @@ def test_bench_computes_the_reference_once(monkeypatch):
     monkeypatch.setattr(bench_nonbond, "definition", lambda *a, **k: (calls.append(a), definition(*a, **k))[1])
     run(*BENCH, "--variant", "rows")
     assert len(calls) == 1
+
+
+WITH_PEERS = ("bench", "nonbond", "--system", "ubiquitin", "--variant", "tiled", "--runs", 3, "--json")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("openmm") is None, reason="OpenMM is not installed")
+def test_bench_times_openmm_beside_us():
+    rows = [json.loads(line) for line in run(*WITH_PEERS, "--cutoff", 10).stdout.splitlines()]
+    peers = [row for row in rows if row["variant"] != "tiled"]
+    assert [row["variant"] for row in peers] == ["OpenMM", "OpenMM+OBC"]
+    for row in peers:
+        assert row["n_pairs"] == rows[0]["n_pairs"]
+        assert 0 < row["seconds"] < row["prepare_seconds"]
+
+
+def test_bench_leaves_openmm_out_where_it_is_not_installed(monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "openmm" else find_spec(name))
+    rows = [json.loads(line) for line in run(*WITH_PEERS).stdout.splitlines()]
+    assert {row["variant"] for row in rows} == {"tiled"}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("openmm") is None, reason="OpenMM is not installed")
+def test_openmm_has_our_pairs():
+    """As Lennard-Jones alone shows, which has no reaction field."""
+    atoms = load_system("ubiquitin").atoms
+    state = openmm_nonbond.context_of(replace(atoms, charges=0 * atoms.charges), 10.0, False).getState(getEnergy=True)
+    ours = nonbond(atoms, pairs_within(atoms, 10.0), gradient=False, device=DEVICES[0])
+    assert state.getPotentialEnergy()._value / JOULE_PER_CALORIE == pytest.approx(ours.lennard_jones, rel=1e-5)
 
 
 def test_bench_without_pairs_says_so():

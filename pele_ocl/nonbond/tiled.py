@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tiles import Tiles
+from ..atoms import Floats
 from .index import BOTH, ITEMS, prefix_sum, segments_by_counting
 from .records import Records
 from .task import Evaluate, Evaluation, Task, energies_of, gradient_of
@@ -65,15 +65,18 @@ def tiled(run: Run, task: Task) -> Evaluate:
 
 def _entries(run: Run, task: Task, width: int) -> Entries:
     """Rows by tile, then the entries that stand with each tile: counted, their offsets summed, written."""
-    tiles = Tiles.of(task.positions, width)
-    n_tiles, n_pairs = len(tiles), task.n_pairs
-    place_of = run.upload(tiles.places, np.int32)
+    atoms = in_tiles(task.positions, width)
+    n_tiles, n_pairs = -(-task.n_atoms // width), task.n_pairs
+    places = np.empty(task.n_atoms, np.intp)
+    places[atoms] = np.arange(task.n_atoms)
+    order = np.pad(atoms, (0, n_tiles * width - task.n_atoms), mode="edge")  # copies fill the last tile
+    place_of = run.upload(places, np.int32)
     switches = {"ENTRIES": ENTRIES, "OWN_VALUES": task.switches["OWN_VALUES"]}
     placed = run.empty(2 * n_pairs, np.uint32)
     if n_pairs:
         place = run.kernel("tile_entries.cl", "place_pairs", width, **switches)
         run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), place_of, task.pairs, placed)
-    rows = segments_by_counting(run, placed, n_pairs, tiles.n_places, BOTH, tile=width)
+    rows = segments_by_counting(run, placed, n_pairs, len(order), BOTH, tile=width)
     offsets = run.zeros(2 * n_tiles + 1, np.int32)
     fill = run.kernel("tile_entries.cl", "tile_entries", width, **switches)
     lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets
@@ -89,4 +92,24 @@ def _entries(run: Run, task: Task, width: int) -> Entries:
     entries = run.empty(2 * n_entries, np.uint32)
     lanes = tuple(run.zeros(width * n_entries) for _ in task.own) or (unused, unused)
     launch(True, entries, *lanes)
-    return Entries(n_tiles, tiles.order, place_of, offsets, entries, lanes)
+    return Entries(n_tiles, order, place_of, offsets, entries, lanes)
+
+
+def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:
+    """The atoms in an order in which each `size` after the other make a tile; (n,), the last tile may be short.
+
+    Boxes are halved across their longest edge until they hold a tile. That makes rounder tiles than a curve through
+    space does, and so fewer atoms near them.
+
+    positions : (n, 3) A
+    """
+
+    def halve(atoms: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        if len(atoms) <= size:
+            return [atoms]
+        half = size * (-(-len(atoms) // size) // 2)
+        axis = np.ptp(positions[atoms], axis=0).argmax()
+        atoms = atoms[np.argpartition(positions[atoms, axis], half)]
+        return halve(atoms[:half]) + halve(atoms[half:])
+
+    return np.concatenate(halve(np.arange(len(positions))))

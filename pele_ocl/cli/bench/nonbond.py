@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HEAD = (
     f"{'list':10s}{'gradient':10s}{'precision':10s}{'variant':15s}{'prepare ms':>12s}{'ms':>12s}{'speed-up':>11s}"
-    f"{'G pairs/s':>11s}{'energy':>9s}{'gradient':>10s}"
+    f"{'G pairs/s':>11s}{'ns a pair':>11s}{'energy':>9s}{'gradient':>10s}"
 )
 
 
@@ -25,9 +25,10 @@ HEAD = (
 @bench_options(VARIANTS)
 @click.option("--cutoff", type=float, default=12.0, show_default=True, help="Of the pair lists, Angstrom.")
 @click.option("--order", "orders", type=click.Choice(["sorted", "shuffled"]), multiple=True, help="Default: both.")
+@click.option("--no-peers", is_flag=True, help="Leave out OpenMM, which is timed where it is installed.")
 def nonbond(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
-    as_json: bool, cutoff: float, orders: tuple[str, ...],
+    as_json: bool, cutoff: float, orders: tuple[str, ...], no_peers: bool,
 ) -> None:  # fmt: skip
     """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 anew.
 
@@ -35,7 +36,12 @@ def nonbond(
     for a list, "ms" an evaluation, both device times; of five runs the fastest and the slowest are dropped and the
     others averaged. The last columns are errors against the float64 reference, of the worst energy and of the gradient
     by norm: `naive` shows what a race costs.
+
+    Where OpenMM is installed, its CPU platform computes the same atoms with the same cutoff, on a pair list of its own,
+    timed by the clock on the wall. "OpenMM" is its NonbondedForce: Lennard-Jones, and Coulomb by a reaction field; no
+    GB. "OpenMM+OBC" has its GBSAOBCForce, too: GB with its Born radii computed anew.
     """
+    from ...bench import openmm_nonbond
     from ...bench.nonbond import Case, measure
     from ...opencl.device import get_device
 
@@ -53,6 +59,8 @@ def nonbond(
         for order, with_gradient, precision in product(orders or case.lists, (False, True), chosen_precisions):
             for timing in measure(case, order, precision, with_gradient, chosen, variants or tuple(VARIANTS), runs):
                 click.echo(as_json_line(timing) if as_json else _line(timing))
+        for timing in () if no_peers else openmm_nonbond.measure(case, cutoff, runs):
+            click.echo(as_json_line(timing) if as_json else _line(timing))
 
 
 def _line(timing: Timing) -> str:
@@ -61,5 +69,5 @@ def _line(timing: Timing) -> str:
     return (
         f"{timing.order:10s}{gradient:10s}{timing.precision:10s}{timing.variant:15s}"
         f"{milliseconds(timing.prepare_seconds):>12s}{milliseconds(timing.seconds):>12s}{times(timing.speedup):>11s}"
-        f"{timing.pairs_per_second / 1e9:11.3f}{errors}"
+        f"{timing.pairs_per_second / 1e9:11.3f}{1e9 / timing.pairs_per_second:11.3f}{errors}"
     )
