@@ -112,4 +112,5 @@ def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:
         atoms = atoms[np.argpartition(positions[atoms, axis], half)]
         return halve(atoms[:half]) + halve(atoms[half:])
 
-    return np.concatenate(halve(np.arange(len(positions))))
+    atoms = np.arange(len(positions))
+    return atoms if size == 1 else np.concatenate(halve(atoms))
