@@ -176,11 +176,19 @@ def test_all_models_at_once(models, tmp_path):
         assert file["gradient"].shape == (3, 96, 3)
         assert file["born_radii"].shape == (3, 96)
         np.testing.assert_array_equal(file["model"][:], [2, 3, 7])
-    table = run("energy", models, "--models", "all", "-o", tmp_path / "out.csv").stdout
+    done = run("energy", models, "--models", "all", "-o", tmp_path / "out.csv")
+    assert done.stderr == ""
+    table = done.stdout
     assert "3 models" in table
     rows = [line for line in (tmp_path / "out.csv").read_text().splitlines() if not line.startswith("#")]
     assert len(rows) == 4
     assert "gradient" not in rows[0]
+
+
+def test_one_model_or_all_of_them(models):
+    assert "holds several models; model 2, the first, was read" in run("energy", models).stderr
+    refused = run("energy", models, "--models", "all", "--model", 3, code=2)
+    assert "choose one of --model and --models" in refused.stderr
 
 
 def test_alternate_locations_are_as_in_the_first_model(tmp_path):

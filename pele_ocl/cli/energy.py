@@ -11,9 +11,8 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Floats
 from ..energy import TERMS, VARIANTS, Energy, EnergyBatch, EnergyResult
-from ..errors import InputError
 from ..formats import check_target, read_conformations, write_table
 from ..solvent_model import SolventModel
 from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
@@ -64,14 +63,16 @@ def energy(
         raise click.UsageError("--per-residue is for one model; leave out --models all")
     if output is not None:
         check_target(output, [path])
-    atoms = read_atoms(path)
+    found = read_conformations(path) if models == "all" else None
+    # The first of all models is asked for by its number, so that no note says that the others were not read.
+    atoms = read_atoms(path) if found is None else read_atoms(path, found[0][0])
     plan = Energy(
         atoms, gradient=not no_gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
         per_atom=models == "one" and (per_residue or output is not None), precision=precision, variant=variant,
         device=device, model=constants,
     )  # fmt: skip
-    if models == "all":
-        numbers, conformations = _conformations(path, atoms)
+    if found is not None:
+        numbers, conformations = found
         with ProgressLine("Energy") as progress:
             batch = plan.evaluate_batch(conformations, progress)
         if output is not None:
@@ -90,15 +91,6 @@ def energy(
         if as_json
         else _as_text(path, result, per_residue, verbose)
     )
-
-
-def _conformations(path: Path, atoms: Atoms) -> tuple[list[int], Floats]:
-    numbers, conformations = read_conformations(path)
-    if conformations.shape[1] != len(atoms):
-        raise InputError(
-            f"{path}: --model names a model of {len(atoms):,} atoms, the first one has {conformations.shape[1]:,}"
-        )
-    return numbers, conformations
 
 
 def _norms(gradient: Floats | None) -> dict[str, float] | None:
