@@ -37,6 +37,10 @@ class EnergyResult:
     precision: str
     seconds: Mapping[str, float]
 
+    def __repr__(self) -> str:
+        size = f"{len(self.atoms):,} atoms"
+        return f"EnergyResult({size}, total {self.total:.3f} kcal/mol, {self.variant}, {self.precision})"
+
     @property
     def lennard_jones(self) -> float:
         """Lennard-Jones energy, kcal/mol."""
@@ -102,6 +106,11 @@ class EnergyBatch:
 
     def __len__(self) -> int:
         return len(self.energies)
+
+    def __repr__(self) -> str:
+        size = f"{len(self):,} conformations of {len(self.atoms):,} atoms"
+        totals = f"total {self.total.min():.3f} to {self.total.max():.3f} kcal/mol"
+        return f"EnergyBatch({size}, {totals}, {self.variant}, {self.precision})"
 
     @property
     def total(self) -> Floats:
