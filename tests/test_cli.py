@@ -158,7 +158,9 @@ def test_csv_and_json_tables(tmp_path):
     assert "born_radii [angstrom]" in lines[0]
     assert len(lines) == 97
     run("solvent", HEXAPEPTIDE, "-o", tmp_path / "out.json")
-    assert len(json.loads((tmp_path / "out.json").read_text())["columns"]["born_radii"]) == 96
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert len(content["columns"]["born_radii"]) == 96
+    assert content["parameters"]["precision"] == "float32"
 
 
 @pytest.mark.parametrize("name", ["out.xlsx", "missing/out.h5"])
@@ -195,6 +197,10 @@ def test_malformed_files_get_one_sentence(tmp_path, content, message):
     assert re.search(message, error_of("solvent", path, "-o", out))
     assert not out.exists()
     assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_is_no_molecule(tmp_path):
+    assert error_of("solvent", tmp_path) == f"{tmp_path}: a folder; name a file in it"
 
 
 def test_coincident_atoms_are_named(tmp_path):
