@@ -114,6 +114,11 @@ class Map:
         if self.values.shape != self.grid.shape[::-1]:
             raise InputError(f"values of shape {self.values.shape} do not fit a grid of {self.grid.shape[::-1]} points")
 
+    def __repr__(self) -> str:
+        points = " x ".join(map(str, self.grid.shape))
+        unit = f" {self.full_unit}" if self.unit else ""
+        return f"Map({points} points, {self.values.min():.6g} to {self.values.max():.6g}{unit}, {self.values.dtype})"
+
     @property
     def full_unit(self) -> str:
         """The unit as people write it, `kT/e at 298.15 K`."""

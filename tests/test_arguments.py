@@ -7,7 +7,20 @@ import pytest
 from conftest import DEVICES, load_system, random_atoms, random_pairs
 
 import pele_ocl
-from pele_ocl import Atoms, InputError, PairList, SolventModel, all_pairs, nonbond, pairs_within, read, solvent
+from pele_ocl import (
+    Atoms,
+    Grid,
+    InputError,
+    Map,
+    PairList,
+    SolventModel,
+    all_pairs,
+    nonbond,
+    pairs_within,
+    read,
+    solvent,
+)
+from pele_ocl.energy import Energy
 from pele_ocl.pairs import internal_dielectrics, pairs_split, read_pairs, without_bonded, write_pairs
 
 ATOMS, PAIRS = random_atoms(5), random_pairs(5, 4)
@@ -106,3 +119,13 @@ def test_reprs_of_results_are_short():
     assert repr(found) == (
         f"NonbondResult(96 atoms, 4,053 pairs, total {found.total:.3f} kcal/mol, {found.variant}, float32)"
     )
+    plan = Energy(atoms, device=DEVICES[0], variant="rows")
+    assert repr(plan) == f"Energy(96 atoms, rows, float32, on {DEVICES[0]})"
+    total = f"total {plan.evaluate().total:.3f}"
+    assert repr(plan.evaluate()) == f"EnergyResult(96 atoms, {total} kcal/mol, rows, float32)"
+    batch = plan.evaluate_batch(np.stack(3 * [atoms.positions]))
+    spread = f"{total} to {total[6:]} kcal/mol"
+    assert repr(batch) == f"EnergyBatch(3 conformations of 96 atoms, {spread}, rows, float32)"
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    map_ = Map(Grid((0, 0, 0), 1, (4, 3, 2)), values, "kcal/mol/e")
+    assert repr(map_) == "Map(4 x 3 x 2 points, 0 to 23 kcal/mol/e, float32)"

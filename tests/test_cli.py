@@ -46,6 +46,16 @@ def error_of(*arguments: object) -> str:
     return result.stderr[7:].strip()
 
 
+def assert_numbers_stand_under_heads(text: str, first: str, row: str) -> None:
+    """The table whose head begins with `first` names its unit above; a row's numbers end where its heads do."""
+    lines = text.splitlines()
+    head = next(k for k, line in enumerate(lines) if line.startswith(first))
+    assert lines[head - 1].endswith(", kcal/mol")
+    numbers = next(line for line in lines[head:] if line.startswith(row))
+    ends = [[match.end() for match in re.finditer(r"\S+( \S+)*", line)][1:] for line in (lines[head], numbers)]
+    assert ends[0] == ends[1]
+
+
 # Output
 
 
@@ -81,7 +91,7 @@ def test_energies_per_residue_add_up():
     assert [r["residue"] for r in report["residues"]] == ["A:MET1", "A:LYS2", "A:GLU3", "A:PHE4", "A:GLY5", "A:ASP6"]
     for name, total in report["energy"].items():
         assert sum(r[name] for r in report["residues"]) == pytest.approx(total, rel=1e-9)
-    assert "A:ASP6" in run("solvent", HEXAPEPTIDE, "--per-residue").stdout
+    assert_numbers_stand_under_heads(run("solvent", HEXAPEPTIDE, "--per-residue").stdout, "residue", "A:ASP6")
 
 
 def test_options_reach_the_model():
@@ -148,7 +158,9 @@ def test_csv_and_json_tables(tmp_path):
     assert "born_radii [angstrom]" in lines[0]
     assert len(lines) == 97
     run("solvent", HEXAPEPTIDE, "-o", tmp_path / "out.json")
-    assert len(json.loads((tmp_path / "out.json").read_text())["columns"]["born_radii"]) == 96
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert len(content["columns"]["born_radii"]) == 96
+    assert content["parameters"]["precision"] == "float32"
 
 
 @pytest.mark.parametrize("name", ["out.xlsx", "missing/out.h5"])
@@ -185,6 +197,10 @@ def test_malformed_files_get_one_sentence(tmp_path, content, message):
     assert re.search(message, error_of("solvent", path, "-o", out))
     assert not out.exists()
     assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_is_no_molecule(tmp_path):
+    assert error_of("solvent", tmp_path) == f"{tmp_path}: a folder; name a file in it"
 
 
 def test_coincident_atoms_are_named(tmp_path):

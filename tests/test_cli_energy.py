@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import DEVICES, load_system
-from test_cli import HEXAPEPTIDE, STRUCTURES, error_of, on_the_chosen_device, run
+from test_cli import HEXAPEPTIDE, STRUCTURES, assert_numbers_stand_under_heads, error_of, on_the_chosen_device, run
 from tolerance import ENERGY, GRADIENT
 
 from pele_ocl import FormatError, read, read_conformations
@@ -61,7 +61,7 @@ def test_summary_is_for_reading():
     }  # fmt: skip
     for name, value in values.items():
         assert any(line.startswith(f"  {name}") and value in line for line in text.splitlines()), name
-    assert "Gradient      " in text
+    assert "Gradient      norm " in text
     assert "at most " in text
     assert f"float32, on {DEVICES[0]}: kernels " in text
 
@@ -115,7 +115,7 @@ def test_energies_per_residue_add_up():
     assert [r["residue"] for r in found["residues"]] == ["A:MET1", "A:LYS2", "A:GLU3", "A:PHE4", "A:GLY5", "A:ASP6"]
     for name, total in found["energy"].items():
         assert sum(r[name] for r in found["residues"]) == pytest.approx(total, rel=1e-9)
-    assert "A:ASP6" in run("energy", HEXAPEPTIDE, "--per-residue").stdout
+    assert_numbers_stand_under_heads(run("energy", HEXAPEPTIDE, "--per-residue").stdout, "residue", "A:ASP6")
 
 
 def test_verbose_says_more():
@@ -155,6 +155,12 @@ def test_csv_has_a_row_for_every_atom(tmp_path):
 # Several models
 
 
+def test_one_model_is_no_models(tmp_path):
+    path = tmp_path / "one.pdb"
+    path.write_text(HEXAPEPTIDE.read_text())
+    assert "\n1 model\n" in run("energy", path, "--models", "all").stdout
+
+
 def test_models_are_conformations(models, atoms):
     numbers, conformations = read_conformations(models)
     assert numbers == [2, 3, 7]
@@ -176,11 +182,20 @@ def test_all_models_at_once(models, tmp_path):
         assert file["gradient"].shape == (3, 96, 3)
         assert file["born_radii"].shape == (3, 96)
         np.testing.assert_array_equal(file["model"][:], [2, 3, 7])
-    table = run("energy", models, "--models", "all", "-o", tmp_path / "out.csv").stdout
+    done = run("energy", models, "--models", "all", "-o", tmp_path / "out.csv")
+    assert done.stderr == ""
+    table = done.stdout
     assert "3 models" in table
+    assert_numbers_stand_under_heads(table, "model ", "    7")
     rows = [line for line in (tmp_path / "out.csv").read_text().splitlines() if not line.startswith("#")]
     assert len(rows) == 4
     assert "gradient" not in rows[0]
+
+
+def test_one_model_or_all_of_them(models):
+    assert "holds several models; model 2, the first, was read" in run("energy", models).stderr
+    refused = run("energy", models, "--models", "all", "--model", 3, code=2)
+    assert "choose one of --model and --models" in refused.stderr
 
 
 def test_alternate_locations_are_as_in_the_first_model(tmp_path):
@@ -229,7 +244,7 @@ def test_errors_are_sentences(tmp_path):
     assert "does not exist" in error_of("energy", HEXAPEPTIDE, "-o", tmp_path / "no" / "out.h5")
     pqr = tmp_path / "two.pqr"
     pqr.write_text("ATOM 1 N ALA 1 0 0 0 0.1 1.5\nATOM 2 C ALA 1 3 0 0 -0.1 1.5\n")
-    assert "the energy needs lj_sigma and lj_epsilon" in error_of("energy", pqr)
+    assert error_of("energy", pqr) == f"{pqr}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file"
     run("energy", HEXAPEPTIDE, "--models", "all", "--per-residue", code=2)
 
 
@@ -255,7 +270,7 @@ def test_bench_has_honest_rows():
         assert row["speedup"] is None
     assert {row["conformations"] for row in rows} == {1, 4}
     text = run("bench", "energy", "--system", "hexapeptide", "--runs", 3, "--no-peers").stdout
-    assert text.startswith(f"Energy and full gradient on {DEVICES[0]}")
+    assert text.startswith(f"Energy and full gradient on {DEVICES[0]}\nOpenMM's CPU platform was left out: no speed-up")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("openmm") is None, reason="OpenMM is not installed")

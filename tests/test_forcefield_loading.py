@@ -232,7 +232,7 @@ def test_other_files_in_a_folder_are_passed_over(tmp_path, ligand):
     [
         ({"name": "charmm36"}, "there is no force field 'charmm36' in what was given; amber99sb is built in"),
         ({"templates": ["absent"]}, "absent: there is no such file or folder"),
-        ({"pele_data": ["absent"]}, "absent: there is no folder Templates or OBC in it"),
+        ({"pele_data": ["absent"]}, "absent: no such folder"),
         ({"obc": ["absent"]}, "absent: no such file"),
     ],
 )

@@ -89,6 +89,25 @@ def test_building_does_not_count_as_running(device, monkeypatch):
     assert run.elapsed_seconds == pytest.approx((first.end - first.start + third.end - second.start) * 1e-9)
 
 
+def test_building_of_kept_launches_does_not_count_either(device):
+    """A runtime may build as late as at the launch: what lies before the first one of a kernel is left out."""
+    device.programs.clear()
+    kept, run = [], Run(device, "float32")
+    for name, group in (("scan_blocks", 1), ("add_totals", 2), ("add_totals", 2)):
+        args = np.int32(4), run.zeros(4, np.int32), run.zeros(2, np.int32)
+        kept.append(run.keep("scan.cl", name, (2, 1), (group, 1), *args, GROUP=group))
+    for firsts in ({0, 1}, set()):
+        run = Run(device, "float32")
+        for launch in kept:
+            run.launch_kept(launch, 1)
+            device.queue.finish()
+            time.sleep(0.1)
+        assert run.firsts == firsts
+        first, second, third = (event.profile for event in run.events)
+        left_out = second.start - first.end if firsts else 0
+        assert run.elapsed_seconds == pytest.approx((third.end - first.start - left_out) * 1e-9)
+
+
 def test_a_missing_macro_is_a_sentence(device):
     with pytest.raises(KernelBuildError, match=r"cl/solvent_pair.cl does not compile on .*(?s:.*)GROUP: work-items in"):
         get_kernel(device, "solvent_pair.cl", "born_sums_pair", "float32")

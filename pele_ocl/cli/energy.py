@@ -11,10 +11,10 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Floats
 from ..energy import TERMS, VARIANTS, Energy, EnergyBatch, EnergyResult
 from ..errors import InputError
-from ..formats import check_target, read_conformations, write_table
+from ..formats import check_target, is_pqr, read_conformations, write_table
 from ..solvent_model import SolventModel
 from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
 from .progress import ProgressLine
@@ -22,6 +22,8 @@ from .report import duration, energy_lines, headline, label_columns, origin
 from .tables import table
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+
+HEADS = *(term.replace("_", " ") for term in TERMS), "total"
 
 
 @click.command()
@@ -64,14 +66,18 @@ def energy(
         raise click.UsageError("--per-residue is for one model; leave out --models all")
     if output is not None:
         check_target(output, [path])
-    atoms = read_atoms(path)
+    if is_pqr(path):
+        raise InputError(f"{path}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file")
+    found = read_conformations(path) if models == "all" else None
+    # The first of all models is asked for by its number, so that no note says that the others were not read.
+    atoms = read_atoms(path) if found is None else read_atoms(path, found[0][0])
     plan = Energy(
         atoms, gradient=not no_gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
         per_atom=models == "one" and (per_residue or output is not None), precision=precision, variant=variant,
         device=device, model=constants,
     )  # fmt: skip
-    if models == "all":
-        numbers, conformations = _conformations(path, atoms)
+    if found is not None:
+        numbers, conformations = found
         with ProgressLine("Energy") as progress:
             batch = plan.evaluate_batch(conformations, progress)
         if output is not None:
@@ -90,15 +96,6 @@ def energy(
         if as_json
         else _as_text(path, result, per_residue, verbose)
     )
-
-
-def _conformations(path: Path, atoms: Atoms) -> tuple[list[int], Floats]:
-    numbers, conformations = read_conformations(path)
-    if conformations.shape[1] != len(atoms):
-        raise InputError(
-            f"{path}: --model names a model of {len(atoms):,} atoms, the first one has {conformations.shape[1]:,}"
-        )
-    return numbers, conformations
 
 
 def _norms(gradient: Floats | None) -> dict[str, float] | None:
@@ -159,7 +156,7 @@ def _as_text(path: Path, result: EnergyResult, per_residue: bool, verbose: bool)
     lines = [headline(path, result.atoms), "", *energy_lines(result.energy)]
     if norms is not None:
         longest = f"at most {norms['max']:,.3f} an atom, net {norms['net']:.2g} kcal/mol/A"
-        lines.append(f"Gradient      {norms['norm']:,.3f}, {longest}")
+        lines.append(f"Gradient      norm {norms['norm']:,.3f}, {longest}")
     lines += ["", _ending(result)]
     if verbose:
         model = ", ".join(f"{name} {value:g}" for name, value in asdict(result.model).items())
@@ -167,8 +164,7 @@ def _as_text(path: Path, result: EnergyResult, per_residue: bool, verbose: bool)
         lines += ["", f"Solvent model: {model}", f"Kernel: cl/{variant.file}, {variant.summary}"]
     if per_residue:
         rows = [(name, *(f"{value:.3f}" for value in values)) for name, values in _residues(result)]
-        heads = *(term.replace("_", " ") for term in TERMS), "total  kcal/mol"
-        lines += ["", table(("residue", *heads), rows, "<>>>>>>")]
+        lines += ["", "Energy of residues, kcal/mol", table(("residue", *HEADS), rows, "<>>>>>>")]
     return "\n".join(lines)
 
 
@@ -185,12 +181,11 @@ def _models_as_json(batch: EnergyBatch, numbers: list[int]) -> dict[str, Any]:
 
 
 def _models_as_text(path: Path, batch: EnergyBatch, numbers: list[int]) -> str:
-    heads = "model", *(term.replace("_", " ") for term in TERMS), "total  kcal/mol"
     values = np.column_stack([batch.energies, batch.total]).tolist()
     rows = [(str(number), *(f"{v:.3f}" for v in row)) for number, row in zip(numbers, values, strict=True)]
-    return "\n".join(
-        [headline(path, batch.atoms), f"{len(numbers):,} models", "", table(heads, rows, ">" * 7), "", _ending(batch)]
-    )
+    count = f"{len(numbers):,} model{'s' if len(numbers) > 1 else ''}"
+    energies = ["Energy of models, kcal/mol", table(("model", *HEADS), rows, ">" * 7)]
+    return "\n".join([headline(path, batch.atoms), count, "", *energies, "", _ending(batch)])
 
 
 def _attributes(source: Path, result: EnergyResult | EnergyBatch, constants: SolventModel) -> Mapping[str, object]:

@@ -21,6 +21,7 @@ from ..pairs import (
     Pairs,
     all_pairs,
     check_pairs_target,
+    exclusions,
     internal_dielectrics,
     pairs_split,
     pairs_within,
@@ -145,6 +146,11 @@ def _listed(atoms: Atoms, pairs_file: Path, one_four: Literal["exclude", "scale"
         click.echo(
             f"Note: {pairs_file}: left out {left_out:,} pairs of atoms up to {up_to} bonds apart{keep}", err=True
         )
+    if pairs.one_four is not None and not pairs.one_four.any() and len(exclusions(atoms.bonds, len(atoms))[1]):
+        click.echo(
+            f"Note: {pairs_file}: holds none of the molecule's 1-4 pairs, so that --one-four scale adds nothing; write "
+            "the list with --one-four scale", err=True,
+        )  # fmt: skip
     return pairs
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import __version__
 from ..atoms import Atoms, Labels
+from ..formats import JsonText
 from ..grid import Map
 
 
@@ -54,7 +55,7 @@ def provenance(source: Path) -> dict[str, Any]:
         "input_sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
         "software": f"pele-ocl {__version__}",
         "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
-        "parameters": json.dumps(click.get_current_context().params, default=str),
+        "parameters": JsonText(json.dumps(click.get_current_context().params, default=str)),
     }
 
 

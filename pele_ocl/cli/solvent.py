@@ -121,7 +121,8 @@ def _residue_table(result: SolventResult) -> str:
         (residue, *(f"{value:.3f}" for value in values))
         for residue, *values in zip(_residues(result.atoms), *columns, strict=True)
     ]
-    return table(("residue", "gb self", "gb pair", "nonpolar", "total  kcal/mol"), rows, "<>>>>")
+    heads = "residue", "gb self", "gb pair", "nonpolar", "total"
+    return "Energy of residues, kcal/mol\n" + table(heads, rows, "<>>>>")
 
 
 def _save(output: Path, source: Path, result: SolventResult) -> None:

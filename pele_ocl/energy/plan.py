@@ -55,6 +55,9 @@ class Energy:
         self._fixed = Fixed.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
         self._passes: Passes | None = None
 
+    def __repr__(self) -> str:
+        return f"Energy({len(self.atoms):,} atoms, {self.variant}, {self.precision}, on {self.device})"
+
     def evaluate(self, positions: Floats | None = None) -> EnergyResult:
         """Energy and gradient at `positions` (n, 3) A, by default the atoms' own.
 

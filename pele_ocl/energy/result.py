@@ -22,7 +22,8 @@ class EnergyResult:
     gradient : (n, 3) kcal/mol/A; None where it was not asked for
     born_radii : (n,) A
     per_atom : (n, 5) kcal/mol, the TERMS of each atom, a pair shared equally by its two; None where not asked for
-    seconds : "kernel", from the first kernel's start to the last one's end; "total", with everything around
+    seconds : "kernel", from the first kernel's start to the last one's end; "total", with everything around, kernels
+        to build for the first time included
     """
 
     atoms: Atoms
@@ -35,6 +36,10 @@ class EnergyResult:
     variant: str
     precision: str
     seconds: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        size = f"{len(self.atoms):,} atoms"
+        return f"EnergyResult({size}, total {self.total:.3f} kcal/mol, {self.variant}, {self.precision})"
 
     @property
     def lennard_jones(self) -> float:
@@ -101,6 +106,11 @@ class EnergyBatch:
 
     def __len__(self) -> int:
         return len(self.energies)
+
+    def __repr__(self) -> str:
+        size = f"{len(self):,} conformations of {len(self.atoms):,} atoms"
+        totals = f"total {self.total.min():.3f} to {self.total.max():.3f} kcal/mol"
+        return f"EnergyBatch({size}, {totals}, {self.variant}, {self.precision})"
 
     @property
     def total(self) -> Floats:

@@ -140,6 +140,8 @@ def _settled(template: Template, default: Kind | None) -> Template:
 def _data_folders(roots: Sequence[Path]) -> list[Path]:
     folders: list[Path] = []
     for root in roots:
+        if not root.exists():
+            raise InputError(f"{root}: no such folder; give PELE's Data or DataLocal folder")
         inner = [root / name for name in ("Data", "DataLocal") if (root / name).is_dir()]
         if not inner and not ((root / "Templates").is_dir() or (root / "OBC").is_dir()):
             raise InputError(f"{root}: there is no folder Templates or OBC in it; give PELE's Data or DataLocal folder")

@@ -16,6 +16,7 @@ from .pdb import read_pdb
 from .points import POINT_SUFFIXES, read_points
 from .pqr import read_pqr
 from .writing import (
+    JsonText,
     check_target,
     refuse_overwriting,
     refuse_target,
@@ -28,6 +29,7 @@ from .writing import (
 __all__ = [
     "POINT_SUFFIXES",
     "STRUCTURE_READERS",
+    "JsonText",
     "check_target",
     "is_pqr",
     "model_numbers",
@@ -64,6 +66,8 @@ def read_structure(path: str | PathLike[str], model: int | None = None) -> Struc
     """
     file = Path(path)
     suffix = _suffix(file)
+    if file.is_dir():
+        raise FormatError(f"{file}: a folder; name a file in it")
     if suffix not in STRUCTURE_READERS:
         known = ", ".join([*STRUCTURE_READERS, ".pqr"])
         raise FormatError(f"{file}: unknown suffix {suffix!r}; molecules end in {known}, or these with .gz")

@@ -23,6 +23,13 @@ Columns = Mapping[str, NDArray[Any]]
 Units = Mapping[str, str]
 Attributes = Mapping[str, object]
 
+
+class JsonText(str):
+    """An attribute that is JSON already: a text in other formats, but the value that it stands for in JSON files."""
+
+    __slots__ = ()
+
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _CSV_BLOCK = 65_536
 
@@ -206,6 +213,8 @@ def _json_value(value: object) -> Any:
     """A value with nothing in it but what JSON has."""
     if isinstance(value, Mapping):
         return {str(name): _json_value(item) for name, item in value.items()}
+    if isinstance(value, JsonText):
+        return json.loads(value)
     if isinstance(value, np.ndarray | np.generic):
         finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
         return value.tolist() if finite else _json_value(value.tolist())

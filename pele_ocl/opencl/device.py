@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import threading
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -39,7 +40,7 @@ class Device:
 
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
-    programs, kernels : built programs and their kernels by what they were built from; launched : those that have run
+    programs, kernels : built programs and their kernels by what they were built from; launched : what has run
     lock : to be held while computing, since a kernel object carries its arguments
     """
 
@@ -47,7 +48,7 @@ class Device:
     handle: cl.Device
     programs: dict[Any, cl.Program] = field(default_factory=dict, repr=False)
     kernels: dict[Any, cl.Kernel] = field(default_factory=dict, repr=False)
-    launched: set[cl.Kernel] = field(default_factory=set, repr=False)
+    launched: set[Hashable] = field(default_factory=set, repr=False)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     # On Intel's runtime a queue does not keep its context alive, so the Device holds both.

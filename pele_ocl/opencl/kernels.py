@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -133,10 +133,11 @@ def _device_errors(device: Device) -> Iterator[None]:
 class KeptLaunch:
     """A kernel with its arguments and its first two dimensions; made by `Run.keep`.
 
-    args : kept alive with it
+    code : what is built for it, which other kernel objects may share; args : kept alive with it
     """
 
     kernel: cl.Kernel
+    code: tuple[cl.Program, str]
     shape: tuple[int, int]
     group: tuple[int, int]
     args: tuple[Any, ...]
@@ -278,10 +279,12 @@ class Run:
         kernel = cl.Kernel(program, name)
         kernel.set_args(*args)
         group = min(group[0], self._most_items(kernel)), group[1]
-        return KeptLaunch(kernel, (_whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])), group, args)
+        whole = _whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])
+        return KeptLaunch(kernel, (program, name), whole, group, args)
 
     def launch_kept(self, kept: KeptLaunch, n_conformations: int) -> None:
         """Launch for the first n_conformations."""
+        self._note_first(kept.code)
         with _device_errors(self.device):
             shape, group = (*kept.shape, n_conformations), (*kept.group, 1)
             self.events.append(cl.enqueue_nd_range_kernel(self.device.queue, kept.kernel, shape, group))
@@ -317,11 +320,15 @@ class Run:
     def _enqueue(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0) -> cl.Event:
         shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None
-        if kernel not in self.device.launched:
-            self.device.launched.add(kernel)
-            self.firsts.add(len(self.events))
+        self._note_first(kernel)
         with _device_errors(self.device):
             return cl.enqueue_nd_range_kernel(self.device.queue, kernel, shape, group, start)
+
+    def _note_first(self, code: Hashable) -> None:
+        """Note the launch that comes next where nothing of this code has run on the device yet."""
+        if code not in self.device.launched:
+            self.device.launched.add(code)
+            self.firsts.add(len(self.events))
 
     @property
     def kernel_seconds(self) -> float:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...bench.energy import Timing
 
 HEAD = (
-    f"{'structure':14s}{'atoms':>7s}  {'precision':10s}{'code':16s}{'at once':>8s}{'ms':>12s}{'kernels ms':>12s}"
+    f"{'structure':14s}{'atoms':>7s}  {'precision':10s}{'variant':16s}{'at once':>8s}{'ms':>12s}{'kernels ms':>12s}"
     f"{'speed-up':>10s}{'energy':>9s}{'gradient':>10s}"
 )
 
@@ -34,16 +34,20 @@ def energy(
     """Energy and full gradient without a cutoff, by every variant and by OpenMM on the same atoms.
 
     "ms" is what one evaluation takes a caller, "kernels ms" its share on the device; of five runs the fastest and the
-    slowest are dropped and the others averaged. The speed-up is against OpenMM's CPU platform in the same run. The last
-    columns are errors against float64 on the CPU, of the energy and of the gradient by norm.
+    slowest are dropped and the others averaged. The speed-up is against OpenMM's CPU platform in the same run, which
+    computes in float32. The last columns are errors against float64 on the CPU, of the energy and of the gradient by
+    norm.
     """
     from ...bench.energy import measure
+    from ...bench.openmm import platforms
     from ...opencl.device import get_device
 
     chosen = get_device(device)
     chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
     if not as_json:
-        click.echo(f"Energy and full gradient on {chosen}\n\n{HEAD}")
+        why = "is not installed" if peers else "was left out"
+        alone = "" if peers and "CPU" in platforms() else f"OpenMM's CPU platform {why}: no speed-up against it\n"
+        click.echo(f"Energy and full gradient on {chosen}\n{alone}\n{HEAD}")
     for name in systems or SYSTEMS:
         atoms = load(name)
         for precision in chosen_precisions:
