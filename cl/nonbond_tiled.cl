@@ -10,6 +10,9 @@
 #ifndef ENTRIES
 #error "ENTRIES: entries computed side by side: 4"
 #endif
+// Entries whose energies are summed by themselves, a multiple of ENTRIES. Of long lists most pairs are far and weak, and
+// would be lost below the last digit of one sum; runs are added with what each addition loses (Kahan 1965).
+#define RUN 512
 #define EACH_ENTRY _Pragma("unroll") for (int e = 0; e < ENTRIES; ++e)
 #ifndef GRADIENT
 #error "GRADIENT: 1 for energy and gradient, 0 for the energy alone"
@@ -136,7 +139,7 @@ kernel void nonbond_tiled(
 #endif
     const Model *model = &constants;
     const maskv bits = lane_bits();
-    real4 energy = 0;
+    real4 energy = 0, lost = 0;
     // Tiles whose entries begin in this part's share of all entries.
     const long n_entries = offsets[2 * n_tiles];
     const long first = n_entries * part / n_parts, last = n_entries * (part + 1) / n_parts;
@@ -145,10 +148,20 @@ kernel void nonbond_tiled(
         if (begin < first || begin >= last || begin == end) continue;
         const Atom atoms = atoms_of_tile(places + WIDTH * tile, traits + WIDTH * tile);
         Sums sums = {0, 0, 0, 0, 0, 0};
-        add_entries(&sums, &atoms, bits, begin, middle, false, list, model);
-        add_entries(&sums, &atoms, bits, middle, end, true, list, model);
         const realv charge = FIRST_CHARGE(&atoms);
-        energy += sum_of_lanes(atoms.well * sums.lennard_jones, charge * sums.coulomb, charge * sums.gb * GB_FACTOR);
+        int run = begin;
+        do {
+            const int run_end = min(run + RUN, middle);
+            add_entries(&sums, &atoms, bits, run, run_end, false, list, model);
+            if (run_end == middle) add_entries(&sums, &atoms, bits, middle, end, true, list, model);
+            const real4 more =
+                sum_of_lanes(atoms.well * sums.lennard_jones, charge * sums.coulomb, charge * sums.gb * GB_FACTOR) - lost;
+            const real4 total = energy + more;
+            lost = (total - energy) - more;
+            energy = total;
+            sums.lennard_jones = sums.coulomb = sums.gb = 0;
+            run = run_end;
+        } while (run < middle);
 #if GRADIENT
         real gx[WIDTH], gy[WIDTH], gz[WIDTH];
         STORE(sums.gx, 0, gx);
