@@ -66,30 +66,40 @@ class OpenMM:
 def _system(atoms: Atoms, model: SolventModel) -> Any:
     import openmm
 
-    assert atoms.lj_sigma is not None
-    assert atoms.lj_epsilon is not None
-    assert atoms.gb_radii is not None
-    assert atoms.gb_scales is not None
-    sigma, epsilon = atoms.lj_sigma * NM_PER_A, atoms.lj_epsilon * JOULE_PER_CALORIE
-    system, pairs, gb = openmm.System(), openmm.NonbondedForce(), openmm.GBSAOBCForce()
+    system, pairs, gb = forces_of(atoms)
     gb.setSoluteDielectric(model.solute_dielectric)
     gb.setSolventDielectric(model.solvent_dielectric)
     gb.setSurfaceAreaEnergy(model.surface_tension * JOULE_PER_CALORIE / NM_PER_A**2)
-    for q, s, e, radius, scale in zip(
-        atoms.charges, sigma, epsilon, atoms.gb_radii * NM_PER_A, atoms.gb_scales, strict=True
-    ):
-        system.addParticle(1.0)
-        pairs.addParticle(q, s, e)
-        gb.addParticle(q, radius, scale)
     excluded, one_four = exclusions(atoms.bonds, len(atoms))
     for i, j in excluded.tolist():
         pairs.addException(i, j, 0.0, 1.0, 0.0)
     by_coulomb, by_lj = atoms.one_four
     for i, j in one_four.tolist():
-        charges = by_coulomb * atoms.charges[i] * atoms.charges[j]
-        pairs.addException(i, j, charges, (sigma[i] + sigma[j]) / 2, by_lj * np.sqrt(epsilon[i] * epsilon[j]))
+        charge_i, sigma_i, epsilon_i = pairs.getParticleParameters(i)
+        charge_j, sigma_j, epsilon_j = pairs.getParticleParameters(j)
+        well = by_lj * (epsilon_i * epsilon_j).sqrt()
+        pairs.addException(i, j, by_coulomb * charge_i * charge_j, (sigma_i + sigma_j) / 2, well)
     pairs.setNonbondedMethod(openmm.NonbondedForce.NoCutoff)
     gb.setNonbondedMethod(openmm.GBSAOBCForce.NoCutoff)
     system.addForce(pairs)
     system.addForce(gb)
     return system
+
+
+def forces_of(atoms: Atoms) -> tuple[Any, Any, Any]:
+    """A System of the atoms, with a NonbondedForce and a GBSAOBCForce that know their parameters but are not in it."""
+    import openmm
+
+    assert atoms.lj_sigma is not None
+    assert atoms.lj_epsilon is not None
+    assert atoms.gb_radii is not None
+    assert atoms.gb_scales is not None
+    system, pairs, gb = openmm.System(), openmm.NonbondedForce(), openmm.GBSAOBCForce()
+    sigma, epsilon = atoms.lj_sigma * NM_PER_A, atoms.lj_epsilon * JOULE_PER_CALORIE
+    for charge, s, e, radius, scale in zip(
+        atoms.charges, sigma, epsilon, atoms.gb_radii * NM_PER_A, atoms.gb_scales, strict=True
+    ):
+        system.addParticle(1.0)
+        pairs.addParticle(charge, s, e)
+        gb.addParticle(charge, radius, scale)
+    return system, pairs, gb

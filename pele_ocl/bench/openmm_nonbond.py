@@ -16,11 +16,10 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..pairs import exclusions
-from ..units import JOULE_PER_CALORIE
 from .nonbond import Case, Timing
+from .openmm import NM_PER_A, forces_of
 from .timing import mean_of_middle
 
-NM_PER_A = 0.1
 # Names in the table, and whether GBSAOBCForce comes with NonbondedForce.
 PEERS = {"OpenMM": False, "OpenMM+OBC": True}
 
@@ -64,18 +63,7 @@ def evaluate(context: Any) -> float:
 def _system(atoms: Atoms, cutoff: float, with_gb: bool) -> Any:
     import openmm
 
-    assert atoms.lj_sigma is not None
-    assert atoms.lj_epsilon is not None
-    assert atoms.gb_radii is not None
-    assert atoms.gb_scales is not None
-    system, pairs, gb = openmm.System(), openmm.NonbondedForce(), openmm.GBSAOBCForce()
-    sigma, epsilon = atoms.lj_sigma * NM_PER_A, atoms.lj_epsilon * JOULE_PER_CALORIE
-    for charge, s, e, radius, scale in zip(
-        atoms.charges, sigma, epsilon, atoms.gb_radii * NM_PER_A, atoms.gb_scales, strict=True
-    ):
-        system.addParticle(1.0)
-        pairs.addParticle(charge, s, e)
-        gb.addParticle(charge, radius, scale)
+    system, pairs, gb = forces_of(atoms)
     # As pairs_within does: no pairs up to three bonds apart.
     for i, j in np.concatenate(exclusions(atoms.bonds, len(atoms))).tolist():
         pairs.addException(i, j, 0.0, 1.0, 0.0)
