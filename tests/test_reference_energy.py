@@ -31,6 +31,15 @@ def bonded(n, seed=0, **changes):
     return replace(atoms, bonds=np.column_stack([np.arange(n - 1), np.arange(1, n)]), **changes)
 
 
+def three_atoms(branch):
+    """The second atom's sphere stands to the first atom as the branch says; a third atom is apart."""
+    rho, s = BRANCHES[branch]
+    return Atoms(
+        positions=[[0, 0, 0], [0.6, 0.5, 0.62], [4, 0, 1]], charges=[0.4, -0.3, 0.2], lj_sigma=[1.0, 0.9, 1.2],
+        lj_epsilon=[0.1, 0.2, 0.1], gb_radii=[rho + 0.09, s + 0.09, 1.6], gb_scales=[0.7, 1.0, 0.8],
+    )  # fmt: skip
+
+
 def assert_gradients_are_slopes(atoms, model, **options):
     """Every term's gradient, and that of the sum, are central differences of its energy."""
     gradients = energy(atoms, model, **options).gradients
@@ -106,12 +115,7 @@ def test_gradients_are_slopes(model, combining):
 
 @pytest.mark.parametrize("branch", BRANCHES)
 def test_gradients_are_slopes_in_every_branch(branch):
-    rho, s = BRANCHES[branch]
-    atoms = Atoms(
-        positions=[[0, 0, 0], [0.6, 0.5, 0.62], [4, 0, 1]], charges=[0.4, -0.3, 0.2], lj_sigma=[1.0, 0.9, 1.2],
-        lj_epsilon=[0.1, 0.2, 0.1], gb_radii=[rho + 0.09, s + 0.09, 1.6], gb_scales=[0.7, 1.0, 0.8],
-    )  # fmt: skip
-    assert_gradients_are_slopes(atoms, SolventModel())
+    assert_gradients_are_slopes(three_atoms(branch), SolventModel())
 
 
 def test_fixed_radii_are_fixed():

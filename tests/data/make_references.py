@@ -19,9 +19,9 @@ ARRAYS = (
     "coordinates charge sigma epsilon obc_radius obc_scale element atom_name residue_name ff_residue residue_id "
     "insertion_code residue_index chain segment bonds exclusions_12_13 pairs_14"
 ).split()
-REFERENCES = ("born_radius", "psi", "force_nb_with14", "force_nb_no14")
+REFERENCES = "born_radius psi force_nb_with14 force_nb_no14 force_gb_78.5_nosa force_gb_78.5_sa".split()
 SMALL = ("hexapeptide", "ubiquitin", "src3")
-OF_SMALL = ("force_gb_78.5_nosa", "force_gb_78.5_sa")
+OF_SMALL = ("force_gb_78.5_nosa",)
 
 
 def main(folder: Path) -> None:
@@ -29,8 +29,8 @@ def main(folder: Path) -> None:
         with np.load(folder / f"{name}.npz") as file:
             arrays = {key: file[key] for key in ARRAYS}
         with np.load(folder / f"{name}_ref.npz") as file:
-            wanted = REFERENCES + (OF_SMALL if name in SMALL else ())
-            arrays |= {key: file[key] for key in wanted if key in file}
+            wanted = [key for key in REFERENCES if key in file and (name in SMALL or key not in OF_SMALL)]
+            arrays |= {key: file[key] for key in wanted}
         np.savez_compressed(HERE / f"{name}.npz", **arrays)
         shutil.copyfile(folder / f"{name}.json", HERE / f"{name}.json")
 
