@@ -16,6 +16,7 @@ from .units import potential_factor
 
 MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map
 FARTHEST = 1e10  # A, of a point from 0: squares of distances stay within float32
+TOUCHING = 1e-3  # A; an atom closer to a point stands on it, and has no potential there
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +56,16 @@ class Grid:
 
     @classmethod
     def around(cls, atoms: Atoms, padding: float = 10.0, spacing: ArrayLike = 0.5) -> Grid:
-        """The smallest grid that reaches at least `padding` A beyond the outermost atoms, on multiples of `spacing`."""
+        """The smallest grid that reaches at least `padding` A beyond the outermost atoms, on multiples of `spacing`.
+
+        Where an atom would stand on a point, as ions that a grid has placed do, half or a quarter step beside them.
+        """
         if not np.isfinite(padding) or padding < 0:
             raise InputError(f"the padding must be 0 or more Angstrom, not {padding:g}")
         steps = cls((0, 0, 0), spacing, (1, 1, 1)).spacing
-        first = np.floor((atoms.positions.min(axis=0) - padding) / steps + 1e-9)
-        last = np.ceil((atoms.positions.max(axis=0) + padding) / steps - 1e-9)
+        beside = _beside(atoms.positions / steps, TOUCHING / steps)
+        first = np.floor((atoms.positions.min(axis=0) - padding) / steps - beside + 1e-9) + beside
+        last = np.ceil((atoms.positions.max(axis=0) + padding) / steps - beside - 1e-9) + beside
         points = last - first + 1
         if not (points <= MOST_POINTS).all():
             raise InputError(f"a spacing of {steps.min():g} A is too small for this molecule; choose a larger one")
@@ -89,6 +94,18 @@ class Grid:
         """Fractional indices (..., 3) along x, y, z of positions (..., 3) A."""
         index: Floats = (np.asarray(positions, np.float64) - self.origin) / self.spacing
         return index
+
+
+def _beside(indices: Floats, close: Floats) -> float:
+    """The share of a step by which points must move so that no atom stands on one; 0 where that is of no use.
+
+    indices : (n, 3) of atoms, in steps; close : (3,) steps along each axis that are too close
+    """
+    for share in (0.0, 0.5, 0.25):
+        off = np.abs(indices - share - np.round(indices - share))
+        if not (off < close).all(axis=1).any():
+            return share
+    return 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,10 +32,20 @@ def test_around_reaches_the_padding_and_not_a_step_more(spacing, padding):
     np.testing.assert_allclose(grid.origin / grid.spacing, np.round(grid.origin / grid.spacing), atol=1e-9)
 
 
-def test_around_one_atom_on_a_point():
-    grid = Grid.around(Atoms(positions=[[1.0, 2.0, 3.0]], charges=[1.0]), 0, 0.5)
-    assert grid.shape == (1, 1, 1)
-    np.testing.assert_array_equal(grid.origin, [1, 2, 3])
+def test_around_keeps_points_off_atoms():
+    atoms = Atoms(positions=[[1.0, 2.0, 3.0], [1.25, 2.1, 3.0], [3.0, 4.5, 1.0004]], charges=[1.0, 0, 0])
+    grid = Grid.around(atoms, 0, 0.5)
+    np.testing.assert_allclose(grid.origin, [0.75, 1.75, 0.75])
+    np.testing.assert_allclose(grid.last, [3.25, 4.75, 3.25])
+    more = Atoms(positions=[*atoms.positions, [0.75, 0.25, 7.25]], charges=np.zeros(4))
+    np.testing.assert_allclose(Grid.around(more, 0, 0.5).origin, [0.625, 0.125, 0.625])
+    off = Atoms(positions=[[1.0, 2.0, 3.01], [1.5, 2.02, 3.0]], charges=[1.0, 1])
+    np.testing.assert_allclose(Grid.around(off, 0, 0.5).origin, [1, 2, 3])
+
+
+def test_around_many_atoms_on_points_gives_up_moving():
+    everywhere = np.stack(np.meshgrid(*[np.arange(8) / 8] * 3), axis=-1).reshape(-1, 3)
+    np.testing.assert_array_equal(Grid.around(Atoms(positions=everywhere, charges=np.zeros(512)), 0, 0.5).origin, 0)
 
 
 @pytest.mark.parametrize(
