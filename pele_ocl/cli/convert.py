@@ -10,7 +10,7 @@ import click
 
 from ..errors import InputError
 from ..formats import read_map, refuse_target, require_map_suffix, write_map
-from ..formats.maps import as_written
+from ..formats.maps import as_written, holds_several, read_extra_maps
 from ..grid import Map
 from ..pictures import draw_slices, require_png
 from ..units import POTENTIAL_UNITS
@@ -23,14 +23,16 @@ _UNIT = click.Choice(POTENTIAL_UNITS)
 @click.command()
 @click.argument("source", metavar="IN", type=PATH)
 @click.argument("target", metavar="OUT", type=PATH)
-@click.option("--unit", type=_UNIT, help="Unit to convert to; by default IN's, but hartree/e in a cube file.")
-@click.option("--from-unit", type=_UNIT, help="Unit of the values in IN, where the file does not say it.")
-@click.option("--temperature", type=float, help="K, where kT/e is meant and IN does not say at which temperature.")
+@click.option("--units", type=_UNIT, help="Unit to convert to; by default IN's, but hartree/e in a cube file.")
+@click.option("--from-units", type=_UNIT, help="Unit of the values in IN, where the file does not say it.")
+@click.option(
+    "--temperature", type=float, help="K, of the unit kT/e: at which OUT is to be, or IN where it does not say it."
+)
 @click.option("--png", type=PATH, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @debug_option
 def convert(
-    source: Path, target: Path, unit: str | None, from_unit: str | None, temperature: float | None,
+    source: Path, target: Path, units: str | None, from_units: str | None, temperature: float | None,
     png: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Write the map in IN as OUT, in the format that OUT's suffix says.
@@ -42,23 +44,44 @@ def convert(
     if png is not None:
         require_png(png)
         refuse_target(png, [source])
-    map_ = as_written(target, _in_unit(source, read_map(source), unit, from_unit, temperature), unit)
-    write_map(target, map_, unit=unit, attributes=provenance(source), inputs=[source])
+    before = _with_unit(source, read_map(source), from_units)
+    map_ = as_written(target, _in_unit(source, before, units, temperature), units)
+    others = read_extra_maps(source)
+    if others and not holds_several(target):
+        click.echo(f"Note: {target}: holds one map; {', '.join(others)} of {source} go into .h5 files", err=True)
+        others = {}
+    extra = {name: _in_step(other, before, map_) for name, other in others.items()}
+    write_map(target, map_, unit=units, attributes=provenance(source), extra=extra, inputs=[source])
     if png is not None:
         draw_slices(png, map_, [source, target])
     click.echo(json.dumps(map_facts(map_)) if as_json else "\n".join([f"{source} -> {target}", *map_lines(map_)]))
 
 
-def _in_unit(source: Path, map_: Map, unit: str | None, from_unit: str | None, temperature: float | None) -> Map:
-    """The map in the unit that is asked for."""
-    if from_unit is not None:
-        if map_.unit not in ("", from_unit):
-            raise InputError(f"{source}: says that its unit is {map_.unit}, not {from_unit}; leave out --from-unit")
-        map_ = replace(map_, unit=from_unit)
-    if map_.temperature is None:
-        map_ = replace(map_, temperature=temperature)
-    if unit is None:
+def _with_unit(source: Path, map_: Map, from_units: str | None) -> Map:
+    """The map with its unit, which the file or the user says."""
+    if from_units is None:
         return map_
-    if not map_.unit:
-        raise InputError(f"{source}: does not say its unit; name it with --from-unit")
-    return map_.in_unit(unit, temperature)
+    if map_.unit not in ("", from_units):
+        raise InputError(f"{source}: says that its unit is {map_.unit}, not {from_units}; leave out --from-units")
+    return replace(map_, unit=from_units)
+
+
+def _in_unit(source: Path, map_: Map, units: str | None, temperature: float | None) -> Map:
+    """The map in the unit that is asked for."""
+    if temperature is not None and "kT/e" not in (map_.unit, units):
+        raise InputError(f"{source}: --temperature belongs to the unit kT/e; leave it out, or give --units kT/e")
+    if temperature not in (None, map_.temperature) and None not in (units, map_.temperature) and units != "kT/e":
+        raise InputError(f"{source}: says that its unit is {map_.full_unit}; leave out --temperature")
+    if units is not None and not map_.unit:
+        raise InputError(f"{source}: does not say its unit; name it with --from-units")
+    wanted = units or map_.unit
+    return map_.in_unit(wanted, temperature) if wanted in POTENTIAL_UNITS else map_
+
+
+def _in_step(other: Map, before: Map, after: Map) -> Map:
+    """A further map of the file, a field say, in the unit that the potential got."""
+    rest = other.unit.removeprefix(before.unit)
+    if before.unit not in POTENTIAL_UNITS or rest not in ("", "/A") or not other.unit.startswith(before.unit):
+        return other
+    converted = replace(other, unit=before.unit, temperature=before.temperature).in_unit(after.unit, after.temperature)
+    return replace(converted, unit=after.unit + rest)

@@ -23,10 +23,15 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
 
 
+def counted(n: int, what: str) -> str:
+    """`1 atom`, `2 atoms`."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def headline(path: Path, atoms: Atoms) -> str:
     """The molecule in one line."""
-    n_residues = "" if atoms.labels is None else f"{len(atoms.labels.residue_starts):,} residues, "
-    return f"{path.name}: {len(atoms):,} atoms, {n_residues}net charge {atoms.charges.sum():+.3f} e"
+    n_residues = "" if atoms.labels is None else f"{counted(len(atoms.labels.residue_starts), 'residue')}, "
+    return f"{path.name}: {counted(len(atoms), 'atom')}, {n_residues}net charge {atoms.charges.sum():+.3f} e"
 
 
 def energy_lines(energy: dict[str, float]) -> list[str]:

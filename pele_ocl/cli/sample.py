@@ -25,7 +25,7 @@ from ..formats import (
 from ..grid import Map
 from ..sampling import sample as compute
 from .options import PATH, debug_option
-from .report import columns_of, provenance
+from .report import columns_of, counted, provenance
 from .tables import table
 
 
@@ -108,4 +108,4 @@ def _summary(map_: Map, values: Floats) -> str:
     facts = (
         f": {inside.min():,.4f} to {inside.max():,.4f}, mean {inside.mean():,.4f} {map_.unit}" if len(inside) else ""
     )
-    return f"{len(values):,} points{missing}{facts}".rstrip()
+    return f"{counted(len(values), 'point')}{missing}{facts}".rstrip()

@@ -16,11 +16,20 @@ from ...units import POTENTIAL_UNITS
 from ..writing import replacing
 from .cube import read_cube, write_cube
 from .dx import read_dx, write_dx, write_dx_gz
-from .hdf5 import read_hdf5, write_hdf5
+from .hdf5 import read_extra_hdf5, read_hdf5, write_hdf5
 from .mrc import read_mrc, write_mrc
 from .notes import Details
 
-__all__ = ["MAP_FORMATS", "MapFormat", "as_written", "read_map", "require_map_suffix", "write_map"]
+__all__ = [
+    "MAP_FORMATS",
+    "MapFormat",
+    "as_written",
+    "holds_several",
+    "read_extra_maps",
+    "read_map",
+    "require_map_suffix",
+    "write_map",
+]
 
 
 @dataclass(frozen=True)
@@ -28,13 +37,13 @@ class MapFormat:
     """How a format is read and written.
 
     unit : what its readers take a potential to be in; None where a file can say so itself
-    several : whether it holds more than one map
+    read_extra : the further maps of a file, by name, where the format holds several
     """
 
     read: Callable[[Path], Map]
     write: Callable[[Path, Map, Details], None]
     unit: str | None = None
-    several: bool = False
+    read_extra: Callable[[Path], dict[str, Map]] | None = None
 
 
 _CUBE = MapFormat(read_cube, write_cube, unit="hartree/e")
@@ -47,7 +56,7 @@ MAP_FORMATS: dict[str, MapFormat] = {
     ".mrc": _MRC,
     ".ccp4": _MRC,
     ".map": _MRC,
-    ".h5": MapFormat(read_hdf5, write_hdf5, several=True),
+    ".h5": MapFormat(read_hdf5, write_hdf5, read_extra=read_extra_hdf5),
 }
 
 
@@ -69,6 +78,12 @@ def read_map(path: str | PathLike[str]) -> Map:
     if fault:
         raise FormatError(f"{path}: {fault}")
     return map_
+
+
+def read_extra_maps(path: str | PathLike[str]) -> dict[str, Map]:
+    """What a file holds beside the map that read_map reads, by name; raises FormatError for what cannot be read."""
+    read = MAP_FORMATS[require_map_suffix(path)].read_extra
+    return {} if read is None else read(Path(path))
 
 
 def write_map(
@@ -121,10 +136,15 @@ def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
     suffix = max((known for known in MAP_FORMATS if name.endswith(known)), key=len, default=None)
     if suffix is None:
         raise FormatError(f"{path}: unknown suffix {Path(path).suffix!r}; maps end in {', '.join(MAP_FORMATS)}")
-    if several and not MAP_FORMATS[suffix].several:
-        fitting = ", ".join(known for known, kind in MAP_FORMATS.items() if kind.several)
+    if several and not holds_several(path):
+        fitting = ", ".join(known for known in MAP_FORMATS if holds_several(known))
         raise FormatError(f"{path}: {suffix} files hold one map; several go into {fitting}")
     return suffix
+
+
+def holds_several(path: str | PathLike[str]) -> bool:
+    """Whether a file with this suffix holds more than one map."""
+    return MAP_FORMATS[require_map_suffix(path)].read_extra is not None
 
 
 def _not_finite(map_: Map) -> str:

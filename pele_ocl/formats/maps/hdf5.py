@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +34,39 @@ def read_hdf5(path: Path) -> Map:
 
     Raises FormatError for what is not HDF5, or has no map or several, none of them `potential`.
     """
+    with _opened(path) as file:
+        return _map(path, file[_main(path, file)])
+
+
+def read_extra_hdf5(path: Path) -> dict[str, Map]:
+    """The other maps of the file, by the names of their datasets."""
+    with _opened(path) as file:
+        main = _main(path, file)
+        return {name: _map(path, file[name]) for name in _names(file) if name != main}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[h5py.File]:
     if not path.is_file():
         raise FormatError(f"{path}: {'a folder; name a file in it' if path.is_dir() else 'no such file'}")
     try:
         with h5py.File(path, "r") as file:
-            return _map(path, _dataset(path, file))
+            yield file
     except (OSError, RuntimeError, KeyError) as error:
         raise FormatError(f"{path}: cannot be read as HDF5 ({error})") from None
 
 
-def _dataset(path: Path, file: h5py.File) -> Any:
-    maps = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset) and item.ndim == 3}
-    if DATASET not in maps and len(maps) != 1:
+def _names(file: h5py.File) -> list[str]:
+    """Of the datasets that are maps."""
+    return [name for name, item in file.items() if isinstance(item, h5py.Dataset) and item.ndim == 3]
+
+
+def _main(path: Path, file: h5py.File) -> str:
+    """The name of the map that counts: `potential`, or the only one."""
+    names = _names(file)
+    if DATASET not in names and len(names) != 1:
         raise FormatError(f"{path}: has no dataset '{DATASET}' of three dimensions, (nz, ny, nx)")
-    return maps.get(DATASET) or next(iter(maps.values()))
+    return DATASET if DATASET in names else names[0]
 
 
 def _map(path: Path, dataset: Any) -> Map:
