@@ -97,6 +97,35 @@ def test_mmcif_comes_out_as_pdb(out, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("--ion", "NA:0"), "no ion was placed: all counts are 0"),
+        (("--ion", "CL:auto", "--neutralize"), "no ion that was asked for brings the net charge of -1.000 e nearer to"),
+        (("--ion", "CL:auto", "--concentration", 1e-5), "1e-05 mol/L in the free volume of "),
+    ],
+)
+def test_no_ion_is_said(out, arguments, words):
+    done = run("ions", HEXAPEPTIDE, "-o", out, *COARSE, *arguments)
+    assert done.stderr.startswith("Note: no ion was placed: ")
+    assert words in done.stderr
+    assert "\n0 ions; net charge with them -1.000 e\n" in done.stdout
+    assert len(read(out)) == 96
+
+
+def test_a_map_of_the_salted_molecule(out, tmp_path):
+    """Ions stand on multiples of the spacing; the map's points stand beside them."""
+    done = run("ions", HEXAPEPTIDE, "-o", out, "--ion", "NA:3")
+    assert "\n3 ions: 3 NA;" in done.stdout
+    for spacing in (0.5, 0.25, 1):
+        run("potmap", out, "--spacing", spacing, "--padding", 1, "-o", tmp_path / "map.mrc")
+        beside = read_map(tmp_path / "map.mrc").grid.origin / spacing % 1
+        np.testing.assert_allclose(beside, 0.5 if spacing < 1 else beside[0])
+    again = run("ions", out, "-o", tmp_path / "again.pdb", "--ion", "CL:1")
+    assert "\n1 ion: 1 CL;" in again.stdout
+    assert len(read(tmp_path / "again.pdb")) == 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
         (["--ion", "NA"], "'NA' is not NAME:COUNT or NAME:auto"),
         (["--ion", "NA:-1"], "'NA:-1' is not NAME:COUNT"),
         (["--ion", "NA:1", "--ion", "NA:2"], "NA is given twice"),

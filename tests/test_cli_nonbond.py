@@ -59,7 +59,7 @@ def test_summary_is_for_reading():
     values = {"lennard jones": "-18.583", "coulomb": "-453.663", "gb pair": "380.253", "total": "-91.99"}
     for name, value in values.items():
         assert any(line.startswith(f"  {name}") and value in line for line in text.splitlines()), name
-    assert "Gradient      28.507, at most 11.888 an atom, net " in text
+    assert "Gradient      norm 28.507, at most 11.888 an atom, net " in text
     assert f"{AUTO}, float32, on {DEVICES[0]}: kernels " in text
 
 
@@ -318,7 +318,8 @@ def test_the_list_is_not_left_behind_without_the_result(tmp_path, monkeypatch):
 def test_parameters_that_a_pqr_lacks_are_named(tmp_path):
     path = tmp_path / "in.pqr"
     path.write_text("ATOM 1 N ALA 1 0.0 0.0 0.0 0.5 1.5\nATOM 2 CA ALA 1 1.5 0.0 0.0 -0.5 1.7\nEND\n")
-    assert "the nonbonded energy needs lj_sigma and lj_epsilon" in error_of("nonbond", path)
+    sentence = f"{path}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file"
+    assert error_of("nonbond", path) == sentence
 
 
 def test_atomic_native_needs_the_device(monkeypatch):
@@ -414,3 +415,21 @@ def test_help(command):
     text = run(*command, "--help").stdout
     for word in ("Usage:", "--variant", "--precision", "--device", "--cutoff"):
         assert word in text
+
+
+# Nothing to compute
+
+
+def test_no_pair_is_said(tmp_path):
+    lone = tmp_path / "in.pdb"
+    lone.write_text("HETATM    1 NA    NA A   1       1.000   2.000   3.000  1.00  0.00          NA\nEND\n")
+    done = run("nonbond", lone, "--no-cutoff")
+    assert done.stderr == "Note: there is no pair to compute, all energies are 0: bonds exclude every pair of atoms\n"
+    assert "in.pdb: 1 atom, 1 residue, net charge +1.000 e\n0 pairs\n" in done.stdout
+    done = run("nonbond", HEXAPEPTIDE, "--cutoff", 0.5)
+    assert "0: bonds exclude every pair of atoms within 0.5 A of each other\n" in done.stderr
+    empty = tmp_path / "empty.txt"
+    empty.write_text("# none\n")
+    done = run("nonbond", HEXAPEPTIDE, "--pairs", empty)
+    assert f"0: {empty} lists none that bonds do not exclude\n" in done.stderr
+    assert "Note" not in run("nonbond", HEXAPEPTIDE).stderr

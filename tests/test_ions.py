@@ -356,7 +356,7 @@ def test_no_room_says_how_many_were_placed(device):
     atoms, base = base_map("hexapeptide")
     allowed = allowed_points(atoms.positions, base.grid, 6)
     assert len(reference(base.values, base.grid, allowed, [1.0, -1.0] * 60, 10)[0]) == n
-    assert "room for 0 of 1 ions" in message(solute_distance=100)
+    assert "room for 0 of 1 ion:" in message(solute_distance=100)
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,19 @@ import numpy as np
 
 from ..atoms import Floats
 from ..energy import TERMS, VARIANTS, Energy, EnergyBatch, EnergyResult
-from ..errors import InputError
-from ..formats import check_target, is_pqr, read_conformations, write_table
+from ..formats import check_target, read_conformations, write_table
 from ..solvent_model import SolventModel
-from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
+from .options import (
+    PATH,
+    ReadAtoms,
+    model_options,
+    report_options,
+    require_lennard_jones,
+    run_options,
+    structure_options,
+)
 from .progress import ProgressLine
-from .report import duration, energy_lines, headline, label_columns, origin
+from .report import counted, duration, energy_lines, headline, label_columns, origin
 from .tables import table
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -66,8 +73,7 @@ def energy(
         raise click.UsageError("--per-residue is for one model; leave out --models all")
     if output is not None:
         check_target(output, [path])
-    if is_pqr(path):
-        raise InputError(f"{path}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file")
+    require_lennard_jones(path)
     found = read_conformations(path) if models == "all" else None
     # The first of all models is asked for by its number, so that no note says that the others were not read.
     atoms = read_atoms(path) if found is None else read_atoms(path, found[0][0])
@@ -183,7 +189,7 @@ def _models_as_json(batch: EnergyBatch, numbers: list[int]) -> dict[str, Any]:
 def _models_as_text(path: Path, batch: EnergyBatch, numbers: list[int]) -> str:
     values = np.column_stack([batch.energies, batch.total]).tolist()
     rows = [(str(number), *(f"{v:.3f}" for v in row)) for number, row in zip(numbers, values, strict=True)]
-    count = f"{len(numbers):,} model{'s' if len(numbers) > 1 else ''}"
+    count = counted(len(numbers), "model")
     energies = ["Energy of models, kcal/mol", table(("model", *HEADS), rows, ">" * 7)]
     return "\n".join([headline(path, batch.atoms), count, "", *energies, "", _ending(batch)])
 

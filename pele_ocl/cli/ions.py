@@ -17,7 +17,7 @@ from ..ions import SPECIES, IonsResult, Requests, place_ions
 from ..potmap import VARIANTS
 from .options import PATH, ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import duration, headline, origin
+from .report import counted, duration, headline, origin
 from .tables import table
 
 DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
@@ -92,11 +92,23 @@ def ions(
                 padding=padding, solute_distance=solute_distance, ion_distance=ion_distance, dielectric=dielectric,
                 keep_map=map_file is not None, variant=variant, precision=precision, device=device, progress=progress,
             )  # fmt: skip
+        if not len(result):
+            click.echo(f"Note: no ion was placed: {_why_none(result, neutralize, concentration)}", err=True)
         write_pdb_with_ions(temporary, path, atoms, _written(result), click.get_current_context().params["model"])
         if map_file is not None and result.map is not None:
             attributes = origin(path, atoms, result.device, result.variant or "", precision)
             write_map(map_file, result.map, atoms=atoms, attributes=attributes, inputs=[path])
     click.echo(json.dumps(_as_json(result), allow_nan=False) if as_json else _as_text(path, atoms, result, verbose))
+
+
+def _why_none(result: IonsResult, neutralize: bool, concentration: float | None) -> str:
+    """What left no ion to place."""
+    if neutralize:
+        left = f"no ion that was asked for brings the net charge of {result.net_charge:+.3f} e nearer to 0"
+        return f"{left}; --concentration adds a salt"
+    if concentration is not None:
+        return f"{concentration:g} mol/L in the free volume of {result.free_volume:,.0f} A^3 are less than one ion"
+    return "all counts are 0"
 
 
 def _written(result: IonsResult) -> list[Ion]:
@@ -137,8 +149,7 @@ def _as_text(path: Path, atoms: Atoms, result: IonsResult, verbose: bool) -> str
             zip(result.species, result.positions, result.potentials, result.energies, strict=True), 1
         )
     ]
-    seconds = result.seconds
-    placed = "1 ion" if len(result) == 1 else f"{len(result)} ions"
+    seconds, placed = result.seconds, counted(len(result), "ion")
     lines = [
         headline(path, atoms),
         f"{placed}{f': {counts}' if counts else ''}; net charge with them {result.net_charge:+.3f} e",

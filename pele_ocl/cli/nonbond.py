@@ -30,9 +30,17 @@ from ..pairs import (
     writing_pairs,
 )
 from ..solvent_model import SolventModel
-from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
+from .options import (
+    PATH,
+    ReadAtoms,
+    model_options,
+    report_options,
+    require_lennard_jones,
+    run_options,
+    structure_options,
+)
 from .progress import ProgressLine
-from .report import duration, energy_lines, headline, label_columns, origin
+from .report import counted, duration, energy_lines, headline, label_columns, origin
 
 DEFAULT_CUTOFF = 12.0
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -89,10 +97,15 @@ def nonbond(
     if internal_dielectric == "vdgbnp" and source is not ParameterSource.DEFAULT:
         raise click.UsageError("--internal-dielectric vdgbnp takes the place of --solute-dielectric; leave one out")
     _check_targets(output, write_pairs, [path] if pairs_file is None else [path, pairs_file])
+    require_lennard_jones(path)
     atoms = read_atoms(path)
     start = time.perf_counter()
     pairs = _pairs(atoms, cutoff, no_cutoff, split_cutoffs, pairs_file, one_four)
     pair_seconds = time.perf_counter() - start
+    if not len(pairs):
+        whole = no_cutoff or split_cutoffs
+        why = _why_none(None if whole else cutoff or DEFAULT_CUTOFF, pairs_file)
+        click.echo(f"Note: there is no pair to compute, all energies are 0: {why}", err=True)
     inside = internal_dielectrics(atoms) if internal_dielectric == "vdgbnp" else None
     with ProgressLine("Nonbonded") as progress:
         result = compute(
@@ -135,6 +148,14 @@ def _pairs(
     return pairs_within(atoms, DEFAULT_CUTOFF if cutoff is None else cutoff, one_four)
 
 
+def _why_none(cutoff: float | None, pairs_file: Path | None) -> str:
+    """What left no pair."""
+    if pairs_file is not None:
+        return f"{pairs_file} lists none that bonds do not exclude"
+    within = "" if cutoff is None else f" within {cutoff:g} A of each other"
+    return f"bonds exclude every pair of atoms{within}"
+
+
 def _listed(atoms: Atoms, pairs_file: Path, one_four: Literal["exclude", "scale"]) -> Pairs:
     """The list in a file, less what the bonds exclude, which a note tells."""
     listed = read_pairs(pairs_file, len(atoms), labels=atoms.labels)
@@ -144,7 +165,8 @@ def _listed(atoms: Atoms, pairs_file: Path, one_four: Literal["exclude", "scale"
         up_to = "two" if one_four == "scale" else "three"
         keep = "" if one_four == "scale" else "; --one-four scale keeps those three bonds apart"
         click.echo(
-            f"Note: {pairs_file}: left out {left_out:,} pairs of atoms up to {up_to} bonds apart{keep}", err=True
+            f"Note: {pairs_file}: left out {counted(left_out, 'pair')} of atoms up to {up_to} bonds apart{keep}",
+            err=True,
         )
     if pairs.one_four is not None and not pairs.one_four.any() and len(exclusions(atoms.bonds, len(atoms))[1]):
         click.echo(
@@ -181,11 +203,13 @@ def _as_json(result: NonbondResult, seconds: dict[str, float]) -> dict[str, Any]
 def _as_text(path: Path, result: NonbondResult, seconds: dict[str, float], verbose: bool) -> str:
     facts = _gradient_facts(result)
     gradient = (
-        "" if facts is None else f"{facts['norm']:,.3f}, at most {facts['max']:,.3f} an atom, net {facts['net']:.2g}"
+        ""
+        if facts is None
+        else f"norm {facts['norm']:,.3f}, at most {facts['max']:,.3f} an atom, net {facts['net']:.2g}"
     )
     lines = [
         headline(path, result.atoms),
-        f"{result.n_pairs:,} pairs",
+        counted(result.n_pairs, "pair"),
         "",
         *energy_lines(result.energy),
         *([f"Gradient      {gradient} kcal/mol/A"] if gradient else []),

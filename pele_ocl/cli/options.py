@@ -104,6 +104,12 @@ def _refuse_parameters(path: Path, *values: object) -> None:
         raise InputError(f"{path}: a PQR file brings its own charges and radii; leave out {', '.join(given)}")
 
 
+def require_lennard_jones(path: Path) -> None:
+    """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
+    if is_pqr(path):
+        raise InputError(f"{path}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file")
+
+
 def model_options(command: Command) -> Command:
     """Options about the solvent; the command gets them as `constants`, a SolventModel."""
 

@@ -21,7 +21,7 @@ from ..potmap.models import COMBINATIONS, potmap_models
 from ..units import POTENTIAL_UNITS
 from .options import PATH, Command, ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import duration, headline, map_facts, map_lines
+from .report import counted, duration, headline, map_facts, map_lines
 from .report import origin as how_made
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -198,10 +198,9 @@ def _announce(models: list[Atoms], grid: Grid, options: dict[str, Any]) -> None:
     """Say how large the map is, and roughly how long it takes."""
     seconds = len(models) * estimate_seconds(models[0], grid, **options)
     size = len(grid) * np.dtype(options["precision"]).itemsize * (4 if options.get("field") else 1)
-    several = f" for each of {len(models)} models" if len(models) > 1 else ""
+    n_atoms = counted(len(models[0]), "atom") + (f" for each of {len(models)} models" if len(models) > 1 else "")
     click.echo(
-        f"{' x '.join(map(str, grid.shape))} points, {size / 2**20:,.1f} MiB, {len(models[0]):,} atoms{several}: "
-        f"about {duration(seconds)}",
+        f"{' x '.join(map(str, grid.shape))} points, {size / 2**20:,.1f} MiB, {n_atoms}: about {duration(seconds)}",
         err=True,
     )
 

@@ -113,12 +113,16 @@ def place_ions(
         positions=map.grid.position(points),
         potentials=potentials,
         free_volume=volume,
-        map=None if values is None else Map(map.grid, values, UNIT, f"{map.title} and {len(order)} ions".strip()),
+        map=None if values is None else Map(map.grid, values, UNIT, f"{map.title} and {_ions(len(order))}".strip()),
         device=str(device),
         variant=molecule.variant if molecule else None,
         precision=precision,
         seconds=seconds,
     )
+
+
+def _ions(n: int) -> str:
+    return "1 ion" if n == 1 else f"{n} ions"
 
 
 def _clamp(atoms: Atoms, grid: Grid) -> float:
@@ -158,7 +162,7 @@ def _require_room(
     """Raise InputError unless all ions were placed."""
     if n_placed < len(order):
         raise InputError(
-            f"there was room for {n_placed} of {len(order)} ions: the free volume of {volume:,.0f} A^3 is full (no ion "
-            f"within {solute_distance:g} A of an atom or {ion_distance:g} A of another ion); ask for fewer ions, "
+            f"there was room for {n_placed} of {_ions(len(order))}: the free volume of {volume:,.0f} A^3 is full (no "
+            f"ion within {solute_distance:g} A of an atom or {ion_distance:g} A of another ion); ask for fewer ions, "
             "smaller distances or a larger padding"
         )
