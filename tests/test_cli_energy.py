@@ -246,6 +246,7 @@ def test_errors_are_sentences(tmp_path):
     pqr.write_text("ATOM 1 N ALA 1 0 0 0 0.1 1.5\nATOM 2 C ALA 1 3 0 0 -0.1 1.5\n")
     assert error_of("energy", pqr) == f"{pqr}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file"
     run("energy", HEXAPEPTIDE, "--models", "all", "--per-residue", code=2)
+    run("energy", HEXAPEPTIDE, "--no-gradient", "--fixed-radii", code=2)
 
 
 @pytest.mark.parametrize("command", [("energy",), ("bench", "energy")])

@@ -383,8 +383,10 @@ def test_atoms_at_one_place_are_named(device, precision):
     with pytest.raises(InputError, match="atom 0 and atom 30 stand at the same place"):
         energy(replace(atoms, positions=positions), device=device, precision=precision)
     plan = Energy(atoms, device=device, precision=precision)
-    with pytest.raises(InputError, match="atom 0 and atom 30 stand at the same place"):
+    with pytest.raises(InputError, match=r"^atom 0 and atom 30 stand at the same place"):
         plan.evaluate(positions)
+    with pytest.raises(InputError, match=r"^conformation 2 of 3: atom 0 and atom 30 stand at the same place"):
+        plan.evaluate_batch(np.stack([atoms.positions, positions, atoms.positions]))
 
 
 @pytest.mark.parametrize(
@@ -427,7 +429,7 @@ def test_bad_positions(device):
         plan.evaluate_batch(np.zeros((10, 3)))
     with pytest.raises(InputError, match="positions hold numbers that are not finite"):
         plan.evaluate(np.full((10, 3), np.nan))
-    with pytest.raises(InputError, match=r"conformation 0 spans 10,000 A, far more than the molecule's own positions"):
+    with pytest.raises(InputError, match=r"^the positions span 10,000 A, far more than the molecule's own"):
         plan.evaluate(np.outer(np.linspace(0, 1e4, 10), [1, 0, 0]))
 
 

@@ -71,6 +71,8 @@ def energy(
     """
     if models == "all" and per_residue:
         raise click.UsageError("--per-residue is for one model; leave out --models all")
+    if no_gradient and fixed_radii:
+        raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
     if output is not None:
         check_target(output, [path])
     require_lennard_jones(path)

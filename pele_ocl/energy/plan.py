@@ -154,9 +154,10 @@ class Energy:
         spans = (highest - lowest).max(axis=1)
         k = int(np.argmax(spans))
         if spans[k] / 2 > self._fixed.reach:
+            which = _which(k, len(conformations))
             raise InputError(
-                f"conformation {k} spans {spans[k]:,.0f} A, far more than the molecule's own positions; make the "
-                "Energy of atoms that span as much, or use float64"
+                f"{which}the positions span {spans[k]:,.0f} A, far more than the molecule's own; make the Energy of "
+                "atoms that span as much, or use float64"
             )
         if spans[k] > LARGEST_SPAN:
             check_span(conformations[k])
@@ -171,17 +172,26 @@ class Energy:
         if good.all():
             return
         k = int(np.argmin(good))
+        which = _which(k, len(conformations))
         atoms = replace(self.atoms, positions=conformations[k])
-        atoms.require_apart()
+        try:
+            atoms.require_apart()
+        except InputError as error:
+            raise InputError(f"{which}{error}") from None
         bad = ~(np.isfinite(radii[k]) & (radii[k] > 0))
         if gradients is not None:
             bad |= ~np.isfinite(gradients[k]).all(axis=1)
         where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
         precise = "" if self.precision == "float64" else ", or use float64"
         raise InputError(
-            f"the energy {where}is too large for {self.precision}; check for atoms on top of each other, radii and "
-            f"charges{precise}"
+            f"{which}the energy {where}is too large for {self.precision}; check for atoms on top of each other, radii "
+            f"and charges{precise}"
         )
+
+
+def _which(k: int, m: int) -> str:
+    """How a message about one of m conformations begins."""
+    return "" if m == 1 else f"conformation {k + 1} of {m}: "
 
 
 def _check(
@@ -196,7 +206,7 @@ def _check(
     if one_four not in ("scale", "exclude"):
         raise InputError(f"one_four is {one_four!r}; choose 'scale' or 'exclude'")
     if cutoff is not None and not 0 < cutoff < np.inf:
-        raise InputError(f"cutoff is {cutoff}; a positive number of Angstrom is needed, or None for all pairs")
+        raise InputError(f"cutoff is {cutoff}; a positive number of Angstrom is needed")
     atoms.require(("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales"), "the energy")
     check_radii(atoms, model)
     check_span(atoms.positions)
