@@ -107,9 +107,9 @@ def test_atoms_may_count_from_one(write):
     ("text", "message"),
     [
         ("", ": the file is empty"),
-        ("0 1\n2\n", ":2: has 1 columns; 2 are needed: first, second"),
+        ("0 1\n2\n", ":2: has 1 column; 2 are needed: first, second"),
         ("0 1\n1 2 3\n", ":2: has 3 columns; 2 are needed: first, second"),
-        ("0\n", ":1: has 1 columns; 2 are needed: first, second"),
+        ("0\n", ":1: has 1 column; 2 are needed: first, second"),
         ("0 1 2 3 4 5\n", ":1: has 6 columns; 2 are needed: first, second"),
         ("\n0 1\n1 two\n", ":3: second is 'two'; the index of an atom is needed"),
         ("0 1.5\n", ":1: second is '1.5'; the index of an atom is needed"),
@@ -223,3 +223,13 @@ def test_nothing_half_written_is_left(suffix, tmp_path):
         write_pairs(path, Failing(5))
     assert path.read_bytes() == b"what was there before"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_text_of_another_molecule(tmp_path):
+    path = tmp_path / "pairs.txt"
+    write_pairs(path, PairList(9, [0, 1], [1, 2]))
+    with pytest.raises(FormatError, match=r"pairs.txt: was written for 9 atoms, not for these 12; write the list aga"):
+        read_pairs(path, 12)
+    assert len(read_pairs(path, 9)) == 2
+    path.write_text("# 1 pairs\n0 1\n")
+    assert len(read_pairs(path, 12)) == 1

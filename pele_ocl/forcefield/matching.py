@@ -150,7 +150,7 @@ def _explain(
         return (
             f"{where}: the force field has no template for the residue {residue.name}{others}; "
             f"give its template with --templates (a file {residue.name.lower()}z, or the folder that holds it; "
-            "peleffy makes them for ligands) and its radii with --obc or --fallback, or, for the solvent energy alone, "
+            "peleffy makes them for ligands) and its radii with --obc or --fallback, or, for solvent, potmap and ions, "
             "a PQR file"
         )
     template, missing, extra = min(

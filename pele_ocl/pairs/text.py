@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -24,7 +25,7 @@ _UNNAMED = {
     5: ("first", "second", "sigma2", "charge_products", "one_four"),
 }
 _NAMES = frozenset(_UNNAMED[5])
-
+_HEAD = re.compile(r"# \d+ pairs of (\d+) atoms;", re.ASCII)  # how write_pairs begins a text
 
 _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
     "first": (int, np.int64, "the index of an atom"),
@@ -36,16 +37,19 @@ _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
 
 
 def read_columns(path: Path) -> tuple[Columns, NDArray[np.int64]]:
-    """The columns of a text by name, and the line of each pair, from 1.
+    """The columns of a text by name, and the line of each pair, from 1; n_atoms where the text says it.
 
     Raises FormatError, naming file and line, for rows of other lengths and words that are no numbers.
     """
     names: Sequence[str] = ()
+    stored: Columns = {}
     blocks: list[list[NDArray[Any]]] = []
     numbers: list[NDArray[np.int64]] = []
     text = lines(path, "pair list")
     start = 1
     while block := list(islice(text, _BLOCK)):
+        if start == 1 and (head := _HEAD.match(block[0])):
+            stored = {"n_atoms": np.array(int(head[1]))}
         rows, where = _rows(block, start)
         start += len(block)
         for words in rows[:1]:
@@ -59,7 +63,7 @@ def read_columns(path: Path) -> tuple[Columns, NDArray[np.int64]]:
     if not blocks:
         blocks, numbers = [[np.empty(0, _PARSERS[name][1]) for name in names]], [np.empty(0, np.int64)]
     columns = {name: np.concatenate([block[k] for block in blocks]) for k, name in enumerate(names)}
-    return columns, np.concatenate(numbers)
+    return columns | stored, np.concatenate(numbers)
 
 
 def _rows(block: list[str], start: int) -> tuple[list[list[str]], NDArray[np.int64]]:
@@ -109,7 +113,8 @@ def _complaint(path: Path, names: Sequence[str], rows: list[list[str]], where: N
     """What is wrong with the first row that is."""
     for number, words in zip(where.tolist(), rows, strict=True):
         if len(words) != len(names):
-            return f"{path}:{number}: has {len(words)} columns; {len(names)} are needed: {', '.join(names)}"
+            has = "1 column" if len(words) == 1 else f"{len(words)} columns"
+            return f"{path}:{number}: has {has}; {len(names)} are needed: {', '.join(names)}"
         for name, word in zip(names, words, strict=True):
             try:
                 _array(name, [word])
