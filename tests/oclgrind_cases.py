@@ -132,5 +132,8 @@ CASES = {
 }
 
 if __name__ == "__main__":
-    CASES[sys.argv[1]](get_device("oclgrind"))
+    simulator, kept, keep = get_device("oclgrind"), set[tuple[str, ...]](), Run.keep
+    Run.keep = lambda self, file, name, *rest, **more: kept.add((file, name)) or keep(self, file, name, *rest, **more)
+    CASES[sys.argv[1]](simulator)
+    print("kernels:", *sorted({f"{file}:{name}" for file, name, *_ in kept | set(simulator.kernels)}))
     print("all cases ran")
