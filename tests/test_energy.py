@@ -140,6 +140,18 @@ def test_tiles_far_apart(device, precision, variant):
 
 
 @EVERY_VARIANT
+def test_small_spheres_beside_large_atoms(device, precision, variant):
+    """The series holds from rho + s on, which is many times s here: tiles that are far by s alone are not."""
+    atoms = bonded(400, seed=21)
+    large = np.arange(400) % 9 == 0
+    atoms = replace(
+        atoms, gb_radii=np.where(large, 6.0, atoms.gb_radii), gb_scales=np.where(large, 0.05, 0.2),
+        positions=1.8 * atoms.positions,
+    )  # fmt: skip
+    assert_same(energy(atoms, **options(device, precision, variant)), reference(atoms), precision)
+
+
+@EVERY_VARIANT
 @pytest.mark.parametrize("branch", BRANCHES)
 def test_overlapping_and_engulfed_spheres(device, precision, variant, branch):
     rho, s = BRANCHES[branch]
