@@ -1,6 +1,7 @@
 """The whole energy and its gradient on the devices: OpenMM, the definition, invariants, batches, errors."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -116,11 +117,26 @@ def test_fixed_radii(device, precision, variant):
 
 
 @EVERY_VARIANT
-def test_cutoff(device, precision, variant):
+@pytest.mark.parametrize("cutoff", [3.0, 8.0, 1e4])
+def test_cutoff(device, precision, variant, cutoff):
     atoms = load_system("hexapeptide").atoms
-    for cutoff in (3.0, 8.0, 1e4):
-        result = energy(atoms, cutoff=cutoff, **options(device, precision, variant))
-        assert_same(result, reference(atoms, cutoff=cutoff), precision)
+    result = energy(atoms, cutoff=cutoff, **options(device, precision, variant))
+    assert_same(result, reference(atoms, cutoff=cutoff), precision)
+
+
+@cache
+def far_bonded(cutoff):
+    """Atoms whose bonds reach across the molecule, beyond the cutoff, in more tiles than there are parts on a CPU."""
+    atoms = bonded(1100, seed=22)
+    atoms = replace(atoms, positions=2 * atoms.positions)
+    return atoms, reference(atoms, cutoff=cutoff)
+
+
+@EVERY_VARIANT
+@pytest.mark.parametrize("cutoff", [5.0, 15.0])
+def test_exclusions_beyond_the_cutoff(device, precision, variant, cutoff):
+    atoms, expected = far_bonded(cutoff)
+    assert_same(energy(atoms, cutoff=cutoff, **options(device, precision, variant)), expected, precision)
 
 
 @EVERY_VARIANT
