@@ -273,6 +273,8 @@ def test_a_clash_does_not_poison_other_atoms(device, precision, variant, partner
     result = energy(atoms, per_atom=per_atom, **options(device, precision, variant))
     expected = reference(atoms)
     assert relative(result.gradient[others], expected.gradient[others]) < GRADIENT[precision]
+    if precision == "float64" or partner == "bonded":  # float32 has lost what r^-13 asks of the pair's own distance
+        assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
     lengths = np.linalg.norm(expected.gradient[others], axis=1)
     errors = np.linalg.norm(result.gradient - expected.gradient, axis=1)[others]
     assert (errors / np.maximum(lengths, np.median(lengths))).max() < 5 * GRADIENT[precision]
