@@ -122,7 +122,7 @@ class Passes:
         if variant == "blocks":
             shape, share = (self.born_parts, 1), self.born_parts
         elif variant == "rows":
-            (n_chunks, share), group = layout.chunks(n_tiles), (layout.group, 1)
+            (n_chunks, share), group = layout.chunks(n_tiles), (layout.tile // layout.width if quantity == "born" else layout.group, 1)
             shape = self.tiles.n_places // layout.width, n_chunks
         else:
             (n_chunks, share), group = layout.step_chunks(n_tiles), (LANES, 1)
@@ -159,7 +159,7 @@ class Passes:
                 tables.rho, series, tables.coefficient_columns, *boxes, sums, **macros,
             )  # fmt: skip
         return self._over_pairs(
-            "born", "rows", largest_rho, *places, tables.rho, series, *boxes, sums, VECTORS=1, **macros
+            "born", "rows", largest_rho, *places, tables.rho, series, *boxes, sums, ROW=1, **macros
         )
 
     def _atom_terms(self, model: SolventModel) -> KeptLaunch:

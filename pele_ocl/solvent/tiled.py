@@ -87,11 +87,10 @@ def launch_rows(
     """Each atom by itself. sums : (n_chunks, n_places)"""
     n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
     kernel = run.kernel(
-        "solvent_tiled.cl", "born_sums", layout.width, TILE=layout.tile, VECTORS=layout.vectors,
-        **series_macros(run.precision),
+        "solvent_tiled.cl", "born_sums", layout.width, TILE=layout.tile, ROW=layout.row, **series_macros(run.precision),
     )  # fmt: skip
     run.launch_rows(
-        kernel, (n_tiles * layout.tile // (layout.width * layout.vectors), n_chunks), layout.group, pairs,
+        kernel, (layout.rows(n_tiles), n_chunks), (layout.tile // layout.width, 1), pairs,
         np.int32(n_tiles), np.int32(tiles_per_chunk), run.dtype.type(largest_rho),
         *hct.places, hct.rho, hct.series, *hct.boxes, sums,
     )  # fmt: skip
