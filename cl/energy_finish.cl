@@ -39,7 +39,7 @@ void finish(
     global const int *restrict order,           // (n_places) which atom stands at each place
     global const int *restrict counts,          // (n_tiles) atoms in the tile
 #if RECOIL
-    global const real *restrict recoil,         // (n_conformations, n_tiles / 2, 4, n_places)
+    global const real4 *restrict recoil,        // (n_conformations, n_rows / 2, n_places)
 #endif
     global real *restrict results)              // (n_conformations, see below)
 {
@@ -63,13 +63,15 @@ void finish(
         terms[4] = atom_energies[at].y;
         radii[atom] = born[at];
 #if GRADIENT
-        for (int k = 0; k < 3; ++k) {
-            real sum = sum_parts(pairs + (size_t)(GRADIENT_SUM + k) * n_places, n_parts, pair_step);
+        real own[3];
+        for (int k = 0; k < 3; ++k) own[k] = sum_parts(pairs + (size_t)(GRADIENT_SUM + k) * n_places, n_parts, pair_step);
 #if RECOIL
-            sum += sum_recoil(recoil, conformation, k, i, n_tiles);
+        const real4 met = sum_recoil(recoil, conformation, i, n_tiles);
+        own[0] += met.x;
+        own[1] += met.y;
+        own[2] += met.z;
 #endif
-            gradient[3 * atom + k] = sum;
-        }
+        for (int k = 0; k < 3; ++k) gradient[3 * atom + k] = own[k];
 #endif
     }
 #if PER_ATOM

@@ -79,7 +79,7 @@ void chain_weights(
     global const real *restrict energy_slopes,  // (n_conformations, n_places) dE/dB of the single atom [kcal/mol/A]
     global const int *restrict counts,          // (n_tiles) atoms in the tile
 #if RECOIL
-    global const real *restrict recoil,         // (n_conformations, n_tiles / 2, 4, n_places) of the pair pass
+    global const real4 *restrict recoil,        // (n_conformations, n_rows / 2, n_places) of the pair pass
 #endif
     global real *restrict weights)              // (n_conformations, n_places), 0 at unused places [kcal/mol A]
 {
@@ -89,7 +89,7 @@ void chain_weights(
     real sum = 0;
     for (int part = 0; part < n_parts; ++part) sum += parts[(size_t)part * PAIR_SUMS * n_places];
 #if RECOIL
-    sum += sum_recoil(recoil, conformation, 3, i, n_tiles);
+    sum += sum_recoil(recoil, conformation, i, n_tiles).w;
 #endif
     const bool used = i % TILE < counts[i / TILE];
     weights[at] = used ? ((real)0.5 * sum / born[at] + energy_slopes[at]) * radius_slopes[at] : (real)0;

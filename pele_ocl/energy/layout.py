@@ -8,10 +8,6 @@ from dataclasses import dataclass
 BATCH_BYTES = 1 << 30
 
 
-# Work-items of a group in `squares`: what one processor of NVIDIA's GPUs runs in step.
-LANES = 32
-
-
 @dataclass(frozen=True)
 class Layout:
     """Shape of the passes over pairs.
@@ -19,6 +15,7 @@ class Layout:
     width : reals in a vector
     tile : atoms in a tile, a power of two, a multiple of width
     group : work-items of a group in `rows`
+    row : tiles in a row: in `squares`, and in the Born sums of `rows` and `squares`, a work-item owns an atom of each
     most_parts : the tiles are walked in at most this many parts; each takes memory
     """
 
@@ -26,14 +23,17 @@ class Layout:
     tile: int
     group: int
     most_parts: int
+    row: int = 1
 
     @classmethod
     def of(cls, variant: str, kind: str, width: int, n_atoms: int) -> Layout:
         """The layout of a variant for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
         if kind == "CPU" and variant != "squares":
             return cls(width, 32, 1, 16)
-        tile = 32 if variant == "blocks" else 64
-        return cls(1, tile, 64, 64 if n_atoms < 100_000 else 32)
+        most_parts = 64 if n_atoms < 100_000 else 32
+        if variant == "squares":
+            return cls(1, 32, 64, most_parts, row=2)
+        return cls(1, 32 if variant == "blocks" else 64, 64, most_parts)
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks of tiles `rows` walks, and how many tiles in each."""
@@ -44,9 +44,13 @@ class Layout:
         """Into how many parts `blocks` shares its tiles out."""
         return min(self.most_parts, -(-n_tiles // 2))
 
+    def rows(self, n_tiles: int) -> int:
+        """How many rows of tiles."""
+        return -(-n_tiles // self.row)
+
     def step_chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks of steps around the ring `squares` walks, and how many steps in each."""
-        n_steps = n_tiles // 2 + 1
+        n_steps = self.rows(n_tiles) // 2 + 1
         steps_per_chunk = -(-n_steps * 4 // self.most_parts)
         return -(-n_steps // steps_per_chunk), steps_per_chunk
 

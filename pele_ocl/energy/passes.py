@@ -12,7 +12,7 @@ from ..atoms import Atoms
 from ..solvent.tiled import series_macros
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
-from .layout import LANES, Layout
+from .layout import Layout
 from .tables import Fixed, Tables
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Passes:
         sizes = self._sizes(len(atoms))
         self.most_at_once = layout.batch(sum(sizes.values()) * run.dtype.itemsize)
         self.batch = min(most, self.most_at_once)
-        self.tables = Tables.of(run, atoms, tiles, model, options.one_four, variant)
+        self.tables = Tables.of(run, atoms, tiles, model, options.one_four, variant, layout.row)
         self.buffers = {name: run.empty(self.batch * size) for name, size in sizes.items()}
         integer_or_real = np.int32 if run.precision == "float32" else np.float64
         self.buffers["positions"] = run.empty(self.batch * 3 * len(atoms), integer_or_real)
@@ -102,7 +102,7 @@ class Passes:
             "origins": 4 * boxes, "extents": 4 * boxes, "born_sums": self.born_parts * places, "traits": 4 * places,
             "born": places, "largest_born": boxes, "radius_slopes": places, "energy_slopes": places,
             "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * self.pair_parts * places, "weights": places,
-            "recoil": 4 * (boxes // 2) * places if self.variant == "squares" and options.gradient else 0,
+            "recoil": 4 * (self.layout.rows(boxes) // 2) * places if self.variant == "squares" and options.gradient else 0,
             "results": N_TERMS * self.n_energies + n_atoms * (4 if options.gradient else 1),
         }  # fmt: skip
 
@@ -122,11 +122,14 @@ class Passes:
         if variant == "blocks":
             shape, share = (self.born_parts, 1), self.born_parts
         elif variant == "rows":
-            (n_chunks, share), group = layout.chunks(n_tiles), (layout.tile // layout.width if quantity == "born" else layout.group, 1)
+            (n_chunks, share), group = layout.chunks(n_tiles), (layout.group, 1)
             shape = self.tiles.n_places // layout.width, n_chunks
+            if quantity == "born":
+                group = layout.tile // layout.width, 1
+                shape, defines = (layout.rows(n_tiles) * group[0], n_chunks), {"ROW": layout.row, **defines}
         else:
-            (n_chunks, share), group = layout.step_chunks(n_tiles), (LANES, 1)
-            shape, defines = (n_tiles * LANES, n_chunks), {"LANES": LANES, **defines}
+            (n_chunks, share), group = layout.step_chunks(n_tiles), (layout.tile, 1)
+            shape, defines = (layout.rows(n_tiles) * layout.tile, n_chunks), {"ROW": layout.row, **defines}
         file, name = KERNELS[quantity, variant]
         return self.run.keep(
             file, name, shape, group, np.int32(n_tiles), np.int32(share), *args, width=layout.width,
@@ -136,7 +139,7 @@ class Passes:
     def _recoil(self) -> tuple[list[Any], dict[str, int]]:
         """The buffer of `squares` as an argument, where there is one, and the macros that go with it."""
         if self.variant == "squares" and self.options.gradient:
-            return [self.buffers["recoil"]], {"RECOIL": 1, "LANES": LANES}
+            return [self.buffers["recoil"]], {"RECOIL": 1, "ROW": self.layout.row}
         return [], {"RECOIL": 0}
 
     def _place(self, n_atoms: int, fixed: Fixed) -> KeptLaunch:
@@ -159,7 +162,7 @@ class Passes:
                 tables.rho, series, tables.coefficient_columns, *boxes, sums, **macros,
             )  # fmt: skip
         return self._over_pairs(
-            "born", "rows", largest_rho, *places, tables.rho, series, *boxes, sums, ROW=1, **macros
+            "born", "rows", largest_rho, *places, tables.rho, series, *boxes, sums, **macros
         )
 
     def _atom_terms(self, model: SolventModel) -> KeptLaunch:
