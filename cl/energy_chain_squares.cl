@@ -16,7 +16,7 @@
 
 #include "energy_chain.clh"
 
-// The tile that is met.
+// The tile that is met; its atoms stand twice in a row, which spares going around its end.
 typedef struct {
     local const real4 *points;  // x, y, z, weight
     local const real4 *first;   // coefficients of r^-6 to r^-12
@@ -44,7 +44,7 @@ INLINE void add_far_square(
         #pragma unroll
         for (int k = 0; k < 7; ++k) a[v][k] = k < terms ? series[k * n_places + places[v]] : (real)0;
     for (int step = 0; step < TILE; ++step) {
-        const int j = (lane + step) % TILE;
+        const int j = lane + step;
         const real4 other = met->points[j], b = met->first[j];
         real4 c = 0, back = met->recoil[j];
         if (terms > 4) c = met->rest[j];
@@ -57,14 +57,14 @@ INLINE void add_far_square(
             push(own + v, &back, slope, dx, dy, dz);
         }
         met->recoil[j] = back;
-        barrier(CLK_LOCAL_MEM_FENCE);
+        STEP_BARRIER();
     }
 }
 
 // Of one own atom.
 INLINE void add_near_square(Own *own, const Met *met, int lane, real largest_rho, real largest_s) {
     for (int step = 0; step < TILE; ++step) {
-        const int j = (lane + step) % TILE;
+        const int j = lane + step;
         real4 other = met->points[j], back = met->recoil[j];
         const real weight = other.w;
         other.w = met->rest[j].w;
@@ -73,7 +73,7 @@ INLINE void add_near_square(Own *own, const Met *met, int lane, real largest_rho
         const real slope = near_slope(own, other, dx * dx + dy * dy + dz * dz, met->rhos[j], weight, reach);
         push(own, &back, slope, dx, dy, dz);
         met->recoil[j] = back;
-        barrier(CLK_LOCAL_MEM_FENCE);
+        STEP_BARRIER();
     }
 }
 
@@ -97,8 +97,8 @@ void chain_squares(
     global real *restrict sums,             // (n_conformations, n_chunks, PAIR_SUMS, n_places): adds to the gradient
     global real4 *restrict recoil)          // (n_conformations, n_rows / 2, n_places): adds to the gradient
 {
-    local real4 met_points[TILE], met_first[TILE], met_rest[TILE], met_recoil[TILE];
-    local real met_rhos[TILE];
+    local real4 met_points[2 * TILE], met_first[2 * TILE], met_rest[2 * TILE], met_recoil[2 * TILE];
+    local real met_rhos[2 * TILE];
     const Met met = {met_points, met_first, met_rest, met_rhos, met_recoil};
     const int lane = get_local_id(0), row = get_group_id(0);
     const int chunk = get_global_id(1), conformation = get_global_id(2);
@@ -120,11 +120,11 @@ void chain_squares(
         for (int tile = first; tile < last; ++tile) {
             const int k = tile * TILE + lane;
             const real4 sphere = spheres[at + k], rest = series[2 * k + 1];
-            met_points[lane] = (real4)(sphere.x, sphere.y, sphere.z, weights[at + k]);
-            met_first[lane] = series[2 * k];
-            met_rest[lane] = (real4)(rest.x, rest.y, rest.z, s[k]);
-            met_rhos[lane] = rho[k];
-            met_recoil[lane] = 0;
+            met_points[lane] = met_points[lane + TILE] = (real4)(sphere.x, sphere.y, sphere.z, weights[at + k]);
+            met_first[lane] = met_first[lane + TILE] = series[2 * k];
+            met_rest[lane] = met_rest[lane + TILE] = (real4)(rest.x, rest.y, rest.z, s[k]);
+            met_rhos[lane] = met_rhos[lane + TILE] = rho[k];
+            met_recoil[lane] = met_recoil[lane + TILE] = 0;
             const real4 origin = origins[box + tile], extent = extents[box + tile];
             Own own[ROW];
             real least_far[ROW], gap2[ROW], nearest = MAXFLOAT, widest = 0;
@@ -168,7 +168,8 @@ void chain_squares(
                 gy[v] += own[v].gy;
                 gz[v] += own[v].gz;
             }
-            if (step > 0) recoil[recoil_place(conformation, step, tile, n_tiles) + lane] += met_recoil[lane];
+            const real4 back = met_recoil[lane] + met_recoil[lane + TILE];
+            if (step > 0) recoil[recoil_place(conformation, step, tile, n_tiles) + lane] += back;
         }
     }
     global real *out = sums + (((size_t)conformation * n_chunks + chunk) * PAIR_SUMS + GRADIENT_SUM) * n_places;

@@ -9,7 +9,7 @@
 #error "WIDTH: squares are for scalar work-items"
 #endif
 
-// The tile that is met.
+// The tile that is met; its atoms stand twice in a row, which spares going around its end.
 typedef struct {
     local const real4 *points, *traits;
     local real4 *recoil;
@@ -21,13 +21,13 @@ INLINE void add_square(
     Sums *sums, const Atom *own, const int n, const Met *met, int lane, int excluded, int scaled, const Model *model,
     const Kind kind) {
     for (int step = 0; step < TILE; ++step) {
-        const int j = (lane + step) % TILE;
+        const int j = lane + step;
         const real4 point = met->points[j], other = met->traits[j];
         real4 back = met->recoil[j];
         // An unused place stands on an atom; it is left out like an atom itself.
-        const int unused = j >= met->count;
-        const int is_excluded = kind.masked ? (excluded >> j & 1) | unused : 0;
-        const int is_scaled = kind.masked ? (scaled >> j & 1) | unused : 0;
+        const int bit = j % TILE, unused = bit >= met->count;
+        const int is_excluded = kind.masked ? (excluded >> bit & 1) | unused : 0;
+        const int is_scaled = kind.masked ? (scaled >> bit & 1) | unused : 0;
         #pragma unroll
         for (int v = 0; v < n; ++v) {
             const Pair pair = evaluate_pair(own + v, point, other, is_excluded, is_scaled, model, kind);
@@ -37,11 +37,11 @@ INLINE void add_square(
             back.x -= pair.slope * pair.dx;
             back.y -= pair.slope * pair.dy;
             back.z -= pair.slope * pair.dz;
-            if (!kind.bare) back.w += pair.radius;
+            if (!kind.bare) back.w += pair.tied * pair.arm;
 #endif
         }
         met->recoil[j] = back;
-        barrier(CLK_LOCAL_MEM_FENCE);
+        STEP_BARRIER();
     }
 }
 
@@ -69,7 +69,7 @@ void pair_squares(
     global real *restrict sums,                 // (n_conformations, n_chunks, PAIR_SUMS, n_places)
     global real4 *restrict recoil)              // (n_conformations, n_rows / 2, n_places) what the others get
 {
-    local real4 met_points[TILE], met_traits[TILE], met_recoil[TILE];
+    local real4 met_points[2 * TILE], met_traits[2 * TILE], met_recoil[2 * TILE];
     const int lane = get_local_id(0), row = get_group_id(0);
     const int chunk = get_global_id(1), conformation = get_global_id(2);
     const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles), n_chunks = n_rows / 2 / steps_per_chunk + 1;
@@ -93,9 +93,9 @@ void pair_squares(
         for (int tile = first; tile < last; ++tile) {
             const real4 origin = origins[box + tile], extent = extents[box + tile];
             const real met_born = largest_born[box + tile];
-            met_points[lane] = points[at + tile * TILE + lane];
-            met_traits[lane] = traits[at + tile * TILE + lane];
-            met_recoil[lane] = 0;
+            met_points[lane] = met_points[lane + TILE] = points[at + tile * TILE + lane];
+            met_traits[lane] = met_traits[lane + TILE] = traits[at + tile * TILE + lane];
+            met_recoil[lane] = met_recoil[lane + TILE] = 0;
             const Met met = {met_points, met_traits, met_recoil, counts[tile]};
             Atom own[ROW];
             Sums part[ROW];
@@ -163,7 +163,8 @@ void pair_squares(
                 total[v].radius += part[v].radius;
             }
 #if GRADIENT
-            if (step > 0) recoil[recoil_place(conformation, step, tile, n_tiles) + lane] = met_recoil[lane];
+            const real4 back = met_recoil[lane] + met_recoil[lane + TILE];
+            if (step > 0) recoil[recoil_place(conformation, step, tile, n_tiles) + lane] = back;
 #endif
         }
     }

@@ -129,7 +129,8 @@ class Passes:
                 shape, defines = (layout.rows(n_tiles) * group[0], n_chunks), {"ROW": layout.row, **defines}
         else:
             (n_chunks, share), group = layout.step_chunks(n_tiles), (layout.tile, 1)
-            shape, defines = (layout.rows(n_tiles) * layout.tile, n_chunks), {"ROW": layout.row, **defines}
+            shape = layout.rows(n_tiles) * layout.tile, n_chunks
+            defines = {"ROW": layout.row, **defines}
         file, name = KERNELS[quantity, variant]
         return self.run.keep(
             file, name, shape, group, np.int32(n_tiles), np.int32(share), *args, width=layout.width,
