@@ -1,15 +1,10 @@
-// What Born radii add to the gradient, each atom's row of pairs by itself, for GPUs.
-//
-// A work-item owns a vector of WIDTH atoms and walks the tiles of one chunk (second dimension) of one conformation (third
-// dimension). Each atom sums its own row, tile by tile: no atomics, no barriers, the same bits every run.
+// What Born radii add to the gradient, each atom's row of pairs by itself, for GPUs. Third dimension: conformations.
 #include "real.clh"
 #include "born.clh"
 #include "hct_tiles.clh"
 #include "tiles.clh"
+#include "rows.clh"
 
-#ifndef TILE
-#error "TILE: atoms in a tile; a multiple of WIDTH"
-#endif
 #ifndef CLOSED
 #error "CLOSED: scaled radii within which the closed form is taken"
 #endif
@@ -58,9 +53,9 @@ INLINE void add_near_tile(
     }
 }
 
-kernel void chain_rows(
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void chain_rows(
     const int n_tiles,
-    const int tiles_per_chunk,
     const real largest_rho,                 // largest offset radius of all atoms [A]
     global const real4 *restrict spheres,   // (n_conformations, n_places) x, y, z from the tile's origin, s [A]
     global const real *restrict x,          // (n_conformations, n_places) the same as columns, for whole vectors
@@ -74,13 +69,12 @@ kernel void chain_rows(
     global const real4 *restrict origins,   // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,      // (n_tiles) atoms in the tile
-    global real *restrict sums)             // (n_conformations, n_chunks, PAIR_SUMS, n_places): adds to the gradient
+    global real *restrict sums)             // (n_conformations, PAIR_SUMS, n_places): adds to the gradient
 {
-    const int first = get_global_id(0) * WIDTH, chunk = get_global_id(1), conformation = get_global_id(2);
-    const int n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk, n_places = n_tiles * TILE;
-    if (first >= n_places) return;
+    local real scratch[PARTS * TILE], column[TILE];
+    const int item = get_local_id(0), part = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
+    const int n_places = n_tiles * TILE, first = row * TILE + item % ITEMS * WIDTH;
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const int row = first / TILE;
     const real4 origin = origins[box + row], extent = extents[box + row];
 
     Own own;
@@ -88,8 +82,7 @@ kernel void chain_rows(
     own.s = LOAD(first, s);
     own.weight = LOAD(at + first, weights);
     realv gx = 0, gy = 0, gz = 0;
-    const int begin = chunk * tiles_per_chunk, end = min(begin + tiles_per_chunk, n_tiles);
-    for (int tile = begin; tile < end; ++tile) {
+    for (int tile = part; tile < n_tiles; tile += PARTS) {
         const real4 shift = origin - origins[box + tile];
         const real gap2 = box_gap2(shift, extent, extents[box + tile]);
         const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
@@ -114,8 +107,11 @@ kernel void chain_rows(
         gy += own.gy;
         gz += own.gz;
     }
-    global real *out = sums + (((size_t)conformation * n_chunks + chunk) * PAIR_SUMS + GRADIENT_SUM) * n_places;
-    STORE(LOAD(first, out) + gx, first, out);
-    STORE(LOAD(n_places + first, out) + gy, n_places + first, out);
-    STORE(LOAD(2 * n_places + first, out) + gz, 2 * n_places + first, out);
+    const realv totals[3] = {gx, gy, gz};
+    global real *out = sums + ((size_t)conformation * PAIR_SUMS + GRADIENT_SUM) * n_places + row * TILE;
+    #pragma unroll
+    for (int sum = 0; sum < 3; ++sum) {
+        add_parts(totals[sum], scratch, column);
+        for (int k = item; k < TILE; k += GROUP) out[sum * n_places + k] += column[k];
+    }
 }

@@ -8,8 +8,9 @@
 // row: no atomics, no barriers, the same bits every run.
 #include "real.clh"
 #include "born.clh"
-#include "hct_tiles.clh"
 #include "tiles.clh"
+#include "hct_tiles.clh"
+#include "hct_near.clh"
 
 #ifndef TILE
 #error "TILE: atoms in a tile; a multiple of WIDTH"
@@ -54,25 +55,9 @@ INLINE void add_far_tile(Own *own, const int n, const Met *met, const int terms)
 INLINE void add_near_tile(Own *own, realv rho, const Met *met, real largest_rho) {
     for (int j = 0; j < met->count; ++j) {
         const real4 other = met->points[j];
-        const real s = met->rest[j].w, s2 = s * s, s3 = s2 * s;
-        const real reach = fmax((real)FAR * s, largest_rho + s);
         const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
-        const realv r2 = dx * dx + dy * dy + dz * dz;
-        const maskv near = r2 < (realv)(reach * reach);
-        realv half_term = hct_series(inverse(r2), s2, s3, TERMS);
-        if (ANY(near)) {
-            const realv apart_r2 = fmax(r2, SELF_R2), inv_r = inverse_sqrt(apart_r2);
-            const realv closed = hct_closed(apart_r2 * inv_r, inv_r, rho, inverse(rho), s);
-            half_term = CHOOSE(half_term, CHOOSE((real)0, closed, r2 > SELF_R2), near);
-        }
-        own->sum += half_term;
+        own->sum += near_term(dx * dx + dy * dy + dz * dz, rho, met->rest[j].w, largest_rho);
     }
-}
-
-// Tiles farther apart than the root of this take the series.
-INLINE real least_far_gap2(real s, real largest_rho, real4 extent) {
-    const real reach = fmax((real)FAR_A * s, largest_rho + s);
-    return fmax(reach * reach, dot(extent, extent));
 }
 
 kernel __attribute__((reqd_work_group_size(TILE / WIDTH, 1, 1)))

@@ -14,29 +14,36 @@ class Layout:
 
     width : reals in a vector
     tile : atoms in a tile, a power of two, a multiple of width
-    group : work-items of a group in `rows`
-    row : tiles in a row: in `squares`, and in the Born sums of `rows` and `squares`, a work-item owns an atom of each
-    most_parts : the tiles are walked in at most this many parts; each takes memory
+    parts_of_rows : parts of a group in `rows`, each of which meets its share of the tiles; a power of two
+    row : tiles in a row of `squares`, of which a work-item owns an atom each
+    shares : work-items that add up the parts of one atom in `squares`
+    most_parts : `blocks` and `squares` walk the tiles in at most this many parts; each takes memory
     """
 
     width: int
     tile: int
-    group: int
+    parts_of_rows: int
     most_parts: int
     row: int = 1
+    shares: int = 1
 
     @classmethod
     def of(cls, variant: str, kind: str, width: int, n_atoms: int) -> Layout:
         """The layout of a variant for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
         if kind == "CPU" and variant != "squares":
             return cls(width, 32, 1, 16)
-        most_parts = 64 if n_atoms < 100_000 else 32
-        if variant == "squares":
-            return cls(1, 32, 64, most_parts, row=2)
-        return cls(1, 32 if variant == "blocks" else 64, 64, most_parts)
+        return cls(1, 32, 16, 256, row=3 if n_atoms > 10_000 else 2, shares=8)
+
+    def sums(self, variant: str, n_tiles: int) -> tuple[int, int]:
+        """In how many parts the Born sums and those over pairs come."""
+        if variant == "rows":
+            return 0, 1
+        if variant == "blocks":
+            return self.parts(n_tiles), self.parts(n_tiles)
+        return self.chunks(n_tiles)[0], self.step_chunks(n_tiles)[0]
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
-        """How many chunks of tiles `rows` walks, and how many tiles in each."""
+        """How many chunks of tiles the Born sums of `squares` walk, and how many tiles in each."""
         tiles_per_chunk = -(-n_tiles // self.most_parts)
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 

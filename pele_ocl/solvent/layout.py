@@ -35,8 +35,8 @@ class Layout:
         if kind == "CPU":
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), 16, blocks=True)
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
-        vectors, row = (2, 4) if n_atoms >= 8192 else (1, 1)
-        return cls(1, vectors, 32, (64, 1), 128 if n_atoms < 100_000 else 32, row=row)
+        vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)
+        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row)
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks, and how many tiles in each."""
