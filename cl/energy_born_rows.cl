@@ -3,35 +3,10 @@
 #include "born.clh"
 #include "tiles.clh"
 #include "hct_tiles.clh"
-#include "hct_near.clh"
 #include "rows.clh"
+#define ROW 1
+#include "hct_rows.clh"
 #include "energy_terms.clh"
-
-// A vector of atoms; series: the square of an atom's distance from its origin, and the coefficients of the far terms.
-INLINE realv far_tile_sum(
-    realv x, realv y, realv z, global const real4 *spheres, global const real4 *series, int count, const int terms) {
-    const realv norm = x * x + y * y + z * z, x2 = (real)-2 * x, y2 = (real)-2 * y, z2 = (real)-2 * z;
-    realv sum = 0;
-    for (int j = 0; j < count; ++j) {
-        const real4 other = spheres[j], b = series[2 * j];
-        real4 c = 0;
-        if (terms > 3) c = series[2 * j + 1];
-        const realv inv_r2 = inverse((norm + b.x) + x2 * other.x + y2 * other.y + z2 * other.z);
-        sum += inv_r2 * inv_r2 * SERIES_SUM(inv_r2, terms, b.y, b.z, b.w, c.x, c.y, c.z, c.w);
-    }
-    return sum;
-}
-
-INLINE realv near_tile_sum(
-    realv x, realv y, realv z, realv rho, global const real4 *spheres, int count, real largest_rho) {
-    realv sum = 0;
-    for (int j = 0; j < count; ++j) {
-        const real4 other = spheres[j];
-        const realv dx = x - other.x, dy = y - other.y, dz = z - other.z;
-        sum += near_term(dx * dx + dy * dy + dz * dz, rho, other.w, largest_rho);
-    }
-    return sum;
-}
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void born_rows(
@@ -59,26 +34,34 @@ void born_rows(
     global real2 *restrict energies)       // (n_conformations, n_places) GB self, nonpolar [kcal/mol]
 {
     local real scratch[PARTS * TILE], integrals[TILE];
+    local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
     const int item = get_local_id(0), part = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, first = row * TILE + item % ITEMS * WIDTH;
+    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
     const real4 origin = origins[box + row], extent = extents[box + row];
     const realv own_x = LOAD(at + first, x), own_y = LOAD(at + first, y), own_z = LOAD(at + first, z);
     const realv own_rho = LOAD(first, rho);
     realv total = 0;
-    for (int tile = part; tile < n_tiles; tile += PARTS) {
-        const real4 other_origin = origins[box + tile], shift = origin - other_origin, other_extent = extents[box + tile];
-        const realv px = own_x + shift.x, py = own_y + shift.y, pz = own_z + shift.z;
-        const real s = other_origin.w, s_square = s * s, gap2 = box_gap2(shift, extent, other_extent);
-        global const real4 *tile_spheres = spheres + at + tile * TILE, *tile_series = series + 2 * (at + tile * TILE);
-#define FAR_TILE_SUM(terms) far_tile_sum(px, py, pz, tile_spheres, tile_series, counts[tile], terms)
-        // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
-        if (gap2 <= least_far_gap2(s, largest_rho, other_extent))
-            total += near_tile_sum(px, py, pz, own_rho, tile_spheres, counts[tile], largest_rho);
-        else if (gap2 > (real)(FAR_C * FAR_C) * s_square) total += FAR_TILE_SUM(TERMS_C);
-        else if (gap2 > (real)(FAR_B * FAR_B) * s_square) total += FAR_TILE_SUM(TERMS_B);
-        else total += FAR_TILE_SUM(TERMS_A);
-#undef FAR_TILE_SUM
+    for (int start = 0; start < n_tiles; start += PARTS) {
+        const int tile = start + part;
+        Met met = {met_points + part * TILE, met_first + part * TILE, met_rest + part * TILE, 0};
+        if (tile < n_tiles) {
+            met.count = counts[tile];
+            stage_tile(&met, within, spheres, series, at + tile * TILE);
+        }
+        PART_BARRIER();
+        if (tile < n_tiles) {
+            const real4 met_origin = origins[box + tile], shift = origin - met_origin, met_extent = extents[box + tile];
+            const real s = met_origin.w, s_square = s * s, gap2 = box_gap2(shift, extent, met_extent);
+            Own own = {own_x + shift.x, own_y + shift.y, own_z + shift.z, 0};
+            if (gap2 <= least_far_gap2(s, largest_rho, met_extent)) add_near_tile(&own, own_rho, &met, largest_rho);
+            else if (gap2 > (real)(FAR_C * FAR_C) * s_square) add_far_tile(&own, 1, &met, TERMS_C);
+            else if (gap2 > (real)(FAR_B * FAR_B) * s_square) add_far_tile(&own, 1, &met, TERMS_B);
+            else add_far_tile(&own, 1, &met, TERMS_A);
+            // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+            total += own.sum;
+        }
+        PART_BARRIER();
     }
     add_parts(total, scratch, integrals);
     for (int k = item; k < TILE; k += GROUP) {

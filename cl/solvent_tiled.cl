@@ -10,55 +10,14 @@
 #include "born.clh"
 #include "tiles.clh"
 #include "hct_tiles.clh"
-#include "hct_near.clh"
-
 #ifndef TILE
 #error "TILE: atoms in a tile; a multiple of WIDTH"
 #endif
 #ifndef ROW
 #error "ROW: tiles in a row"
 #endif
+#include "hct_rows.clh"
 
-// A vector of atoms, and what it gets of one tile.
-typedef struct { realv x, y, z, sum; } Own;
-
-// The tile that is met.
-typedef struct {
-    local const real4 *points;  // x, y, z, x^2 + y^2 + z^2
-    local const real4 *first;   // coefficients of r^-4 to r^-10
-    local const real4 *rest;    // of r^-12 to r^-16, scaled radius
-    int count;
-} Met;
-
-// Of `n` of the own vectors, a constant.
-INLINE void add_far_tile(Own *own, const int n, const Met *met, const int terms) {
-    realv norm[ROW], x[ROW], y[ROW], z[ROW];
-    #pragma unroll
-    for (int v = 0; v < n; ++v) {
-        norm[v] = own[v].x * own[v].x + own[v].y * own[v].y + own[v].z * own[v].z;
-        x[v] = (real)-2 * own[v].x;
-        y[v] = (real)-2 * own[v].y;
-        z[v] = (real)-2 * own[v].z;
-    }
-    for (int j = 0; j < met->count; ++j) {
-        const real4 other = met->points[j], b = met->first[j];
-        real4 c = 0;
-        if (terms > 4) c = met->rest[j];
-        #pragma unroll
-        for (int v = 0; v < n; ++v) {
-            const realv inv_r2 = inverse((norm[v] + other.w) + x[v] * other.x + y[v] * other.y + z[v] * other.z);
-            own[v].sum += inv_r2 * inv_r2 * SERIES_SUM(inv_r2, terms, b.x, b.y, b.z, b.w, c.x, c.y, c.z);
-        }
-    }
-}
-
-INLINE void add_near_tile(Own *own, realv rho, const Met *met, real largest_rho) {
-    for (int j = 0; j < met->count; ++j) {
-        const real4 other = met->points[j];
-        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
-        own->sum += near_term(dx * dx + dy * dy + dz * dz, rho, met->rest[j].w, largest_rho);
-    }
-}
 
 kernel __attribute__((reqd_work_group_size(TILE / WIDTH, 1, 1)))
 void born_sums(
@@ -92,17 +51,11 @@ void born_sums(
     for (int v = 0; v < ROW; ++v) total[v] = 0;
     const int end = min((chunk + 1) * tiles_per_chunk, n_tiles);
     for (int tile = chunk * tiles_per_chunk; tile < end; ++tile) {
+        Met met = {met_points, met_first, met_rest, counts[tile]};
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int k = 0; k < WIDTH; ++k) {
-            const size_t j = at + tile * TILE + within + k;
-            const real4 other = atoms[j], b = series[2 * j], c = series[2 * j + 1];
-            met_points[within + k] = (real4)(other.x, other.y, other.z, b.x);
-            met_first[within + k] = (real4)(b.y, b.z, b.w, c.x);
-            met_rest[within + k] = (real4)(c.y, c.z, c.w, other.w);
-        }
+        stage_tile(&met, within, atoms, series, at + tile * TILE);
         const real4 origin = origins[box + tile], extent = extents[box + tile];
         const real s = origin.w, s_square = s * s, least_far = least_far_gap2(s, largest_rho, extent);
-        const Met met = {met_points, met_first, met_rest, counts[tile]};
         Own own[ROW];
         real gap2[ROW], nearest = MAXFLOAT;
         barrier(CLK_LOCAL_MEM_FENCE);

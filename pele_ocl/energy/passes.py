@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PAIR_SUMS = 7  # columns of cl/energy_sums.clh
 N_TERMS = 5
+LOCAL_REALS = 16  # of local memory that an atom takes at most in `rows`
 
 # Kernels over pairs: file and kernel of each quantity, for each variant.
 KERNELS = {
@@ -140,6 +141,8 @@ class Passes:
         """A pass row by row, in groups as large as the device allows the kernel."""
         layout, (file, name) = self.layout, KERNELS[quantity, "rows"]
         items, parts = layout.tile // layout.width, layout.parts_of_rows
+        while parts * layout.tile * LOCAL_REALS * self.run.dtype.itemsize > self.run.device.handle.local_mem_size:
+            parts //= 2
         while True:
             shape = len(self.tiles) * items * parts, 1
             kept = self.run.keep(
