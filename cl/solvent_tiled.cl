@@ -5,7 +5,7 @@
 // what a GPU waits for.
 // Whole tiles are near or far by their boxes: far ones take a short series without a test, near ones test each pair.
 // Positions are relative to their tile's origin, so float32 keeps its digits in large structures. Each atom sums its own
-// row: no atomics, no barriers, the same bits every run.
+// row: no atomics, the same bits every run.
 #include "real.clh"
 #include "born.clh"
 #include "tiles.clh"

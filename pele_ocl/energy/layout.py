@@ -7,6 +7,9 @@ from dataclasses import dataclass
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30
 
+# Of fewer atoms than this a GPU is filled by smaller tiles only.
+SMALL = 2_000
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -32,7 +35,9 @@ class Layout:
         """The layout of a variant for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
         if kind == "CPU" and variant != "squares":
             return cls(width, 32, 1, 16)
-        return cls(1, 32, 16, 256, row=3 if n_atoms > 10_000 else 2, shares=8)
+        if variant == "rows":
+            return cls(1, 16, 32, 1) if n_atoms < SMALL else cls(1, 32, 16, 1)
+        return cls(1, 32, 1, 256, row=3 if n_atoms > 8_000 else 1, shares=4)
 
     def sums(self, variant: str, n_tiles: int) -> tuple[int, int]:
         """In how many parts the Born sums and those over pairs come."""

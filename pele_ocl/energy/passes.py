@@ -97,12 +97,13 @@ class Passes:
     def _sizes(self, n_atoms: int) -> dict[str, int]:
         """Reals in each buffer, for one conformation."""
         options, places, boxes = self.options, self.tiles.n_places, len(self.tiles)
+        has_recoil = self.variant == "squares" and options.gradient
         return {
             "spheres": 4 * places, "points": 4 * places, "x": places, "y": places, "z": places, "series": 8 * places,
             "origins": 4 * boxes, "extents": 4 * boxes, "born_sums": self.born_parts * places, "traits": 4 * places,
             "born": places, "largest_born": boxes, "radius_slopes": places, "energy_slopes": places,
             "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * self.pair_parts * places, "weights": places,
-            "recoil": 4 * (self.layout.rows(boxes) // 2) * places if self.variant == "squares" and options.gradient else 0,
+            "recoil": 4 * (self.layout.rows(boxes) // 2) * places * has_recoil,
             "results": N_TERMS * self.n_energies + n_atoms * (4 if options.gradient else 1),
         }  # fmt: skip
 

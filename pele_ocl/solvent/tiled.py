@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 7  # of the series from ready coefficients
 
-# Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out. Left out is
-# at most 1.3e-6 (float32) and 1.3e-12 (float64) of a pair's term. Of pairs: FAR, and CLOSED where terms cost less than
-# another closed form. Of whole tiles: FAR_A, FAR_B and FAR_C.
+# Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
+# out: docs/theory/solvent.md, "Far pairs". Of pairs: FAR, and CLOSED where terms cost less than another closed form. Of
+# whole tiles: FAR_A, FAR_B and FAR_C.
 SERIES = {
     "float32": {"CLOSED": (3, 7), "FAR": (4, 5), "FAR_A": (5, 4), "FAR_B": (8, 3), "FAR_C": (20, 2)},
     "float64": {"CLOSED": (4, 10), "FAR": (4, 10), "FAR_A": (7, 7), "FAR_B": (12, 5), "FAR_C": (24, 4)},
