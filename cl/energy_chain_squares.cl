@@ -1,5 +1,5 @@
-// What Born radii add to the gradient, over squares of two tiles, each pair once for both of its atoms, for GPUs. Shared
-// out as in energy_pair_squares.cl, to whose sums it adds.
+// What Born radii add to the gradient, over squares of tiles, each pair once for both of its atoms, for GPUs. Shared out
+// as in energy_pair_squares.cl, to whose sums it adds.
 #include "real.clh"
 #include "born.clh"
 #include "hct_tiles.clh"
@@ -16,57 +16,68 @@
 
 #include "energy_chain.clh"
 
-// What is known of the tile that is met.
+// The tile that is met; its atoms stand twice in a row, which spares going around its end.
 typedef struct {
-    local const real4 *spheres, *series;  // x, y, z, s; coefficients, two to an atom
-    local const real *weights, *rhos;
+    local const real4 *points;  // x, y, z, weight
+    local const real4 *first;   // coefficients of r^-6 to r^-12
+    local const real4 *rest;    // of r^-14 to r^-18, scaled radius
+    local const real *rhos;
     local real4 *recoil;
 } Met;
 
-// terms, a constant: of the series, or 0 where pairs are near. own_series: the coefficients of own atoms.
-INLINE void add_square(
-    Own *own, const Met *met, int lane, global const real *own_series, int n_places, real largest_rho, real largest_s,
+INLINE void push(Own *own, real4 *back, real slope, real dx, real dy, real dz) {
+    own->gx += slope * dx;
+    own->gy += slope * dy;
+    own->gz += slope * dz;
+    back->x -= slope * dx;
+    back->y -= slope * dy;
+    back->z -= slope * dz;
+}
+
+// Of `n` of the own atoms, a constant. series: their coefficients, a column for each power; terms, a constant: of the series.
+INLINE void add_far_square(
+    Own *own, const int n, const int *places, const Met *met, int lane, global const real *series, int n_places,
     const int terms) {
-    real a[OWN_ATOMS][7];
+    real a[ROW][7];
     #pragma unroll
-    for (int v = 0; v < OWN_ATOMS; ++v)
+    for (int v = 0; v < n; ++v)
         #pragma unroll
-        for (int k = 0; k < 7; ++k) a[v][k] = k < terms ? own_series[k * n_places + v * LANES + lane] : (real)0;
-    for (int half_tile = 0; half_tile < TILE; half_tile += LANES) {
-        for (int step = 0; step < LANES; ++step) {
-            const int j = half_tile + (lane + step) % LANES;
-            const real4 other = met->spheres[j];
-            const real weight = met->weights[j];
-            real4 b = 0, c = 0, back = met->recoil[j];
-            if (terms > 0) b = met->series[2 * j];
-            if (terms > 4) c = met->series[2 * j + 1];
-            #pragma unroll
-            for (int v = 0; v < OWN_ATOMS; ++v) {
-                const real dx = own[v].x - other.x, dy = own[v].y - other.y, dz = own[v].z - other.z;
-                const real r2 = dx * dx + dy * dy + dz * dz;
-                real slope;
-                if (terms > 0) {
-                    const real inv_r2 = inverse(r2);
-                    slope = FAR_SLOPE(inv_r2, terms, own[v].weight, b, c, weight, a[v][0], a[v][1], a[v][2], a[v][3],
-                                      a[v][4], a[v][5], a[v][6]);
-                } else {
-                    const real s = fmax(largest_s, other.w), reach = fmax((real)CLOSED * s, largest_rho + s);
-                    slope = near_slope(own + v, other, r2, met->rhos[j], weight, reach);
-                }
-                own[v].gx += slope * dx;
-                own[v].gy += slope * dy;
-                own[v].gz += slope * dz;
-                back.x -= slope * dx;
-                back.y -= slope * dy;
-                back.z -= slope * dz;
-            }
-            met->recoil[j] = back;
-            barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = 0; k < 7; ++k) a[v][k] = k < terms ? series[k * n_places + places[v]] : (real)0;
+    for (int step = 0; step < TILE; ++step) {
+        const int j = lane + step;
+        const real4 other = met->points[j], b = met->first[j];
+        real4 c = 0, back = met->recoil[j];
+        if (terms > 4) c = met->rest[j];
+        #pragma unroll
+        for (int v = 0; v < n; ++v) {
+            const real dx = own[v].x - other.x, dy = own[v].y - other.y, dz = own[v].z - other.z;
+            const real inv_r2 = inverse(dx * dx + dy * dy + dz * dz);
+            const real slope = FAR_SLOPE(inv_r2, terms, own[v].weight, b, c, other.w, a[v][0], a[v][1], a[v][2], a[v][3],
+                                         a[v][4], a[v][5], a[v][6]);
+            push(own + v, &back, slope, dx, dy, dz);
         }
+        met->recoil[j] = back;
+        STEP_BARRIER();
     }
 }
 
-kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
+// Of one own atom.
+INLINE void add_near_square(Own *own, const Met *met, int lane, real largest_rho, real largest_s) {
+    for (int step = 0; step < TILE; ++step) {
+        const int j = lane + step;
+        real4 other = met->points[j], back = met->recoil[j];
+        const real weight = other.w;
+        other.w = met->rest[j].w;
+        const real dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+        const real s = fmax(largest_s, other.w), reach = fmax((real)CLOSED * s, largest_rho + s);
+        const real slope = near_slope(own, other, dx * dx + dy * dy + dz * dz, met->rhos[j], weight, reach);
+        push(own, &back, slope, dx, dy, dz);
+        met->recoil[j] = back;
+        STEP_BARRIER();
+    }
+}
+
+kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void chain_squares(
     const int n_tiles,
     const int steps_per_chunk,
@@ -84,76 +95,90 @@ void chain_squares(
     global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,      // (n_tiles) atoms in the tile
     global real *restrict sums,             // (n_conformations, n_chunks, PAIR_SUMS, n_places): adds to the gradient
-    global real *restrict recoil)           // (n_conformations, n_tiles / 2, 4, n_places): adds to the gradient
+    global real4 *restrict recoil)          // (n_conformations, n_rows / 2, n_places): adds to the gradient
 {
-    local real4 met_spheres[TILE], met_series[2 * TILE], met_recoil[TILE];
-    local real met_weights[TILE], met_rhos[TILE];
-    const Met met = {met_spheres, met_series, met_weights, met_rhos, met_recoil};
-    const int lane = get_local_id(0), row = get_global_id(0) / LANES;
+    local real4 met_points[2 * TILE], met_first[2 * TILE], met_rest[2 * TILE], met_recoil[2 * TILE];
+    local real met_rhos[2 * TILE];
+    const Met met = {met_points, met_first, met_rest, met_rhos, met_recoil};
+    const int lane = get_local_id(0), row = get_group_id(0);
     const int chunk = get_global_id(1), conformation = get_global_id(2);
-    const int n_chunks = (n_tiles / 2 + steps_per_chunk) / steps_per_chunk, n_places = n_tiles * TILE;
+    const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles), n_chunks = n_rows / 2 / steps_per_chunk + 1;
+    const int n_own = min(ROW, n_tiles - row * ROW);
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const real4 origin = origins[box + row], extent = extents[box + row];
-    const int start = row * TILE;
+    const int begin = chunk * steps_per_chunk, end = min(begin + steps_per_chunk, last_step_of(row, n_rows) + 1);
 
-    real gx[OWN_ATOMS], gy[OWN_ATOMS], gz[OWN_ATOMS];
+    real gx[ROW], gy[ROW], gz[ROW];
+    int own_tiles[ROW], places[ROW];
     #pragma unroll
-    for (int v = 0; v < OWN_ATOMS; ++v) gx[v] = gy[v] = gz[v] = 0;
-    const int begin = chunk * steps_per_chunk, end = min(begin + steps_per_chunk, last_step_of(row, n_tiles) + 1);
+    for (int v = 0; v < ROW; ++v) {
+        gx[v] = gy[v] = gz[v] = 0;
+        own_tiles[v] = row * ROW + min(v, n_own - 1);
+        places[v] = own_tiles[v] * TILE + lane;
+    }
     for (int step = begin; step < end; ++step) {
-        const int tile = (row + step) % n_tiles;
-        const real4 shift = origin - origins[box + tile];
-        const real gap2 = box_gap2(shift, extent, extents[box + tile]);
-        const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
-        const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square
-                      && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
-        Own own[OWN_ATOMS];
-        #pragma unroll
-        for (int v = 0; v < OWN_ATOMS; ++v) {
-            const int j = v * LANES + lane, i = start + j, k = tile * TILE + j;
-            own[v].x = x[at + i] + shift.x;
-            own[v].y = y[at + i] + shift.y;
-            own[v].z = z[at + i] + shift.z;
-            own[v].rho = rho[i];
-            own[v].s = s[i];
-            own[v].weight = weights[at + i];
-            own[v].gx = own[v].gy = own[v].gz = 0;
-            met_spheres[j] = spheres[at + k];
-            met_spheres[j].w = s[k];
-            met_series[2 * j] = series[2 * k];
-            met_series[2 * j + 1] = series[2 * k + 1];
-            met_weights[j] = weights[at + k];
-            met_rhos[j] = rho[k];
-            met_recoil[j] = 0;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-#define ADD_SQUARE(terms) add_square(own, &met, lane, columns + start, n_places, largest_rho, origin.w, terms)
-        if (!far) ADD_SQUARE(0);
-        else if (gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_SQUARE(TERMS_C);
-        else if (gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_SQUARE(TERMS_B);
-        else ADD_SQUARE(TERMS_A);
-#undef ADD_SQUARE
-        #pragma unroll
-        for (int v = 0; v < OWN_ATOMS; ++v) {
-            gx[v] += own[v].gx;
-            gy[v] += own[v].gy;
-            gz[v] += own[v].gz;
-            if (step > 0) {
-                const int j = v * LANES + lane;
-                global real *out = recoil + recoil_place(conformation, step, tile, n_tiles) + j;
-                out[0] += met_recoil[j].x;
-                out[n_places] += met_recoil[j].y;
-                out[2 * n_places] += met_recoil[j].z;
+        const int first = (row + step) % n_rows * ROW, last = min(first + ROW, n_tiles);
+        for (int tile = first; tile < last; ++tile) {
+            const int k = tile * TILE + lane;
+            const real4 sphere = spheres[at + k], rest = series[2 * k + 1];
+            met_points[lane] = met_points[lane + TILE] = (real4)(sphere.x, sphere.y, sphere.z, weights[at + k]);
+            met_first[lane] = met_first[lane + TILE] = series[2 * k];
+            met_rest[lane] = met_rest[lane + TILE] = (real4)(rest.x, rest.y, rest.z, s[k]);
+            met_rhos[lane] = met_rhos[lane + TILE] = rho[k];
+            met_recoil[lane] = met_recoil[lane + TILE] = 0;
+            const real4 origin = origins[box + tile], extent = extents[box + tile];
+            Own own[ROW];
+            real least_far[ROW], gap2[ROW], nearest = MAXFLOAT, widest = 0;
+            bool all_far = n_own == ROW;
+            #pragma unroll
+            for (int v = 0; v < ROW; ++v) {
+                const real4 own_origin = origins[box + own_tiles[v]], shift = own_origin - origin;
+                own[v].x = x[at + places[v]] + shift.x;
+                own[v].y = y[at + places[v]] + shift.y;
+                own[v].z = z[at + places[v]] + shift.z;
+                own[v].rho = rho[places[v]];
+                own[v].s = s[places[v]];
+                own[v].weight = weights[at + places[v]];
+                own[v].gx = own[v].gy = own[v].gz = 0;
+                const real largest_s = fmax(own_origin.w, origin.w), reach = fmax((real)FAR_A * largest_s, largest_rho + largest_s);
+                gap2[v] = box_gap2(shift, extents[box + own_tiles[v]], extent);
+                least_far[v] = reach * reach;
+                nearest = fmin(nearest, gap2[v]);
+                widest = fmax(widest, largest_s);
+                all_far = all_far && gap2[v] > least_far[v];
             }
+            const real s_square = widest * widest;
+            barrier(CLK_LOCAL_MEM_FENCE);
+#define ADD_FAR_SQUARE(own, n, places, terms) add_far_square(own, n, places, &met, lane, columns, n_places, terms)
+            if (!all_far) {
+                #pragma unroll
+                for (int v = 0; v < ROW; ++v) {
+                    if (v < n_own) {
+                        if (gap2[v] > least_far[v]) ADD_FAR_SQUARE(own + v, 1, places + v, TERMS_A);
+                        else add_near_square(own + v, &met, lane, largest_rho, origins[box + own_tiles[v]].w);
+                    }
+                }
+            }
+            else if (nearest > (real)(FAR_C * FAR_C) * s_square) ADD_FAR_SQUARE(own, ROW, places, TERMS_C);
+            else if (nearest > (real)(FAR_B * FAR_B) * s_square) ADD_FAR_SQUARE(own, ROW, places, TERMS_B);
+            else ADD_FAR_SQUARE(own, ROW, places, TERMS_A);
+#undef ADD_FAR_SQUARE
+            #pragma unroll
+            for (int v = 0; v < ROW; ++v) {
+                gx[v] += own[v].gx;
+                gy[v] += own[v].gy;
+                gz[v] += own[v].gz;
+            }
+            const real4 back = met_recoil[lane] + met_recoil[lane + TILE];
+            if (step > 0) recoil[recoil_place(conformation, step, tile, n_tiles) + lane] += back;
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
     }
     global real *out = sums + (((size_t)conformation * n_chunks + chunk) * PAIR_SUMS + GRADIENT_SUM) * n_places;
     #pragma unroll
-    for (int v = 0; v < OWN_ATOMS; ++v) {
-        const int i = start + v * LANES + lane;
-        out[i] += gx[v];
-        out[n_places + i] += gy[v];
-        out[2 * n_places + i] += gz[v];
+    for (int v = 0; v < ROW; ++v) {
+        if (v < n_own) {
+            out[places[v]] += gx[v];
+            out[n_places + places[v]] += gy[v];
+            out[2 * n_places + places[v]] += gz[v];
+        }
     }
 }

@@ -33,7 +33,7 @@ INLINE void add_block(
         other->x -= pair.slope * pair.dx;
         other->y -= pair.slope * pair.dy;
         other->z -= pair.slope * pair.dz;
-        if (!kind.bare) other->radius += pair.radius;
+        if (!kind.bare) other->radius += pair.tied * pair.arm;
 #endif
     }
 }

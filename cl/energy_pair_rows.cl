@@ -1,18 +1,16 @@
-// Pair energies, each atom's row of pairs by itself, for GPUs; docs/variants-energy.md.
-//
-// A work-item owns a vector of WIDTH atoms and walks the tiles of one chunk (second dimension) of one conformation (third
-// dimension). Each atom sums its own row, tile by tile: no atomics, no barriers, the same bits every run.
+// Pair energies, each atom's row of pairs by itself, for GPUs; docs/variants-energy.md. Third dimension: conformations.
 #include "real.clh"
+#include "born.clh"
 #include "tiles.clh"
+#include "rows.clh"
 #include "energy_pair.clh"
+#include "energy_terms.clh"
 
-#ifndef TILE
-#error "TILE: atoms in a tile; a multiple of WIDTH and of 32, or less than 32"
-#endif
+// Words of 32 bits for the atoms of a tile, of which there are less than 32 or a multiple of it.
 #define WORDS ((TILE + 31) / 32)
 
 INLINE void add_tile(
-    Sums *sums, const Atom *own, global const real4 *points, global const real4 *traits, int count, const Model *model,
+    Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const Model *model,
     const Kind kind) {
     for (int j = 0; j < count; ++j) {
         const Pair pair = evaluate_pair(own, points[j], traits[j], 0, 0, model, kind);
@@ -22,7 +20,7 @@ INLINE void add_tile(
 
 // masks: of each of this tile's atoms, WORDS words of 32 bits for exclusions, and as many for 1-4 pairs, word by word.
 INLINE void add_masked_tile(
-    Sums *sums, const Atom *own, global const real4 *points, global const real4 *traits, int count, const Model *model,
+    Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const Model *model,
     global const SAME_BITS *masks) {
     const Kind kind = {true, false};
     for (int word = 0; word < WORDS; ++word) {
@@ -37,9 +35,9 @@ INLINE void add_masked_tile(
     }
 }
 
-kernel void pair_rows(
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void pair_rows(
     const int n_tiles,
-    const int tiles_per_chunk,
     const Model model,
     global const real4 *restrict points,        // (n_conformations, n_places) x, y, z from the tile's origin [A], charge
     global const real4 *restrict traits,        // (n_conformations, n_places) Born radius [A], its inverse, well
@@ -57,63 +55,81 @@ kernel void pair_rows(
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in rising order
     global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE)
-    global real *restrict sums)                 // (n_conformations, n_chunks, PAIR_SUMS, n_places)
+    global const real *restrict radius_slopes,  // (n_conformations, n_places) dB/dI [A^2]
+    global const real *restrict energy_slopes,  // (n_conformations, n_places) dE/dB of the single atom [kcal/mol/A]
+    global real *restrict weights,              // (n_conformations, n_places) of the chain rule, 0 at unused places [kcal/mol A]
+    global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_places)
 {
-    const int first = get_global_id(0) * WIDTH, chunk = get_global_id(1), conformation = get_global_id(2);
-    const int n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk, n_places = n_tiles * TILE;
-    if (first >= n_places) return;
+    local real scratch[PARTS * TILE], column[TILE];
+    local real4 met_points[PARTS * TILE], met_traits[PARTS * TILE];
+    const int item = get_local_id(0), part_number = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
+    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
+    local real4 *tile_points = met_points + part_number * TILE, *tile_traits = met_traits + part_number * TILE;
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const int row = first / TILE;
     const real4 origin = origins[box + row], extent = extents[box + row];
     const real own_born = largest_born[box + row];
 
     int special = special_starts[row];
-    const int last_special = special_starts[row + 1], begin = chunk * tiles_per_chunk;
-    while (special < last_special && specials[special] < begin) ++special;
-
+    const int last_special = special_starts[row + 1];
     const real4 nowhere = 0;
     const Atom placed = load_atom(first, nowhere, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
     Sums total = {0, 0, 0, 0, 0, 0, 0};
-    const int end = min(begin + tiles_per_chunk, n_tiles);
-    for (int tile = begin; tile < end; ++tile) {
-        const real4 shift = origin - origins[box + tile];
-        const real gap2 = box_gap2(shift, extent, extents[box + tile]);
-        const bool masked = special < last_special && specials[special] == tile;
-#if CUTOFF
-        if (gap2 > model.cutoff2 && !masked) continue;
-#endif
-        Atom own = placed;
-        own.x += shift.x;
-        own.y += shift.y;
-        own.z += shift.z;
-        Sums part = {0, 0, 0, 0, 0, 0, 0};
-        global const real4 *tile_points = points + at + tile * TILE, *tile_traits = traits + at + tile * TILE;
-        if (masked) {
-            add_masked_tile(&part, &own, tile_points, tile_traits, counts[tile], &model,
-                            masks + (size_t)special * 2 * WORDS * TILE + first % TILE);
-            ++special;
-        } else if (gap2 > BARE_RADII2 * own_born * largest_born[box + tile]) {
-            const Kind bare = {false, true};
-            add_tile(&part, &own, tile_points, tile_traits, counts[tile], &model, bare);
-        } else {
-            const Kind common = {false, false};
-            add_tile(&part, &own, tile_points, tile_traits, counts[tile], &model, common);
+    for (int start = 0; start < n_tiles; start += PARTS) {
+        const int tile = start + part_number;
+        if (tile < n_tiles) {
+            for (int k = within; k < within + WIDTH; ++k) {
+                tile_points[k] = points[at + tile * TILE + k];
+                tile_traits[k] = traits[at + tile * TILE + k];
+            }
         }
-        // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
-        total.lennard_jones += part.lennard_jones;
-        total.coulomb += part.coulomb;
-        total.gb += part.gb;
-        total.x += part.x;
-        total.y += part.y;
-        total.z += part.z;
-        total.radius += part.radius;
+        PART_BARRIER();
+        if (tile < n_tiles) {
+            const real4 shift = origin - origins[box + tile];
+            const real gap2 = box_gap2(shift, extent, extents[box + tile]);
+            while (special < last_special && specials[special] < tile) ++special;
+            const bool masked = special < last_special && specials[special] == tile;
+            Atom own = placed;
+            own.x += shift.x;
+            own.y += shift.y;
+            own.z += shift.z;
+            Sums part = {0, 0, 0, 0, 0, 0, 0};
+            if (masked) {
+                add_masked_tile(&part, &own, tile_points, tile_traits, counts[tile], &model,
+                                masks + (size_t)special * 2 * WORDS * TILE + first % TILE);
+            }
+#if CUTOFF
+            else if (gap2 > model.cutoff2) { }
+#endif
+            else if (gap2 > BARE_RADII2 * own_born * largest_born[box + tile]) {
+                const Kind bare = {false, true};
+                add_tile(&part, &own, tile_points, tile_traits, counts[tile], &model, bare);
+            } else {
+                const Kind common = {false, false};
+                add_tile(&part, &own, tile_points, tile_traits, counts[tile], &model, common);
+            }
+            // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+            total.lennard_jones += part.lennard_jones;
+            total.coulomb += part.coulomb;
+            total.gb += part.gb;
+            total.x += part.x;
+            total.y += part.y;
+            total.z += part.z;
+            total.radius += part.radius;
+        }
+        PART_BARRIER();
     }
-    global real *out = sums + ((size_t)conformation * n_chunks + chunk) * PAIR_SUMS * n_places;
-    STORE(total.lennard_jones, LENNARD_JONES_SUM * n_places + first, out);
-    STORE(total.coulomb, COULOMB_SUM * n_places + first, out);
-    STORE(total.gb, GB_SUM * n_places + first, out);
-    STORE(total.x, GRADIENT_SUM * n_places + first, out);
-    STORE(total.y, (GRADIENT_SUM + 1) * n_places + first, out);
-    STORE(total.z, (GRADIENT_SUM + 2) * n_places + first, out);
-    STORE(total.radius, RADIUS_SUM * n_places + first, out);
+    const realv totals[PAIR_SUMS] = {
+        total.lennard_jones, total.coulomb, total.gb, total.x, total.y, total.z, total.radius};
+    global real *out = sums + (size_t)conformation * PAIR_SUMS * n_places + row * TILE;
+    #pragma unroll
+    for (int sum = 0; sum < PAIR_SUMS; ++sum) {
+        add_parts(totals[sum], scratch, column);
+        for (int k = item; k < TILE; k += GROUP) out[sum * n_places + k] = column[k];
+    }
+#if GRADIENT
+    for (int k = item; k < TILE; k += GROUP) {
+        const size_t i = at + row * TILE + k;
+        weights[i] = k < counts[row] ? weight_of(column[k], born[i], radius_slopes[i], energy_slopes[i]) : (real)0;
+    }
+#endif
 }

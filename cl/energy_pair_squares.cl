@@ -1,4 +1,4 @@
-// Pair energies over squares of two tiles, each pair once for both of its atoms, for GPUs; docs/variants-energy.md. Second
+// Pair energies over squares of tiles, each pair once for both of its atoms, for GPUs; docs/variants-energy.md. Second
 // dimension: chunks of steps around the ring; third: conformations.
 #include "real.clh"
 #include "tiles.clh"
@@ -8,39 +8,44 @@
 #if WIDTH != 1
 #error "WIDTH: squares are for scalar work-items"
 #endif
-// A word of a mask has a bit for each step.
-#define WORDS OWN_ATOMS
 
+// The tile that is met; its atoms stand twice in a row, which spares going around its end.
+typedef struct {
+    local const real4 *points, *traits;
+    local real4 *recoil;
+    int count;
+} Met;
+
+// Of `n` of the own atoms, a constant. excluded, scaled: bits of the tile's atoms, for a single own atom.
 INLINE void add_square(
-    Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, local real4 *recoil, int lane,
-    int count, const int *excluded, const int *scaled, const Model *model, const Kind kind) {
-    for (int word = 0; word < WORDS; ++word) {
-        for (int step = 0; step < LANES; ++step) {
-            const int bit = (lane + step) % LANES, j = word * LANES + bit;
-            const real4 point = points[j], other = traits[j];
-            real4 back = recoil[j];
-            #pragma unroll
-            for (int v = 0; v < OWN_ATOMS; ++v) {
-                // An unused place may be where an atom is; it is left out like an atom itself.
-                const int unused = j >= count;
-                const int is_excluded = kind.masked ? (excluded[v * WORDS + word] >> bit & 1) | unused : 0;
-                const int is_scaled = kind.masked ? (scaled[v * WORDS + word] >> bit & 1) | unused : 0;
-                const Pair pair = evaluate_pair(own + v, point, other, is_excluded, is_scaled, model, kind);
-                add_pair(sums + v, &pair, kind);
+    Sums *sums, const Atom *own, const int n, const Met *met, int lane, int excluded, int scaled, const Model *model,
+    const Kind kind) {
+    for (int step = 0; step < TILE; ++step) {
+        const int j = lane + step;
+        const real4 point = met->points[j], other = met->traits[j];
+        real4 back = met->recoil[j];
+        // An unused place stands on an atom; it is left out like an atom itself.
+        const int bit = j % TILE, unused = bit >= met->count;
+        const int is_excluded = kind.masked ? (excluded >> bit & 1) | unused : 0;
+        const int is_scaled = kind.masked ? (scaled >> bit & 1) | unused : 0;
+        #pragma unroll
+        for (int v = 0; v < n; ++v) {
+            const Pair pair = evaluate_pair(own + v, point, other, is_excluded, is_scaled, model, kind);
+            add_energies(sums, &pair);
+            add_slopes(sums + v, &pair, kind);
 #if GRADIENT
-                back.x -= pair.slope * pair.dx;
-                back.y -= pair.slope * pair.dy;
-                back.z -= pair.slope * pair.dz;
-                if (!kind.bare) back.w += pair.radius;
+            back.x -= pair.slope * pair.dx;
+            back.y -= pair.slope * pair.dy;
+            back.z -= pair.slope * pair.dz;
+            if (!kind.bare) back.w += pair.tied * pair.arm;
 #endif
-            }
-            recoil[j] = back;
-            barrier(CLK_LOCAL_MEM_FENCE);
         }
+        met->recoil[j] = back;
+        STEP_BARRIER();
     }
 }
 
-kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
+kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void pair_squares(
     const int n_tiles,
     const int steps_per_chunk,
@@ -60,106 +65,125 @@ void pair_squares(
     global const int *restrict counts,          // (n_tiles) atoms in the tile
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in the order of the ring
-    global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE) bits of the partner, for each own atom
+    global const SAME_BITS *restrict masks,     // (n_specials, 2, TILE) bits of the partner, for each own atom
     global real *restrict sums,                 // (n_conformations, n_chunks, PAIR_SUMS, n_places)
-    global real *restrict recoil)               // (n_conformations, n_tiles / 2, 4, n_places) what the others get
+    global real4 *restrict recoil)              // (n_conformations, n_rows / 2, n_places) what the others get
 {
-    local real4 met_points[TILE], met_traits[TILE], met_recoil[TILE];
-    const int lane = get_local_id(0), row = get_global_id(0) / LANES;
+    local real4 met_points[2 * TILE], met_traits[2 * TILE], met_recoil[2 * TILE];
+    const int lane = get_local_id(0), row = get_group_id(0);
     const int chunk = get_global_id(1), conformation = get_global_id(2);
-    const int n_chunks = (n_tiles / 2 + steps_per_chunk) / steps_per_chunk, n_places = n_tiles * TILE;
+    const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles), n_chunks = n_rows / 2 / steps_per_chunk + 1;
+    const int n_own = min(ROW, n_tiles - row * ROW);
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const real4 origin = origins[box + row], extent = extents[box + row];
+    const int begin = chunk * steps_per_chunk, end = min(begin + steps_per_chunk, last_step_of(row, n_rows) + 1);
 
-    const real4 nowhere = 0;
-    Atom placed[OWN_ATOMS];
-    Sums total[OWN_ATOMS];
+    // Energies of all own atoms stand in the first sums, in the end those of all work-items with the first atom.
+    Sums total[ROW];
+    int own_tiles[ROW], special[ROW];
     #pragma unroll
-    for (int v = 0; v < OWN_ATOMS; ++v) {
-        const int i = row * TILE + v * LANES + lane;
-        placed[v] = load_atom(i, nowhere, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
+    for (int v = 0; v < ROW; ++v) {
         total[v] = (Sums){0, 0, 0, 0, 0, 0, 0};
+        own_tiles[v] = row * ROW + min(v, n_own - 1);
+        special[v] = special_starts[own_tiles[v]];
+        while (special[v] < special_starts[own_tiles[v] + 1]
+               && (specials[special[v]] / ROW - row + n_rows) % n_rows < begin) ++special[v];
     }
-    const int begin = chunk * steps_per_chunk, last = last_step_of(row, n_tiles);
-    const int end = min(begin + steps_per_chunk, last + 1);
-    int special = special_starts[row];
-    const int last_special = special_starts[row + 1];
-    while (special < last_special && (specials[special] - row + n_tiles) % n_tiles < begin) ++special;
     for (int step = begin; step < end; ++step) {
-        const int tile = (row + step) % n_tiles, count = counts[tile];
-        const real4 shift = origin - origins[box + tile];
-        const real gap2 = box_gap2(shift, extent, extents[box + tile]);
-        const bool masked = special < last_special && specials[special] == tile;
-        Atom own[OWN_ATOMS];
-        Sums part[OWN_ATOMS];
-        #pragma unroll
-        for (int v = 0; v < OWN_ATOMS; ++v) {
-            const int j = v * LANES + lane;
-            own[v] = placed[v];
-            own[v].x += shift.x;
-            own[v].y += shift.y;
-            own[v].z += shift.z;
-            part[v] = (Sums){0, 0, 0, 0, 0, 0, 0};
-            met_points[j] = points[at + tile * TILE + j];
-            met_traits[j] = traits[at + tile * TILE + j];
-            met_recoil[j] = 0;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const Kind common = {false, false}, bare = {false, true}, special_kind = {true, false};
-        if (masked) {
-            int excluded[OWN_ATOMS * WORDS], scaled[OWN_ATOMS * WORDS];
-            global const SAME_BITS *words = masks + (size_t)special * 2 * WORDS * TILE;
+        const int first = (row + step) % n_rows * ROW, last = min(first + ROW, n_tiles);
+        for (int tile = first; tile < last; ++tile) {
+            const real4 origin = origins[box + tile], extent = extents[box + tile];
+            const real met_born = largest_born[box + tile];
+            met_points[lane] = met_points[lane + TILE] = points[at + tile * TILE + lane];
+            met_traits[lane] = met_traits[lane + TILE] = traits[at + tile * TILE + lane];
+            met_recoil[lane] = met_recoil[lane + TILE] = 0;
+            const Met met = {met_points, met_traits, met_recoil, counts[tile]};
+            Atom own[ROW];
+            Sums part[ROW];
+            real nearest = MAXFLOAT;
+            bool all_bare = true, masked[ROW], any_masked = n_own < ROW;
             #pragma unroll
-            for (int k = 0; k < OWN_ATOMS * WORDS; ++k) {
-                const int place = k % WORDS * TILE + k / WORDS * LANES + lane;
-                excluded[k] = (int)words[place];
-                scaled[k] = (int)words[WORDS * TILE + place];
+            for (int v = 0; v < ROW; ++v) {
+                const real4 shift = origins[box + own_tiles[v]] - origin;
+                own[v] = load_atom(
+                    own_tiles[v] * TILE + lane, shift, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
+                part[v] = (Sums){0, 0, 0, 0, 0, 0, 0};
+                const real gap2 = box_gap2(shift, extents[box + own_tiles[v]], extent);
+                nearest = fmin(nearest, gap2);
+                all_bare = all_bare && gap2 > BARE_RADII2 * largest_born[box + own_tiles[v]] * met_born;
+                masked[v] = special[v] < special_starts[own_tiles[v] + 1] && specials[special[v]] == tile;
+                any_masked = any_masked || masked[v];
             }
-            add_square(part, own, met_points, met_traits, met_recoil, lane, count, excluded, scaled, &model, special_kind);
-            ++special;
-        }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (any_masked) {
+                const Kind kind = {true, false};
+                #pragma unroll
+                for (int v = 0; v < ROW; ++v) {
+                    if (v < n_own) {
+                        // An unused place of its own stands on an atom, too.
+                        const int all_or_none = lane < counts[own_tiles[v]] ? 0 : ~0;
+                        int excluded = all_or_none, scaled = all_or_none;
+                        if (masked[v]) {
+                            global const SAME_BITS *words = masks + (size_t)special[v] * 2 * TILE + lane;
+                            excluded |= (int)words[0];
+                            scaled |= (int)words[TILE];
+                            ++special[v];
+                        }
+                        Sums single = {0, 0, 0, 0, 0, 0, 0};
+                        add_square(&single, own + v, 1, &met, lane, excluded, scaled, &model, kind);
+                        part[0].lennard_jones += single.lennard_jones;
+                        part[0].coulomb += single.coulomb;
+                        part[0].gb += single.gb;
+                        part[v].x = single.x;
+                        part[v].y = single.y;
+                        part[v].z = single.z;
+                        part[v].radius = single.radius;
+                    }
+                }
+            }
 #if CUTOFF
-        else if (gap2 > model.cutoff2) { }
+            else if (nearest > model.cutoff2) { }
 #endif
-        else if (gap2 > BARE_RADII2 * largest_born[box + row] * largest_born[box + tile])
-            add_square(part, own, met_points, met_traits, met_recoil, lane, count, 0, 0, &model, bare);
-        else
-            add_square(part, own, met_points, met_traits, met_recoil, lane, count, 0, 0, &model, common);
-
-        // A tile with itself has each pair twice, once for either atom; so energies count double everywhere.
-        const real share = step == 0 ? 1 : 2;
-        #pragma unroll
-        for (int v = 0; v < OWN_ATOMS; ++v) {
-            total[v].lennard_jones += share * part[v].lennard_jones;
-            total[v].coulomb += share * part[v].coulomb;
-            total[v].gb += share * part[v].gb;
-            total[v].x += part[v].x;
-            total[v].y += part[v].y;
-            total[v].z += part[v].z;
-            total[v].radius += part[v].radius;
-#if GRADIENT
-            if (step > 0) {
-                const int j = v * LANES + lane;
-                global real *out = recoil + recoil_place(conformation, step, tile, n_tiles) + j;
-                out[0] = met_recoil[j].x;
-                out[n_places] = met_recoil[j].y;
-                out[2 * n_places] = met_recoil[j].z;
-                out[3 * n_places] = met_recoil[j].w;
+            else if (all_bare) {
+                const Kind kind = {false, true};
+                add_square(part, own, ROW, &met, lane, 0, 0, &model, kind);
+            } else {
+                const Kind kind = {false, false};
+                add_square(part, own, ROW, &met, lane, 0, 0, &model, kind);
             }
+            // A row with itself has each pair twice, once for either atom; so energies count double everywhere.
+            const real share = step == 0 ? 1 : 2;
+            total[0].lennard_jones += share * part[0].lennard_jones;
+            total[0].coulomb += share * part[0].coulomb;
+            total[0].gb += share * part[0].gb;
+            #pragma unroll
+            for (int v = 0; v < ROW; ++v) {
+                total[v].x += part[v].x;
+                total[v].y += part[v].y;
+                total[v].z += part[v].z;
+                total[v].radius += part[v].radius;
+            }
+#if GRADIENT
+            const real4 back = met_recoil[lane] + met_recoil[lane + TILE];
+            if (step > 0) recoil[recoil_place(conformation, step, tile, n_tiles) + lane] = back;
 #endif
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
     }
+    met_recoil[lane] = (real4)(total[0].lennard_jones, total[0].coulomb, total[0].gb, 0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    real4 energies = 0;
+    if (lane == 0) for (int k = 0; k < TILE; ++k) energies += met_recoil[k];
     global real *out = sums + ((size_t)conformation * n_chunks + chunk) * PAIR_SUMS * n_places;
     #pragma unroll
-    for (int v = 0; v < OWN_ATOMS; ++v) {
-        const int i = row * TILE + v * LANES + lane;
-        out[LENNARD_JONES_SUM * n_places + i] = total[v].lennard_jones;
-        out[COULOMB_SUM * n_places + i] = total[v].coulomb;
-        out[GB_SUM * n_places + i] = total[v].gb;
-        out[GRADIENT_SUM * n_places + i] = total[v].x;
-        out[(GRADIENT_SUM + 1) * n_places + i] = total[v].y;
-        out[(GRADIENT_SUM + 2) * n_places + i] = total[v].z;
-        out[RADIUS_SUM * n_places + i] = total[v].radius;
+    for (int v = 0; v < ROW; ++v) {
+        if (v < n_own) {
+            const int i = own_tiles[v] * TILE + lane;
+            out[LENNARD_JONES_SUM * n_places + i] = v == 0 ? energies.x : 0;
+            out[COULOMB_SUM * n_places + i] = v == 0 ? energies.y : 0;
+            out[GB_SUM * n_places + i] = v == 0 ? energies.z : 0;
+            out[GRADIENT_SUM * n_places + i] = total[v].x;
+            out[(GRADIENT_SUM + 1) * n_places + i] = total[v].y;
+            out[(GRADIENT_SUM + 2) * n_places + i] = total[v].z;
+            out[RADIUS_SUM * n_places + i] = total[v].radius;
+        }
     }
 }

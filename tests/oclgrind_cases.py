@@ -43,7 +43,7 @@ def solvent_cases(device: Device) -> None:
             solvent(atoms, variant=variant, precision=precision, device=device)
         solvent(atoms, precision=precision, device=device, model=SALT)
         for blocks in (False, True):
-            vectors = System.of(atoms, SolventModel(), Layout(4, 2, 16, (1, 1), 2, blocks))
+            vectors = System.of(atoms, SolventModel(), Layout(4, 2, 16, (1, 1), 2, blocks, row=2))
             VARIANTS["tiled"].run(Run(device, precision), vectors)
 
 
@@ -109,10 +109,10 @@ def energy_cases(device: Device) -> None:
     chain = np.column_stack([np.arange(69), np.arange(1, 70)])
     atoms = replace(atoms, bonds=chain, positions=atoms.positions + np.linspace(0, 60, 70)[:, None])
     both = np.stack([atoms.positions, atoms.positions + 0.1])
-    for layout in (energy_plan.Layout(4, 16, 4, 3), energy_plan.Layout(1, 64, 64, 2)):
+    for layout in (energy_plan.Layout(4, 16, 2, 3), energy_plan.Layout(1, 32, 2, 8, row=2, shares=2)):
         energy_plan.Layout.of = staticmethod(lambda *_, layout=layout: layout)
         for variant in ENERGY_VARIANTS:
-            if variant == ("blocks" if layout.tile > 32 else "squares"):
+            if variant == ("blocks" if layout.width == 1 else "squares"):
                 continue
             for precision in PRECISIONS:
                 options = dict(variant=variant, precision=precision, device=device)

@@ -157,7 +157,7 @@ def test_awkward_sizes(device, precision, variant, n):
 @pytest.mark.parametrize("blocks", [False, True])
 def test_every_layout_gives_the_same_radii(device, precision, width, vectors, blocks):
     atoms = random_atoms(500)
-    layout = Layout(width, vectors, 2 * width * vectors, (1, 1), 5, blocks)
+    layout = Layout(width, vectors, 2 * width * vectors, (1, 1), 5, blocks, row=vectors)
     _, born = VARIANTS["tiled"].run(Run(device, precision), System.of(atoms, MODEL, layout))
     assert worst(born, reference_radii(atoms)) < BORN_RADIUS[precision]
 

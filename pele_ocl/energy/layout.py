@@ -7,9 +7,8 @@ from dataclasses import dataclass
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30
 
-
-# Work-items of a group in `squares`: what one processor of NVIDIA's GPUs runs in step.
-LANES = 32
+# Of fewer atoms than this a GPU is filled by smaller tiles only.
+SMALL = 2_000
 
 
 @dataclass(frozen=True)
@@ -18,25 +17,38 @@ class Layout:
 
     width : reals in a vector
     tile : atoms in a tile, a power of two, a multiple of width
-    group : work-items of a group in `rows`
-    most_parts : the tiles are walked in at most this many parts; each takes memory
+    parts_of_rows : parts of a group in `rows`, each of which meets its share of the tiles; a power of two
+    row : tiles in a row of `squares`, of which a work-item owns an atom each
+    shares : work-items that add up the parts of one atom in `squares`
+    most_parts : `blocks` and `squares` walk the tiles in at most this many parts; each takes memory
     """
 
     width: int
     tile: int
-    group: int
+    parts_of_rows: int
     most_parts: int
+    row: int = 1
+    shares: int = 1
 
     @classmethod
     def of(cls, variant: str, kind: str, width: int, n_atoms: int) -> Layout:
         """The layout of a variant for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
         if kind == "CPU" and variant != "squares":
             return cls(width, 32, 1, 16)
-        tile = 32 if variant == "blocks" else 64
-        return cls(1, tile, 64, 64 if n_atoms < 100_000 else 32)
+        if variant == "rows":
+            return cls(1, 16, 32, 1) if n_atoms < SMALL else cls(1, 32, 16, 1)
+        return cls(1, 32, 1, 256, row=3 if n_atoms > 8_000 else 1, shares=4)
+
+    def sums(self, variant: str, n_tiles: int) -> tuple[int, int]:
+        """In how many parts the Born sums and those over pairs come."""
+        if variant == "rows":
+            return 0, 1
+        if variant == "blocks":
+            return self.parts(n_tiles), self.parts(n_tiles)
+        return self.chunks(n_tiles)[0], self.step_chunks(n_tiles)[0]
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
-        """How many chunks of tiles `rows` walks, and how many tiles in each."""
+        """How many chunks of tiles the Born sums of `squares` walk, and how many tiles in each."""
         tiles_per_chunk = -(-n_tiles // self.most_parts)
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 
@@ -44,9 +56,13 @@ class Layout:
         """Into how many parts `blocks` shares its tiles out."""
         return min(self.most_parts, -(-n_tiles // 2))
 
+    def rows(self, n_tiles: int) -> int:
+        """How many rows of tiles."""
+        return -(-n_tiles // self.row)
+
     def step_chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks of steps around the ring `squares` walks, and how many steps in each."""
-        n_steps = n_tiles // 2 + 1
+        n_steps = self.rows(n_tiles) // 2 + 1
         steps_per_chunk = -(-n_steps * 4 // self.most_parts)
         return -(-n_steps // steps_per_chunk), steps_per_chunk
 

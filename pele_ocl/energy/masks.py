@@ -28,16 +28,18 @@ class Masks:
     words: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, tiles: Tiles, excluded: Ints, scaled: Ints, variant: str) -> Masks:
+    def of(cls, tiles: Tiles, excluded: Ints, scaled: Ints, variant: str, row_tiles: int = 1) -> Masks:
         """For the kernels of a variant.
 
         excluded, scaled : (k, 2) pairs of atoms
+        row_tiles : tiles in a row of `squares`
 
         In `rows` a tile's atoms are vectors and meet all tiles in rising order; in `blocks` they come one by one and
-        meet those of half a ring, the tile itself first; in `squares` they are vectors and meet half a ring.
+        meet those of half a ring, the tile itself first; in `squares` they are vectors and meet half a ring of rows.
         """
         ring, own_vectors = variant != "rows", variant != "blocks"
         n_tiles, size = len(tiles), tiles.size
+        n_rows = -(-n_tiles // row_tiles)
         places = np.empty(int(tiles.counts.sum()), np.int64)
         places[tiles.order[tiles.used]] = np.flatnonzero(tiles.used)
         itself = np.flatnonzero(tiles.used)
@@ -49,15 +51,18 @@ class Masks:
                 kind.append(np.full(len(i), number))
         held, met, kinds = np.concatenate(vector), np.concatenate(single), np.concatenate(kind)
         row, partner = (held // size, met // size) if own_vectors else (met // size, held // size)
-        place = (partner - row) % n_tiles if ring else partner
-        if ring:
-            kept = place <= (n_tiles - (2 * row < n_tiles)) // 2
-            held, met, kinds, row, place = held[kept], met[kept], kinds[kept], row[kept], place[kept]
-        blocks, which = np.unique(row * n_tiles + place, return_inverse=True)
-        rows, placed = np.divmod(blocks, n_tiles)
+        own_row = row // row_tiles
+        step = (partner // row_tiles - own_row) % n_rows if ring else partner // row_tiles
+        kept = step <= (n_rows - (2 * own_row < n_rows)) // 2 if ring else np.ones_like(step, bool)
+        key = (row * n_rows + step) * row_tiles + partner % row_tiles
+        held, met, kinds = held[kept], met[kept], kinds[kept]
+        blocks, which = np.unique(key[kept], return_inverse=True)
+        rows, placed = np.divmod(blocks, n_rows * row_tiles)
         words = np.zeros((len(blocks), 2, -(-size // BITS), size), np.uint32)
         bits = np.uint32(1) << (met % size % BITS).astype(np.uint32)
         np.bitwise_or.at(words, (which, kinds, met % size // BITS, held % size), bits)
         starts = np.searchsorted(rows, np.arange(n_tiles + 1)).astype(np.int32)
-        partners = ((rows + placed) % n_tiles if ring else placed).astype(np.int32)
-        return cls(starts, partners, words)
+        if ring:
+            step, within = np.divmod(placed, row_tiles)
+            placed = (rows // row_tiles + step) % n_rows * row_tiles + within
+        return cls(starts, placed.astype(np.int32), words)

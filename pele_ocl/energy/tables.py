@@ -54,7 +54,7 @@ class Tables:
     @classmethod
     def of(
         cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, one_four: Literal["scale", "exclude"],
-        variant: str,
+        variant: str, row_tiles: int,
     ) -> Tables:  # fmt: skip
         """The tables of a molecule for the kernels of a variant."""
         assert atoms.gb_radii is not None
@@ -92,17 +92,17 @@ class Tables:
             run.upload(np.column_stack([slopes.T, column])),
             run.upload(slopes),
             run.upload(tiles.largest(scaled)),
-            _masks(run, atoms, tiles, one_four, variant),
+            _masks(run, atoms, tiles, one_four, variant, row_tiles),
         )
 
 
 def _masks(
-    run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], variant: str
+    run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], variant: str, row_tiles: int
 ) -> tuple[Any, ...]:
     excluded, scaled = exclusions(atoms.bonds, len(atoms))
     if one_four == "exclude":
         excluded, scaled = np.concatenate([excluded, scaled]), scaled[:0]
-    masks = Masks.of(tiles, excluded, scaled, variant)
+    masks = Masks.of(tiles, excluded, scaled, variant, row_tiles)
     words = masks.words.view(np.int32) if run.precision == "float32" else masks.words.astype(np.int64)
     return run.upload(masks.starts, np.int32), run.upload(masks.partners, np.int32), run.upload(words, words.dtype)
 

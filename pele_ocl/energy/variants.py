@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..variant import Variant
+from .layout import SMALL
 from .passes import Passes
 
 VARIANTS = {
@@ -16,7 +17,7 @@ VARIANTS = {
 }
 
 # Between these numbers of atoms a GPU has squares enough to be filled, and memory enough for their sums.
-SQUARES = range(8_000, 100_000)
+SQUARES = range(SMALL, 100_000)
 
 
 def choose_variant(kind: str, n_atoms: int, per_atom: bool) -> str:

@@ -191,7 +191,10 @@ class Run:
             group //= 2
 
     def _most_items(self, kernel: cl.Kernel) -> int:
-        """Work-items that a group of this kernel may have on the device."""
+        """Work-items that a group of this kernel may have on the device, or has where its source says so."""
+        info = cl.kernel_work_group_info
+        if own := kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self.device.handle)[0]:
+            return int(own)  # NVIDIA tells 256 below, whatever the source says
         limit = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.device.handle)
         return max(1, int(limit))
 
@@ -228,6 +231,11 @@ class Run:
         array = np.empty(n, dtype or self.dtype)
         self.read(array, buffer)
         return array
+
+    def settle(self, *buffers: cl.Buffer) -> None:
+        """Bring buffers to the device now; NVIDIA's would come between two kernels, when the second is launched."""
+        with _device_errors(self.device):
+            cl.enqueue_migrate_mem_objects(self.device.queue, list(buffers))
 
     def write(self, buffer: cl.Buffer, values: NDArray[Any]) -> None:
         """Fill a buffer from an array."""

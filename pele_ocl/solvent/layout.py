@@ -12,12 +12,13 @@ class Layout:
     """Shape of the tiled kernels.
 
     width : reals in a vector
-    vectors : vectors of atoms a work-item owns
+    vectors : vectors of atoms a work-item of the GB sums owns
     tile : atoms in a tile, a multiple of width * vectors
     group : work-group size in the two dimensions (work-items along atoms, chunks of tiles)
     most_chunks : the tiles are walked in at most this many chunks at a time; more of them fill large devices and
         shorten the float32 sums, but each costs memory
     blocks : whether Born sums are taken for both tiles of a block at once, which suits the few work-items of CPUs
+    row : tiles of which a work-item of the Born sums owns a vector each
     """
 
     width: int
@@ -26,15 +27,16 @@ class Layout:
     group: tuple[int, int]
     most_chunks: int
     blocks: bool = False
+    row: int = 1
 
     @classmethod
     def of(cls, kind: str, width: int, precision: str, n_atoms: int) -> Layout:
         """The layout for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
         if kind == "CPU":
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), 16, blocks=True)
-        # Two atoms a work-item share loads, but halve the work-items, which small molecules cannot spare.
-        vectors = 2 if n_atoms >= 8192 else 1
-        return cls(1, vectors, 64, (128, 1), 128 if n_atoms < 100_000 else 32)
+        # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
+        vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)
+        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row)
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks, and how many tiles in each."""
@@ -46,5 +48,9 @@ class Layout:
         return min(self.most_chunks, -(-n_tiles // 2))
 
     def shape(self, tiles: Tiles, n_chunks: int) -> tuple[int, int]:
-        """Work-items in the two dimensions."""
+        """Work-items of the GB sums in the two dimensions."""
         return tiles.n_places // (self.width * self.vectors), n_chunks
+
+    def rows(self, n_tiles: int) -> int:
+        """Work-items of the Born sums in the first dimension."""
+        return -(-n_tiles // self.row) * (self.tile // self.width)

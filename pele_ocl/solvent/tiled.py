@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 7  # of the series from ready coefficients
 
-# Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out. Left out is
-# at most 1.3e-6 (float32) and 1.3e-12 (float64) of a pair's term. Of pairs: FAR, and CLOSED where terms cost less than
-# another closed form. Of whole tiles: FAR_A, FAR_B and FAR_C.
+# Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
+# out: docs/theory/solvent.md, "Far pairs". Of pairs: FAR, and CLOSED where terms cost less than another closed form. Of
+# whole tiles: FAR_A, FAR_B and FAR_C.
 SERIES = {
-    "float32": {"CLOSED": (3, 7), "FAR": (4, 5), "FAR_A": (6, 4), "FAR_B": (11, 3), "FAR_C": (33, 2)},
-    "float64": {"CLOSED": (4, 10), "FAR": (4, 10), "FAR_A": (8, 7), "FAR_B": (16, 5), "FAR_C": (33, 4)},
+    "float32": {"CLOSED": (3, 7), "FAR": (4, 5), "FAR_A": (5, 4), "FAR_B": (8, 3), "FAR_C": (20, 2)},
+    "float64": {"CLOSED": (4, 10), "FAR": (4, 10), "FAR_A": (7, 7), "FAR_B": (12, 5), "FAR_C": (24, 4)},
 }
 
 # Pairs in one launch of blocks where more would keep a display waiting, or progress is asked for.
@@ -87,11 +87,10 @@ def launch_rows(
     """Each atom by itself. sums : (n_chunks, n_places)"""
     n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
     kernel = run.kernel(
-        "solvent_tiled.cl", "born_sums", layout.width, TILE=layout.tile, VECTORS=layout.vectors,
-        **series_macros(run.precision),
+        "solvent_tiled.cl", "born_sums", layout.width, TILE=layout.tile, ROW=layout.row, **series_macros(run.precision),
     )  # fmt: skip
     run.launch_rows(
-        kernel, (n_tiles * layout.tile // (layout.width * layout.vectors), n_chunks), layout.group, pairs,
+        kernel, (layout.rows(n_tiles), n_chunks), (layout.tile // layout.width, 1), pairs,
         np.int32(n_tiles), np.int32(tiles_per_chunk), run.dtype.type(largest_rho),
         *hct.places, hct.rho, hct.series, *hct.boxes, sums,
     )  # fmt: skip

@@ -72,6 +72,7 @@ class RadiiStep:
         sizes = np.int32(self.n), np.int32(n_parts), _obc(run, system.model)
         inputs = sums, run.upload(system.rho[order]), run.upload(system.radii[order])
         self.launch = run.prepare(kernel, (self.n,), (ITEMS,), *sizes, *inputs, self.psi, self.born)
+        run.settle(*inputs[1:], self.psi, self.born)
 
     def __call__(self) -> tuple[Floats, Floats]:
         """Psi and Born radii by place."""

@@ -1,0 +1,83 @@
+// Born radii and energies of single atoms, row by row, for GPUs. Second dimension: none; third: conformations.
+#include "real.clh"
+#include "born.clh"
+#include "tiles.clh"
+#include "hct_tiles.clh"
+#include "rows.clh"
+#define ROW 1
+#include "hct_rows.clh"
+#include "energy_terms.clh"
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void born_rows(
+    const int n_tiles,
+    const real largest_rho,                // largest offset radius of all atoms [A]
+    const real4 obc,                       // alpha, beta, gamma, offset [A]
+    const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
+    global const real4 *restrict spheres,  // (n_conformations, n_places) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict x,         // (n_conformations, n_places) the same x, y, z as columns, for whole vectors
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real4 *restrict series,   // (n_conformations, n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
+    global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
+    global const int *restrict counts,     // (n_tiles) atoms in the tile
+    global const real *restrict rho,       // (n_places) offset radius [A]
+    global const real *restrict radii,     // (n_places) intrinsic radius [A]
+    global const real *restrict charges,   // (n_places) times the root of Coulomb's constant over the solute dielectric
+    global const real2 *restrict wells,    // (n_places) Lennard-Jones: half sigma or its root, sqrt(4 epsilon)
+    global real4 *restrict traits,         // (n_conformations, n_places) B, 1 / B, and the well
+    global real *restrict born,            // (n_conformations, n_places) Born radius B [A]
+    global real *restrict largest_born,    // (n_conformations, n_tiles) of each tile [A]
+    global real *restrict radius_slopes,   // (n_conformations, n_places) dB/dI [A^2]
+    global real *restrict energy_slopes,   // (n_conformations, n_places) dE/dB of the single atom [kcal/mol/A]
+    global real2 *restrict energies)       // (n_conformations, n_places) GB self, nonpolar [kcal/mol]
+{
+    local real scratch[PARTS * TILE], integrals[TILE];
+    local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
+    const int item = get_local_id(0), part = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
+    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const real4 origin = origins[box + row], extent = extents[box + row];
+    const realv own_x = LOAD(at + first, x), own_y = LOAD(at + first, y), own_z = LOAD(at + first, z);
+    const realv own_rho = LOAD(first, rho);
+    realv total = 0;
+    for (int start = 0; start < n_tiles; start += PARTS) {
+        const int tile = start + part;
+        Met met = {met_points + part * TILE, met_first + part * TILE, met_rest + part * TILE, 0};
+        if (tile < n_tiles) {
+            met.count = counts[tile];
+            stage_tile(&met, within, spheres, series, at + tile * TILE);
+        }
+        PART_BARRIER();
+        if (tile < n_tiles) {
+            const real4 met_origin = origins[box + tile], shift = origin - met_origin, met_extent = extents[box + tile];
+            const real s = met_origin.w, s_square = s * s, gap2 = box_gap2(shift, extent, met_extent);
+            Own own = {own_x + shift.x, own_y + shift.y, own_z + shift.z, 0};
+            if (gap2 <= least_far_gap2(s, largest_rho, met_extent)) add_near_tile(&own, own_rho, &met, largest_rho);
+            else if (gap2 > (real)(FAR_C * FAR_C) * s_square) add_far_tile(&own, 1, &met, TERMS_C);
+            else if (gap2 > (real)(FAR_B * FAR_B) * s_square) add_far_tile(&own, 1, &met, TERMS_B);
+            else add_far_tile(&own, 1, &met, TERMS_A);
+            // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+            total += own.sum;
+        }
+        PART_BARRIER();
+    }
+    add_parts(total, scratch, integrals);
+    for (int k = item; k < TILE; k += GROUP) {
+        const int i = row * TILE + k;
+        const Terms terms = terms_of(integrals[k], rho[i], radii[i], charges[i], obc, solvent);
+        radius_slopes[at + i] = terms.radius_slope;
+        energies[at + i] = (real2)(terms.gb_self, terms.nonpolar);
+        energy_slopes[at + i] = terms.energy_slope;
+        born[at + i] = terms.born;
+        traits[at + i] = (real4)(terms.born, (real)1 / terms.born, wells[i].x, wells[i].y);
+        integrals[k] = terms.born;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item == 0) {
+        real largest = 0;
+        for (int k = 0; k < TILE; ++k) largest = fmax(largest, integrals[k]);
+        largest_born[box + row] = largest;
+    }
+}
