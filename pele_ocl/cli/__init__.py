@@ -19,6 +19,7 @@ from .options import DEBUG
 from .potmap import potmap
 from .sample import sample
 from .solvent import solvent
+from .tune import tune
 
 
 class Commands(click.Group):
@@ -52,5 +53,5 @@ def main() -> None:
     """Implicit-solvent and nonbonded energy, potential maps and ions of real molecules on any OpenCL device."""
 
 
-for command in (solvent, nonbond, energy, potmap, ions, sample, convert, devices, bench):
+for command in (solvent, nonbond, energy, potmap, ions, sample, convert, devices, tune, bench):
     main.add_command(command)
