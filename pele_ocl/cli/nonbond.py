@@ -32,7 +32,7 @@ from ..pairs import (
 from ..solvent_model import SolventModel
 from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import duration, energy_lines, headline, label_columns, origin
+from .report import choice_line, duration, energy_lines, headline, label_columns, origin
 
 DEFAULT_CUTOFF = 12.0
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -199,6 +199,7 @@ def _as_text(path: Path, result: NonbondResult, seconds: dict[str, float], verbo
             "",
             f"Times: {steps}",
             f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
+            choice_line(result.device),
         ]
     return "\n".join(lines)
 

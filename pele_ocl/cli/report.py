@@ -16,11 +16,20 @@ from .. import __version__
 from ..atoms import Atoms, Labels
 from ..formats import JsonText
 from ..grid import Map
+from ..tuning import describe
 
 
 def duration(seconds: float) -> str:
     """Seconds for reading: `1.52 ms`, `12.30 s`."""
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+
+
+def choice_line(devices: str) -> str:
+    """By what variants and layouts were chosen on the devices of a result."""
+    from ..opencl.device import list_devices
+
+    first = next(device for device in list_devices() if str(device) in devices)
+    return f"Choice: {describe(first)}"
 
 
 def headline(path: Path, atoms: Atoms) -> str:

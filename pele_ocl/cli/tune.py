@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -72,9 +72,17 @@ def tune(
         notes.prepare_folder()
     reports = []
     for device in [get_device(choice) for choice in devices or (None,)]:
-        rows = _measure(device, quantities, precisions, systems, quiet=as_json, verbose=verbose)
-        if not dry_run:
-            notes.remember(_entry(device, rows))
+        rows: list[Row] = []
+        if not as_json:
+            click.echo(f"{device}, driver {device.driver}\n{HEAD}")
+        for row in _measure(device, quantities, precisions, systems):
+            rows.append(row)
+            if not dry_run:
+                notes.remember(_entry(device, [row]))  # one by one, so that an interruption loses nothing
+            if not as_json:
+                click.echo(_line(row, verbose))
+        if not as_json:
+            click.echo(_worst(rows))
         reports.append({"device": str(device), "driver": device.driver, "rows": [_row_as_json(row) for row in rows]})
     if as_json:
         click.echo(json.dumps({"file": None if dry_run else str(notes.require_path()), "devices": reports}))
@@ -83,30 +91,26 @@ def tune(
 
 
 def _measure(
-    device: Device, quantities: Sequence[str], precisions: Sequence[str], systems: Sequence[str], quiet: bool,
-    verbose: bool,
-) -> list[Row]:  # fmt: skip
-    """All rows of a device, printed as they come."""
+    device: Device, quantities: Sequence[str], precisions: Sequence[str], systems: Sequence[str]
+) -> Iterator[Row]:
+    """All rows of a device as they come, with progress on stderr."""
     from ..bench.tune import Case, measure
 
     cases = [Case(name, load(name)) for name in systems or SYSTEMS]
     chosen = [p for p in precisions or PRECISIONS if p == "float32" or device.has_float64]
     work = [(quantity, precision) for quantity in quantities or CHOICES for precision in chosen]
-    rows: list[Row] = []
-    if not quiet:
-        click.echo(f"{device}, driver {device.driver}\n{HEAD}")
     with ProgressLine("Tuning") as progress:
         for number, (quantity, precision) in enumerate(work):
             for step, row in enumerate(measure(quantity, precision, cases, device, bool(systems)), 1):
-                rows.append(row)
                 progress((number + step / len(cases)) / len(work))
-                if not quiet:
-                    click.echo(_line(row, verbose))
-    if rows and not quiet:
-        worst = max(rows, key=lambda row: row.ratio)
-        where = f"{worst.quantity}, {worst.precision}, {worst.system}"
-        click.echo(f"auto takes at most {worst.ratio:.2f} times as long as the best ({where})")
-    return rows
+                yield row
+
+
+def _worst(rows: Sequence[Row]) -> str:
+    """How far `auto` is from the best."""
+    worst = max(rows, key=lambda row: row.ratio)
+    where = f"{worst.quantity}, {worst.precision}, {worst.system}"
+    return f"auto took at most {worst.ratio:.2f} times as long as the best ({where})"
 
 
 def _ms(seconds: float) -> str:

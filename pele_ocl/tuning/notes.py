@@ -156,10 +156,10 @@ def remember(entry: Entry) -> None:
     """
     known = entries()
     same = [old for old in known if _same_device(old, entry)]
-    covered = {(finding.quantity, finding.precision) for finding in entry.findings}
+    covered = {(finding.quantity, finding.precision, finding.size) for finding in entry.findings}
     kept = [
         finding for old in same if old.is_current for finding in old.findings
-        if (finding.quantity, finding.precision) not in covered
+        if (finding.quantity, finding.precision, finding.size) not in covered
     ]  # fmt: skip
     findings = sorted([*kept, *entry.findings], key=lambda f: (f.quantity, f.precision, f.size))
     _write([*(old for old in known if old not in same), replace(entry, findings=tuple(findings))])
