@@ -42,7 +42,7 @@ LAYERS = {
     "potential_model": ("errors",),
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
-    "tuning": ("__init__", "errors", "formats", "opencl", "paths"),
+    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
     "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "tuning", "units", "variant"),
     "nonbond": (
         "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",

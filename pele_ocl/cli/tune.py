@@ -75,12 +75,12 @@ def tune(
         rows: list[Row] = []
         if not as_json:
             click.echo(f"{device}, driver {device.driver}\n{HEAD}")
-        for row in _measure(device, quantities, precisions, systems):
-            rows.append(row)
+        for series in _measure(device, quantities, precisions, systems):
+            rows += series
             if not dry_run:
-                notes.remember(_entry(device, [row]))  # one by one, so that an interruption loses nothing
+                notes.remember(_entry(device, series))  # now, so that an interruption later on loses little
             if not as_json:
-                click.echo(_line(row, verbose))
+                click.echo("\n".join(_line(row, verbose) for row in series))
         if not as_json:
             click.echo(_worst(rows))
         reports.append({"device": str(device), "driver": device.driver, "rows": [_row_as_json(row) for row in rows]})
@@ -92,8 +92,8 @@ def tune(
 
 def _measure(
     device: Device, quantities: Sequence[str], precisions: Sequence[str], systems: Sequence[str]
-) -> Iterator[Row]:
-    """All rows of a device as they come, with progress on stderr."""
+) -> Iterator[list[Row]]:
+    """The rows of each quantity and precision as they come, with progress on stderr."""
     from ..bench.tune import Case, measure
 
     cases = [Case(name, load(name)) for name in systems or SYSTEMS]
@@ -101,9 +101,11 @@ def _measure(
     work = [(quantity, precision) for quantity in quantities or CHOICES for precision in chosen]
     with ProgressLine("Tuning") as progress:
         for number, (quantity, precision) in enumerate(work):
-            for step, row in enumerate(measure(quantity, precision, cases, device, bool(systems)), 1):
-                progress((number + step / len(cases)) / len(work))
-                yield row
+            rows: list[Row] = []
+            for row in measure(quantity, precision, cases, device, bool(systems)):
+                rows.append(row)
+                progress((number + len(rows) / len(cases)) / len(work))
+            yield rows
 
 
 def _worst(rows: Sequence[Row]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..tiles import cpu_parts
+
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30
 
@@ -28,10 +30,10 @@ class Layout:
     most_parts: int
 
     @classmethod
-    def of(cls, variant: str, kind: str, width: int, n_atoms: int) -> Layout:
-        """The layout of a variant for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
+    def of(cls, variant: str, kind: str, width: int, n_atoms: int, units: int = 1) -> Layout:
+        """The layout of a variant for a device of this kind and units, whose vectors hold `width` reals."""
         if kind == "CPU" and variant != "squares":
-            return cls(width, 32, 1, 16)
+            return cls(width, 32, 1, cpu_parts(units))
         tile = 32 if variant == "blocks" else 64
         return cls(1, tile, 64, 64 if n_atoms < 100_000 else 32)
 
@@ -41,8 +43,8 @@ class Layout:
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 
     def parts(self, n_tiles: int) -> int:
-        """Into how many parts `blocks` shares its tiles out."""
-        return min(self.most_parts, -(-n_tiles // 2))
+        """Into how many parts `blocks` shares its tiles out: so that all but the last get equally many."""
+        return -(-n_tiles // max(2, -(-n_tiles // self.most_parts)))
 
     def step_chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks of steps around the ring `squares` walks, and how many steps in each."""

@@ -54,7 +54,8 @@ class Energy:
             variant = choice.variant or choose_variant(self.device.kind, len(atoms), per_atom)
         self.variant = variant
         self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
-        layout = Layout.of(variant, self.device.kind, self.device.vector_width(precision), len(atoms))
+        width, units = self.device.vector_width(precision), self.device.compute_units
+        layout = Layout.of(variant, self.device.kind, width, len(atoms), units)
         self.layout = choice.applied(variant, layout)
         self._tiles = Tiles.of(atoms.positions, self.layout.tile)
         self._fixed = Fixed.of(precision, float(np.ptp(atoms.positions, axis=0).max()))

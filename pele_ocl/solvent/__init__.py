@@ -67,7 +67,8 @@ def solvent(
         device = get_cpu_device(device)
     device.require_precision(precision)
 
-    layout = Layout.of(device.kind, device.vector_width(precision), precision, len(atoms))
+    width, units = device.vector_width(precision), device.compute_units
+    layout = Layout.of(device.kind, width, precision, len(atoms), units)
     system = System.of(atoms, model, choice.applied(variant, layout))
     born_run, energy_run = Run(device, precision, progress), Run(device, precision, progress)
     with device.lock:

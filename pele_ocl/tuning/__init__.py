@@ -42,7 +42,7 @@ def remembered(quantity: str, device: Device, precision: str, size: int, without
 
 def choices_for(quantity: str, device: Device, precision: str, size: int) -> list[Choice]:
     """What there is to choose from on a device."""
-    machine = Machine(device.kind, device.vendor, device.vector_width(precision), precision)
+    machine = Machine(device.kind, device.vendor, device.compute_units, device.vector_width(precision), precision)
     return CHOICES[quantity](machine, size)
 
 

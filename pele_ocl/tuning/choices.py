@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeVar
 
+from ..tiles import cpu_parts
+
 L = TypeVar("L")
 
 Value = int | tuple[int, ...]
@@ -57,19 +59,26 @@ def _text(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """What choices depend on: kind and vendor of a device, and the reals in its vectors."""
+    """What choices depend on: kind, vendor and compute units of a device, and the reals in its vectors."""
 
     kind: str
     vendor: str
+    units: int
     width: int
     precision: str
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """How many parts a CPU's work may be cut into."""
+        most = cpu_parts(self.units)
+        return most // 2, most, 2 * most
 
 
 def _solvent(machine: Machine, n_atoms: int) -> list[Choice]:
     plain = [Choice.of("pair")] if n_atoms <= SMALL_ATOMS else []
     if machine.kind == "CPU":
         plain += [Choice.of("outer")] if n_atoms <= SMALL_ATOMS else []
-        layouts = product((16, 32, 64), (8, 16, 32))
+        layouts = product((16, 32, 64), machine.parts)
         return plain + [
             Choice.of("tiled", tile=tile, vectors=max(1, min(4, tile // machine.width)), most_chunks=chunks)
             for tile, chunks in layouts
@@ -93,7 +102,7 @@ def _energy(machine: Machine, n_atoms: int) -> list[Choice]:
     if machine.kind == "CPU":
         return [
             Choice.of("blocks", tile=tile, most_parts=parts)
-            for tile, parts in product((16, 32), (4, 8, 16, 32))
+            for tile, parts in product((16, 32), machine.parts)
             if tile >= machine.width
         ]
     rows = [Choice.of("rows", tile=tile, most_parts=parts) for tile, parts in product((32, 64), (32, 64, 128))]
