@@ -19,7 +19,7 @@ from ..opencl.device import Device
 from ..pairs import PairList, pairs_within
 from ..potmap import potmap
 from ..solvent import solvent
-from ..tuning import CHOICES, RULES, Choice, choices_for, remembered, trying
+from ..tuning import RULES, Choice, choices_for, remembered, trying
 
 CUTOFF = 12.0  # A, of the pair lists
 LONGEST_SECONDS = 0.5  # larger molecules, for which one evaluation would take longer, are left out
@@ -102,7 +102,6 @@ def _potmap(case: Case, device: Device, precision: str) -> Once:
 WORK: dict[str, Callable[[Case, Device, str], Once]] = {
     "solvent": _solvent, "nonbond": _nonbond, "energy": _energy, "potmap": _potmap,
 }  # fmt: skip
-assert WORK.keys() == CHOICES.keys()
 
 
 @dataclass(frozen=True)
