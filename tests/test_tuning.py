@@ -14,6 +14,7 @@ from tolerance import ENERGY, GRADIENT, MAP
 from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_within, potmap, solvent, tuning
 from pele_ocl.bench import tune
 from pele_ocl.energy.layout import Layout as EnergyLayout
+from pele_ocl.opencl.device import Device
 from pele_ocl.potmap.layout import Layout as MapLayout
 from pele_ocl.solvent.layout import Layout as SolventLayout
 from pele_ocl.tuning import CHOICES, RULES, Choice, Entry, Finding, Machine, TuningWarning, notes, remembered
@@ -237,8 +238,12 @@ def test_variants_that_cannot_do_what_is_wanted_are_not_taken(file, monkeypatch)
 # The choices
 
 
+@pytest.mark.parametrize("kind", ["its own", "GPU"])
 @pytest.mark.parametrize("quantity", CHOICES)
-def test_every_choice_gives_the_same(device, quantity):
+def test_every_choice_gives_the_same(device, quantity, kind, monkeypatch):
+    """Also those of GPUs, which any device can compute."""
+    if kind == "GPU":
+        monkeypatch.setattr(Device, "kind", kind)
     system, precision = load_system("hexapeptide"), "float64" if device.has_float64 else "float32"
     atoms, pairs = system.atoms, pairs_within(system.atoms, 12)
 

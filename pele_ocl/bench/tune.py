@@ -12,7 +12,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..energy import Energy
-from ..errors import DeviceError, KernelBuildError
+from ..errors import PeleError
 from ..grid import Grid
 from ..nonbond import Nonbond
 from ..opencl.device import Device
@@ -175,7 +175,7 @@ def _prepared(
                 once = _within(quantity, choice, WORK[quantity](case, device, precision))
             once()  # builds the kernels
             seconds, value = once()
-        except (KernelBuildError, DeviceError):
+        except PeleError:  # it does not fit the device, does not compile, or gives no finite numbers
             if expected is None:
                 raise
             continue
