@@ -104,8 +104,8 @@ def _energy(machine: Machine, n_atoms: int) -> list[Choice]:
             if tile >= machine.width
         ]
     rows = [Choice.of("rows", tile=tile, most_parts=parts) for tile, parts in product((32, 64), (32, 64, 128))]
-    squares = [Choice.of("squares", tile=tile, most_parts=parts) for tile, parts in product((32, 64), (64, 128))]
-    return rows + (squares if n_atoms < MOST_SQUARES else [])
+    squares = (32, 64, 128) if n_atoms < MOST_SQUARES else ()
+    return rows + [Choice.of("squares", most_parts=parts) for parts in squares]
 
 
 def _potmap(machine: Machine, n_evaluations: int) -> list[Choice]:
