@@ -33,7 +33,8 @@ class Layout:
     def of(cls, variant: str, kind: str, width: int, n_atoms: int, units: int = 1) -> Layout:
         """The layout of a variant for a device of this kind and units, whose vectors hold `width` reals."""
         if kind == "CPU" and variant != "squares":
-            return cls(width, 32, 1, cpu_parts(units))
+            # A tile with itself has each pair twice, which weighs in small molecules.
+            return cls(width, 16 if n_atoms < 256 and width <= 8 else 32, 1, cpu_parts(units))
         tile = 32 if variant == "blocks" else 64
         return cls(1, tile, 64, 64 if n_atoms < 100_000 else 32)
 
