@@ -22,6 +22,14 @@ ORIGIN_STEP = 1 / 32
 LONGEST_STEP = 16.0
 
 
+LEAST_PARTS = 16  # enough to even out what else a machine does
+
+
+def cpu_parts(units: int) -> int:
+    """Into how many parts tiles are shared out on a CPU, at most: equally many for each of its units."""
+    return units * -(-LEAST_PARTS // units)
+
+
 @dataclass(frozen=True, eq=False)
 class Tiles:
     """n atoms in n_tiles tiles of up to `size`; unused places of a tile hold copies of its last atom.

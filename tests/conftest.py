@@ -17,6 +17,8 @@ from pele_ocl.variant import PRECISIONS
 
 DATA = Path(__file__).parent / "data"
 
+os.environ["PELE_OCL_TUNING"] = "off"  # what was measured for the user's own work decides nothing here
+
 
 def chosen_devices() -> list[Device]:
     """Those PELE_OCL_TEST_DEVICES names: `wheel`, the PoCL that comes with the package; `all`; or parts of names."""

@@ -42,25 +42,28 @@ LAYERS = {
     "potential_model": ("errors",),
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
-    "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "units", "variant"),
+    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
+    "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "tuning", "units", "variant"),
     "nonbond": (
-        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "units", "variant",
+        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
+        "variant",
     ),
     "energy": (
-        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "units", "variant",
+        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
+        "variant",
     ),
     "ions": ("atoms", "errors", "grid", "opencl", "potmap", "reference", "tiles", "units", "variant"),
     "potmap": (
-        "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "units", "variant",
+        "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "tuning", "units", "variant",
     ),
     "bench": (
         "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap",
-        "reading", "reference", "solvent", "solvent_model", "units", "variant",
+        "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
     ),
     "cli": (
         "__init__", "atoms", "bench", "energy", "errors", "forcefield", "formats", "grid", "ions", "opencl", "paths",
         "pictures", "potmap", "reading", "sampling", "solvent", "nonbond", "pairs", "potential_model", "solvent_model",
-        "units", "variant",
+        "tuning", "units", "variant",
     ),
     "__init__": (
         "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "ions", "opencl", "pictures",

@@ -14,6 +14,7 @@ from ..reference import solvent as definition
 from ..solvent.layout import Layout
 from ..solvent.variants import VARIANTS, System
 from ..solvent_model import SolventModel
+from ..tuning import remembered
 from .timing import mean_of_middle
 
 SAMPLED_ABOVE = 5000  # atoms; beyond, sequential is timed on a sample of rows
@@ -58,7 +59,9 @@ def measure(
     baseline = None
     for variant in (name for name in VARIANTS if name in variants):
         where = get_cpu_device(device) if variant == "sequential" else device
-        system = System.of(atoms, model, Layout.of(where.kind, where.vector_width(precision), precision, len(atoms)))
+        layout = Layout.of(where.kind, where.vector_width(precision), precision, len(atoms), where.compute_units)
+        choice = remembered("solvent", where, precision, len(atoms))
+        system = System.of(atoms, model, choice.applied(variant, layout))
         rows = _sample(len(atoms)) if variant == "sequential" else None
         born = _once(where, precision, variant, system, rows)[1]  # also builds the kernels
         seconds = mean_of_middle(lambda: _once(where, precision, variant, system, rows)[0], runs)  # noqa: B023

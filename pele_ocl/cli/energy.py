@@ -25,7 +25,7 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import counted, duration, energy_lines, headline, label_columns, origin
+from .report import choice_line, counted, duration, energy_lines, headline, label_columns, origin
 from .tables import table
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -169,7 +169,8 @@ def _as_text(path: Path, result: EnergyResult, per_residue: bool, verbose: bool)
     if verbose:
         model = ", ".join(f"{name} {value:g}" for name, value in asdict(result.model).items())
         variant = VARIANTS[result.variant]
-        lines += ["", f"Solvent model: {model}", f"Kernel: cl/{variant.file}, {variant.summary}"]
+        kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
+        lines += ["", f"Solvent model: {model}", kernel, choice_line(result.device)]
     if per_residue:
         rows = [(name, *(f"{value:.3f}" for value in values)) for name, values in _residues(result)]
         lines += ["", "Energy of residues, kcal/mol", table(("residue", *HEADS), rows, "<>>>>>>")]

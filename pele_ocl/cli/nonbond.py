@@ -40,7 +40,7 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import counted, duration, energy_lines, headline, label_columns, origin
+from .report import choice_line, counted, duration, energy_lines, headline, label_columns, origin
 
 DEFAULT_CUTOFF = 12.0
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -223,6 +223,7 @@ def _as_text(path: Path, result: NonbondResult, seconds: dict[str, float], verbo
             "",
             f"Times: {steps}",
             f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
+            choice_line(result.device),
         ]
     return "\n".join(lines)
 

@@ -21,7 +21,7 @@ from ..potmap.models import COMBINATIONS, potmap_models
 from ..units import POTENTIAL_UNITS
 from .options import PATH, Command, ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import counted, duration, headline, map_facts, map_lines
+from .report import choice_line, counted, duration, headline, map_facts, map_lines
 from .report import origin as how_made
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -272,5 +272,6 @@ def _as_text(path: Path, computed: Computed, verbose: bool) -> str:
             "",
             f"Rate: {computed.evals_per_second / 1e9:,.2f} billion atom evaluations a second",
             f"Kernel: cl/{variant.file}, {variant.summary}",
+            choice_line(result.device),
         ]
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from .. import __version__
 from ..atoms import Atoms, Labels
 from ..formats import JsonText
 from ..grid import Map
+from ..tuning import describe
 
 
 def duration(seconds: float) -> str:
@@ -26,6 +27,14 @@ def duration(seconds: float) -> str:
 def counted(n: int, what: str) -> str:
     """`1 atom`, `2 atoms`."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def choice_line(devices: str) -> str:
+    """By what variants and layouts were chosen on the devices of a result."""
+    from ..opencl.device import list_devices
+
+    first = next(device for device in list_devices() if str(device) in devices)
+    return f"Choice: {describe(first)}"
 
 
 def headline(path: Path, atoms: Atoms) -> str:

@@ -15,7 +15,7 @@ from ..solvent import VARIANTS, SolventModel, SolventResult
 from ..solvent import solvent as compute
 from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import duration, energy_lines, headline, label_columns, origin
+from .report import choice_line, duration, energy_lines, headline, label_columns, origin
 from .tables import table
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -111,6 +111,7 @@ def _details(result: SolventResult) -> list[str]:
         "Solvent model: " + ", ".join(f"{name} {value:g}" for name, value in model.items()),
         f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
+        choice_line(result.device),
     ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..tiles import cpu_parts
+
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30
 
@@ -31,12 +33,15 @@ class Layout:
     shares: int = 1
 
     @classmethod
-    def of(cls, variant: str, kind: str, width: int, n_atoms: int) -> Layout:
-        """The layout of a variant for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
+    def of(cls, variant: str, kind: str, width: int, n_atoms: int, units: int = 1) -> Layout:
+        """The layout of a variant for a device of this kind and units, whose vectors hold `width` reals."""
         if kind == "CPU" and variant != "squares":
-            return cls(width, 32, 1, 16)
+            # A tile with itself has each pair twice, which weighs in small molecules.
+            return cls(width, 16 if n_atoms < 256 and width <= 8 else 32, 1, cpu_parts(units))
         if variant == "rows":
             return cls(1, 16, 32, 1) if n_atoms < SMALL else cls(1, 32, 16, 1)
+        if variant == "blocks":
+            return cls(1, 32, 1, 64)
         return cls(1, 32, 1, 256, row=3 if n_atoms > 8_000 else 1, shares=4)
 
     def sums(self, variant: str, n_tiles: int) -> tuple[int, int]:
@@ -53,8 +58,8 @@ class Layout:
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 
     def parts(self, n_tiles: int) -> int:
-        """Into how many parts `blocks` shares its tiles out."""
-        return min(self.most_parts, -(-n_tiles // 2))
+        """Into how many parts `blocks` shares its tiles out: so that all but the last get equally many."""
+        return -(-n_tiles // max(2, -(-n_tiles // self.most_parts)))
 
     def rows(self, n_tiles: int) -> int:
         """How many rows of tiles."""

@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..solvent.checks import LARGEST_SPAN, check_radii, check_span
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
+from ..tuning import remembered
 from ..variant import PRECISIONS, Progress
 from .layout import Layout
 from .passes import Options, Passes
@@ -48,9 +49,14 @@ class Energy:
         _check(atoms, self.model, one_four, cutoff, per_atom, precision, variant)
         self.device = get_device(device)
         self.device.require_precision(precision)
-        self.variant = choose_variant(self.device.kind, len(atoms), per_atom) if variant == "auto" else variant
+        choice = remembered("energy", self.device, precision, len(atoms), without=("squares",) if per_atom else ())
+        if variant == "auto":
+            variant = choice.variant or choose_variant(self.device.kind, len(atoms), per_atom)
+        self.variant = variant
         self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
-        self.layout = Layout.of(self.variant, self.device.kind, self.device.vector_width(precision), len(atoms))
+        width, units = self.device.vector_width(precision), self.device.compute_units
+        layout = Layout.of(variant, self.device.kind, width, len(atoms), units)
+        self.layout = choice.applied(variant, layout)
         self._tiles = Tiles.of(atoms.positions, self.layout.tile)
         self._fixed = Fixed.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
         self._passes: Passes | None = None

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..pairs import PairList, Pairs, require_pairs
 from ..solvent import solvent as solvent_of
 from ..solvent_model import SolventModel
+from ..tuning import remembered
 from ..variant import PRECISIONS, Progress
 from .records import Records
 from .result import NonbondResult
@@ -58,7 +59,10 @@ class Nonbond:
         _check(atoms, pairs, solvent, variant, precision)
         self.dielectrics = _dielectrics(atoms, self.model, internal_dielectrics)
         device = get_device(device)
-        self.variant = choose_variant(device.kind, len(pairs)) if variant == "auto" else variant
+        if variant == "auto":
+            choice = remembered("nonbond", device, precision, len(pairs))
+            variant = choice.variant or choose_variant(device.kind, len(pairs))
+        self.variant = variant
         self.device = get_cpu_device(device) if self.variant == "sequential" else device
         self.device.require_precision(precision)
         self.prepare_seconds = 0.0

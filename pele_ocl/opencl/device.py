@@ -74,6 +74,11 @@ class Device:
         found = re.search(r"PoCL [\w.+-]+", self.handle.platform.version)
         return found.group() if found else str(self.handle.platform.version).strip()
 
+    @property
+    def driver(self) -> str:
+        """The driver's version."""
+        return str(self.handle.driver_version).strip()
+
     def __str__(self) -> str:
         return f"{self.name} ({self.version if self.vendor == 'POCL' else self.platform})"
 

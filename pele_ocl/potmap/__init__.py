@@ -19,7 +19,7 @@ from .result import PotmapResult
 from .slabs import compute
 from .task import Task
 from .touching import require_apart
-from .variants import FIELD_VARIANTS, VARIANTS, choose_variant
+from .variants import FIELD_VARIANTS, VARIANTS, choose_variant, tuned_choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -76,8 +76,6 @@ def potmap(
     if not chosen:
         raise InputError("there is no device in the list of devices")
     devices = [get_device(choice) for choice in chosen]
-    if variant == "auto":
-        variant = choose_variant(method)
     if variant == "sequential":
         devices = [get_cpu_device(devices[0])]
     for each in devices:
@@ -90,6 +88,8 @@ def potmap(
         model = replace(model, kappa=debye_kappa(ionic_strength, dielectric, temperature))
     require_apart(atoms, grid, min_distance, precision)
     task = Task.of(atoms, grid, model, factor, field, precision)
+    if variant == "auto":
+        variant = tuned_choice(task, devices[0]).variant or choose_variant(method)
     values, kernel_seconds = compute(task, variant, devices, progress)
     if precision == "float32":
         correct(task, values)

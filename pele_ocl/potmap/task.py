@@ -93,6 +93,16 @@ class Task:
             "RUN": RUN,
         }
 
+    @property
+    def bare(self) -> bool:
+        """Whether the plain Coulomb potential is all that is wanted."""
+        return self.switches == {**dict.fromkeys(self.switches, 0), "RUN": RUN}
+
+    @property
+    def evaluations(self) -> int:
+        """Atoms times points."""
+        return self.n_atoms * len(self.grid)
+
 
 @dataclass(frozen=True, eq=False)
 class Slab:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..tuning import RULES, Choice, remembered
 from ..variant import Variant
 from .bins import DEPTH, Bins
 from .layout import Layout
 from .task import RUN, Slab, Task
 
 if TYPE_CHECKING:
+    from ..opencl.device import Device
     from ..opencl.kernels import Run
 
 GROUP = (32, 4, 1)
@@ -135,7 +137,7 @@ def rows(algorithm: str, points: int, grouped: bool, run: Run, task: Task) -> St
 
 def blocked(run: Run, task: Task, layout: Layout | None = None) -> Steps:
     """A block of points in two dimensions for each work-item, vectors of points on CPUs, atoms in local memory."""
-    layout = layout or _layout(run, task)
+    layout = layout or _tuned(run, task, _layout(run, task))
     kernel = _kernel(run, task, "blocked", layout.width, UNROLL=layout.unroll, **layout.defines)
 
     def add(run: Run, slab: Slab, first: int, last: int) -> None:
@@ -164,10 +166,22 @@ def cutoff(run: Run, task: Task) -> Steps:
 
 def _layout(run: Run, task: Task) -> Layout:
     device = run.device
-    bare = task.switches == {**dict.fromkeys(task.switches, 0), "RUN": RUN}
     return Layout.of(
-        device.kind, device.vendor, device.vector_width(run.precision), run.precision, bare, task.grid.shape
+        device.kind, device.vendor, device.vector_width(run.precision), run.precision, task.bare, task.grid.shape
     )
+
+
+def _tuned(run: Run, task: Task, layout: Layout) -> Layout:
+    """The layout of `blocked`, or what was measured to be better; not where that would pad this map more."""
+    tuned = tuned_choice(task, run.device).applied("blocked", layout)
+    return tuned if tuned.padded(task.grid.shape) <= layout.padded(task.grid.shape) else layout
+
+
+def tuned_choice(task: Task, device: Device) -> Choice:
+    """What was measured to be best for a map like this; only plain potentials are measured."""
+    if not task.bare:
+        return RULES
+    return remembered("potmap", device, task.precision, task.evaluations)
 
 
 VARIANTS = {

@@ -11,6 +11,7 @@ from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..reference import solvent as definition
 from ..solvent_model import SolventModel
+from ..tuning import remembered
 from ..units import COULOMB_KCAL_A
 from ..variant import PRECISIONS, Progress
 from .checks import check_radii, check_span
@@ -59,13 +60,16 @@ def solvent(
     model = SolventModel.or_default(model)
     _check(atoms, variant, precision, model)
     device = get_device(device)
+    choice = remembered("solvent", device, precision, len(atoms))
     if variant == "auto":
-        variant = choose_variant(device.kind, len(atoms))
+        variant = choice.variant or choose_variant(device.kind, len(atoms))
     if variant == "sequential":
         device = get_cpu_device(device)
     device.require_precision(precision)
 
-    system = System.of(atoms, model, Layout.of(device.kind, device.vector_width(precision), precision, len(atoms)))
+    width, units = device.vector_width(precision), device.compute_units
+    layout = Layout.of(device.kind, width, precision, len(atoms), units)
+    system = System.of(atoms, model, choice.applied(variant, layout))
     born_run, energy_run = Run(device, precision, progress), Run(device, precision, progress)
     with device.lock:
         psi, born = VARIANTS[variant].run(born_run, system)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..tiles import Tiles
+from ..tiles import Tiles, cpu_parts
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Layout:
     row: int = 1
 
     @classmethod
-    def of(cls, kind: str, width: int, precision: str, n_atoms: int) -> Layout:
-        """The layout for a device of this kind ("GPU", "CPU", ...) whose vectors hold `width` reals."""
+    def of(cls, kind: str, width: int, precision: str, n_atoms: int, units: int = 1) -> Layout:
+        """The layout for a device of this kind ("GPU", "CPU", ...) and units, whose vectors hold `width` reals."""
         if kind == "CPU":
-            return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), 16, blocks=True)
+            return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
         vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)
         return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row)
@@ -44,8 +44,8 @@ class Layout:
         return -(-n_tiles // tiles_per_chunk), tiles_per_chunk
 
     def parts(self, n_tiles: int) -> int:
-        """Into how many parts blocks of two tiles are shared out."""
-        return min(self.most_chunks, -(-n_tiles // 2))
+        """Into how many parts blocks of two tiles are shared out: so that all but the last get equally many tiles."""
+        return -(-n_tiles // max(2, -(-n_tiles // self.most_chunks)))
 
     def shape(self, tiles: Tiles, n_chunks: int) -> tuple[int, int]:
         """Work-items of the GB sums in the two dimensions."""

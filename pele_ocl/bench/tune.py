@@ -1,0 +1,205 @@
+"""Measures what is best on a device: every choice of every quantity, on molecules of growing size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..energy import Energy
+from ..errors import PeleError
+from ..grid import Grid
+from ..nonbond import Nonbond
+from ..opencl.device import Device
+from ..pairs import PairList, pairs_within
+from ..potmap import potmap
+from ..solvent import solvent
+from ..tuning import RULES, Choice, choices_for, remembered, trying
+
+CUTOFF = 12.0  # A, of the pair lists
+LONGEST_SECONDS = 0.5  # larger molecules, for which one evaluation would take longer, are left out
+ROUNDS_SECONDS = 0.5  # for measuring the choices beside each other
+ROUNDS = (5, 25)  # fewest and most
+HOPELESS = 1.5  # choices so many times slower than the best are not measured again
+NOISE, WINS = 0.05, 0.75  # a choice must be faster than the rules by more than this, in this share of the rounds
+AGREEMENT = 1e-4  # relative; a result farther from the rules' is wrong
+
+# Does the work once; kernel seconds, and a number by which results are compared.
+Once = Callable[[], tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A molecule with what the quantities need of it."""
+
+    name: str
+    atoms: Atoms
+
+    @cached_property
+    def pairs(self) -> PairList:
+        return pairs_within(self.atoms, CUTOFF)
+
+    @cached_property
+    def grid(self) -> Grid:
+        return Grid.around(self.atoms)
+
+    @cached_property
+    def born_radii(self) -> Floats:
+        """Not computed: what the radii are does not change how long the pairs take."""
+        assert self.atoms.gb_radii is not None
+        return self.atoms.gb_radii * 2
+
+    def size(self, quantity: str) -> int:
+        """In the unit of tuning.SIZES."""
+        if quantity == "nonbond":
+            return len(self.pairs)
+        return len(self.atoms) * (len(self.grid) if quantity == "potmap" else 1)
+
+
+def _solvent(case: Case, device: Device, precision: str) -> Once:
+    def once() -> tuple[float, float]:
+        result = solvent(case.atoms, precision=precision, device=device)
+        return result.seconds["kernel"], result.total
+
+    return once
+
+
+def _nonbond(case: Case, device: Device, precision: str) -> Once:
+    plan = Nonbond(case.atoms, case.pairs, precision=precision, device=device)
+
+    def once() -> tuple[float, float]:
+        result = plan.evaluate(born_radii=case.born_radii)
+        assert result.gradient is not None
+        return result.seconds["kernel"], float(np.abs(result.gradient).sum())
+
+    return once
+
+
+def _energy(case: Case, device: Device, precision: str) -> Once:
+    plan = Energy(case.atoms, precision=precision, device=device)
+
+    def once() -> tuple[float, float]:
+        result = plan.evaluate()
+        assert result.gradient is not None
+        return result.seconds["kernel"], float(np.abs(result.gradient).sum())
+
+    return once
+
+
+def _potmap(case: Case, device: Device, precision: str) -> Once:
+    def once() -> tuple[float, float]:
+        result = potmap(case.atoms, case.grid, precision=precision, device=device)
+        return result.seconds["kernel"], float(np.abs(result.map.values).sum(dtype=np.float64))
+
+    return once
+
+
+WORK: dict[str, Callable[[Case, Device, str], Once]] = {
+    "solvent": _solvent, "nonbond": _nonbond, "energy": _energy, "potmap": _potmap,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one quantity for one molecule.
+
+    auto : what `auto` takes now; best : what it should, which is RULES unless another is faster by more than the noise
+    seconds : of each choice, the median of its kernel times; of hopeless ones the shorter of two
+    """
+
+    quantity: str
+    precision: str
+    system: str
+    size: int
+    auto: Choice
+    best: Choice
+    seconds: dict[Choice, float]
+
+    @property
+    def ratio(self) -> float:
+        """How many times slower `auto` is now than the best."""
+        return self.seconds[self.auto] / self.seconds[self.best]
+
+
+def measure(quantity: str, precision: str, cases: Sequence[Case], device: Device, whole: bool = False) -> Iterator[Row]:
+    """A row for each molecule, smallest first.
+
+    whole : go on where one evaluation takes longer than is bearable
+    """
+    previous = None
+    for case in cases:
+        size = case.size(quantity)
+        if previous is not None and not whole:
+            seconds, smaller = previous
+            if seconds * (size / smaller) ** (2 if quantity in ("solvent", "energy") else 1) > LONGEST_SECONDS:
+                return
+        row = _row(quantity, precision, case, device)
+        yield row
+        previous = row.seconds[RULES], size
+
+
+def _row(quantity: str, precision: str, case: Case, device: Device) -> Row:
+    size = case.size(quantity)
+    ready = _prepared(quantity, precision, case, device, [RULES, *choices_for(quantity, device, precision, size)])
+    auto = remembered(quantity, device, precision, size)
+    auto = auto if auto in ready else RULES
+    once_each = {choice: seconds for choice, (_, seconds) in ready.items()}
+    hopeless = HOPELESS * min(once_each.values())
+    promising = {
+        choice: once for choice, (once, seconds) in ready.items() if seconds <= hopeless or choice in (RULES, auto)
+    }  # fmt: skip
+    together = _beside_each_other(promising)
+    winner = min(together, key=lambda choice: median(together[choice]))
+    # Of many the luckiest leads; so those that matter are measured again, and the winner must win nearly always.
+    duel = _beside_each_other({choice: promising[choice] for choice in {RULES, auto, winner}})
+    faster = np.array(duel[winner]) < (1 - NOISE) * np.array(duel[RULES])
+    best = winner if faster.mean() >= WINS else RULES
+    medians = {choice: median(times) for choice, times in {**together, **duel}.items()}
+    return Row(quantity, precision, case.name, size, auto, best, once_each | medians)
+
+
+def _prepared(
+    quantity: str, precision: str, case: Case, device: Device, choices: Sequence[Choice]
+) -> dict[Choice, tuple[Once, float]]:
+    """What can be computed and comes out as by the first choice: how to do it once, and how long that took."""
+    ready: dict[Choice, tuple[Once, float]] = {}
+    expected = None
+    for choice in choices:
+        try:
+            with trying(quantity, choice):
+                once = _within(quantity, choice, WORK[quantity](case, device, precision))
+            once()  # builds the kernels
+            (seconds, value), (again, _) = once(), once()
+        except PeleError:  # it does not fit the device, does not compile, or gives no finite numbers
+            if expected is None:
+                raise
+            continue
+        if expected is None:
+            expected = value
+        if abs(value - expected) <= AGREEMENT * abs(expected):
+            ready[choice] = once, min(seconds, again)
+    return ready
+
+
+def _within(quantity: str, choice: Choice, once: Once) -> Once:
+    def chosen() -> tuple[float, float]:
+        with trying(quantity, choice):
+            return once()
+
+    return chosen
+
+
+def _beside_each_other(work: dict[Choice, Once]) -> dict[Choice, list[float]]:
+    """Seconds of each, measured in turn, so that what else the machine does meets all of them."""
+    start = time.perf_counter()
+    times = {choice: [once()[0]] for choice, once in work.items()}
+    rounds = int(np.clip(ROUNDS_SECONDS / (time.perf_counter() - start), *ROUNDS))
+    for _ in range(rounds - 1):
+        for choice, once in work.items():
+            times[choice].append(once()[0])
+    return times

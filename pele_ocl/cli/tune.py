@@ -1,0 +1,176 @@
+"""`pele-ocl tune`: measures what is best on a device, and remembers it for `auto`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..bench.systems import SYSTEMS, load
+from ..tuning import CHOICES, RULES, SIZES, Entry, Finding, notes
+from ..variant import PRECISIONS
+from .options import debug_option
+from .progress import ProgressLine
+from .tables import table
+
+if TYPE_CHECKING:
+    from ..bench.tune import Row
+    from ..opencl.device import Device
+
+HEAD = (
+    f"{'quantity':10s}{'precision':11s}{'structure':14s}{'size':>15s}{'rules ms':>12s}{'auto ms':>12s}{'best ms':>12s}"
+    f"{'auto/best':>11s}  best"
+)
+
+
+@click.command()
+@click.option(
+    "--device", "devices", multiple=True, metavar="D",
+    help="Index of `pele-ocl devices`, or part of a name; may be repeated. By default PELE_OCL_DEVICE or the best.",
+)  # fmt: skip
+@click.option("--quantity", "quantities", type=click.Choice(list(CHOICES)), multiple=True, help="Default: all.")
+@click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
+@click.option(
+    "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
+    help="Structure to measure with; by default all that take less than half a second.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Measure and print, but remember nothing.")
+@click.option("--show", is_flag=True, help="Print what is remembered, and where.")
+@click.option("--forget", is_flag=True, help="Forget what is remembered, of all devices or of those of --device.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the time of every choice.")
+@debug_option
+def tune(
+    devices: tuple[str, ...], quantities: tuple[str, ...], precisions: tuple[str, ...], systems: tuple[str, ...],
+    dry_run: bool, show: bool, forget: bool, as_json: bool, verbose: bool,
+) -> None:  # fmt: skip
+    """Measure which variants and tile sizes are best on a device, and remember them for `auto`.
+
+    Without this, rules choose by the kind of device. Every choice is timed beside the others on shipped structures from
+    96 to 30,211 atoms; what is faster than the rules' by more than 5 % in most of the rounds is remembered, for each
+    quantity, precision and size, in a file in your cache folder (PELE_OCL_TUNING names another, or is `off`). `auto`
+    then takes what was best for the nearest size. Results change by rounding at most.
+
+    "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest, which is the rules' unless
+    another won. A few minutes a device; do nothing else with it meanwhile.
+    """
+    if sum((dry_run, show, forget)) > 1:
+        raise click.UsageError("choose one of --dry-run, --show and --forget")
+    if show:
+        click.echo(_remembered_as_json() if as_json else _remembered_as_text())
+        return
+    from ..opencl.device import get_device
+
+    if forget:
+        gone = notes.forget([get_device(choice) for choice in devices])
+        click.echo(f"{notes.require_path()}: {'forgotten' if gone else 'nothing was remembered'}")
+        return
+    if not dry_run:
+        notes.prepare_folder()
+    reports = []
+    for device in [get_device(choice) for choice in devices or (None,)]:
+        rows: list[Row] = []
+        if not as_json:
+            click.echo(f"{device}, driver {device.driver}\n{HEAD}")
+        for series in _measure(device, quantities, precisions, systems):
+            rows += series
+            if not dry_run:
+                notes.remember(_entry(device, series))  # now, so that an interruption later on loses little
+            if not as_json:
+                click.echo("\n".join(_line(row, verbose) for row in series))
+        if not as_json:
+            click.echo(_worst(rows))
+        reports.append({"device": str(device), "driver": device.driver, "rows": [_row_as_json(row) for row in rows]})
+    if as_json:
+        click.echo(json.dumps({"file": None if dry_run else str(notes.require_path()), "devices": reports}))
+    elif not dry_run:
+        click.echo(f"\nRemembered in {notes.require_path()}; `pele-ocl tune --forget` undoes it.")
+
+
+def _measure(
+    device: Device, quantities: Sequence[str], precisions: Sequence[str], systems: Sequence[str]
+) -> Iterator[list[Row]]:
+    """The rows of each quantity and precision as they come, with progress on stderr."""
+    from ..bench.tune import Case, measure
+
+    cases = [Case(name, load(name)) for name in systems or SYSTEMS]
+    chosen = [p for p in precisions or PRECISIONS if p == "float32" or device.has_float64]
+    work = [(quantity, precision) for quantity in quantities or CHOICES for precision in chosen]
+    with ProgressLine("Tuning") as progress:
+        for number, (quantity, precision) in enumerate(work):
+            rows: list[Row] = []
+            for row in measure(quantity, precision, cases, device, bool(systems)):
+                rows.append(row)
+                progress((number + len(rows) / len(cases)) / len(work))
+            yield rows
+
+
+def _worst(rows: Sequence[Row]) -> str:
+    """How far `auto` is from the best."""
+    worst = max(rows, key=lambda row: row.ratio)
+    where = f"{worst.quantity}, {worst.precision}, {worst.system}"
+    return f"auto took at most {worst.ratio:.2f} times as long as the best ({where})"
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:,.3f}"
+
+
+def _line(row: Row, verbose: bool) -> str:
+    times = "".join(f"{_ms(row.seconds[choice]):>12s}" for choice in (RULES, row.auto, row.best))
+    line = f"{row.quantity:10s}{row.precision:11s}{row.system:14s}{row.size:15,d}{times}{row.ratio:11.2f}  {row.best}"
+    choices = sorted(row.seconds.items(), key=lambda item: item[1]) if verbose else ()
+    return "\n".join([line, *(f"{_ms(seconds):>61s}  {choice}" for choice, seconds in choices)])
+
+
+def _row_as_json(row: Row) -> dict[str, Any]:
+    return {
+        "quantity": row.quantity,
+        "precision": row.precision,
+        "system": row.system,
+        "size": row.size,
+        "auto": str(row.auto),
+        "best": str(row.best),
+        "ratio": row.ratio,
+        "seconds": {str(choice): seconds for choice, seconds in row.seconds.items()},
+    }
+
+
+def _entry(device: Device, rows: Sequence[Row]) -> Entry:
+    findings = (
+        Finding(
+            row.quantity, row.precision, row.size, row.best, round(1e3 * row.seconds[row.best], 4),
+            round(1e3 * row.seconds[RULES], 4),
+        )
+        for row in rows
+    )  # fmt: skip
+    version, kernels = notes.versions()
+    today = date.today().isoformat()
+    return Entry(device.name, device.platform, device.driver, version, kernels, today, tuple(findings))
+
+
+def _remembered_as_json() -> str:
+    return json.dumps(
+        {"file": str(notes.require_path()), "devices": [notes.as_json(entry) for entry in notes.entries()]}
+    )
+
+
+def _remembered_as_text() -> str:
+    path, known = notes.require_path(), notes.entries()
+    if not known:
+        return f"{path}: nothing is remembered; `pele-ocl tune` measures"
+    return "\n\n".join([str(path), *(_entry_as_text(entry) for entry in known)])
+
+
+def _entry_as_text(entry: Entry) -> str:
+    state = "" if entry.is_current else "; left aside, since this is another version"
+    made = f"measured on {entry.date} with pele-ocl {entry.pele_ocl}, kernels {entry.kernels}{state}"
+    rows = [
+        (f.quantity, f.precision, f"{f.size:,}", SIZES[f.quantity], f"{f.rules_ms:,.3f}", f"{f.ms:,.3f}", str(f.choice))
+        for f in entry.findings
+    ]
+    head = ("quantity", "precision", "size", "of", "rules ms", "best ms", "auto takes")
+    return f"{entry.device}, {entry.platform}, driver {entry.driver}: {made}\n{table(head, rows, '<<><>><')}"

@@ -1,0 +1,131 @@
+"""Which ways to compute there are to choose from, for each quantity and kind of device: the one place that lists them.
+
+Rules without figures of any machine (`choose_variant`, `Layout.of`) pick a good one; `pele-ocl tune` measures which is
+best. All are as exact as what the rules pick, and give the same bits every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, TypeVar
+
+from ..tiles import cpu_parts
+
+L = TypeVar("L")
+
+Value = int | tuple[int, ...]
+
+SMALL_ATOMS = 3000  # plain variants have a chance in molecules up to here
+SMALL_PAIRS = 300_000
+MOST_SQUARES = 100_000  # atoms; the sums of `squares` grow with their square
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A variant and what is different in its layout.
+
+    variant : None for the one that the rules say
+    settings : fields of the quantity's Layout with their values; all others are as the rules say
+    """
+
+    variant: str | None = None
+    settings: tuple[tuple[str, Value], ...] = ()
+
+    @classmethod
+    def of(cls, variant: str, **settings: Value) -> Choice:
+        """A choice with its settings by name."""
+        return cls(variant, tuple(sorted(settings.items())))
+
+    def __str__(self) -> str:
+        values = (f"{name}={_text(value)}" for name, value in self.settings)
+        return " ".join([self.variant or "rules", *values])
+
+    def applied(self, variant: str, layout: L) -> L:
+        """The layout of a variant as this choice has it; that of the rules where the choice is another variant."""
+        if variant != self.variant or not self.settings:
+            return layout
+        changed: Any = replace(layout, **dict(self.settings))  # type: ignore[type-var]  # every Layout is a dataclass
+        return changed  # type: ignore[no-any-return]
+
+
+RULES = Choice()
+
+
+def _text(value: Value) -> str:
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What choices depend on: kind, vendor and compute units of a device, and the reals in its vectors."""
+
+    kind: str
+    vendor: str
+    units: int
+    width: int
+    precision: str
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """How many parts a CPU's work may be cut into."""
+        most = cpu_parts(self.units)
+        return most // 2, most, 2 * most
+
+
+def _solvent(machine: Machine, n_atoms: int) -> list[Choice]:
+    plain = [Choice.of("pair")] if n_atoms <= SMALL_ATOMS else []
+    if machine.kind == "CPU":
+        layouts = product((16, 32, 64), machine.parts)
+        return plain + [
+            Choice.of("tiled", tile=tile, vectors=max(1, min(4, tile // machine.width)), most_chunks=chunks)
+            for tile, chunks in layouts
+            if tile >= machine.width
+        ]
+    return plain + [
+        Choice.of("tiled", tile=tile, vectors=vectors, row=row, group=(64, 1), most_chunks=chunks)
+        for tile, vectors, row, chunks in product((32, 64), (1, 2), (1, 2, 3), (128, 256))
+        if vectors == min(row, 2)
+    ]
+
+
+def _nonbond(machine: Machine, n_pairs: int) -> list[Choice]:
+    plain = ["bitonic", "offsets", "offsets-group"] if n_pairs <= SMALL_PAIRS else []
+    tiled = ["tiled"] if machine.kind == "CPU" else []
+    return [Choice.of(variant) for variant in ("rows", *tiled, *plain)]
+
+
+def _energy(machine: Machine, n_atoms: int) -> list[Choice]:
+    if machine.kind == "CPU":
+        return [
+            Choice.of("blocks", tile=tile, most_parts=parts)
+            for tile, parts in product((16, 32), machine.parts)
+            if tile >= machine.width
+        ]
+    rows = [
+        Choice.of("rows", tile=tile, parts_of_rows=parts) for tile, parts in ((16, 16), (16, 32), (32, 8), (32, 16))
+    ]
+    squares = product((1, 2, 3), (128, 256)) if n_atoms < MOST_SQUARES else ()
+    return rows + [Choice.of("squares", row=row, most_parts=parts) for row, parts in squares]
+
+
+def _potmap(machine: Machine, n_evaluations: int) -> list[Choice]:
+    plain = [Choice.of(name) for name in ("gather", "coarsened", "coalesced")]
+    if machine.kind == "CPU":
+        return plain + [Choice.of("blocked", points=points) for points in product((1, 2, 4, 8), (4, 8))]
+    if machine.precision == "float64":
+        return plain + [Choice.of("blocked", points=points) for points in ((4, 2), (4, 4), (8, 2))]
+    soft = (0, 6, 7) if machine.vendor == "NVIDIA" else (0,)
+    return plain + [
+        Choice.of("blocked", points=points, soft=roots, unroll=unroll)
+        for points, roots, unroll in product(((4, 2), (8, 4)), soft, (1, 4))
+        if roots < points[0] * points[1]
+    ]
+
+
+# Of each quantity: its choices for a machine and a size, and what sizes are counted in.
+CHOICES: dict[str, Callable[[Machine, int], list[Choice]]] = {
+    "solvent": _solvent, "nonbond": _nonbond, "energy": _energy, "potmap": _potmap,
+}  # fmt: skip
+SIZES = {"solvent": "atoms", "nonbond": "pairs", "energy": "atoms", "potmap": "evaluations"}
