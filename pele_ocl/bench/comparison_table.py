@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .charts import new_figure, save
 from .comparison import TOLERANCES, Row
+from .markdown import table
 
 ABOUT = {
     "potmap": "Potential map, direct sum; billion atom evaluations a second, the data in place.",
@@ -44,11 +45,11 @@ class Group:
         known, own = [seconds for seconds in peers if seconds is not None], of(row)
         return min(known) / own if known and own is not None else None
 
-    def table(self) -> str:
+    def section(self) -> str:
         """The group in Markdown."""
         lines = [f"### {self.title}", "", ABOUT[self.first.work], ""]
         if self.timed:
-            lines += _aligned(self._rate_cells() if self.first.work == "potmap" else self._time_cells())
+            lines += table(self._rate_cells() if self.first.work == "potmap" else self._time_cells(), texts=(0, 1))
         if any(row.sampled for row in self.timed):
             lines += ["", "\\* a part of the map, scaled"]
         failed = [f"- {row.code} failed: {row.reason}" for row in self.missing if not row.absent]
@@ -89,7 +90,7 @@ def groups(rows: Iterable[Row]) -> list[Group]:
 
 def markdown(rows: Iterable[Row], title: str, origin: str) -> str:
     """A page; origin : how it was made"""
-    return "\n".join([f"## {title}", "", origin, *(group.table() for group in groups(rows))])
+    return "\n".join([f"## {title}", "", origin, *(group.section() for group in groups(rows))])
 
 
 def draw(path: Path, rows: Iterable[Row], title: str) -> None:
@@ -126,19 +127,6 @@ def disagreements(rows: Iterable[Row]) -> list[str]:
         for name, error in row.errors.items()
         if not error <= TOLERANCES[row.precision][name]
     ]
-
-
-def _aligned(cells: list[list[str]]) -> list[str]:
-    """A Markdown table, its columns as wide as their cells; all but the first two to the right."""
-    widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
-    right = [k > 1 for k in range(len(widths))]
-
-    def line(row: list[str]) -> str:
-        parts = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
-        return f"| {' | '.join(parts)} |"
-
-    rule = [f"{'-' * (w - 1)}:" if r else "-" * w for w, r in zip(widths, right, strict=True)]
-    return [line(cells[0]), line(rule), *map(line, cells[1:])]
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -34,6 +34,13 @@ FLOAT_ATOMICS = {"float32": 0x4231, "float64": 0x4232}
 GLOBAL_ADDITION = 1 << 1
 
 
+@dataclass(eq=False)
+class Tally:
+    """Bytes of all buffers that were ever made on a device; the difference of two readings is what a step made."""
+
+    made: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Device:
     """One OpenCL device with its context and queue, made when first needed.
@@ -41,6 +48,7 @@ class Device:
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels by what they were built from; launched : what has run
+    buffers : how many bytes its buffers had
     lock : to be held while computing, since a kernel object carries its arguments
     """
 
@@ -49,6 +57,7 @@ class Device:
     programs: dict[Any, cl.Program] = field(default_factory=dict, repr=False)
     kernels: dict[Any, cl.Kernel] = field(default_factory=dict, repr=False)
     launched: set[Hashable] = field(default_factory=set, repr=False)
+    buffers: Tally = field(default_factory=Tally, repr=False)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     # On Intel's runtime a queue does not keep its context alive, so the Device holds both.

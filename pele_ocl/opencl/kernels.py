@@ -222,6 +222,7 @@ class Run:
     def _reserve(self, size: int) -> None:
         self.allocated += size
         self.device.require_memory(self.allocated, size)
+        self.device.buffers.made += size
 
     def download(self, buffer: cl.Buffer, n: int, dtype: Any = None) -> NDArray[Any]:
         """The first n values of a buffer, reals where no other type is given, once everything before is done."""

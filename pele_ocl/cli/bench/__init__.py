@@ -9,6 +9,7 @@ from .ions import ions
 from .nonbond import nonbond
 from .peers import peers
 from .potmap import potmap
+from .scaling import scaling
 from .solvent import solvent
 
 
@@ -23,3 +24,4 @@ bench.add_command(energy)
 bench.add_command(potmap)
 bench.add_command(ions)
 bench.add_command(peers)
+bench.add_command(scaling)

@@ -79,7 +79,7 @@ def peers(
     for work in _works(works or WORKS, structures, (points, n_atoms), cutoff, precisions, devices, runs):
         found = list(work.rows(lambda code: not peers or code in peers, lambda line: click.echo(line, err=True)))
         rows += found
-        for text in [as_json_line(row) for row in found] if as_json else [group.table() for group in groups(found)]:
+        for text in [as_json_line(row) for row in found] if as_json else [group.section() for group in groups(found)]:
             click.echo(text)
     title = "Beside its peers" if machine is None else f"Beside its peers: {machine}"
     page = markdown(rows, title, origin())
