@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,7 +20,7 @@ from ..reference.nonbond import nonbond as nonbond_definition
 from ..solvent import solvent
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
-from .peers import MAP_PEERS, AbsentError, Once, version_of
+from .peers import MAP_PEERS, AbsentError, Once, talk_to_stderr, version_of
 from .peers.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whole_energy
 from .potmap import time_map
 from .timing import mean_of_middle, wall_seconds, wall_seconds_of_many
@@ -116,20 +113,6 @@ class Work:
                 yield row(contender.code, False, "", absent=isinstance(error, AbsentError), reason=_reason(error))
                 continue
             yield row(m.code, contender.ours, m.where, m.seconds, m.call_seconds, m.sampled, m.errors)
-
-
-@contextmanager
-def talk_to_stderr() -> Iterator[None]:
-    """Send what is written to standard output to standard error: the peers' compiled parts tell things there."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    try:
-        os.dup2(2, 1)
-        with redirect_stdout(sys.stderr):
-            yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 def _reason(error: Exception) -> str:

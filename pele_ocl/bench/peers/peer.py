@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -62,3 +65,17 @@ def relative_arrays(atoms: Atoms, grid: Grid, precision: str) -> tuple[Any, Any,
 def points_of(axes: tuple[Any, ...]) -> Any:
     """Points (nx ny nz, 3) of a grid in the order of a map's values."""
     return np.stack(np.meshgrid(*axes[::-1], indexing="ij")[::-1], axis=-1).reshape(-1, 3)
+
+
+@contextmanager
+def talk_to_stderr() -> Iterator[None]:
+    """Send what is written to standard output to standard error: the peers' compiled parts tell things there."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

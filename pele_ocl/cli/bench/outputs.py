@@ -45,8 +45,14 @@ def check_outputs(outputs: Sequence[Path]) -> None:
 
 
 def command_line() -> str:
-    """The command as one types it."""
-    return shlex.join(["pele-ocl", *sys.argv[1:]])
+    """The command as one types it to see the same; where its files go is left out."""
+    words, given = ["pele-ocl"], iter(sys.argv[1:])
+    for word in given:
+        if word in ("-o", "--output", "--machine"):
+            next(given, None)
+        else:
+            words.append(word)
+    return shlex.join(words)
 
 
 def origin() -> str:
