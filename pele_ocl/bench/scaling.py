@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from .timing import mean_of_middle
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 CUTOFF = 12.0
 MAP_POINTS = 64  # along an edge
+WARM_UP_ATOMS = 500
 LONG_SECONDS = 1.0  # what is longer is timed once
 
 
@@ -29,7 +31,7 @@ class Point:
     """What a quantity took for a number of atoms.
 
     seconds : kernels alone; whole_seconds : by the clock on the wall, with all that is done before
-    device_bytes : of all buffers that were made
+    device_bytes : the most that buffers held at a time
     """
 
     quantity: str
@@ -99,6 +101,7 @@ def curve(
 ) -> Iterator[Point | End]:
     """One quantity for growing molecules, until the next would take longer than `most_seconds` in all."""
     quantity, before = QUANTITIES[name], None
+    quantity.ready(ball_of_atoms(WARM_UP_ATOMS), precision, device)()  # builds the kernels
     for n_atoms in sizes:
         if before is not None:
             expected = before.whole_seconds * (n_atoms / before.n_atoms) ** quantity.order
@@ -111,10 +114,12 @@ def curve(
 
 def _point(name: str, quantity: Quantity, n_atoms: int, precision: str, device: Device, runs: int) -> Point:
     atoms = ball_of_atoms(n_atoms)
-    start, made = time.perf_counter(), device.buffers.made
+    gc.collect()
+    device.buffers.start()
+    start, before = time.perf_counter(), device.buffers.now
     evaluate = quantity.ready(atoms, precision, device)
     result = evaluate()
-    whole, used = time.perf_counter() - start, device.buffers.made - made
+    whole, used = time.perf_counter() - start, device.buffers.most - before
     seconds = float(result.seconds["kernel"])
     if seconds < LONG_SECONDS:
         seconds = mean_of_middle(lambda: float(evaluate().seconds["kernel"]), runs)

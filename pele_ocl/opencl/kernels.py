@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DeviceError, KernelBuildError
 from ..paths import shipped
 from ..variant import Progress
-from .device import Device
+from .device import Buffer, Device
 
 # Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
 SLAB_SECONDS = 0.5
@@ -203,14 +203,18 @@ class Run:
         self._reserve(array.nbytes)
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         with _device_errors(self.device):
-            return cl.Buffer(self.device.context, flags, hostbuf=array)
+            buffer = Buffer(self.device.context, flags, hostbuf=array)
+        self.device.buffers.count(buffer)
+        return buffer
 
     def empty(self, n: int, dtype: Any = None) -> cl.Buffer:
         """An uninitialised buffer of n values, reals where no other type is given."""
         size = max(1, n) * np.dtype(dtype or self.dtype).itemsize
         self._reserve(size)
         with _device_errors(self.device):
-            return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
+            buffer = Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
+        self.device.buffers.count(buffer)
+        return buffer
 
     def zeros(self, n: int, dtype: Any = None) -> cl.Buffer:
         """A buffer of n zeros."""
@@ -222,7 +226,6 @@ class Run:
     def _reserve(self, size: int) -> None:
         self.allocated += size
         self.device.require_memory(self.allocated, size)
-        self.device.buffers.made += size
 
     def download(self, buffer: cl.Buffer, n: int, dtype: Any = None) -> NDArray[Any]:
         """The first n values of a buffer, reals where no other type is given, once everything before is done."""

@@ -41,7 +41,7 @@ def scaling(
     """Time and device memory for 1,000 to 1,000,000 atoms in a ball as dense as a protein.
 
     "kernels" is device time; "in all" is by the clock on the wall, with lists of pairs, sorting and the first transfer.
-    Memory is that of all buffers made for the first evaluation.
+    Memory is the most that buffers held at a time.
     """
     from ...bench.scaling import SIZES, Point, curve
     from ...bench.scaling_table import draw, section
@@ -49,9 +49,9 @@ def scaling(
 
     check_outputs(outputs)
     chosen = get_device(device)
-    title = f"Scaling on {chosen}, {precision}"
+    title = f"Scaling on {chosen}, {precision}" if machine is None else f"Scaling: {machine}, {chosen}, {precision}"
     points: list[Point] = []
-    page = [f"## {title}", "", *([f"{machine}. "] if machine else []), origin()]
+    page = [f"## {title}", "", origin()]
     for name in names or NAMES:
         found = list(curve(name, [n for n in SIZES if n <= most_atoms], precision, chosen, most_seconds, runs))
         points += [point for point in found if isinstance(point, Point)]
