@@ -25,9 +25,10 @@ from .peers.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whol
 from .potmap import time_map
 from .timing import mean_of_middle, wall_seconds, wall_seconds_of_many
 
-# Relative errors against float64 beyond which answers do not agree: what peers in use today keep, with some room.
+# Relative errors against float64 beyond which answers do not agree: what peers in use today keep, with some room. At a
+# cutoff float32 has pairs on the wrong side of it, which shows in the gradient of a large molecule.
 TOLERANCES = {
-    "float32": {"map": 2e-5, "energy": 1e-4, "gradient": 5e-4},
+    "float32": {"map": 2e-5, "energy": 1e-4, "gradient": 2e-3},
     "float64": {"map": 1e-10, "energy": 1e-6, "gradient": 1e-5},
 }
 MOST_REFERENCE_ATOMS = 6000  # beyond, OpenMM's Reference platform takes minutes

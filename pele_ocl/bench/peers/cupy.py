@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,14 +71,18 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
     kernel = cupy.RawKernel(SOURCE, "potential", options=("--use_fast_math", *sizes, *MACROS[precision]))
     n_tiles = -(-len(atoms) // tile)
 
-    def once(grid: Grid) -> tuple[float, Any]:
+    @lru_cache(maxsize=1)
+    def placed(grid: Grid) -> tuple[Any, list[Any]]:
+        """Values, and atoms with axes; the last tile is filled up with atoms without charge, far away."""
         positions, charges, axes = relative_arrays(atoms, grid, precision)
-        padded = np.ones((n_tiles * tile, 4), precision) * 1e4  # far away
+        padded = np.full((n_tiles * tile, 4), 1e4, precision)
         padded[:, 3] = 0
         padded[: len(atoms), :3], padded[: len(atoms), 3] = positions, charges
+        return cupy.empty(grid.shape[::-1], precision), [cupy.asarray(array) for array in (padded, *axes)]
+
+    def once(grid: Grid) -> tuple[float, Any]:
+        values, arrays = placed(grid)
         nx, ny, nz = grid.shape
-        values = cupy.empty((nz, ny, nx), precision)
-        arrays = [cupy.asarray(array) for array in (padded, *axes)]
         blocks = -(-nx // (COLUMNS * POINTS)), -(-ny // ROWS), nz
         cupy.cuda.Device().synchronize()
         start = time.perf_counter()
