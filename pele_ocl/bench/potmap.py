@@ -117,14 +117,15 @@ def time_map(atoms: Atoms, grid: Grid, once: Once, runs: int) -> tuple[float, bo
 
 def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
     """The whole grid, or as many of its middle points as take about SAMPLE_SECONDS. Builds the kernels, too."""
-    points = FIRST_SAMPLE_EVALS / n_atoms
+    points, enough = FIRST_SAMPLE_EVALS / n_atoms, SAMPLE_SECONDS / 20
     while True:
         part = middle_part(grid, points)
         once(part)
         seconds = once(part)[0]
-        if len(part) == len(grid) or seconds > SAMPLE_SECONDS / 20:
+        if len(part) == len(grid) or seconds > enough:
             break
-        points = 8 * len(part)
+        # In few steps: some codes are compiled anew for each.
+        points = len(part) * max(8, min(256, enough / seconds))
     return middle_part(grid, len(part) * SAMPLE_SECONDS / seconds)
 
 
