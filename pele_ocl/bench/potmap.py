@@ -22,7 +22,7 @@ SEED = 1
 # G evaluations/s in the books, GeForce 8800 (2007).
 BOOKS = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}
 FIRST_SAMPLE_EVALS = 3e7
-SAMPLE_SECONDS = 0.5
+SAMPLE_SECONDS = 1.0
 CHECKED_POINTS = 512
 
 
