@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-devices lint docs clean
+.PHONY: demo test test-all test-devices lint docs performance clean
 
 demo: $(VENV)/.installed
 	@printf '\n$$ pele-ocl devices\n'
@@ -32,6 +32,17 @@ lint: $(VENV)/.dev
 docs: $(VENV)/.installed
 	$(BIN)/python docs/cli/make.py
 
+# The tables and charts of docs/performance.md, on this machine's CPU; a quarter of an hour on two cores.
+MACHINE ?= two Zen 4 cores with AVX-512
+MOST_SECONDS ?= 20
+TABLES := docs/performance
+CHARTS := docs/figures
+performance: $(VENV)/.peers
+	$(BIN)/pele-ocl bench peers --device intel --device 3.0-rc2 --machine "$(MACHINE)" -o $(TABLES)/cpu-peers.md -o $(CHARTS)/cpu-peers.png
+	$(BIN)/pele-ocl bench scaling --device intel --most-seconds $(MOST_SECONDS) --machine "$(MACHINE)" -o $(TABLES)/cpu-scaling.md -o $(CHARTS)/cpu-scaling.png
+	$(BIN)/python $(TABLES)/parts.py intel 3.0-rc2 > $(TABLES)/cpu-parts.md
+	$(BIN)/python $(TABLES)/make.py
+
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable .
@@ -43,6 +54,10 @@ $(VENV)/.tested: $(VENV)/.installed
 
 $(VENV)/.intel: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --editable '.[test,intel]'
+	@touch $@
+
+$(VENV)/.peers: $(VENV)/.intel
+	$(BIN)/python -m pip install --quiet --editable '.[bench,intel]' torch jax pykeops
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.tested

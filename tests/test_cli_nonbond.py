@@ -7,7 +7,6 @@ import hashlib
 import importlib.util
 import json
 import sys
-from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -19,11 +18,10 @@ from tolerance import ENERGY, GRADIENT
 import pele_ocl
 from pele_ocl import read
 from pele_ocl.bench import nonbond as bench_nonbond
-from pele_ocl.bench import openmm_nonbond
+from pele_ocl.bench.peers.openmm import OpenMM, pairs_within_cutoff
 from pele_ocl.nonbond import VARIANTS, choose_variant, nonbond
 from pele_ocl.pairs import all_pairs, internal_dielectrics, pairs_split, pairs_within, read_pairs
 from pele_ocl.pairs import write_pairs as save_pairs
-from pele_ocl.units import JOULE_PER_CALORIE
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -389,19 +387,18 @@ def test_bench_times_openmm_beside_us():
 
 
 def test_bench_leaves_openmm_out_where_it_is_not_installed(monkeypatch):
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "openmm" else find_spec(name))
+    monkeypatch.setattr("pele_ocl.bench.peers.peer.find_spec", lambda name: None)
     rows = [json.loads(line) for line in run(*WITH_PEERS).stdout.splitlines()]
     assert {row["variant"] for row in rows} == {"tiled"}
 
 
 @pytest.mark.skipif(importlib.util.find_spec("openmm") is None, reason="OpenMM is not installed")
 def test_openmm_has_our_pairs():
-    """As Lennard-Jones alone shows, which has no reaction field."""
     atoms = load_system("ubiquitin").atoms
-    state = openmm_nonbond.context_of(replace(atoms, charges=0 * atoms.charges), 10.0, False).getState(getEnergy=True)
-    ours = nonbond(atoms, pairs_within(atoms, 10.0), gradient=False, device=DEVICES[0])
-    assert state.getPotentialEnergy()._value / JOULE_PER_CALORIE == pytest.approx(ours.lennard_jones, rel=1e-5)
+    peer = OpenMM.of(pairs_within_cutoff(atoms, 10.0), atoms.positions, "Reference", "float64")
+    ours = nonbond(atoms, pairs_within(atoms, 10.0), solvent="vacuum", precision="float64", device=DEVICES[0])
+    error = np.linalg.norm(peer.evaluate()[1] - ours.gradient) / np.linalg.norm(ours.gradient)
+    assert error < 1e-11
 
 
 def test_bench_without_pairs_says_so():

@@ -13,7 +13,6 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from tolerance import MAP
 
 from pele_ocl import Grid, potmap, read, read_map
-from pele_ocl.bench import peers
 from pele_ocl.cli.progress import ProgressLine
 from pele_ocl.formats import model_numbers
 from pele_ocl.potential_model import PotentialModel
@@ -327,20 +326,6 @@ def test_bench_draws_a_chart(tmp_path):
     run(*BENCH, "--no-peers", "--variant", "gather", "--variant", "shared", "--chart", path)
     assert path.read_bytes()[:4] == b"\x89PNG"
     assert "pictures end in .png" in error_of(*BENCH, "--chart", tmp_path / "rates.pdf")
-
-
-@pytest.mark.parametrize("name", ["numba", "torch"])
-def test_peers_compute_the_same_map(atoms, grid, name):
-    pytest.importorskip(name)
-    once = peers.PEERS[name](atoms, "float64")
-    seconds, values = once(grid)
-    assert seconds > 0
-    assert relative(values, reference.potmap(atoms, grid)) < 1e-10
-
-
-def test_peers_that_are_not_installed(atoms, monkeypatch):
-    monkeypatch.setattr(peers, "find_spec", lambda name: None)
-    assert [peer(atoms, "float32") for peer in peers.PEERS.values()] == [None, None]
 
 
 def test_potmap_of_a_file_is_that_of_its_atoms(atoms, grid, tmp_path):

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pele_ocl import DeviceError
 from pele_ocl.opencl import device as devices
 from pele_ocl.opencl import runtimes
 from pele_ocl.opencl.device import Device, get_cpu_device, get_device, list_devices
+from pele_ocl.opencl.kernels import Run
 from pele_ocl.solvent.layout import Layout
 
 
@@ -226,3 +228,17 @@ def test_no_runtime_at_all_is_no_crash():
     env = os.environ | {"OCL_ICD_VENDORS": "/nowhere"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0"
+
+
+def test_a_device_counts_the_bytes_of_its_buffers(device):
+    run = Run(device, "float32")
+    device.buffers.start()
+    before = device.buffers.now
+    kept = run.empty(1000)
+    dropped = run.upload(np.zeros(500))
+    assert device.buffers.now - before == 4000 + 2000
+    del dropped
+    run.zeros(250)
+    assert (device.buffers.now - before, device.buffers.most - before) == (4000, 6000)
+    del kept
+    assert device.buffers.now == before

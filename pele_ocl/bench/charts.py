@@ -1,13 +1,29 @@
-"""Bar charts of timings; matplotlib draws them."""
+"""Charts of timings; matplotlib draws them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import PeleError
 from ..formats import replacing
 from .potmap import BOOKS, Timing
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure, inches. Raises PeleError where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise PeleError("charts need matplotlib, which is not installed: pip install 'pele-ocl[plot]'") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure as PNG, whole or not at all."""
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150)
 
 
 def draw_rates(path: Path, timings: Sequence[Timing], title: str) -> None:
@@ -15,14 +31,10 @@ def draw_rates(path: Path, timings: Sequence[Timing], title: str) -> None:
 
     Raises PeleError where matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise PeleError("charts need matplotlib, which is not installed: pip install 'pele-ocl[plot]'") from None
     several = len({timing.precision for timing in timings}) > 1
     names = [f"{t.variant}, {t.precision}" if several else t.variant for t in timings]
     rates = [timing.evals_per_second / 1e9 for timing in timings]
-    figure = Figure(figsize=(8, 1.2 + 0.4 * len(timings)), layout="constrained")
+    figure = new_figure(8, 1.2 + 0.4 * len(timings))
     axes = figure.subplots()
     places = range(len(timings))
     bars = axes.barh(places, rates, 0.6, color="tab:blue", label="measured")
@@ -38,5 +50,4 @@ def draw_rates(path: Path, timings: Sequence[Timing], title: str) -> None:
     axes.set_xlim(min(rates) / 2, max(rates) * 4)
     axes.set_xlabel("billion atom evaluations a second")
     axes.set_title(title, fontsize=10)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+    save(figure, path)

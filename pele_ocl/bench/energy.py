@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +11,14 @@ from ..atoms import Atoms, Floats
 from ..energy import VARIANTS, Energy, energy
 from ..opencl.device import Device, get_cpu_device
 from ..solvent_model import SolventModel
-from . import openmm
-from .timing import mean_of_middle
+from .peers import AbsentError
+from .peers.openmm import PLATFORMS, OpenMM, whole_energy
+from .timing import mean_of_middle, wall_seconds
 
 SHAKE = 0.01  # A, by which the conformations of a batch differ
 SEED = 1
-REPEAT_SECONDS = 0.05  # short evaluations are repeated for as long
+# The baseline of speed-ups first; the Reference platform takes seconds and is left to `bench peers`.
+_OPENMM = ("CPU", *(name for name in PLATFORMS if name not in ("CPU", "Reference")))
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,13 @@ def measure(
             None if baseline is None else baseline / seconds, abs(total / exact_total - 1), error,
         )  # fmt: skip
 
-    for platform in reversed(openmm.platforms()) if peers else ():
+    for platform in _OPENMM if peers else ():
         try:
-            peer = openmm.OpenMM.of(atoms, model, platform, precision)
-            total, gradient = peer.evaluate()
-        except ValueError:  # the platform is there, but no device or not in this precision
+            peer = OpenMM.of(whole_energy(atoms, model), atoms.positions, platform, precision)
+        except AbsentError:
             continue
-        seconds = _time(peer.evaluate, runs)
+        total, gradient = peer.evaluate()
+        seconds = wall_seconds(peer.evaluate, runs)
         if platform == "CPU":
             baseline = seconds
         yield timing(f"OpenMM {platform}", platform, 1, seconds, None, total, gradient)
@@ -80,7 +81,7 @@ def measure(
         result = plan.evaluate()  # also builds the kernels
         assert result.gradient is not None
         kernel = mean_of_middle(lambda: plan.evaluate().seconds["kernel"], runs)  # noqa: B023
-        seconds = _time(plan.evaluate, runs)
+        seconds = wall_seconds(plan.evaluate, runs)
         yield timing(variant, result.device, 1, seconds, kernel, result.total, result.gradient)
         if conformations > 1:
             shake = np.random.default_rng(SEED).normal(0, SHAKE, (conformations, len(atoms), 3))
@@ -89,21 +90,8 @@ def measure(
             batch = plan.evaluate_batch(positions)
             assert batch.gradients is not None
             kernel = mean_of_middle(lambda: plan.evaluate_batch(positions).seconds["kernel"], runs)  # noqa: B023
-            seconds = _time(lambda: plan.evaluate_batch(positions), runs) / conformations  # noqa: B023
+            seconds = wall_seconds(lambda: plan.evaluate_batch(positions), runs) / conformations  # noqa: B023
             yield timing(
                 variant, batch.device, conformations, seconds, kernel / conformations, float(batch.total[0]),
                 batch.gradients[0],
             )  # fmt: skip
-
-
-def _time(evaluate: Callable[[], object], runs: int) -> float:
-    """Seconds of one call by the clock on the wall, the mean of the middle of `runs` measurements."""
-
-    def once(repeats: int) -> float:
-        start = time.perf_counter()
-        for _ in range(repeats):
-            evaluate()
-        return (time.perf_counter() - start) / repeats
-
-    repeats = max(1, round(REPEAT_SECONDS / once(1)))
-    return mean_of_middle(lambda: once(repeats), runs)

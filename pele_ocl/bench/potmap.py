@@ -15,14 +15,14 @@ from ..opencl.device import Device, get_cpu_device
 from ..potmap import VARIANTS, potmap
 from ..potmap.estimate import middle_part
 from ..reference.potmap import potmap as definition
-from .peers import PEERS, Once
+from .peers import MAP_PEERS, Once, talk_to_stderr
 from .timing import mean_of_middle
 
 SEED = 1
 # G evaluations/s in the books, GeForce 8800 (2007).
 BOOKS = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}
 FIRST_SAMPLE_EVALS = 3e7
-SAMPLE_SECONDS = 2.0
+SAMPLE_SECONDS = 1.0
 CHECKED_POINTS = 512
 
 
@@ -67,10 +67,14 @@ def measure(
         where = get_cpu_device(device) if variant == "sequential" else device
         once = partial(_once, atoms, variant, precision, where)
         yield _timing(atoms, grid, precision, variant, str(where), once, runs, rates)
-    for name, peer in PEERS.items() if peers else ():
-        once_by_peer = peer(atoms, precision)
-        if once_by_peer is not None:
-            yield _timing(atoms, grid, precision, name, name, once_by_peer, runs, rates)
+    for name, peer in MAP_PEERS.items() if peers else ():
+        try:
+            with talk_to_stderr():
+                ready = peer(atoms, precision, device.kind == "GPU")
+                timing = _timing(atoms, grid, precision, name, ready.where, ready.once, runs, rates)
+        except Exception:  # not there, or something inside of it; `bench peers` tells what
+            continue
+        yield timing
 
 
 def _once(atoms: Atoms, variant: str, precision: str, device: Device, grid: Grid) -> tuple[float, NDArray[np.floating]]:
@@ -82,22 +86,20 @@ def _timing(
     atoms: Atoms, grid: Grid, precision: str, name: str, device: str, once: Once, runs: int, rates: dict[str, float]
 ) -> Timing:
     """One line; notes the rate of it in `rates`."""
-    part = _sample(grid, len(atoms), once)
-    values = once(part)[1]
-    seconds = mean_of_middle(lambda: once(part)[0], runs)
-    rates[name] = len(atoms) * len(part) / seconds
+    rate, sampled, error = time_map(atoms, grid, once, runs)
+    rates[name] = rate
     return Timing(
         shape=grid.shape,
         n_atoms=len(atoms),
         precision=precision,
         variant=name,
         device=device,
-        seconds=len(atoms) * len(grid) / rates[name],
-        sampled=len(part) < len(grid),
-        evals_per_second=rates[name],
+        seconds=len(atoms) * len(grid) / rate,
+        sampled=sampled,
+        evals_per_second=rate,
         speedup=_ratio(rates, name, "sequential"),
         over_gather=_ratio(rates, name, "gather"),
-        error=_error(atoms, part, values),
+        error=error,
     )
 
 
@@ -105,16 +107,25 @@ def _ratio(rates: dict[str, float], name: str, base: str) -> float | None:
     return rates[name] / rates[base] if base in rates else None
 
 
+def time_map(atoms: Atoms, grid: Grid, once: Once, runs: int) -> tuple[float, bool, float]:
+    """Atom evaluations a second, whether only slices of the grid were computed, and the error by norm."""
+    part = _sample(grid, len(atoms), once)
+    values = once(part)[1]
+    seconds = mean_of_middle(lambda: once(part)[0], runs)
+    return len(atoms) * len(part) / seconds, len(part) < len(grid), _error(atoms, part, values)
+
+
 def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
     """The whole grid, or as many of its middle points as take about SAMPLE_SECONDS. Builds the kernels, too."""
-    points = FIRST_SAMPLE_EVALS / n_atoms
+    points, enough = FIRST_SAMPLE_EVALS / n_atoms, SAMPLE_SECONDS / 20
     while True:
         part = middle_part(grid, points)
         once(part)
         seconds = once(part)[0]
-        if len(part) == len(grid) or seconds > SAMPLE_SECONDS / 20:
+        if len(part) == len(grid) or seconds > enough:
             break
-        points = 8 * len(part)
+        # In few steps: some codes are compiled anew for each.
+        points = len(part) * max(8, min(256, enough / seconds))
     return middle_part(grid, len(part) * SAMPLE_SECONDS / seconds)
 
 

@@ -1,6 +1,8 @@
-"""The shipped structures, smallest first, with their force field."""
+"""The shipped structures, smallest first, with their force field; and balls of atoms as dense as a protein."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from ..atoms import Atoms
 from ..errors import InputError
@@ -16,9 +18,31 @@ SYSTEMS = {
     "ruvab": "ruvab.pdb.gz",
 }
 
+SEED = 1
+SPACING = 2.15  # A between atoms of a cubic lattice that is as dense as a protein with its hydrogens
+SHAKE = 0.35  # A, by which they leave it along each axis; so none come closer than 1.45 A
+
 
 def load(name: str) -> Atoms:
     """The shipped structure `name` with Amber99SB parameters. Raises InputError for an unknown name."""
     if name not in SYSTEMS:
         raise InputError(f"there is no shipped structure {name!r}; choose {', '.join(SYSTEMS)}")
     return read(shipped("data") / "structures" / SYSTEMS[name])
+
+
+def ball_of_atoms(n_atoms: int) -> Atoms:
+    """`n_atoms` in a ball, as dense as a protein, without bonds; parameters at random, as wide as a protein's."""
+    rng = np.random.default_rng(SEED)
+    edge = int(np.ceil((2 * n_atoms) ** (1 / 3))) + 2  # a ball fills half of its cube
+    axis = SPACING * (np.arange(edge) - (edge - 1) / 2)
+    lattice = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    inner = np.argsort((lattice**2).sum(axis=1), kind="stable")[:n_atoms]
+    charges = rng.normal(0, 0.3, n_atoms)
+    return Atoms(
+        positions=lattice[inner] + rng.uniform(-SHAKE, SHAKE, (n_atoms, 3)),
+        charges=charges - charges.mean(),
+        lj_sigma=rng.uniform(1.5, 3.4, n_atoms),
+        lj_epsilon=rng.uniform(0.01, 0.2, n_atoms),
+        gb_radii=rng.uniform(1.2, 1.9, n_atoms),
+        gb_scales=rng.uniform(0.72, 0.85, n_atoms),
+    )

@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import threading
+import weakref
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -34,6 +35,32 @@ FLOAT_ATOMICS = {"float32": 0x4231, "float64": 0x4232}
 GLOBAL_ADDITION = 1 << 1
 
 
+class Buffer(cl.Buffer):
+    """A buffer that can be counted: PyOpenCL's own take no weak references."""
+
+
+@dataclass(eq=False)
+class BufferBytes:
+    """Bytes of all buffers of a device: those there are now, and the most there were since `start`."""
+
+    now: int = 0
+    most: int = 0
+
+    def start(self) -> None:
+        """Forget how many there were before."""
+        self.most = self.now
+
+    def count(self, buffer: Buffer) -> None:
+        """Count a new buffer, until it is gone."""
+        size = int(buffer.size)
+        self.now += size
+        self.most = max(self.most, self.now)
+        weakref.finalize(buffer, self._release, size).atexit = False
+
+    def _release(self, size: int) -> None:
+        self.now -= size
+
+
 @dataclass(frozen=True, eq=False)
 class Device:
     """One OpenCL device with its context and queue, made when first needed.
@@ -41,6 +68,7 @@ class Device:
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels by what they were built from; launched : what has run
+    buffers : how many bytes they hold
     lock : to be held while computing, since a kernel object carries its arguments
     """
 
@@ -49,6 +77,7 @@ class Device:
     programs: dict[Any, cl.Program] = field(default_factory=dict, repr=False)
     kernels: dict[Any, cl.Kernel] = field(default_factory=dict, repr=False)
     launched: set[Hashable] = field(default_factory=set, repr=False)
+    buffers: BufferBytes = field(default_factory=BufferBytes, repr=False)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     # On Intel's runtime a queue does not keep its context alive, so the Device holds both.

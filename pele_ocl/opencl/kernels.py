@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DeviceError, KernelBuildError
 from ..paths import shipped
 from ..variant import Progress
-from .device import Device
+from .device import Buffer, Device
 
 # Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
 SLAB_SECONDS = 0.5
@@ -206,14 +206,18 @@ class Run:
         self._reserve(array.nbytes)
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         with _device_errors(self.device):
-            return cl.Buffer(self.device.context, flags, hostbuf=array)
+            buffer = Buffer(self.device.context, flags, hostbuf=array)
+        self.device.buffers.count(buffer)
+        return buffer
 
     def empty(self, n: int, dtype: Any = None) -> cl.Buffer:
         """An uninitialised buffer of n values, reals where no other type is given."""
         size = max(1, n) * np.dtype(dtype or self.dtype).itemsize
         self._reserve(size)
         with _device_errors(self.device):
-            return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
+            buffer = Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
+        self.device.buffers.count(buffer)
+        return buffer
 
     def zeros(self, n: int, dtype: Any = None) -> cl.Buffer:
         """A buffer of n zeros."""

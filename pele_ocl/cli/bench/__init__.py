@@ -7,7 +7,9 @@ import click
 from .energy import energy
 from .ions import ions
 from .nonbond import nonbond
+from .peers import peers
 from .potmap import potmap
+from .scaling import scaling
 from .solvent import solvent
 
 
@@ -21,3 +23,5 @@ bench.add_command(nonbond)
 bench.add_command(energy)
 bench.add_command(potmap)
 bench.add_command(ions)
+bench.add_command(peers)
+bench.add_command(scaling)

@@ -39,7 +39,7 @@ def energy(
     norm.
     """
     from ...bench.energy import measure
-    from ...bench.openmm import platforms
+    from ...bench.peers.openmm import platforms
     from ...opencl.device import get_device
 
     chosen = get_device(device)

@@ -38,8 +38,8 @@ def nonbond(
     by norm: `naive` shows what a race costs.
 
     Where OpenMM is installed, its CPU platform computes the same atoms with the same cutoff, on a pair list of its own,
-    timed by the clock on the wall. "OpenMM" is its NonbondedForce: Lennard-Jones, and Coulomb by a reaction field; no
-    GB. "OpenMM+OBC" has its GBSAOBCForce, too: GB with its Born radii computed anew.
+    timed by the clock on the wall. "OpenMM" is its NonbondedForce: Lennard-Jones and Coulomb, no GB. "OpenMM+OBC" has
+    its GBSAOBCForce, too: GB with its Born radii computed anew.
     """
     from ...bench import openmm_nonbond
     from ...bench.nonbond import Case, measure

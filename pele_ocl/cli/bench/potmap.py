@@ -34,7 +34,7 @@ HEAD = (
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
 @click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
 @click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
-@click.option("--no-peers", is_flag=True, help="Leave out numba and torch.")
+@click.option("--no-peers", is_flag=True, help="Leave out numba, torch, JAX and others.")
 @click.option("--chart", type=PATH, metavar="FILE", help="Draw the rates as bars into a .png file (matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
 @debug_option
@@ -47,8 +47,8 @@ def potmap(
     Times are the kernels' own, of five runs the middle three averaged; a variant that would take longer than some
     seconds is timed on slices from the middle of the map and scaled, marked *. Rates are atoms times points a second;
     "sequential" and "gather" are speed-ups over these two. The error is by norm against the float64 reference at 512
-    points. "books" is what the text books measured on a GeForce 8800 in 2007. numba and torch are timed on the same
-    map where they are installed.
+    points. "books" is what the text books measured on a GeForce 8800 in 2007. The peers of `bench peers` are timed on
+    the same map where they are installed.
     """
     from ...bench.charts import draw_rates
     from ...bench.potmap import BOOKS, measure, random_system

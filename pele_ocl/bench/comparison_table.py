@@ -1,0 +1,145 @@
+"""A comparison for reading: tables in Markdown, and a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from .charts import new_figure, save
+from .comparison import TOLERANCES, Row
+from .markdown import table
+
+ABOUT = {
+    "potmap": "Potential map, direct sum; billion atom evaluations a second, the data in place.",
+    "energy": "Lennard-Jones, Coulomb, GB and surface energy with the full gradient, all pairs.",
+    "nonbond": "Lennard-Jones and Coulomb energy with gradient within a cutoff, the list of pairs kept.",
+    "solvent": "Born radii with the GB and surface energy, all pairs. OpenMM always computes the forces, too.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The rows of one work in one precision: those that have figures, and those that do not."""
+
+    timed: Sequence[Row]
+    missing: Sequence[Row]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Group:
+        every = list(rows)
+        return cls([row for row in every if row.seconds is not None], [row for row in every if row.seconds is None])
+
+    @property
+    def first(self) -> Row:
+        return (*self.timed, *self.missing)[0]
+
+    @property
+    def title(self) -> str:
+        return f"{self.first.work}: {self.first.system}, {self.first.precision}"
+
+    def times_best_peer(self, row: Row, of: Callable[[Row], float | None]) -> float | None:
+        """How many times faster a row is than the fastest peer whose answer agrees; None without one."""
+        peers = [of(peer) for peer in self.timed if not peer.ours and peer.agrees]
+        known, own = [seconds for seconds in peers if seconds is not None], of(row)
+        return min(known) / own if known and own is not None else None
+
+    def section(self) -> str:
+        """The group in Markdown."""
+        lines = [f"### {self.title}", "", ABOUT[self.first.work], ""]
+        if self.timed:
+            lines += table(self._rate_cells() if self.first.work == "potmap" else self._time_cells(), texts=(0, 1))
+        if any(row.sampled for row in self.timed):
+            lines += ["", "\\* a part of the map, scaled"]
+        failed = [f"- {row.code} failed: {row.reason}" for row in self.missing if not row.absent]
+        absent = [f"{row.code} ({row.reason})" for row in self.missing if row.absent]
+        if failed:
+            lines += ["", *failed]
+        if absent:
+            lines += ["", f"Not timed: {', '.join(absent)}."]
+        return "\n".join(lines) + "\n"
+
+    def _rate_cells(self) -> list[list[str]]:
+        cells = [["code", "on", "G evals/s", "best peer = 1", "error"]]
+        for row in self.timed:
+            assert row.seconds is not None
+            rate = f"{row.evaluations / row.seconds / 1e9:,.4g}{'*' if row.sampled else ''}"
+            ratio = _ratio(self.times_best_peer(row, lambda r: r.seconds))
+            cells.append([row.code, row.where, rate, ratio, _error(row, "map")])
+        return cells
+
+    def _time_cells(self) -> list[list[str]]:
+        names = list(dict.fromkeys(name for row in self.timed for name in row.errors))
+        cells = [["code", "on", "ms", "best peer = 1", "ms a call", "best peer = 1", *(f"{n} error" for n in names)]]
+        for row in self.timed:
+            ratios = (
+                self.times_best_peer(row, lambda r: r.seconds),
+                self.times_best_peer(row, lambda r: r.call_seconds),
+            )
+            times, calls = _milliseconds(row.seconds), _milliseconds(row.call_seconds)
+            errors = [_error(row, name) for name in names]
+            cells.append([row.code, row.where, times, _ratio(ratios[0]), calls, _ratio(ratios[1]), *errors])
+        return cells
+
+
+def groups(rows: Iterable[Row]) -> list[Group]:
+    """Rows that belong together, in the order they come."""
+    return [Group.of(some) for _, some in groupby(rows, key=lambda row: (row.work, row.system, row.precision))]
+
+
+def markdown(rows: Iterable[Row], title: str, origin: str) -> str:
+    """A page; origin : how it was made"""
+    return "\n".join([f"## {title}", "", origin, *(group.section() for group in groups(rows))])
+
+
+def draw(path: Path, rows: Iterable[Row], title: str) -> None:
+    """Times as bars, a panel for each group, on logarithmic scales, into a PNG file.
+
+    Raises PeleError where matplotlib is not installed.
+    """
+    panels = [group for group in groups(rows) if group.timed]
+    heights = [len(group.timed) + 1.5 for group in panels]
+    figure = new_figure(8, 0.6 + 0.32 * sum(heights))
+    figure.suptitle(title, fontsize=11)
+    every = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+    for group, axes in zip(panels, every, strict=True):
+        times = [1e3 * (row.seconds or 0.0) for row in group.timed]
+        colours = ["tab:blue" if row.ours else "tab:gray" for row in group.timed]
+        bars = axes.barh(range(len(times)), times, 0.7, color=colours)
+        axes.bar_label(bars, [f"{value:,.3g} ms" for value in times], padding=3, fontsize=8)
+        axes.set_yticks(range(len(times)), [f"{row.code}, {row.where}" for row in group.timed], fontsize=8)
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.set_xlim(min(times) / 2, max(times) * 8)
+        axes.tick_params(axis="x", labelsize=8)
+        axes.set_title(group.title, fontsize=9, loc="left")
+    save(figure, path)
+
+
+def disagreements(rows: Iterable[Row]) -> list[str]:
+    """A sentence for each row whose answer is further from float64 than its tolerance."""
+    return [
+        f"{row.code} on {row.where}, {row.work} of {row.system}: error of the {name} {error:.1e}, more than "
+        f"{TOLERANCES[row.precision][name]:.0e} in {row.precision}"
+        for row in rows
+        if not row.agrees
+        for name, error in row.errors.items()
+        if not error <= TOLERANCES[row.precision][name]
+    ]
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{1e3 * seconds:,.4g}"
+
+
+def _ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:,.3g}"
+
+
+def _error(row: Row, name: str) -> str:
+    """An error; in bold with a word where it is beyond its tolerance."""
+    if name not in row.errors:
+        return ""
+    error = row.errors[name]
+    return f"{error:.1e}" if error <= TOLERANCES[row.precision][name] else f"**{error:.1e} disagrees**"

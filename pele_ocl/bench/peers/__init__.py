@@ -1,0 +1,22 @@
+"""Peers: other programs that compute what we do, each where it is installed; timed beside us on the same atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...atoms import Atoms
+from . import cupy, jax, keops, numba, torch
+from .peer import AbsentError, MapPeer, Once, talk_to_stderr, version_of
+
+__all__ = ["MAP_PEERS", "AbsentError", "MapPeer", "Once", "talk_to_stderr", "version_of"]
+
+# By name: makes the peer ready for maps of some atoms in a precision, on a GPU where that is asked for and it can.
+# Raises AbsentError where it cannot.
+MAP_PEERS: dict[str, Callable[[Atoms, str, bool], MapPeer]] = {
+    "numba": numba.potmap,
+    "torch": torch.eager,
+    "torch.compile": torch.compiled,
+    "JAX": jax.potmap,
+    "CuPy": cupy.potmap,
+    "KeOps": keops.potmap,
+}

@@ -1,0 +1,41 @@
+"""A map by JAX: array operations, compiled by XLA."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import lru_cache
+from typing import Any
+
+from ...atoms import Atoms
+from ...grid import Grid
+from .peer import MapPeer, load, points_of, relative_arrays
+
+
+def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
+    """jax.jit on all distances at once, of which XLA makes a loop."""
+    # By default JAX takes most of a GPU's memory for itself, where others are timed, too.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    jax = load("jax")
+    jax.config.update("jax_enable_x64", True)  # float32 stays float32; without it float64 would become that
+    device = jax.devices()[0] if gpu else jax.devices("cpu")[0]
+
+    def sums(points: Any, positions: Any, charges: Any) -> Any:
+        dx, dy, dz = (points[:, d : d + 1] - positions[None, :, d] for d in range(3))
+        return (charges * jax.lax.rsqrt(dx * dx + dy * dy + dz * dz)).sum(1)
+
+    potential: Any = jax.jit(sums)
+
+    @lru_cache(maxsize=1)
+    def placed(grid: Grid) -> Any:
+        positions, charges, axes = relative_arrays(atoms, grid, precision)
+        return jax.block_until_ready(jax.device_put((points_of(axes), positions, charges), device))
+
+    def once(grid: Grid) -> tuple[float, Any]:
+        arrays = placed(grid)
+        start = time.perf_counter()
+        values = potential(*arrays).block_until_ready()
+        return time.perf_counter() - start, jax.device_get(values).reshape(grid.shape[::-1])
+
+    where = f"CPU, {os.cpu_count()} cores" if device.platform == "cpu" else str(device.device_kind)
+    return MapPeer(jax.__version__, where, once)

@@ -1,0 +1,167 @@
+"""Energies and forces by OpenMM: what the whole energy, GB and a cutoff's pairs are held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...atoms import Atoms, Floats
+from ...pairs import exclusions
+from ...solvent_model import SolventModel
+from ...units import JOULE_PER_CALORIE
+from .peer import AbsentError, load
+
+NM_PER_A = 0.1
+STEP_PS = 1e-9  # too short for the atoms to move
+# OpenMM's platforms in the order of the table, and what they can compute in.
+PLATFORMS = {
+    "CUDA": ("float32", "float64"),
+    "OpenCL": ("float32", "float64"),
+    "CPU": ("float32",),
+    "Reference": ("float64",),
+}
+PRECISIONS = {"float32": "single", "float64": "double"}
+
+
+def platforms() -> list[str]:
+    """OpenMM's platforms that are there; none without OpenMM."""
+    try:
+        openmm = load("openmm")
+    except AbsentError:
+        return []
+    there = {openmm.Platform.getPlatform(k).getName() for k in range(openmm.Platform.getNumPlatforms())}
+    return [name for name in PLATFORMS if name in there]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenMM:
+    """A system of OpenMM, ready on one of its platforms."""
+
+    context: Any
+    platform: str
+
+    @classmethod
+    def of(cls, system: Any, positions: Floats, platform: str, precision: str) -> OpenMM:
+        """positions : (n, 3) A
+
+        Raises AbsentError where the platform is not there, has no device or does not compute in the precision.
+        """
+        openmm = load("openmm")
+        if precision not in PLATFORMS[platform]:
+            raise AbsentError(f"computes in {' and '.join(PLATFORMS[platform])}")
+        if platform not in platforms():
+            raise AbsentError("not among OpenMM's platforms here")
+        properties = {"Precision": PRECISIONS[precision]} if len(PLATFORMS[platform]) > 1 else {}
+        integrator = openmm.VerletIntegrator(STEP_PS)
+        try:
+            context = openmm.Context(system, integrator, openmm.Platform.getPlatformByName(platform), properties)
+        except openmm.OpenMMException as error:
+            raise AbsentError(str(error)) from error
+        context.setPositions(positions * NM_PER_A)
+        return cls(context, platform)
+
+    @property
+    def where(self) -> str:
+        """What it computes on."""
+        if self.platform == "Reference":
+            return "CPU, 1 core"
+        name = "Threads" if self.platform == "CPU" else "DeviceName"
+        value = self.context.getPlatform().getPropertyValue(self.context, name)
+        return f"CPU, {value} threads" if self.platform == "CPU" else str(value)
+
+    def evaluate(self) -> tuple[float, Floats]:
+        """Energy, kcal/mol, and gradient, (n, 3) kcal/mol/A."""
+        from openmm import unit
+
+        state = self.context.getState(getEnergy=True, getForces=True)
+        energy = state.getPotentialEnergy().value_in_unit(unit.kilocalorie_per_mole)
+        forces = state.getForces(asNumpy=True).value_in_unit(unit.kilocalorie_per_mole / unit.angstrom)
+        return float(energy), -np.asarray(forces)
+
+    def step(self, count: int) -> None:
+        """So many steps of molecular dynamics, in which the forces stay where they are computed."""
+        self.context.getIntegrator().step(count)
+        self.context.getState(getVelocities=True)  # waits for a GPU
+
+
+def whole_energy(atoms: Atoms, model: SolventModel) -> Any:
+    """System of NonbondedForce and GBSAOBCForce without a cutoff, 1-4 pairs scaled: our `energy`."""
+    openmm = load("openmm")
+    system, pairs, gb = _forces_of(atoms)
+    _set_solvent(gb, model)
+    excluded, one_four = exclusions(atoms.bonds, len(atoms))
+    _exclude(pairs, excluded)
+    assert atoms.lj_sigma is not None
+    assert atoms.lj_epsilon is not None
+    by_coulomb, by_lj = atoms.one_four
+    i, j = one_four.T
+    charges = by_coulomb * atoms.charges[i] * atoms.charges[j]
+    sigmas = NM_PER_A * (atoms.lj_sigma[i] + atoms.lj_sigma[j]) / 2
+    wells = JOULE_PER_CALORIE * by_lj * np.sqrt(atoms.lj_epsilon[i] * atoms.lj_epsilon[j])
+    for exception in zip(i.tolist(), j.tolist(), charges.tolist(), sigmas.tolist(), wells.tolist(), strict=True):
+        pairs.addException(*exception)
+    pairs.setNonbondedMethod(openmm.NonbondedForce.NoCutoff)
+    gb.setNonbondedMethod(openmm.GBSAOBCForce.NoCutoff)
+    system.addForce(pairs)
+    system.addForce(gb)
+    return system
+
+
+def gb_alone(atoms: Atoms, model: SolventModel) -> Any:
+    """System of a GBSAOBCForce without a cutoff: the energy of our `solvent`."""
+    system, _, gb = _forces_of(atoms)
+    _set_solvent(gb, model)
+    gb.setNonbondedMethod(load("openmm").GBSAOBCForce.NoCutoff)
+    system.addForce(gb)
+    return system
+
+
+def pairs_within_cutoff(atoms: Atoms, cutoff: float, with_gb: bool = False) -> Any:
+    """System of a NonbondedForce with the pairs of `pairs_within(atoms, cutoff)`; cutoff in A.
+
+    Its reaction field has the permittivity of vacuum: forces are those of a Coulomb energy that ends at the cutoff,
+    which for each pair is shifted by q_i q_j / cutoff. with_gb : with a GBSAOBCForce of the same cutoff, too, whose
+    Born radii are cut, as well.
+    """
+    openmm = load("openmm")
+    system, pairs, gb = _forces_of(atoms)
+    _exclude(pairs, np.concatenate(exclusions(atoms.bonds, len(atoms))))
+    pairs.setNonbondedMethod(openmm.NonbondedForce.CutoffNonPeriodic)
+    pairs.setReactionFieldDielectric(1.0)
+    gb.setNonbondedMethod(openmm.GBSAOBCForce.CutoffNonPeriodic)
+    for force in (pairs, gb) if with_gb else (pairs,):
+        force.setCutoffDistance(cutoff * NM_PER_A)
+        system.addForce(force)
+    return system
+
+
+def _set_solvent(gb: Any, model: SolventModel) -> None:
+    gb.setSoluteDielectric(model.solute_dielectric)
+    gb.setSolventDielectric(model.solvent_dielectric)
+    gb.setSurfaceAreaEnergy(model.surface_tension * JOULE_PER_CALORIE / NM_PER_A**2)
+
+
+def _exclude(pairs: Any, excluded: Any) -> None:
+    for i, j in excluded.tolist():
+        pairs.addException(i, j, 0.0, 1.0, 0.0)
+
+
+def _forces_of(atoms: Atoms) -> tuple[Any, Any, Any]:
+    """A System of the atoms, with a NonbondedForce and a GBSAOBCForce that know their parameters but are not in it."""
+    openmm = load("openmm")
+    assert atoms.lj_sigma is not None
+    assert atoms.lj_epsilon is not None
+    assert atoms.gb_radii is not None
+    assert atoms.gb_scales is not None
+    system, pairs, gb = openmm.System(), openmm.NonbondedForce(), openmm.GBSAOBCForce()
+    columns = (
+        atoms.charges, atoms.lj_sigma * NM_PER_A, atoms.lj_epsilon * JOULE_PER_CALORIE,
+        atoms.gb_radii * NM_PER_A, atoms.gb_scales,
+    )  # fmt: skip
+    for charge, sigma, epsilon, radius, scale in zip(*(column.tolist() for column in columns), strict=True):
+        system.addParticle(1.0)
+        pairs.addParticle(charge, sigma, epsilon)
+        gb.addParticle(charge, radius, scale)
+    return system, pairs, gb

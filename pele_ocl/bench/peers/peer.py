@@ -1,0 +1,81 @@
+"""What a peer is: another program that computes one of our quantities."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ...atoms import Atoms
+from ...grid import Grid
+from ...units import COULOMB_KCAL_A
+
+# Computes the map of a grid; returns the seconds that took with all data in place, and values (nz, ny, nx), kcal/mol/e.
+Once = Callable[[Grid], "tuple[float, Any]"]
+
+
+class AbsentError(Exception):
+    """A peer that is not there, or cannot do what is asked for; the message is the reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapPeer:
+    """A peer made ready for the maps of some atoms.
+
+    version : its version's number; where : what it computes on
+    """
+
+    version: str
+    where: str
+    once: Once
+
+
+def load(module: str) -> Any:
+    """The module; raises AbsentError where it is not installed."""
+    if find_spec(module) is None:
+        raise AbsentError("not installed")
+    return import_module(module)
+
+
+def version_of(*distributions: str) -> str:
+    """The version of the first of the packages that is installed."""
+    for name in distributions:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return ""
+
+
+def relative_arrays(atoms: Atoms, grid: Grid, precision: str) -> tuple[Any, Any, tuple[Any, ...]]:
+    """Positions (n, 3) and axes from the middle of the grid, and charges (n,) with Coulomb's constant."""
+    middle = (grid.origin + grid.last) / 2
+    axes = tuple((axis - m).astype(precision) for axis, m in zip(grid.axes(), middle, strict=True))
+    return (atoms.positions - middle).astype(precision), (COULOMB_KCAL_A * atoms.charges).astype(precision), axes
+
+
+def points_of(axes: tuple[Any, ...]) -> Any:
+    """Points (nx ny nz, 3) of a grid in the order of a map's values."""
+    return np.stack(np.meshgrid(*axes[::-1], indexing="ij")[::-1], axis=-1).reshape(-1, 3)
+
+
+@contextmanager
+def talk_to_stderr() -> Iterator[None]:
+    """Send what is written to standard output to standard error: the peers' compiled parts tell things there."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -1,0 +1,78 @@
+"""A map by PyTorch: array operations one by one, and the same compiled."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import Any
+
+from ...atoms import Atoms
+from ...grid import Grid
+from .peer import AbsentError, MapPeer, load, points_of, relative_arrays
+
+# Distances that eager operations hold at a time: what a cache of a CPU holds, and what keeps a GPU busy.
+DISTANCES = {"cpu": 1 << 18, "cuda": 1 << 24}
+
+
+def eager(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
+    """Distances of some points to all atoms at a time, so many as memory holds with ease."""
+    torch = load("torch")
+    where = _where(torch, gpu)
+    at_once = max(1, DISTANCES[where] // len(atoms))
+
+    def potential(points: Any, positions: Any, charges: Any) -> Any:
+        return torch.cat([_potential(torch, some, positions, charges) for some in torch.split(points, at_once)])
+
+    return _peer(torch, where, atoms, precision, potential)
+
+
+def compiled(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
+    """torch.compile on the same expression, which makes one loop of it and holds no distances; compiled for a shape."""
+    torch = load("torch")
+    if not hasattr(torch, "compile"):
+        raise AbsentError(f"torch {torch.__version__} has no compile")
+
+    def potential(points: Any, positions: Any, charges: Any) -> Any:
+        return _potential(torch, points, positions, charges)
+
+    by_shape: dict[tuple[int, ...], Any] = {}
+
+    def by_compiled(points: Any, positions: Any, charges: Any) -> Any:
+        if points.shape not in by_shape:
+            torch.compiler.reset()  # or the second shape makes it compile for all shapes, which is slower
+            by_shape.clear()
+            by_shape[points.shape] = torch.compile(potential, dynamic=False)
+        return by_shape[points.shape](points, positions, charges)
+
+    return _peer(torch, _where(torch, gpu), atoms, precision, by_compiled)
+
+
+def _where(torch: Any, gpu: bool) -> str:
+    return "cuda" if gpu and torch.cuda.is_available() else "cpu"
+
+
+def _potential(torch: Any, points: Any, positions: Any, charges: Any) -> Any:
+    dx, dy, dz = (points[:, d : d + 1] - positions[None, :, d] for d in range(3))
+    return (charges * torch.rsqrt(dx * dx + dy * dy + dz * dz)).sum(1)
+
+
+def _peer(torch: Any, where: str, atoms: Atoms, precision: str, potential: Any) -> MapPeer:
+    def synchronize() -> None:
+        if where == "cuda":
+            torch.cuda.synchronize()
+
+    @lru_cache(maxsize=1)
+    def placed(grid: Grid) -> list[Any]:
+        positions, charges, axes = relative_arrays(atoms, grid, precision)
+        return [torch.from_numpy(array).to(where) for array in (points_of(axes), positions, charges)]
+
+    def once(grid: Grid) -> tuple[float, Any]:
+        arrays = placed(grid)
+        synchronize()
+        start = time.perf_counter()
+        values = potential(*arrays)
+        synchronize()
+        return time.perf_counter() - start, values.cpu().numpy().reshape(grid.shape[::-1])
+
+    name = torch.cuda.get_device_name() if where == "cuda" else f"CPU, {torch.get_num_threads()} threads"
+    return MapPeer(torch.__version__, name, once)

@@ -1,0 +1,126 @@
+"""Time and device memory against the number of atoms."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..atoms import Atoms
+from ..energy import Energy
+from ..grid import Grid
+from ..nonbond import Nonbond
+from ..opencl.device import Device
+from ..pairs import pairs_within
+from ..potmap import potmap
+from ..solvent import solvent
+from .systems import ball_of_atoms
+from .timing import mean_of_middle
+
+SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
+CUTOFF = 12.0
+MAP_POINTS = 64  # along an edge
+WARM_UP_ATOMS = 500
+LONG_SECONDS = 1.0  # what is longer is timed once
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a quantity took for a number of atoms.
+
+    seconds : kernels alone; whole_seconds : by the clock on the wall, with all that is done before
+    device_bytes : the most that buffers held at a time
+    """
+
+    quantity: str
+    n_atoms: int
+    variant: str
+    precision: str
+    device: str
+    seconds: float
+    whole_seconds: float
+    device_bytes: int
+
+    @property
+    def bytes_per_atom(self) -> float:
+        return self.device_bytes / self.n_atoms
+
+
+@dataclass(frozen=True)
+class End:
+    """Why a curve ends early: the next size would take about so long."""
+
+    quantity: str
+    n_atoms: int
+    expected_seconds: float
+
+
+# Makes a quantity ready and returns what evaluates it.
+Ready = Callable[[Atoms, str, Device], Callable[[], Any]]
+
+
+def _solvent(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
+    return lambda: solvent(atoms, precision=precision, device=device)
+
+
+def _energy(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
+    return Energy(atoms, precision=precision, device=device).evaluate
+
+
+def _nonbond(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
+    pairs = pairs_within(atoms, CUTOFF)
+    return Nonbond(atoms, pairs, solvent="vacuum", precision=precision, device=device).evaluate
+
+
+def _potmap(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
+    grid = Grid((-MAP_POINTS / 4,) * 3, 0.5, (MAP_POINTS,) * 3)
+    return lambda: potmap(atoms, grid, precision=precision, device=device)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """order : the time grows with this power of the number of atoms"""
+
+    about: str
+    order: int
+    ready: Ready
+
+
+QUANTITIES = {
+    "solvent": Quantity("Born radii and GB energy, all pairs", 2, _solvent),
+    "energy": Quantity("whole energy with its full gradient, all pairs", 2, _energy),
+    "nonbond": Quantity(f"Lennard-Jones and Coulomb with gradient within {CUTOFF:g} A", 1, _nonbond),
+    "potmap": Quantity(f"potential map of {MAP_POINTS} x {MAP_POINTS} x {MAP_POINTS} points", 1, _potmap),
+}
+
+
+def curve(
+    name: str, sizes: Sequence[int], precision: str, device: Device, most_seconds: float, runs: int = 3
+) -> Iterator[Point | End]:
+    """One quantity for growing molecules, until the next would take longer than `most_seconds` in all."""
+    quantity, before = QUANTITIES[name], None
+    quantity.ready(ball_of_atoms(WARM_UP_ATOMS), precision, device)()  # builds the kernels
+    for n_atoms in sizes:
+        if before is not None:
+            expected = before.whole_seconds * (n_atoms / before.n_atoms) ** quantity.order
+            if expected > most_seconds:
+                yield End(name, n_atoms, expected)
+                return
+        before = _point(name, quantity, n_atoms, precision, device, runs)
+        yield before
+
+
+def _point(name: str, quantity: Quantity, n_atoms: int, precision: str, device: Device, runs: int) -> Point:
+    atoms = ball_of_atoms(n_atoms)
+    gc.collect()
+    device.buffers.start()
+    start, before = time.perf_counter(), device.buffers.now
+    evaluate = quantity.ready(atoms, precision, device)
+    result = evaluate()
+    whole, used = time.perf_counter() - start, device.buffers.most - before
+    seconds = float(result.seconds["kernel"])
+    if seconds < LONG_SECONDS:
+        seconds = mean_of_middle(lambda: float(evaluate().seconds["kernel"]), runs)
+    return Point(name, n_atoms, result.variant, precision, str(device), seconds, whole, used)

@@ -1,0 +1,111 @@
+"""`pele-ocl bench peers`: ours and every peer that is installed, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...atoms import Atoms
+from ...bench.peers import MAP_PEERS
+from ...bench.peers.openmm import PLATFORMS
+from ...bench.systems import SYSTEMS, load
+from ...errors import PeleError
+from ...reading import read
+from ...variant import PRECISIONS
+from ..options import PATH, debug_option
+from .options import as_json_line
+from .outputs import check_outputs, origin, output_options, write_outputs
+
+if TYPE_CHECKING:
+    from ...bench.comparison import Row, Work
+    from ...opencl.device import Device
+
+WORKS = ("potmap", "energy", "nonbond", "solvent")
+PEERS = (*MAP_PEERS, *(f"OpenMM {platform}" for platform in PLATFORMS))
+DEFAULT_SYSTEMS = ("ubiquitin", "src3")
+
+
+@click.command()
+@click.option("--work", "works", type=click.Choice(WORKS), multiple=True, help="What to compute; default: all.")
+@click.option(
+    "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
+    help=f"Shipped structure of energies; default: {' and '.join(DEFAULT_SYSTEMS)}.",
+)  # fmt: skip
+@click.option("--structure", "paths", type=PATH, multiple=True, metavar="IN", help="A structure of your own for them.")
+@click.option("--points", type=click.IntRange(1), default=128, show_default=True, help="Along an edge of the map.")
+@click.option("--atoms", "n_atoms", type=click.IntRange(1), default=2048, show_default=True, help="Of the map.")
+@click.option("--cutoff", type=float, default=12.0, show_default=True, help="Of nonbond, Angstrom.")
+@click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
+@click.option(
+    "--device", "choices", metavar="D", multiple=True,
+    help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE. May be given several times.",
+)  # fmt: skip
+@click.option("--peer", "peers", type=click.Choice(PEERS), multiple=True, help="Peer to time; default: all.")
+@click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
+@output_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the tables.")
+@debug_option
+def peers(
+    works: tuple[str, ...], systems: tuple[str, ...], paths: tuple[Path, ...], points: int, n_atoms: int,
+    cutoff: float, precisions: tuple[str, ...], choices: tuple[str, ...], peers: tuple[str, ...], runs: int,
+    outputs: tuple[Path, ...], machine: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Time ours and every peer that is installed on the same atoms, and check that the answers agree.
+
+    Works are a potential map of random charges (numba, torch eager and compiled, JAX, a CUDA kernel through CuPy,
+    KeOps), and on structures the whole energy with its gradient, Lennard-Jones and Coulomb within a cutoff, and Born
+    radii with the GB energy (OpenMM's platforms). Peers use a GPU where one of the devices is one.
+
+    Every code runs before it is timed, so no time holds a compilation. "ms" is with all data in place: our kernels by
+    the device's clock, OpenMM by a step of molecular dynamics, others by the clock on the wall until the device is
+    done. "ms a call" is by the clock on the wall with arrays in and out. Of five runs the fastest and the slowest are
+    dropped and the others averaged. "best peer = 1" says how many times faster a code is than the fastest peer in the
+    same table. Errors are against float64; where one is larger than what it should be, the table says "disagrees" and
+    the exit code is 1.
+    """
+    from ...bench.comparison_table import disagreements, draw, groups, markdown
+    from ...opencl.device import get_device
+
+    check_outputs(outputs)
+    devices = [get_device(choice) for choice in choices or (None,)]
+    names = systems or (() if paths else DEFAULT_SYSTEMS)
+    structures = [(name, lambda name=name: load(name)) for name in names]
+    structures += [(path.name, lambda path=path: read(path)) for path in paths]
+    rows: list[Row] = []
+    for work in _works(works or WORKS, structures, (points, n_atoms), cutoff, precisions, devices, runs):
+        found = list(work.rows(lambda code: not peers or code in peers, lambda line: click.echo(line, err=True)))
+        rows += found
+        for text in [as_json_line(row) for row in found] if as_json else [group.section() for group in groups(found)]:
+            click.echo(text)
+    title = "Beside its peers" if machine is None else f"Beside its peers: {machine}"
+    page = markdown(rows, title, origin())
+    write_outputs(outputs, machine, page, [asdict(row) for row in rows], lambda path: draw(path, rows, title))
+    if wrong := disagreements(rows):
+        raise PeleError("; ".join(wrong))
+
+
+def _works(
+    names: Sequence[str], structures: Sequence[tuple[str, Callable[[], Atoms]]], size: tuple[int, int], cutoff: float,
+    precisions: Sequence[str], devices: Sequence[Device], runs: int,
+) -> Iterator[Work]:  # fmt: skip
+    """Each when it is its turn, with its inputs and the values to hold answers against."""
+    from ...bench.comparison import energy_work, nonbond_work, potmap_work, solvent_work
+    from ...bench.potmap import random_system
+
+    wanted = [p for p in precisions or ("float32",) if p == "float32" or all(d.has_float64 for d in devices)]
+    if "potmap" in names:
+        for precision in wanted:
+            yield potmap_work(*random_system(*size), precision, devices, runs)
+    for name, read_atoms in structures:
+        atoms = read_atoms()
+        for precision in wanted:
+            if "energy" in names:
+                yield energy_work(name, atoms, precision, devices, runs)
+            if "nonbond" in names:
+                yield nonbond_work(name, atoms, cutoff, precision, devices, runs)
+            if "solvent" in names:
+                yield solvent_work(name, atoms, precision, devices, runs)

@@ -1,0 +1,232 @@
+"""`pele-ocl bench peers`: peers compute what we do, what fails is a row, what disagrees is an error; and scaling."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from functools import partial
+
+import numpy as np
+import pytest
+from conftest import DEVICES, load_system, random_atoms
+from test_cli import HEXAPEPTIDE, error_of, run
+
+from pele_ocl.bench import comparison, scaling
+from pele_ocl.bench.comparison import TOLERANCES, Contender, Measured, Row, Work
+from pele_ocl.bench.comparison_table import Group, disagreements
+from pele_ocl.bench.peers import MAP_PEERS, AbsentError, MapPeer, peer, talk_to_stderr
+from pele_ocl.bench.systems import ball_of_atoms
+from pele_ocl.grid import Grid
+from pele_ocl.reference import potmap as reference
+from pele_ocl.variant import PRECISIONS
+
+HAS_OPENMM = importlib.util.find_spec("openmm") is not None
+COMPILE_FOR_SECONDS = ("torch.compile", "KeOps")
+DEVICE = ("--device", DEVICES[0].index)
+MAP = ("bench", "peers", "--work", "potmap", "--points", 12, "--atoms", 300, "--runs", 3, *DEVICE)
+
+
+def row(code="numba", ours=False, seconds=1.0, error=0.0, **more):
+    return Row("potmap", "a map", 10, 100, "float32", code, ours, "CPU", seconds, errors={"map": error}, **more)
+
+
+# Peers
+
+
+@pytest.mark.filterwarnings("ignore")  # the peers' own
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in COMPILE_FOR_SECONDS else n for n in MAP_PEERS]
+)
+def test_peers_compute_the_same_map(name, precision):
+    atoms, grid = random_atoms(150), Grid((-20.2, -20, -20), 3.1, (7, 11, 5))
+    try:
+        ready = MAP_PEERS[name](atoms, precision, False)
+    except AbsentError as reason:
+        pytest.skip(str(reason))
+    with talk_to_stderr():
+        seconds, values = ready.once(grid)
+    exact = reference.potmap(atoms, grid)
+    assert seconds > 0
+    assert values.shape == exact.shape
+    assert np.linalg.norm(values - exact) / np.linalg.norm(exact) < TOLERANCES[precision]["map"] / 4
+    assert ready.where
+
+
+def test_peers_that_are_not_installed(monkeypatch):
+    monkeypatch.setattr(peer, "find_spec", lambda name: None)
+    for make in MAP_PEERS.values():
+        with pytest.raises(AbsentError, match="not installed"):
+            make(random_atoms(5), "float32", True)
+
+
+@pytest.mark.skipif(not HAS_OPENMM, reason="OpenMM is not installed")
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (comparison.energy_work, ["energy", "gradient"]),
+        (partial(comparison.nonbond_work, cutoff=9.0), ["energy", "gradient"]),
+        (comparison.solvent_work, ["energy"]),
+    ],
+    ids=["energy", "nonbond", "solvent"],
+)
+def test_openmm_agrees(make, names):
+    """Its Reference platform to all digits: same pairs, same formulas, the energy's shift at the cutoff taken off."""
+    atoms = load_system("hexapeptide").atoms
+    work = make("hexapeptide", atoms, precision="float64", devices=DEVICES[:1], runs=3)
+    rows = {r.code: r for r in work.rows(lambda code: "Reference" in code, lambda line: None)}
+    reference_row = next(r for code, r in rows.items() if code.endswith("Reference"))
+    assert list(reference_row.errors) == names
+    assert max(reference_row.errors.values()) < 1e-11
+    assert all(r.agrees and r.seconds > 0 and r.call_seconds > 0 for r in rows.values())
+    assert [r.ours for r in rows.values()] == [True, False]
+
+
+# Rows
+
+
+def measure_nothing(error):
+    raise error
+
+
+def test_a_peer_that_fails_is_a_row():
+    contenders = [
+        Contender("broken", partial(measure_nothing, RuntimeError("no compiler\nsecond line"))),
+        Contender("missing", partial(measure_nothing, AbsentError("not installed"))),
+        Contender("good", lambda: Measured("good 1.0", "CPU", 0.5, {"map": 0.0})),
+    ]
+    work = Work("potmap", "a map", 10, 100, "float32", contenders)
+    told = []
+    broken, missing, good = work.rows(lambda code: True, told.append)
+    assert (broken.reason, broken.absent) == ("RuntimeError: no compiler", False)
+    assert (missing.reason, missing.absent) == ("not installed", True)
+    assert (good.code, good.seconds, good.reason) == ("good 1.0", 0.5, None)
+    assert told[0] == "potmap, a map, float32: broken"
+    text = Group.of([broken, missing, good]).section()
+    assert "- broken failed: RuntimeError: no compiler" in text
+    assert "Not timed: missing (not installed)." in text
+
+
+def test_ours_may_not_fail():
+    work = Work("potmap", "a map", 1, 1, "float32", [Contender("pele-ocl", partial(measure_nothing, OSError()), True)])
+    with pytest.raises(OSError):  # noqa: PT011
+        list(work.rows(lambda code: False, lambda line: None))
+
+
+def test_ratios_are_to_the_best_peer_that_agrees():
+    rows = [row("ours", True, 1.0), row("good", seconds=3.0), row("wrong", seconds=0.1, error=1.0)]
+    group = Group.of(rows)
+    assert group.times_best_peer(rows[0], lambda r: r.seconds) == 3.0
+    assert group.times_best_peer(rows[0], lambda r: r.call_seconds) is None
+    assert Group.of(rows[:1]).times_best_peer(rows[0], lambda r: r.seconds) is None
+
+
+@pytest.mark.parametrize("error", [1e-3, float("nan")])
+def test_what_disagrees_is_told(error):
+    wrong = row("wrong", error=error)
+    assert not wrong.agrees
+    assert disagreements([row(), wrong])[0].startswith("wrong on CPU, potmap of a map: error of the map")
+    assert "disagrees**" in Group.of([wrong]).section()
+
+
+def test_peers_may_talk_without_spoiling_the_output(capfd):
+    with talk_to_stderr():
+        os.write(1, b"from C\n")
+        print("from Python")
+    print("ours")
+    out, err = capfd.readouterr()
+    assert out == "ours\n"
+    assert sorted(err.splitlines()) == ["from C", "from Python"]
+
+
+# The commands
+
+
+def fake(factor):
+    """A peer that computes the reference times a factor."""
+
+    def make(atoms, precision, gpu):
+        return MapPeer("1.0", "paper", lambda grid: (1e-3, factor * reference.potmap(atoms, grid)))
+
+    return make
+
+
+def test_command_writes_table_figures_and_chart(monkeypatch, tmp_path):
+    monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.0)})
+    outputs = [tmp_path / f"peers.{suffix}" for suffix in ("md", "json", "png")]
+    stdout = run(*MAP, *(word for path in outputs for word in ("-o", path)), "--machine", "a desk").stdout
+    assert "| numba 1.0 " in stdout
+    page = outputs[0].read_text()
+    assert page.startswith("## Beside its peers: a desk\n")
+    assert stdout.strip() in page
+    rows = json.loads(outputs[1].read_text())["rows"]
+    assert [(r["ours"], r["where"]) for r in rows] == [(True, str(DEVICES[0])), (False, "paper")]
+    assert all(r["errors"]["map"] < 1e-6 for r in rows)
+    assert outputs[2].read_bytes()[:4] == b"\x89PNG"
+
+
+def test_command_prints_json(monkeypatch):
+    monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.0)})
+    ours, theirs = [json.loads(line) for line in run(*MAP, "--json", "--precision", "float64").stdout.splitlines()]
+    assert ours["code"] == "pele-ocl blocked"
+    assert (theirs["code"], theirs["seconds"], theirs["evaluations"]) == ("numba 1.0", 1e-3, 300 * 12**3)
+
+
+def test_command_takes_some_peers(monkeypatch):
+    monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.0), "torch": fake(1.0)})
+    rows = [json.loads(line) for line in run(*MAP, "--json", "--peer", "torch").stdout.splitlines()]
+    assert [r["code"] for r in rows] == ["pele-ocl blocked", "torch 1.0"]
+
+
+def test_disagreement_is_an_error_once_all_is_written(monkeypatch, tmp_path):
+    monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.001)})
+    path = tmp_path / "peers.md"
+    done = run(*MAP, "-o", path, code=1)
+    assert (
+        "Error: numba 1.0 on paper, potmap of 12 x 12 x 12 points, 300 atoms: error of the map 1.0e-03" in done.stderr
+    )
+    assert "1.0e-03 disagrees" in path.read_text()
+
+
+def test_structures_of_ones_own():
+    command = "bench", "peers", "--work", "solvent", "--structure", HEXAPEPTIDE, "--peer", "numba", *DEVICE
+    (line,) = run(*command, "--runs", 3, "--json").stdout.splitlines()
+    assert (json.loads(line)["system"], json.loads(line)["n_atoms"]) == ("hexapeptide.pdb", 96)
+
+
+@pytest.mark.parametrize("command", ["peers", "scaling"])
+def test_unknown_suffix_is_refused_before_any_work(command, tmp_path):
+    assert "files end in .md, .json, .png" in error_of("bench", command, "-o", tmp_path / "table.txt")
+
+
+# Scaling
+
+
+def test_balls_are_as_dense_as_a_protein():
+    positions = ball_of_atoms(4000).positions
+    radius = np.linalg.norm(positions, axis=1).max()
+    assert 4000 / (4 / 3 * np.pi * radius**3) == pytest.approx(0.1, rel=0.1)
+    apart = np.linalg.norm(positions[:, None] - positions[None, :500], axis=-1)
+    assert apart[apart > 0].min() > 1.4
+
+
+def test_scaling_tells_time_and_linear_memory(tmp_path):
+    command = ("bench", "scaling", "--most-atoms", 2000, "--quantity", "solvent", "--quantity", "potmap", *DEVICE)
+    page, chart = tmp_path / "scaling.md", tmp_path / "scaling.png"
+    points = [json.loads(line) for line in run(*command, "--json", "-o", page, "-o", chart).stdout.splitlines()]
+    assert [(p["quantity"], p["n_atoms"]) for p in points] == [
+        ("solvent", 1000), ("solvent", 2000), ("potmap", 1000), ("potmap", 2000),
+    ]  # fmt: skip
+    assert all(p["seconds"] > 0 and p["whole_seconds"] > 0 for p in points)
+    assert points[1]["device_bytes"] / points[0]["device_bytes"] == pytest.approx(2, rel=0.1)
+    assert "| 2,000 | tiled" in page.read_text()
+    assert chart.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("name", list(scaling.QUANTITIES))
+def test_a_curve_ends_before_it_takes_too_long(name):
+    first, end = scaling.curve(name, (100, 100_000), "float32", DEVICES[0], 1e-9)
+    assert (first.n_atoms, end.n_atoms) == (100, 100_000)
+    assert first.device_bytes > 100 * 4 * 4
+    assert end.expected_seconds == pytest.approx(first.whole_seconds * 1000 ** scaling.QUANTITIES[name].order)
