@@ -339,6 +339,19 @@ def test_several_devices_share_the_slabs(monkeypatch):
     assert shares[-1] == pytest.approx(1)
 
 
+def test_like_devices_get_equal_shares_and_quick_ones_help_the_others():
+    atoms = random_atoms(3)
+    task = Task.of(atoms, offset_grid(atoms, (2, 2, 64)), PotentialModel(), 1.0, False, "float32")
+    work = slabs.Work(task, None, workers=4)
+    assert [work.take(worker, 100) for worker in range(4)] == [(0, 16), (16, 32), (32, 48), (48, 64)]
+    work = slabs.Work(task, None, workers=2)
+    taken = [work.take(0, 32), work.take(1, 4), work.take(0, 100)]
+    assert taken == [(0, 32), (32, 36), (50, 64)]
+    while (slices := work.take(1, 5)) is not None:
+        taken.append(slices)
+    assert sorted(z for slices in taken for z in range(*slices)) == list(range(64))
+
+
 def test_a_device_that_fails_stops_the_others(device, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
     monkeypatch.setattr(slabs, "FIRST_EVALS", {})
@@ -346,11 +359,11 @@ def test_a_device_that_fails_stops_the_others(device, monkeypatch):
     atoms, taken = random_atoms(700), []
     compute_on = slabs._compute_on
 
-    def failing(device, variant, work):
+    def failing(device, worker, variant, work):
         taken.append(work)
         if len(taken) == 2:
             raise DeviceError("it burns")
-        return compute_on(device, variant, work)
+        return compute_on(device, worker, variant, work)
 
     monkeypatch.setattr(slabs, "_compute_on", failing)
     with pytest.raises(DeviceError, match="it burns"):
