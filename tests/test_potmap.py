@@ -164,7 +164,8 @@ def test_field(device, precision, variant, model):
 @pytest.mark.parametrize(
     "layout",
     [
-        Layout(1, (8, 4), (8, 8, 2), 6, 4), Layout(1, (4, 4), (32, 4, 1), 3), Layout(4, (1, 1), (1, 1, 1)),
+        Layout(1, (8, 4), (8, 8, 2), 6, 4), Layout(1, (16, 4), (8, 8, 1), 16),
+        Layout(1, (4, 4), (32, 4, 1), 3), Layout(4, (1, 1), (1, 1, 1)),
         Layout(2, (3, 5), (1, 1, 1), 0, 2), Layout(1, (1, 1), (16, 2, 1), 1),
     ],
     ids=str,
@@ -195,9 +196,9 @@ def test_layouts_for_devices(kind, precision, bare, width):
 
 def test_layouts_fit_the_map():
     h200 = ("GPU", "NVIDIA", 1, "float32", True)
-    assert Layout.of(*h200, (256, 256, 256)) == Layout(1, (8, 4), (8, 8, 2), 7)
-    assert Layout.of(*h200, (96, 96, 96)).pad == (32, 8, 16)
-    assert Layout.of(*h200, (16, 64, 64)).pad == (16, 8, 32)
+    assert Layout.of(*h200, (256, 256, 256)) == Layout(1, (16, 4), (8, 8, 1), 16)
+    assert Layout.of(*h200, (96, 96, 96)) == Layout(1, (8, 4), (4, 8, 2), 8)
+    assert Layout.of(*h200, (16, 64, 64)).pad == (16, 8, 16)
     assert Layout.of("GPU", "AMD", 1, "float32", True, (64, 8, 8)) == Layout(1, (8, 4), (8, 8, 2), 0, 4)
     wheel, intel = ("CPU", "POCL", 8, "float32", True), ("CPU", "INTEL", 16, "float32", True)
     assert [Layout.of(*wheel, (nx, 9, 9)).points[0] for nx in (8, 12, 17, 64, 131)] == [1, 2, 4, 8, 4]
