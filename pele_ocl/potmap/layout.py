@@ -10,7 +10,7 @@ GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))
 # Smaller ones for NVIDIA's, whose work-items have large blocks where a map has so many points that every multiprocessor
 # gets several groups.
 SMALL_GROUPS = ((8, 8, 1), (4, 8, 2), (2, 8, 4), (4, 4, 4))
-MANY_POINTS = 1 << 22
+MANY_POINTS = 1 << 21
 # On CPUs dy^2 + dz^2, computed once for the vectors along x, costs as much as this many of their points (measured).
 ROW_POINTS = 5
 MOST_ROW_POINTS = 64
