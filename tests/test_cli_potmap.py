@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import h5py
@@ -319,6 +320,15 @@ def test_bench_times_a_sample_of_slow_variants(monkeypatch):
     (row,) = run(*command, "--json").stdout.splitlines()
     assert json.loads(row)["sampled"]
     assert "* " in run(*command).stdout
+
+
+def test_bench_compares_devices_that_share_the_map():
+    index = DEVICES[0].index
+    options = ("--no-peers", "--variant", "gather", "--device", index, "--device", f"{index},{index}")
+    one, two = run(*BENCH, *options).stdout.split("\n\n1")
+    assert "first" not in one
+    assert f"{DEVICES[0]} + {DEVICES[0]}" in two
+    assert re.search(r"first\n.*gather.* \d+\.\d\dx\n", two)
 
 
 def test_bench_draws_a_chart(tmp_path):

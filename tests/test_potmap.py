@@ -164,7 +164,8 @@ def test_field(device, precision, variant, model):
 @pytest.mark.parametrize(
     "layout",
     [
-        Layout(1, (8, 4), (8, 8, 2), 6, 4), Layout(1, (4, 4), (32, 4, 1), 3), Layout(4, (1, 1), (1, 1, 1)),
+        Layout(1, (8, 4), (8, 8, 2), 6, 4), Layout(1, (16, 4), (8, 8, 1), 16),
+        Layout(1, (4, 4), (32, 4, 1), 3), Layout(4, (1, 1), (1, 1, 1)),
         Layout(2, (3, 5), (1, 1, 1), 0, 2), Layout(1, (1, 1), (16, 2, 1), 1),
     ],
     ids=str,
@@ -195,9 +196,9 @@ def test_layouts_for_devices(kind, precision, bare, width):
 
 def test_layouts_fit_the_map():
     h200 = ("GPU", "NVIDIA", 1, "float32", True)
-    assert Layout.of(*h200, (256, 256, 256)) == Layout(1, (8, 4), (8, 8, 2), 7)
-    assert Layout.of(*h200, (96, 96, 96)).pad == (32, 8, 16)
-    assert Layout.of(*h200, (16, 64, 64)).pad == (16, 8, 32)
+    assert Layout.of(*h200, (256, 256, 256)) == Layout(1, (16, 4), (8, 8, 1), 16)
+    assert Layout.of(*h200, (96, 96, 96)) == Layout(1, (8, 4), (4, 8, 2), 8)
+    assert Layout.of(*h200, (16, 64, 64)).pad == (16, 8, 16)
     assert Layout.of("GPU", "AMD", 1, "float32", True, (64, 8, 8)) == Layout(1, (8, 4), (8, 8, 2), 0, 4)
     wheel, intel = ("CPU", "POCL", 8, "float32", True), ("CPU", "INTEL", 16, "float32", True)
     assert [Layout.of(*wheel, (nx, 9, 9)).points[0] for nx in (8, 12, 17, 64, 131)] == [1, 2, 4, 8, 4]
@@ -339,6 +340,19 @@ def test_several_devices_share_the_slabs(monkeypatch):
     assert shares[-1] == pytest.approx(1)
 
 
+def test_like_devices_get_equal_shares_and_quick_ones_help_the_others():
+    atoms = random_atoms(3)
+    task = Task.of(atoms, offset_grid(atoms, (2, 2, 64)), PotentialModel(), 1.0, False, "float32")
+    work = slabs.Work(task, None, workers=4)
+    assert [work.take(worker, 100) for worker in range(4)] == [(0, 16), (16, 32), (32, 48), (48, 64)]
+    work = slabs.Work(task, None, workers=2)
+    taken = [work.take(0, 32), work.take(1, 4), work.take(0, 100)]
+    assert taken == [(0, 32), (32, 36), (50, 64)]
+    while (slices := work.take(1, 5)) is not None:
+        taken.append(slices)
+    assert sorted(z for slices in taken for z in range(*slices)) == list(range(64))
+
+
 def test_a_device_that_fails_stops_the_others(device, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
     monkeypatch.setattr(slabs, "FIRST_EVALS", {})
@@ -346,11 +360,11 @@ def test_a_device_that_fails_stops_the_others(device, monkeypatch):
     atoms, taken = random_atoms(700), []
     compute_on = slabs._compute_on
 
-    def failing(device, variant, work):
+    def failing(device, worker, variant, work):
         taken.append(work)
         if len(taken) == 2:
             raise DeviceError("it burns")
-        return compute_on(device, variant, work)
+        return compute_on(device, worker, variant, work)
 
     monkeypatch.setattr(slabs, "_compute_on", failing)
     with pytest.raises(DeviceError, match="it burns"):

@@ -58,27 +58,29 @@ def random_system(points: int, n_atoms: int, spacing: float = 0.5) -> tuple[Atom
 
 
 def measure(
-    atoms: Atoms, grid: Grid, precision: str, device: Device, variants: Sequence[str] = tuple(VARIANTS), runs: int = 5,
-    peers: bool = True,
+    atoms: Atoms, grid: Grid, precision: str, devices: Sequence[Device], variants: Sequence[str] = tuple(VARIANTS),
+    runs: int = 5, peers: bool = True,
 ) -> Iterator[Timing]:  # fmt: skip
-    """Time the variants on one map, in the order of the table, then the peers that are installed."""
+    """Time the variants on one map, which the devices share, in the order of the table, then the installed peers."""
     rates: dict[str, float] = {}
     for variant in (name for name in VARIANTS if name in variants and name != "cutoff"):
-        where = get_cpu_device(device) if variant == "sequential" else device
+        where = [get_cpu_device(devices[0])] if variant == "sequential" else devices
         once = partial(_once, atoms, variant, precision, where)
-        yield _timing(atoms, grid, precision, variant, str(where), once, runs, rates)
+        yield _timing(atoms, grid, precision, variant, " + ".join(map(str, where)), once, runs, rates)
     for name, peer in MAP_PEERS.items() if peers else ():
         try:
             with talk_to_stderr():
-                ready = peer(atoms, precision, device.kind == "GPU")
+                ready = peer(atoms, precision, devices[0].kind == "GPU")
                 timing = _timing(atoms, grid, precision, name, ready.where, ready.once, runs, rates)
         except Exception:  # not there, or something inside of it; `bench peers` tells what
             continue
         yield timing
 
 
-def _once(atoms: Atoms, variant: str, precision: str, device: Device, grid: Grid) -> tuple[float, NDArray[np.floating]]:
-    result = potmap(atoms, grid, variant=variant, precision=precision, device=device)
+def _once(
+    atoms: Atoms, variant: str, precision: str, devices: Sequence[Device], grid: Grid
+) -> tuple[float, NDArray[np.floating]]:
+    result = potmap(atoms, grid, variant=variant, precision=precision, device=devices)
     return result.seconds["kernel"], result.map.values
 
 

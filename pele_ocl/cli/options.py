@@ -168,3 +168,13 @@ def report_options(command: Command) -> Command:
         debug_option,
     ]
     return _add(command, options)
+
+
+def device_list(device: str | None) -> str | list[str] | None:
+    """`0,1` as two devices."""
+    if device is None or "," not in device:
+        return device
+    parts = [part.strip() for part in device.split(",")]
+    if not all(parts):
+        raise click.UsageError(f"--device {device} lacks a device before or behind a comma")
+    return parts

@@ -19,7 +19,7 @@ from ..potmap import potmap as compute
 from ..potmap.estimate import estimate_seconds
 from ..potmap.models import COMBINATIONS, potmap_models
 from ..units import POTENTIAL_UNITS
-from .options import PATH, Command, ReadAtoms, report_options, run_options, structure_options
+from .options import PATH, Command, ReadAtoms, device_list, report_options, run_options, structure_options
 from .progress import ProgressLine
 from .report import choice_line, counted, duration, headline, map_facts, map_lines
 from .report import origin as how_made
@@ -145,7 +145,7 @@ def potmap(
     grid = _grid(every, spacing, padding, origin, shape)
     options = {
         "method": method, "cutoff": DEFAULT_CUTOFF if cutoff is None else cutoff, "smooth": smooth, "variant": variant,
-        "precision": precision, "device": _devices(device), "dielectric": dielectric,
+        "precision": precision, "device": device_list(device), "dielectric": dielectric,
         "distance_dependent": distance_dependent, "ionic_strength": ionic_strength, "min_distance": min_distance,
         "unit": units, "temperature": temperature,
     }  # fmt: skip
@@ -168,16 +168,6 @@ def _check_targets(path: Path, outputs: tuple[Path, ...], png: Path | None, fiel
         refuse_target(png, [path])
     if field and not any(output.suffix.lower() == ".h5" for output in outputs):
         raise click.UsageError("the field needs a file that holds several maps: give an -o that ends in .h5")
-
-
-def _devices(device: str | None) -> str | list[str] | None:
-    """`0,1` as two devices."""
-    if device is None or "," not in device:
-        return device
-    parts = [part.strip() for part in device.split(",")]
-    if not all(parts):
-        raise click.UsageError(f"--device {device} lacks a device before or behind a comma")
-    return parts
 
 
 def _grid(

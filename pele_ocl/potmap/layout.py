@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 # Groups of work-items along x, y and z that a GPU does equally well, the first where the map fits all.
 GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))
+# Smaller ones for NVIDIA's, whose work-items have large blocks where a map has so many points that every multiprocessor
+# gets several groups.
+SMALL_GROUPS = ((8, 8, 1), (4, 8, 2), (2, 8, 4), (4, 4, 4))
+MANY_POINTS = 1 << 21
 # On CPUs dy^2 + dz^2, computed once for the vectors along x, costs as much as this many of their points (measured).
 ROW_POINTS = 5
 MOST_ROW_POINTS = 64
@@ -40,11 +45,15 @@ class Layout:
                 return cls(width, (1, 4), (1, 1, 1))
             choices = [v for v in (8, 4, 2, 1) if v * width <= MOST_ROW_POINTS or v == 1]
             vectors = min(choices, key=lambda v: -(-shape[0] // (v * width)) * (v * width + ROW_POINTS))
-            return cls(width, (vectors, 8), (1, 1, 1))
-        points, soft, unroll = (4, 2), 0, 1
+            slices = min((16, 8), key=lambda n: -(-shape[2] // n) * n)
+            return cls(width, (vectors, slices), (1, 1, 1))
+        points, soft, unroll, groups = (4, 2), 0, 1, GPU_GROUPS
         if bare and precision == "float32":
-            points, soft, unroll = ((8, 4), 7, 1) if vendor == "NVIDIA" else ((8, 4), 0, 4)
-        layouts = [cls(1, points, group, soft, unroll) for group in GPU_GROUPS]
+            points, unroll = (8, 4), 4
+            if vendor == "NVIDIA":
+                points, soft = ((16, 4), 16) if math.prod(shape) >= MANY_POINTS else ((8, 4), 8)
+                unroll, groups = 1, SMALL_GROUPS
+        layouts = [cls(1, points, group, soft, unroll) for group in groups]
         return min(layouts, key=lambda layout: layout.padded(shape))
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,21 +30,32 @@ MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 
 
 class Work:
-    """The slices of a task that are still to be done, and the map they are written to; shared by the threads."""
+    """The slices of a task that are still to be done, and the map they are written to; shared by the threads.
 
-    def __init__(self, task: Task, progress: Progress | None) -> None:
+    Each worker has an equal share of the slices to begin with, so that like devices end together; one that has done its
+    own takes half of what is left to the slowest.
+    """
+
+    def __init__(self, task: Task, progress: Progress | None, workers: int = 1) -> None:
         self.task, self.progress = task, progress
         self.values = np.zeros((task.components, *task.grid.shape[::-1]), task.precision)
         self.stopped = False
         self._lock = threading.Lock()
-        self._next, self._done = 0, 0.0
+        self._done = 0.0
+        bounds = [task.grid.shape[2] * worker // workers for worker in range(workers + 1)]
+        self._left = [range(*pair) for pair in pairwise(bounds)]
 
-    def take(self, depth: int) -> tuple[int, int] | None:
-        """First and last + 1 of the next `depth` slices; None where nothing is left."""
+    def take(self, worker: int, depth: int) -> tuple[int, int] | None:
+        """First and last + 1 of the next `depth` slices for this worker; None where nothing is left."""
         with self._lock:
-            first, last = self._next, min(self._next + depth, self.task.grid.shape[2])
-            self._next = last
-        return None if first == last or self.stopped else (first, last)
+            if not self._left[worker]:
+                slowest = max(range(len(self._left)), key=lambda other: len(self._left[other]))
+                rest = self._left[slowest]
+                middle = len(rest) // 2
+                self._left[slowest], self._left[worker] = rest[:middle], rest[middle:]
+            own = self._left[worker]
+            slices, self._left[worker] = own[:depth], own[depth:]
+        return (slices.start, slices.stop) if slices and not self.stopped else None
 
     def note(self, slices: int, n_atoms: int) -> None:
         """So many atoms have been added to so many slices."""
@@ -57,29 +69,30 @@ def compute(
     task: Task, variant: str, devices: Sequence[Device], progress: Progress | None = None
 ) -> tuple[NDArray[np.floating], float]:
     """Values (components, nz, ny, nx) of a map, and the kernels' seconds on the device that was busy longest."""
-    work = Work(task, progress)
+    work = Work(task, progress, len(devices))
     if task.n_atoms == 0:
         return work.values, 0.0
     if len(devices) == 1:
-        return work.values, _compute_on(devices[0], variant, work)
+        return work.values, _compute_on(devices[0], 0, variant, work)
     with ThreadPoolExecutor(len(devices)) as pool:
         try:
-            seconds = max(pool.map(lambda device: _share_of(device, variant, work), devices))
+            workers = range(len(devices))
+            seconds = max(pool.map(lambda device, worker: _share_of(device, worker, variant, work), devices, workers))
         finally:
             work.stopped = True  # where the wait was interrupted
     return work.values, seconds
 
 
-def _share_of(device: Device, variant: str, work: Work) -> float:
+def _share_of(device: Device, worker: int, variant: str, work: Work) -> float:
     """As _compute_on; what stops one device stops the others."""
     try:
-        return _compute_on(device, variant, work)
+        return _compute_on(device, worker, variant, work)
     except BaseException:
         work.stopped = True
         raise
 
 
-def _compute_on(device: Device, variant: str, work: Work) -> float:
+def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
     """One device's share of the slabs; the seconds of its kernels."""
     from ..opencl.kernels import Run
 
@@ -87,7 +100,7 @@ def _compute_on(device: Device, variant: str, work: Work) -> float:
     evals = FIRST_EVALS.get(device.kind, FIRST_EVALS_ELSEWHERE)
     with device.lock:
         steps = VARIANTS[variant].run(Run(device, task.precision), task)
-        while (slices := work.take(_depth(device, task, evals, steps.pad))) is not None:
+        while (slices := work.take(worker, _depth(device, task, evals, steps.pad))) is not None:
             first, last = slices
             run = Run(device, task.precision)
             slab = Slab.on(run, task, first, last, steps.pad)

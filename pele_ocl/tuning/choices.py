@@ -113,15 +113,13 @@ def _energy(machine: Machine, n_atoms: int) -> list[Choice]:
 def _potmap(machine: Machine, n_evaluations: int) -> list[Choice]:
     plain = [Choice.of(name) for name in ("gather", "coarsened", "coalesced")]
     if machine.kind == "CPU":
-        return plain + [Choice.of("blocked", points=points) for points in product((1, 2, 4, 8), (4, 8))]
+        return plain + [Choice.of("blocked", points=points) for points in product((1, 2, 4, 8), (4, 8, 16))]
     if machine.precision == "float64":
         return plain + [Choice.of("blocked", points=points) for points in ((4, 2), (4, 4), (8, 2))]
-    soft = (0, 6, 7) if machine.vendor == "NVIDIA" else (0,)
-    return plain + [
-        Choice.of("blocked", points=points, soft=roots, unroll=unroll)
-        for points, roots, unroll in product(((4, 2), (8, 4)), soft, (1, 4))
-        if roots < points[0] * points[1]
-    ]
+    blocks = [((4, 2), 0, 1), ((4, 2), 0, 4), ((8, 4), 0, 1), ((8, 4), 0, 4)]
+    if machine.vendor == "NVIDIA":
+        blocks += [((8, 4), 8, 1), ((8, 4), 10, 1), ((16, 4), 16, 1), ((16, 4), 20, 1)]
+    return plain + [Choice.of("blocked", points=points, soft=soft, unroll=unroll) for points, soft, unroll in blocks]
 
 
 # Of each quantity: its choices for a machine and a size, and what sizes are counted in.

@@ -11,7 +11,7 @@ from ...bench.systems import SYSTEMS, load
 from ...grid import Grid
 from ...potmap import VARIANTS
 from ...variant import PRECISIONS
-from ..options import PATH, debug_option
+from ..options import PATH, debug_option, device_list
 from .options import as_json_line, exponent, milliseconds, times
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ HEAD = (
 )
 @click.option("--variant", "variants", type=click.Choice(LADDER), multiple=True, help="Variant; default: all.")
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
-@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
+@click.option(
+    "--device", "choices", metavar="D", multiple=True,
+    help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE. 0,1 share the map.",
+)  # fmt: skip
 @click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
 @click.option("--no-peers", is_flag=True, help="Leave out numba, torch, JAX and others.")
 @click.option("--chart", type=PATH, metavar="FILE", help="Draw the rates as bars into a .png file (matplotlib).")
@@ -40,7 +43,7 @@ HEAD = (
 @debug_option
 def potmap(
     points: int, n_atoms: int, system: str | None, variants: tuple[str, ...], precisions: tuple[str, ...],
-    device: str | None, runs: int, no_peers: bool, chart: Path | None, as_json: bool,
+    choices: tuple[str, ...], runs: int, no_peers: bool, chart: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """A potential map by every variant: the ladder of the text books, and what is installed of its peers.
 
@@ -49,6 +52,9 @@ def potmap(
     "sequential" and "gather" are speed-ups over these two. The error is by norm against the float64 reference at 512
     points. "books" is what the text books measured on a GeForce 8800 in 2007. The peers of `bench peers` are timed on
     the same map where they are installed.
+
+    With several --device, such as --device 0 --device 0,1, there is a table for each, and "first" compares it with the
+    first.
     """
     from ...bench.charts import draw_rates
     from ...bench.potmap import BOOKS, measure, random_system
@@ -57,28 +63,42 @@ def potmap(
 
     if chart is not None:
         require_png(chart)
-    chosen = get_device(device)
+    chosen = [[get_device(part) for part in _parts(choice)] for choice in choices or (None,)]
     if system is None:
         atoms, grid = random_system(points, n_atoms)
     else:
         atoms = load(system)
         grid = Grid.around(atoms)
-    if not as_json:
-        size = " x ".join(f"{n:,}" for n in grid.shape)
-        click.echo(f"{size} points, {len(atoms):,} atoms, on {chosen}, sequential on one core of the CPU\n\n{HEAD}")
-    timings = []
-    for precision in precisions or ("float32",):
-        for timing in measure(atoms, grid, precision, chosen, variants or LADDER, runs, peers=not no_peers):
-            click.echo(as_json_line(timing) if as_json else _line(timing, BOOKS.get(timing.variant)))
-            timings.append(timing)
+    timings: list[Timing] = []
+    first: dict[tuple[str, str], float] = {}
+    for devices in chosen:
+        where = " + ".join(map(str, devices))
+        if not as_json:
+            size = " x ".join(f"{n:,}" for n in grid.shape)
+            gap = "\n" if timings else ""
+            click.echo(f"{gap}{size} points, {len(atoms):,} atoms, on {where}, sequential on one core of the CPU\n")
+            click.echo(HEAD + f"{'first':>8s}" if timings else HEAD)
+        for precision in precisions or ("float32",):
+            for timing in measure(atoms, grid, precision, devices, variants or LADDER, runs, peers=not no_peers):
+                base = first.setdefault((precision, timing.variant), timing.evals_per_second)
+                over_first = timing.evals_per_second / base if devices is not chosen[0] else None
+                click.echo(as_json_line(timing) if as_json else _line(timing, BOOKS.get(timing.variant), over_first))
+                timings.append(timing)
     if chart is not None:
-        draw_rates(chart, timings, f"{' x '.join(map(str, grid.shape))} points, {len(atoms):,} atoms, {chosen}")
+        where = ", ".join(dict.fromkeys(" + ".join(map(str, devices)) for devices in chosen))
+        draw_rates(chart, timings, f"{' x '.join(map(str, grid.shape))} points, {len(atoms):,} atoms, {where}")
 
 
-def _line(timing: Timing, books: float | None) -> str:
+def _parts(choice: str | None) -> list[str | None]:
+    """The devices that one --device names."""
+    listed = device_list(choice)
+    return [*listed] if isinstance(listed, list) else [listed]
+
+
+def _line(timing: Timing, books: float | None, over_first: float | None) -> str:
     duration = milliseconds(timing.seconds) + ("*" if timing.sampled else " ")
     return (
         f"{timing.precision:10s}{timing.variant:12s}{duration:>15s}{timing.evals_per_second / 1e9:11.3f}"
         f"{times(timing.speedup):>12s}{times(timing.over_gather):>9s}{exponent(timing.error):>9s}"
-        f"{'' if books is None else f'{books:.1f}':>7s}"
+        f"{'' if books is None else f'{books:.1f}':>7s}{'' if over_first is None else f'{over_first:.2f}x':>8s}"
     ).rstrip()
