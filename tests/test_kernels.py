@@ -99,7 +99,7 @@ def test_building_of_kept_launches_does_not_count_either(device):
     for firsts in ({0, 1}, set()):
         run = Run(device, "float32")
         for launch in kept:
-            run.launch_kept(launch, 1)
+            run.launch_kept([launch], 1)
             device.queue.finish()
             time.sleep(0.1)
         assert run.firsts == firsts

@@ -86,8 +86,7 @@ class Passes:
         """
         m, n = positions.shape[:2]
         run.write(self.buffers["positions"], positions)
-        for kept in self.launches:
-            run.launch_kept(kept, m)
+        run.launch_kept(self.launches, m)
         first = N_TERMS * self.n_energies
         size = first + n * (4 if self.options.gradient else 1)
         results = run.download(self.buffers["results"], m * size).reshape(m, size)

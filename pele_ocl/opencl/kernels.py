@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -131,15 +131,15 @@ def _device_errors(device: Device) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class KeptLaunch:
-    """A kernel with its arguments and its first two dimensions; made by `Run.keep`.
+    """A kernel with its arguments, its first two dimensions and its group; made by `Run.keep`.
 
-    code : what is built for it, which other kernel objects may share; args : kept alive with it
+    code : tells what is built for it, which other kernel objects may share; args : kept alive with it
     """
 
     kernel: cl.Kernel
-    code: tuple[cl.Program, str]
+    code: tuple[int, str]
     shape: tuple[int, int]
-    group: tuple[int, int]
+    group: tuple[int, int, int]
     args: tuple[Any, ...]
 
 
@@ -292,14 +292,16 @@ class Run:
         kernel.set_args(*args)
         group = min(group[0], self._most_items(kernel)), group[1]
         whole = _whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])
-        return KeptLaunch(kernel, (program, name), whole, group, args)
+        return KeptLaunch(kernel, (id(program), name), whole, (*group, 1), args)
 
-    def launch_kept(self, kept: KeptLaunch, n_conformations: int) -> None:
-        """Launch for the first n_conformations."""
-        self._note_first(kept.code)
+    def launch_kept(self, launches: Sequence[KeptLaunch], n_conformations: int) -> None:
+        """Launch one after the other for the first n_conformations; what is done between two may outlast a kernel."""
+        queue = self.device.queue
         with _device_errors(self.device):
-            shape, group = (*kept.shape, n_conformations), (*kept.group, 1)
-            self.events.append(cl.enqueue_nd_range_kernel(self.device.queue, kept.kernel, shape, group))
+            for kept in launches:
+                self._note_first(kept.code)
+                shape = (*kept.shape, n_conformations)
+                self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel, shape, kept.group))
 
     def launch_rows(
         self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any

@@ -173,4 +173,4 @@ VARIANTS = {
 
 def choose_variant(kind: str, n_atoms: int) -> str:
     """The variant that `auto` stands for on a device of this kind; small molecules leave a GPU's tiles half empty."""
-    return "pair" if kind == "GPU" and n_atoms < 2000 else "tiled"
+    return "pair" if kind == "GPU" and n_atoms < 1000 else "tiled"
