@@ -70,25 +70,23 @@ INLINE Atom atoms_of_tile(global const place4 *places, global const real4 *trait
 }
 
 // An entry's other atoms, each in the lanes that hold the tile once.
-#if OTHERS == 2
-#define PAIRED(type, a, b) ((CAT(type, 16))((CAT(type, 8))(a), (CAT(type, 8))(b)))
-#endif
-INLINE Atom other_atoms(List list, const Entry *entry) {
-    const place4 p = list.places[entry->others[0]];
-    const real4 t = list.traits[entry->others[0]];
 #if OTHERS == 1
-    return atom_of(p, t);
+INLINE Atom other_atoms(List list, global const Entry *entry) {
+    return atom_of(list.places[entry->others[0]], list.traits[entry->others[0]]);
+}
 #else
-    const place4 q = list.places[entry->others[1]];
-    const real4 u = list.traits[entry->others[1]];
+#define PAIRED(type, first, second) (CAT(type, 16))((CAT(type, 8))(first), (CAT(type, 8))(second))
+INLINE Atom other_atoms(List list, global const Entry *entry) {
+    const place4 p = list.places[entry->others[0]], q = list.places[entry->others[1]];
+    const real4 t = list.traits[entry->others[0]], u = list.traits[entry->others[1]];
     const Atom atoms = {
         PAIRED(COORDINATE, p.x, q.x), PAIRED(COORDINATE, p.y, q.y), PAIRED(COORDINATE, p.z, q.z),
         PAIRED(REAL, CHARGE(p), CHARGE(q)), PAIRED(REAL, t.x, u.x), PAIRED(REAL, t.y, u.y), PAIRED(REAL, t.z, u.z),
         PAIRED(REAL, t.w, u.w),
     };
     return atoms;
-#endif
 }
+#endif
 
 INLINE maskv lane_bits(void) {
 #if WIDTH == 1
@@ -114,19 +112,17 @@ INLINE void add_entries(
     EACH_ENTRY { gx[e] = gy[e] = gz[e] = 0; EACH_OTHER before[e].others[o] = 0; }
     for (int k = begin; k < end; k += ENTRIES) {
         Between apart[ENTRIES];
-        Entry entry[ENTRIES];
         // One part of the work for all entries before the next, so that some compute while others wait.
         EACH_ENTRY {
-            entry[e] = list.entries[k + e];
-            const Atom others = other_atoms(list, &entry[e]);
+            const Atom others = other_atoms(list, &list.entries[k + e]);
             measure(&apart[e], tile, &others);
         }
 #if GRADIENT
         EACH_ENTRY take(list, &before[e], gx[e], gy[e], gz[e]);
 #endif
-        EACH_ENTRY invert(&apart[e], ((maskv)(SAME_BITS)entry[e].lanes & bits) != 0);
+        EACH_ENTRY invert(&apart[e], ((maskv)(SAME_BITS)list.entries[k + e].lanes & bits) != 0);
         EACH_ENTRY {
-            const Atom others = other_atoms(list, &entry[e]);
+            const Atom others = other_atoms(list, &list.entries[k + e]);
             const Pair pair = evaluate_pair(&apart[e], tile, &others, OWN_VALUES_OF(k + e), one_four, model);
             sums->lennard_jones += pair.lennard_jones;
             sums->coulomb += pair.coulomb;
@@ -137,7 +133,7 @@ INLINE void add_entries(
             sums->gx += pair.gx;
             sums->gy += pair.gy;
             sums->gz += pair.gz;
-            before[e] = entry[e];
+            before[e] = list.entries[k + e];
         }
     }
 #if GRADIENT
