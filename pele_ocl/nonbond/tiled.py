@@ -16,8 +16,8 @@ from .task import Evaluate, Evaluation, Task, energies_of, gradient_of
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
 
-TILE = 8
-ENTRIES = 4
+TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
+ENTRIES = 4  # computed side by side
 PARTS_A_UNIT = 1  # work-items a compute unit; more would even out what else the machine does, but each has a gradient
 LARGEST_PARTS = 2**28  # bytes that the gradients of all parts may take
 
@@ -41,15 +41,15 @@ class Entries:
 def tiled(run: Run, task: Task) -> Evaluate:
     """Tiles of neighbours in vector lanes, each pair once, every part with a gradient of its own."""
     width = run.device.vector_width(run.precision)
-    listed = _entries(run, task, width)
+    layout = {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}
+    listed = _entries(run, task, width, layout)
     kernel, add = (
-        run.kernel("nonbond_tiled.cl", name, width, ENTRIES=ENTRIES, TILE=min(TILE, width), **task.switches)
+        run.kernel("nonbond_tiled.cl", name, width, **layout, **task.switches)
         for name in ("nonbond_tiled", "add_gradients")
     )
     n_places = len(listed.order)
     bytes_a_part = 4 * run.dtype.itemsize * n_places
     n_parts = max(1, min(PARTS_A_UNIT * run.device.compute_units, LARGEST_PARTS // bytes_a_part))
-
     # Kept, for fresh pages cost as much as what is done with them.
     parts, gradient = run.empty(4 * n_parts * n_places if task.gradient else 4), run.empty(3 * task.n_atoms)
 
@@ -66,16 +66,16 @@ def tiled(run: Run, task: Task) -> Evaluate:
     return evaluate
 
 
-def _entries(run: Run, task: Task, width: int) -> Entries:
+def _entries(run: Run, task: Task, width: int, layout: dict[str, int]) -> Entries:
     """Rows by tile, then the entries that stand with each tile: counted, their offsets summed, written."""
-    tile = min(TILE, width)
+    tile = layout["TILE"]
     atoms = in_tiles(task.positions, tile)
     n_tiles, n_pairs = -(-task.n_atoms // tile), task.n_pairs
     places = np.empty(task.n_atoms, np.intp)
     places[atoms] = np.arange(task.n_atoms)
     order = np.pad(atoms, (0, n_tiles * tile - task.n_atoms), mode="edge")  # copies fill the last tile
     place_of = run.upload(places, np.int32)
-    switches = {"ENTRIES": ENTRIES, "TILE": tile, "OWN_VALUES": task.switches["OWN_VALUES"]}
+    switches = {**layout, "OWN_VALUES": task.switches["OWN_VALUES"]}
     placed = run.empty(2 * n_pairs, np.uint32)
     if n_pairs:
         place = run.kernel("tile_entries.cl", "place_pairs", width, **switches)
