@@ -1,5 +1,5 @@
-// Tiles of WIDTH atoms that are neighbours in space, one atom a lane, and the other atoms of their pairs one after the
-// other: each pair once. docs/variants-nonbond.md, "tiled", has a drawing.
+// Tiles of up to eight atoms that are neighbours in space, one atom a lane, and the other atoms of their pairs, one at a
+// time or, where a vector holds the tile twice, two: each pair once. docs/variants-nonbond.md, "tiled", has a drawing.
 //
 // A work-item takes a share of the tiles. What its pairs give to the atoms' gradients it adds to an array of its own, so
 // that nobody races; a second kernel adds the arrays up. The same bits every run.
@@ -7,13 +7,18 @@
 #include "nonbond.clh"
 #include "sums.clh"
 
+#ifndef TILE
+#error "TILE: atoms of a tile: 8, or WIDTH where that is less"
+#endif
+#define OTHERS (WIDTH / TILE)  // 1, or 2 where a vector holds the tile twice
 #ifndef ENTRIES
 #error "ENTRIES: entries computed side by side: 4"
 #endif
 // Entries whose energies are summed by themselves, a multiple of ENTRIES. Of long lists most pairs are far and weak, and
-// would be lost below the last digit of one sum; runs are added with what each addition loses (Kahan 1965).
+// would be lost below the last digit of one sum.
 #define RUN 512
 #define EACH_ENTRY _Pragma("unroll") for (int e = 0; e < ENTRIES; ++e)
+#define EACH_OTHER _Pragma("unroll") for (int o = 0; o < OTHERS; ++o)
 #ifndef GRADIENT
 #error "GRADIENT: 1 for energy and gradient, 0 for the energy alone"
 #endif
@@ -24,8 +29,10 @@
 #define OWN_VALUES_OF(entry) 0, 0
 #endif
 
+typedef struct { uint others[OTHERS], lanes; } Entry;
+
 typedef struct {
-    global const uint2 *entries;      // (n_entries) place of the other atom, bit mask of lanes
+    global const Entry *entries;      // (n_entries) places of the other atoms, bit mask of the lanes that hold a pair
     global const real *lane_sigma2;   // (n_entries, WIDTH) [A^2], where the list brings its own
     global const real *lane_charges;  // (n_entries, WIDTH) charge product times Coulomb's constant
     global const place4 *places;      // (n_places)
@@ -43,8 +50,8 @@ INLINE Atom atoms_of_tile(global const place4 *places, global const real4 *trait
     coordinate x[WIDTH], y[WIDTH], z[WIDTH];
     real charge[WIDTH], sigma[WIDTH], well[WIDTH], root_inv_born[WIDTH], inv_inside[WIDTH];
     for (int lane = 0; lane < WIDTH; ++lane) {
-        const place4 place = places[lane];
-        const real4 trait = traits[lane];
+        const place4 place = places[lane % TILE];
+        const real4 trait = traits[lane % TILE];
         x[lane] = place.x;
         y[lane] = place.y;
         z[lane] = place.z;
@@ -62,6 +69,25 @@ INLINE Atom atoms_of_tile(global const place4 *places, global const real4 *trait
 #endif
 }
 
+// An entry's other atoms, each in the lanes that hold the tile once.
+#if OTHERS == 1
+INLINE Atom other_atoms(List list, global const Entry *entry) {
+    return atom_of(list.places[entry->others[0]], list.traits[entry->others[0]]);
+}
+#else
+#define PAIRED(type, first, second) (CAT(type, 16))((CAT(type, 8))(first), (CAT(type, 8))(second))
+INLINE Atom other_atoms(List list, global const Entry *entry) {
+    const place4 p = list.places[entry->others[0]], q = list.places[entry->others[1]];
+    const real4 t = list.traits[entry->others[0]], u = list.traits[entry->others[1]];
+    const Atom atoms = {
+        PAIRED(COORDINATE, p.x, q.x), PAIRED(COORDINATE, p.y, q.y), PAIRED(COORDINATE, p.z, q.z),
+        PAIRED(REAL, CHARGE(p), CHARGE(q)), PAIRED(REAL, t.x, u.x), PAIRED(REAL, t.y, u.y), PAIRED(REAL, t.z, u.z),
+        PAIRED(REAL, t.w, u.w),
+    };
+    return atoms;
+}
+#endif
+
 INLINE maskv lane_bits(void) {
 #if WIDTH == 1
     return 1;
@@ -72,34 +98,32 @@ INLINE maskv lane_bits(void) {
 #endif
 }
 
-// Takes what a group of entries gives to the tile's atoms from its other atoms.
-INLINE void take(List list, const uint *others, const realv *gx, const realv *gy, const realv *gz) {
-    real4 taken[ENTRIES];
-    sums_of_lanes(gx, gy, gz, taken);
-    EACH_ENTRY list.gradient[others[e]] -= taken[e];
+// Takes what an entry gives to the tile's atoms from its other atoms.
+INLINE void take(List list, const Entry *entry, realv gx, realv gy, realv gz) {
+    real4 sums[OTHERS];
+    sums_of_eights(gx, gy, gz, sums);
+    EACH_OTHER list.gradient[entry->others[o]] -= sums[o];
 }
 
 INLINE void add_entries(
     Sums *sums, const Atom *tile, maskv bits, int begin, int end, const bool one_four, List list, const Model *model) {
     realv gx[ENTRIES], gy[ENTRIES], gz[ENTRIES];
-    uint others[ENTRIES];
-    EACH_ENTRY { gx[e] = gy[e] = gz[e] = 0; others[e] = 0; }
+    Entry before[ENTRIES];
+    EACH_ENTRY { gx[e] = gy[e] = gz[e] = 0; EACH_OTHER before[e].others[o] = 0; }
     for (int k = begin; k < end; k += ENTRIES) {
         Between apart[ENTRIES];
-        uint2 entry[ENTRIES];
         // One part of the work for all entries before the next, so that some compute while others wait.
         EACH_ENTRY {
-            entry[e] = list.entries[k + e];
-            const Atom other = atom_of(list.places[entry[e].x], list.traits[entry[e].x]);
-            measure(&apart[e], tile, &other);
+            const Atom others = other_atoms(list, &list.entries[k + e]);
+            measure(&apart[e], tile, &others);
         }
 #if GRADIENT
-        take(list, others, gx, gy, gz);
+        EACH_ENTRY take(list, &before[e], gx[e], gy[e], gz[e]);
 #endif
-        EACH_ENTRY invert(&apart[e], ((maskv)(SAME_BITS)entry[e].y & bits) != 0);
+        EACH_ENTRY invert(&apart[e], ((maskv)(SAME_BITS)list.entries[k + e].lanes & bits) != 0);
         EACH_ENTRY {
-            const Atom other = atom_of(list.places[entry[e].x], list.traits[entry[e].x]);
-            const Pair pair = evaluate_pair(&apart[e], tile, &other, OWN_VALUES_OF(k + e), one_four, model);
+            const Atom others = other_atoms(list, &list.entries[k + e]);
+            const Pair pair = evaluate_pair(&apart[e], tile, &others, OWN_VALUES_OF(k + e), one_four, model);
             sums->lennard_jones += pair.lennard_jones;
             sums->coulomb += pair.coulomb;
             sums->gb += pair.gb;
@@ -109,12 +133,21 @@ INLINE void add_entries(
             sums->gx += pair.gx;
             sums->gy += pair.gy;
             sums->gz += pair.gz;
-            others[e] = entry[e].x;
+            before[e] = list.entries[k + e];
         }
     }
 #if GRADIENT
-    take(list, others, gx, gy, gz);
+    if (begin < end) {
+        EACH_ENTRY take(list, &before[e], gx[e], gy[e], gz[e]);
+    }
 #endif
+}
+
+// Adds to a sum what an earlier addition lost and keeps what this one loses (Kahan 1965).
+INLINE void add_exactly(realv *sum, realv *lost, realv value) {
+    const realv more = value - *lost, total = *sum + more;
+    *lost = (total - *sum) - more;
+    *sum = total;
 }
 
 kernel void nonbond_tiled(
@@ -122,31 +155,31 @@ kernel void nonbond_tiled(
     const int n_tiles,
     const int n_parts,                         // work-items that share the tiles
     global const int *restrict offsets,        // (2 n_tiles + 1) where each tile's plain and 1-4 entries begin
-    global const uint2 *restrict entries,      // (n_entries)
+    global const Entry *restrict entries,      // (n_entries)
     global const real *restrict lane_sigma2,   // (n_entries, WIDTH), or unused
     global const real *restrict lane_charges,  // (n_entries, WIDTH), or unused
-    global const place4 *restrict places,      // (n_tiles, WIDTH) the atoms' records by place
-    global const real4 *restrict traits,       // (n_tiles, WIDTH)
+    global const place4 *restrict places,      // (n_tiles, TILE) the atoms' records by place
+    global const real4 *restrict traits,       // (n_tiles, TILE)
     global real *restrict energies,            // (n_parts, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
-    global real4 *restrict gradients)          // (n_parts, n_tiles, WIDTH) [kcal/mol/step]
+    global real4 *restrict gradients)          // (n_parts, n_tiles, TILE) [kcal/mol/step]
 {
     const int part = get_global_id(0);
     if (part >= n_parts) return;
-    const int n_places = WIDTH * n_tiles;
+    const int n_places = TILE * n_tiles;
     const List list = {entries, lane_sigma2, lane_charges, places, traits, gradients + (size_t)part * n_places};
 #if GRADIENT
     for (int i = 0; i < n_places; ++i) list.gradient[i] = (real4)0;
 #endif
     const Model *model = &constants;
     const maskv bits = lane_bits();
-    real4 energy = 0, lost = 0;
+    realv lennard_jones = 0, coulomb = 0, gb = 0, lost_lj = 0, lost_coulomb = 0, lost_gb = 0;
     // Tiles whose entries begin in this part's share of all entries.
     const long n_entries = offsets[2 * n_tiles];
     const long first = n_entries * part / n_parts, last = n_entries * (part + 1) / n_parts;
     for (int tile = 0; tile < n_tiles; ++tile) {
         const int begin = offsets[2 * tile], middle = offsets[2 * tile + 1], end = offsets[2 * tile + 2];
         if (begin < first || begin >= last || begin == end) continue;
-        const Atom atoms = atoms_of_tile(places + WIDTH * tile, traits + WIDTH * tile);
+        const Atom atoms = atoms_of_tile(places + TILE * tile, traits + TILE * tile);
         Sums sums = {0, 0, 0, 0, 0, 0};
         const realv charge = FIRST_CHARGE(&atoms);
         int run = begin;
@@ -154,11 +187,9 @@ kernel void nonbond_tiled(
             const int run_end = min(run + RUN, middle);
             add_entries(&sums, &atoms, bits, run, run_end, false, list, model);
             if (run_end == middle) add_entries(&sums, &atoms, bits, middle, end, true, list, model);
-            const real4 more =
-                sum_of_lanes(atoms.well * sums.lennard_jones, charge * sums.coulomb, charge * sums.gb * GB_FACTOR) - lost;
-            const real4 total = energy + more;
-            lost = (total - energy) - more;
-            energy = total;
+            add_exactly(&lennard_jones, &lost_lj, atoms.well * sums.lennard_jones);
+            add_exactly(&coulomb, &lost_coulomb, charge * sums.coulomb);
+            add_exactly(&gb, &lost_gb, charge * sums.gb);
             sums.lennard_jones = sums.coulomb = sums.gb = 0;
             run = run_end;
         } while (run < middle);
@@ -168,9 +199,10 @@ kernel void nonbond_tiled(
         STORE(sums.gy, 0, gy);
         STORE(sums.gz, 0, gz);
         for (int lane = 0; lane < WIDTH; ++lane)
-            list.gradient[WIDTH * tile + lane] += (real4)(gx[lane], gy[lane], gz[lane], 0);
+            list.gradient[TILE * tile + lane % TILE] += (real4)(gx[lane], gy[lane], gz[lane], 0);
 #endif
     }
+    const real4 energy = sum_of_lanes(lennard_jones, coulomb, gb * GB_FACTOR);
     energies[3 * part] = energy.x;
     energies[3 * part + 1] = energy.y;
     energies[3 * part + 2] = energy.z;
@@ -184,11 +216,14 @@ kernel void add_gradients(
     global const real4 *restrict gradients,  // (n_parts, n_places)
     global real *restrict gradient)          // (n_atoms, 3)
 {
-    const int i = get_global_id(0);
-    if (i >= n_atoms) return;
-    real4 sum = 0;
-    for (int part = 0; part < n_parts; ++part) sum += gradients[(size_t)part * n_places + place_of[i]];
-    gradient[3 * i] = sum.x;
-    gradient[3 * i + 1] = sum.y;
-    gradient[3 * i + 2] = sum.z;
+    const int share = get_global_id(0);
+    if (share >= n_parts) return;
+    const int first = (long)n_atoms * share / n_parts, last = (long)n_atoms * (share + 1) / n_parts;
+    for (int i = first; i < last; ++i) {
+        real4 sum = 0;
+        for (int part = 0; part < n_parts; ++part) sum += gradients[(size_t)part * n_places + place_of[i]];
+        gradient[3 * i] = sum.x;
+        gradient[3 * i + 1] = sum.y;
+        gradient[3 * i + 2] = sum.z;
+    }
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 from conftest import random_atoms, random_pairs, without
@@ -62,6 +63,8 @@ def nonbond_cases(device: Device) -> None:
             nonbond(atoms, pairs, radii, model=SALT, **options)
             nonbond(atoms, without(pairs, "sigma2", "charge_products"), radii, **options)
             nonbond(atoms, pairs, solvent="vacuum", gradient=False, **options)
+        with patch.object(Device, "vector_width", lambda device, precision: 16):
+            nonbond(atoms, pairs, radii, variant="tiled", precision=precision, device=device)
 
 
 def naive_case(device: Device) -> None:

@@ -195,6 +195,17 @@ def test_order_of_the_list_does_not_matter(device, precision, exact):
         assert_same(result, expected, precision, scale)
 
 
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+def test_tiled_in_vectors_of_any_width(device, precision, width, monkeypatch):
+    if device.kind == "CPU" and width > device.vector_width(precision):
+        pytest.skip("wider than this compiler bears")
+    monkeypatch.setattr(Device, "vector_width", lambda self, precision: width)
+    atoms, pairs, radii = random_atoms(45), random_pairs(45, 600), born_radii(45)
+    result = nonbond(atoms, pairs, radii, variant="tiled", precision=precision, device=device)
+    scale = sizes(atoms, pairs, born_radii=radii)
+    assert_same(result, definition(atoms, pairs, born_radii=radii), precision, scale)
+
+
 def test_same_bits_for_the_same_list(device, precision, same_bits):
     atoms, pairs = random_atoms(500), random_pairs(500, 20000)
     options = dict(variant=same_bits, precision=precision, device=device)

@@ -16,7 +16,8 @@ from .task import Evaluate, Evaluation, Task, energies_of, gradient_of
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
 
-ENTRIES = 4
+TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
+ENTRIES = 4  # computed side by side
 PARTS_A_UNIT = 1  # work-items a compute unit; more would even out what else the machine does, but each has a gradient
 LARGEST_PARTS = 2**28  # bytes that the gradients of all parts may take
 
@@ -40,43 +41,46 @@ class Entries:
 def tiled(run: Run, task: Task) -> Evaluate:
     """Tiles of neighbours in vector lanes, each pair once, every part with a gradient of its own."""
     width = run.device.vector_width(run.precision)
-    listed = _entries(run, task, width)
+    layout = {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}
+    listed = _entries(run, task, width, layout)
     kernel, add = (
-        run.kernel("nonbond_tiled.cl", name, width, ENTRIES=ENTRIES, **task.switches)
+        run.kernel("nonbond_tiled.cl", name, width, **layout, **task.switches)
         for name in ("nonbond_tiled", "add_gradients")
     )
     n_places = len(listed.order)
     bytes_a_part = 4 * run.dtype.itemsize * n_places
     n_parts = max(1, min(PARTS_A_UNIT * run.device.compute_units, LARGEST_PARTS // bytes_a_part))
+    # Kept, for fresh pages cost as much as what is done with them.
+    parts, gradient = run.empty(4 * n_parts * n_places if task.gradient else 4), run.empty(3 * task.n_atoms)
 
     def evaluate(run: Run, records: Records) -> Evaluation:
-        energies, gradient = run.empty(3 * n_parts), run.empty(3 * task.n_atoms)
-        parts = run.empty(4 * n_parts * n_places if task.gradient else 4)
+        energies = run.empty(3 * n_parts)
         sizes = np.int32(listed.n_tiles), np.int32(n_parts)
         lists = listed.offsets, listed.entries, *listed.own, *records.upload(run, listed.order)
         run.launch(kernel, (n_parts,), (1,), records.model, *sizes, *lists, energies, parts)
         if task.gradient:
             shape = np.int32(task.n_atoms), np.int32(n_places), np.int32(n_parts)
-            run.launch(add, (task.n_atoms,), (ITEMS,), *shape, listed.place_of, parts, gradient)
+            run.launch(add, (n_parts,), (1,), *shape, listed.place_of, parts, gradient)
         return energies_of(run, energies, n_parts), gradient_of(run, task, records, gradient)
 
     return evaluate
 
 
-def _entries(run: Run, task: Task, width: int) -> Entries:
+def _entries(run: Run, task: Task, width: int, layout: dict[str, int]) -> Entries:
     """Rows by tile, then the entries that stand with each tile: counted, their offsets summed, written."""
-    atoms = in_tiles(task.positions, width)
-    n_tiles, n_pairs = -(-task.n_atoms // width), task.n_pairs
+    tile = layout["TILE"]
+    atoms = in_tiles(task.positions, tile)
+    n_tiles, n_pairs = -(-task.n_atoms // tile), task.n_pairs
     places = np.empty(task.n_atoms, np.intp)
     places[atoms] = np.arange(task.n_atoms)
-    order = np.pad(atoms, (0, n_tiles * width - task.n_atoms), mode="edge")  # copies fill the last tile
+    order = np.pad(atoms, (0, n_tiles * tile - task.n_atoms), mode="edge")  # copies fill the last tile
     place_of = run.upload(places, np.int32)
-    switches = {"ENTRIES": ENTRIES, "OWN_VALUES": task.switches["OWN_VALUES"]}
+    switches = {**layout, "OWN_VALUES": task.switches["OWN_VALUES"]}
     placed = run.empty(2 * n_pairs, np.uint32)
     if n_pairs:
         place = run.kernel("tile_entries.cl", "place_pairs", width, **switches)
         run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), place_of, task.pairs, placed)
-    rows = segments_by_counting(run, placed, n_pairs, len(order), BOTH, tile=width)
+    rows = segments_by_counting(run, placed, n_pairs, len(order), BOTH, tile=tile)
     offsets = run.zeros(2 * n_tiles + 1, np.int32)
     fill = run.kernel("tile_entries.cl", "tile_entries", width, **switches)
     lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets
@@ -89,7 +93,7 @@ def _entries(run: Run, task: Task, width: int) -> Entries:
     launch(False, unused, unused, unused)
     prefix_sum(run, offsets, 2 * n_tiles + 1)
     n_entries = int(run.download(offsets, 2 * n_tiles + 1, np.int32)[-1])
-    entries = run.empty(2 * n_entries, np.uint32)
+    entries = run.empty((width // tile + 1) * n_entries, np.uint32)
     lanes = tuple(run.zeros(width * n_entries) for _ in task.own) or (unused, unused)
     launch(True, entries, *lanes)
     return Entries(n_tiles, order, place_of, offsets, entries, lanes)
