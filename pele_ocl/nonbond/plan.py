@@ -57,6 +57,7 @@ class Nonbond:
         self.model = SolventModel.or_default(model)
         self.gb = solvent == "gb"
         _check(atoms, pairs, solvent, variant, precision)
+        atoms.require_apart()
         self.dielectrics = _dielectrics(atoms, self.model, internal_dielectrics)
         device = get_device(device)
         if variant == "auto":
@@ -76,7 +77,6 @@ class Nonbond:
     def _evaluate(self, positions: Floats | None, born_radii: Floats | None) -> NonbondResult:
         start = time.perf_counter()
         atoms = self.atoms if positions is None else replace(self.atoms, positions=positions)
-        atoms.require_apart()
         if self.precision == "float32":
             _check_span(atoms)
         records = self._records(atoms, self._born_radii(atoms, born_radii))
@@ -198,6 +198,7 @@ def _one_an_atom(name: str, given: Floats, n_atoms: int) -> Floats:
 def _require_finite(atoms: Atoms, energies: Floats, gradient: Floats, precision: str) -> None:
     if np.isfinite(energies).all() and np.isfinite(gradient).all():
         return
+    atoms.require_apart()
     wrong = np.flatnonzero(~np.isfinite(gradient).all(axis=1))
     where = f" of {atoms.describe(int(wrong[0]))}" if len(wrong) else ""
     raise InputError(f"the energy{where} is not finite in {precision}; check charges and distances to other atoms")
