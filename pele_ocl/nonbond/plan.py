@@ -170,7 +170,8 @@ class Nonbond:
 
 def _check_span(atoms: Atoms) -> None:
     """Raise InputError where fixed-point coordinates of 32 bits would be too coarse for close pairs."""
-    span = float(np.ptp(atoms.positions, axis=0).max(initial=0.0))
+    lowest, highest = atoms.bounds()
+    span = float((highest - lowest).max())
     if span > LARGEST_SPAN_FLOAT32:
         raise InputError(
             f"the atoms span {span:,.0f} A, more than the {LARGEST_SPAN_FLOAT32:,.0f} A that float32 holds; "

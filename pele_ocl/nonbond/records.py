@@ -49,8 +49,9 @@ class Records:
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
         real = np.dtype(precision)
-        middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
-        step = _step(atoms.positions - middle, real)
+        lowest, highest = atoms.bounds()
+        middle = (lowest + highest) / 2
+        step = _step(float((highest - middle).max()), real)
         # One internal dielectric is taken into the charges; what differs from atom to atom is looked up by pair.
         variable = bool(np.ptp(internal_dielectrics) > 0)
         inside = 1.0 if variable else float(internal_dielectrics[0])
@@ -80,11 +81,14 @@ class Records:
         return cls(step, places, np.ascontiguousarray(traits, real), kernel_model, switches)
 
 
-def _step(positions: Floats, real: np.dtype[Any]) -> float:
-    """The unit of length, A: 1 in float64, else the power of two that makes coordinates numbers of FIXED_POINT_BITS."""
+def _step(reach: float, real: np.dtype[Any]) -> float:
+    """The unit of length, A: 1 in float64, else the power of two that makes coordinates numbers of FIXED_POINT_BITS.
+
+    reach : largest coordinate from the middle, A
+    """
     if real == np.float64:
         return 1.0
-    reach = 1.001 * max(float(np.abs(positions).max()), 1e-3)
+    reach = 1.001 * max(reach, 1e-3)
     return float(2.0 ** (np.ceil(np.log2(reach)) - FIXED_POINT_BITS))
 
 
