@@ -14,7 +14,9 @@ from pele_ocl import Atoms, InputError, ParameterError, SolventModel
 from pele_ocl.energy import TERMS, VARIANTS, Energy, choose_variant, energy
 from pele_ocl.energy.layout import Layout
 from pele_ocl.energy.masks import Masks
-from pele_ocl.opencl.device import list_devices
+from pele_ocl.errors import KernelBuildError
+from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.opencl.kernels import Run
 from pele_ocl.pairs import exclusions
 from pele_ocl.reference.energy import energy as reference
 from pele_ocl.tiles import Tiles
@@ -398,6 +400,29 @@ def test_auto_is_a_variant_for_every_kind():
     for kind in ("GPU", "simulator", "accelerator"):
         assert [choose_variant(kind, n, False) for n in (96, 30_000, 1_000_000)] == ["rows", "squares", "rows"]
         assert choose_variant(kind, 30_000, True) == "rows"
+
+
+@pytest.mark.parametrize("most", [16, 64])
+@pytest.mark.parametrize("refused_by", ["device", "compiler"])
+def test_rows_where_groups_must_be_small(device, precision, most, refused_by, monkeypatch):
+    """Many devices take 256 work-items to a group at most, some compilers even fewer."""
+    monkeypatch.setattr(Layout, "of", lambda *_: Layout(1, 16, 16, 1))
+    atoms, groups, keep = bonded(200, seed=17), [], Run.keep
+    expected = energy(atoms, **options(device, precision, "rows"))
+
+    def keep_if_small(run, file, name, shape, group, *args, **defines):
+        if group[0] > most and refused_by == "compiler":
+            raise KernelBuildError(f"{group[0]} work-items are too many")
+        groups.append(group[0])
+        return keep(run, file, name, shape, group, *args, **defines)
+
+    monkeypatch.setattr(Run, "keep", keep_if_small)
+    if refused_by == "device":
+        monkeypatch.setattr(Device, "largest_group", most)
+    result = energy(atoms, **options(device, precision, "rows"))
+    assert max(groups) == most
+    assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
+    assert result.total == pytest.approx(expected.total, rel=ENERGY[precision])
 
 
 # Errors

@@ -289,6 +289,16 @@ def test_slabs_cover_every_row(device, precision, monkeypatch):
         assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
 
 
+def test_slabs_of_rows_cover_every_row(device, precision, monkeypatch):
+    monkeypatch.setattr("pele_ocl.opencl.kernels.SLAB_SECONDS", 1e-7)
+    monkeypatch.setattr("pele_ocl.opencl.kernels.FIRST_SLAB_PAIRS", 1e3)
+    atoms, shares = random_atoms(400), []
+    layout = Layout(1, 1, 32, (32, 1), 5, row=3)
+    _, born = VARIANTS["tiled"].run(Run(device, precision, shares.append), System.of(atoms, MODEL, layout))
+    assert len(shares) > 3
+    assert worst(born, reference_radii(atoms)) < BORN_RADIUS[precision]
+
+
 def test_charges_scale_the_energy_squared(device):
     atoms = random_atoms(200)
     doubled = Atoms(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..errors import KernelBuildError
 from ..solvent.tiled import series_macros
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
@@ -140,17 +141,24 @@ class Passes:
     def _over_rows(self, quantity: str, *args: Any, **defines: int) -> KeptLaunch:
         """A pass row by row, in groups as large as the device allows the kernel."""
         layout, (file, name) = self.layout, KERNELS[quantity, "rows"]
-        items, parts = layout.tile // layout.width, layout.parts_of_rows
-        while parts * layout.tile * LOCAL_REALS * self.run.dtype.itemsize > self.run.device.handle.local_mem_size:
+        device, items, parts = self.run.device, layout.tile // layout.width, layout.parts_of_rows
+        local_bytes = layout.tile * LOCAL_REALS * self.run.dtype.itemsize
+        while parts > 1 and (
+            parts * local_bytes > device.handle.local_mem_size or parts * items > device.largest_group
+        ):
             parts //= 2
         while True:
             shape = len(self.tiles) * items * parts, 1
-            kept = self.run.keep(
-                file, name, shape, (items * parts, 1), np.int32(len(self.tiles)), *args, width=layout.width,
-                TILE=layout.tile, PARTS=parts, **defines,
-            )  # fmt: skip
-            if kept.group[0] == items * parts:
-                return kept
+            try:
+                kept = self.run.keep(
+                    file, name, shape, (items * parts, 1), np.int32(len(self.tiles)), *args, width=layout.width,
+                    TILE=layout.tile, PARTS=parts, **defines,
+                )  # fmt: skip
+                if parts == 1 or kept.group[0] == items * parts:
+                    return kept
+            except KernelBuildError:  # how some compilers say that the group is too large
+                if parts == 1:
+                    raise
             parts //= 2
 
     def _recoil(self) -> tuple[list[Any], dict[str, int]]:
