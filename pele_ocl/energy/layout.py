@@ -45,7 +45,7 @@ class Layout:
         return cls(1, 32, 1, 256, row=3 if n_atoms > 8_000 else 1, shares=4)
 
     def sums(self, variant: str, n_tiles: int) -> tuple[int, int]:
-        """In how many parts the Born sums and those over pairs come."""
+        """In how many parts the Born sums and those over pairs come; `rows` keeps no Born sums."""
         if variant == "rows":
             return 0, 1
         if variant == "blocks":
