@@ -12,6 +12,7 @@ from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, InputError, ParameterError, SolventModel
 from pele_ocl.energy import TERMS, VARIANTS, Energy, choose_variant, energy
+from pele_ocl.energy import plan as plans
 from pele_ocl.energy.layout import Layout
 from pele_ocl.energy.masks import Masks
 from pele_ocl.errors import KernelBuildError
@@ -423,6 +424,28 @@ def test_rows_where_groups_must_be_small(device, precision, most, refused_by, mo
     assert max(groups) == most
     assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
     assert result.total == pytest.approx(expected.total, rel=ENERGY[precision])
+
+
+def test_auto_takes_rows_where_memory_is_short(device, precision, monkeypatch):
+    monkeypatch.setattr(plans, "choose_variant", lambda *_: "squares")
+    atoms = bonded(200, seed=17)
+    assert Energy(atoms, device=device, precision=precision).variant == "squares"
+    monkeypatch.setattr(Device, "largest_buffer", 16 * 200)
+    assert Energy(atoms, device=device, precision=precision).variant == "rows"
+    assert Energy(atoms, device=device, precision=precision, gradient=False).variant == "squares"
+    assert Energy(atoms, device=device, precision=precision, variant="squares").variant == "squares"
+
+
+@EVERY_VARIANT
+def test_batches_fit_the_largest_buffer(device, variant, monkeypatch):
+    atoms = bonded(150, seed=15)
+    plan = Energy(atoms, device=device, variant=variant)
+    single = plan.evaluate()
+    largest = max(buffer.size for buffer in plan._passes.buffers.values())
+    monkeypatch.setattr(Device, "largest_buffer", 2 * largest)
+    batch = plan.evaluate_batch(np.stack([atoms.positions] * 5))
+    assert plan._passes.batch == 2
+    np.testing.assert_array_equal(batch.total, [single.total] * 5)
 
 
 # Errors

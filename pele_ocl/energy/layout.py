@@ -65,6 +65,10 @@ class Layout:
         """How many rows of tiles."""
         return -(-n_tiles // self.row)
 
+    def recoil(self, n_tiles: int) -> int:
+        """Reals that `squares` keeps of what each tile gets of others, for the gradient of one conformation."""
+        return 4 * (self.rows(n_tiles) // 2) * n_tiles * self.tile
+
     def step_chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks of steps around the ring `squares` walks, and how many steps in each."""
         n_steps = self.rows(n_tiles) // 2 + 1

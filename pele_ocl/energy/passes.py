@@ -66,7 +66,8 @@ class Passes:
         self.born_parts, self.pair_parts = layout.sums(variant, len(tiles))
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._sizes(len(atoms))
-        self.most_at_once = layout.batch(sum(sizes.values()) * run.dtype.itemsize)
+        most_in_buffers = run.device.largest_buffer // (max(sizes.values()) * run.dtype.itemsize)
+        self.most_at_once = max(1, min(layout.batch(sum(sizes.values()) * run.dtype.itemsize), most_in_buffers))
         self.batch = min(most, self.most_at_once)
         self.tables = Tables.of(run, atoms, tiles, model, options.one_four, variant, layout.row)
         self.buffers = {name: run.empty(self.batch * size) for name, size in sizes.items()}
@@ -103,7 +104,7 @@ class Passes:
             "origins": 4 * boxes, "extents": 4 * boxes, "born_sums": self.born_parts * places, "traits": 4 * places,
             "born": places, "largest_born": boxes, "radius_slopes": places, "energy_slopes": places,
             "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * self.pair_parts * places, "weights": places,
-            "recoil": 4 * (self.layout.rows(boxes) // 2) * places * has_recoil,
+            "recoil": self.layout.recoil(boxes) * has_recoil,
             "results": N_TERMS * self.n_energies + n_atoms * (4 if options.gradient else 1),
         }  # fmt: skip
 
