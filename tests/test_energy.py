@@ -442,10 +442,10 @@ def test_batches_fit_the_largest_buffer(device, variant, monkeypatch):
     plan = Energy(atoms, device=device, variant=variant)
     single = plan.evaluate()
     largest = max(buffer.size for buffer in plan._passes.buffers.values())
-    monkeypatch.setattr(Device, "largest_buffer", 2 * largest)
-    batch = plan.evaluate_batch(np.stack([atoms.positions] * 5))
-    assert plan._passes.batch == 2
-    np.testing.assert_array_equal(batch.total, [single.total] * 5)
+    monkeypatch.setattr(Device, "largest_buffer", 4 * largest)
+    batch = plan.evaluate_batch(np.stack([atoms.positions] * 9))
+    assert plan._passes.batch == 4
+    np.testing.assert_array_equal(batch.total, [single.total] * 9)
 
 
 # Errors
