@@ -436,6 +436,11 @@ def test_auto_takes_rows_where_memory_is_short(device, precision, monkeypatch):
     assert Energy(atoms, device=device, precision=precision, variant="squares").variant == "squares"
 
 
+def test_batches_are_no_larger_than_launches_may_be():
+    layout = Layout.of("rows", "GPU", 1, 10)
+    assert [layout.batch(size) for size in (1, 1 << 20, 1 << 40)] == [65_535, 1024, 1]
+
+
 @EVERY_VARIANT
 def test_batches_fit_the_largest_buffer(device, variant, monkeypatch):
     atoms = bonded(150, seed=15)

@@ -9,6 +9,9 @@ from ..tiles import cpu_parts
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30
 
+# Conformations in one launch, of which each is a layer of groups in the third dimension: CUDA's devices take so many.
+MOST_CONFORMATIONS = 65_535
+
 # Of fewer atoms than this a GPU is filled by smaller tiles only.
 SMALL = 2_000
 
@@ -77,4 +80,4 @@ class Layout:
 
     def batch(self, bytes_each: int) -> int:
         """How many conformations, of so many bytes each, are computed at a time."""
-        return max(1, BATCH_BYTES // bytes_each)
+        return min(MOST_CONFORMATIONS, max(1, BATCH_BYTES // bytes_each))
