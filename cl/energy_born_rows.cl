@@ -1,4 +1,4 @@
-// Born radii and energies of single atoms, row by row, for GPUs. Second dimension: none; third: conformations.
+// Born radii and energies of single atoms, row by row, for GPUs. Third dimension: conformations.
 #include "real.clh"
 #include "born.clh"
 #include "tiles.clh"

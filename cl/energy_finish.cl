@@ -1,5 +1,5 @@
-// The parts of all passes added up, in the order of the atoms. A work-group owns a tile of one conformation, a work-item
-// a place.
+// The parts of all passes added up, in the order of the atoms. A work-group owns a tile of one conformation, SHARES
+// work-items a place.
 #include "real.clh"
 #include "energy_sums.clh"
 #include "shares.clh"

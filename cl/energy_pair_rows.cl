@@ -127,6 +127,7 @@ void pair_rows(
         for (int k = item; k < TILE; k += GROUP) out[sum * n_places + k] = column[k];
     }
 #if GRADIENT
+    // The last of the sums, RADIUS_SUM, still stands in `column`.
     for (int k = item; k < TILE; k += GROUP) {
         const size_t i = at + row * TILE + k;
         weights[i] = k < counts[row] ? weight_of(column[k], born[i], radius_slopes[i], energy_slopes[i]) : (real)0;

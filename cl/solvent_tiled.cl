@@ -18,7 +18,6 @@
 #endif
 #include "hct_rows.clh"
 
-
 kernel __attribute__((reqd_work_group_size(TILE / WIDTH, 1, 1)))
 void born_sums(
     const int n_tiles,
@@ -36,7 +35,8 @@ void born_sums(
     global real *restrict sums)            // (n_conformations, n_chunks, n_places) part of the Born integral [1/A]
 {
     local real4 met_points[TILE], met_first[TILE], met_rest[TILE], own_origins[ROW], own_extents[ROW];
-    const int row = get_group_id(0) * ROW, within = get_local_id(0) * WIDTH;
+    // From the global number: long work comes in slabs, in each of which the groups are numbered anew.
+    const int row = get_global_id(0) / (TILE / WIDTH) * ROW, within = get_local_id(0) * WIDTH;
     const int chunk = get_global_id(1), conformation = get_global_id(2);
     const int n_places = n_tiles * TILE, n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk;
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;

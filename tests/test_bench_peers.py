@@ -189,6 +189,17 @@ def test_disagreement_is_an_error_once_all_is_written(monkeypatch, tmp_path):
     assert "1.0e-03 disagrees" in path.read_text()
 
 
+def test_a_peer_that_gives_no_numbers_disagrees(monkeypatch, tmp_path):
+    monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(float("nan"))})
+    path = tmp_path / "peers.json"
+    done = run(*MAP, "--json", "-o", path, f"--machine={tmp_path}", code=1)
+    assert "error of the map nan" in done.stderr
+    assert json.loads(done.stdout.splitlines()[1])["errors"] == {"map": None}
+    content = json.loads(path.read_text())
+    assert content["rows"][1]["errors"] == {"map": None}
+    assert "--machine" not in content["command"]
+
+
 def test_structures_of_ones_own():
     command = "bench", "peers", "--work", "solvent", "--structure", HEXAPEPTIDE, "--peer", "numba", *DEVICE
     (line,) = run(*command, "--runs", 3, "--json").stdout.splitlines()

@@ -180,11 +180,10 @@ def test_no_capabilities_without_a_loader_to_ask(device, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["GPU", "CPU", "accelerator", "simulator"])
-@pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("n_atoms", [1, 5000, 10**6])
-def test_layouts_fit_their_tiles(kind, precision, width, n_atoms):
-    layout = Layout.of(kind, width, precision, n_atoms)
+def test_layouts_fit_their_tiles(kind, width, n_atoms):
+    layout = Layout.of(kind, width, n_atoms)
     assert layout.tile % (layout.width * layout.vectors) == 0
     for n_tiles in (1, 2, 15, 16, 17, 64, 65, 1000):
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)

@@ -81,7 +81,7 @@ def test_the_worked_example_works(monkeypatch, tmp_path):
     monkeypatch.setattr(kernels, "_source", lambda file: kernel if "halves" in file else shipped_source(file))
     names = dict(vars(variants))
     exec(compile("from __future__ import annotations\n" + steps, "add-a-kernel.md", "exec"), names)
-    layout = Layout.of(DEVICES[0].kind, 1, "float32", 300)
+    layout = Layout.of(DEVICES[0].kind, 1, 300)
     system = variants.System.of(random_atoms(300), SolventModel(), layout)
     _, halves = names["halves"](kernels.Run(DEVICES[0], "float64"), system)
     _, pair = variants.pair(kernels.Run(DEVICES[0], "float64"), system)

@@ -12,9 +12,12 @@ from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, InputError, ParameterError, SolventModel
 from pele_ocl.energy import TERMS, VARIANTS, Energy, choose_variant, energy
+from pele_ocl.energy import plan as plans
 from pele_ocl.energy.layout import Layout
 from pele_ocl.energy.masks import Masks
-from pele_ocl.opencl.device import list_devices
+from pele_ocl.errors import KernelBuildError
+from pele_ocl.opencl.device import Device, list_devices
+from pele_ocl.opencl.kernels import Run
 from pele_ocl.pairs import exclusions
 from pele_ocl.reference.energy import energy as reference
 from pele_ocl.tiles import Tiles
@@ -398,6 +401,56 @@ def test_auto_is_a_variant_for_every_kind():
     for kind in ("GPU", "simulator", "accelerator"):
         assert [choose_variant(kind, n, False) for n in (96, 30_000, 1_000_000)] == ["rows", "squares", "rows"]
         assert choose_variant(kind, 30_000, True) == "rows"
+
+
+@pytest.mark.parametrize("most", [16, 64])
+@pytest.mark.parametrize("refused_by", ["device", "compiler"])
+def test_rows_where_groups_must_be_small(device, precision, most, refused_by, monkeypatch):
+    """Many devices take 256 work-items to a group at most, some compilers even fewer."""
+    monkeypatch.setattr(Layout, "of", lambda *_: Layout(1, 16, 16, 1))
+    atoms, groups, keep = bonded(200, seed=17), [], Run.keep
+    expected = energy(atoms, **options(device, precision, "rows"))
+
+    def keep_if_small(run, file, name, shape, group, *args, **defines):
+        if group[0] > most and refused_by == "compiler":
+            raise KernelBuildError(f"{group[0]} work-items are too many")
+        groups.append(group[0])
+        return keep(run, file, name, shape, group, *args, **defines)
+
+    monkeypatch.setattr(Run, "keep", keep_if_small)
+    if refused_by == "device":
+        monkeypatch.setattr(Device, "largest_group", most)
+    result = energy(atoms, **options(device, precision, "rows"))
+    assert max(groups) == most
+    assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
+    assert result.total == pytest.approx(expected.total, rel=ENERGY[precision])
+
+
+def test_auto_takes_rows_where_memory_is_short(device, precision, monkeypatch):
+    monkeypatch.setattr(plans, "choose_variant", lambda *_: "squares")
+    atoms = bonded(200, seed=17)
+    assert Energy(atoms, device=device, precision=precision).variant == "squares"
+    monkeypatch.setattr(Device, "largest_buffer", 16 * 200)
+    assert Energy(atoms, device=device, precision=precision).variant == "rows"
+    assert Energy(atoms, device=device, precision=precision, gradient=False).variant == "squares"
+    assert Energy(atoms, device=device, precision=precision, variant="squares").variant == "squares"
+
+
+def test_batches_are_no_larger_than_launches_may_be():
+    layout = Layout.of("rows", "GPU", 1, 10)
+    assert [layout.batch(size) for size in (1, 1 << 20, 1 << 40)] == [65_535, 1024, 1]
+
+
+@EVERY_VARIANT
+def test_batches_fit_the_largest_buffer(device, variant, monkeypatch):
+    atoms = bonded(150, seed=15)
+    plan = Energy(atoms, device=device, variant=variant)
+    single = plan.evaluate()
+    largest = max(buffer.size for buffer in plan._passes.buffers.values())
+    monkeypatch.setattr(Device, "largest_buffer", 4 * largest)
+    batch = plan.evaluate_batch(np.stack([atoms.positions] * 9))
+    assert plan._passes.batch == 4
+    np.testing.assert_array_equal(batch.total, [single.total] * 9)
 
 
 # Errors

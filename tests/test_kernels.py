@@ -152,7 +152,7 @@ def test_soft_roots_are_as_good_as_they_say(device, monkeypatch):
 
 def test_tiled_is_the_same_with_portable_mathematics(device, precision):
     atoms = random_atoms(500)
-    layout = Layout.of(device.kind, device.vector_width(precision), precision, len(atoms))
+    layout = Layout.of(device.kind, device.vector_width(precision), len(atoms))
     system = System.of(atoms, SolventModel(), layout)
     (_, own), (_, portable) = (
         VARIANTS["tiled"].run(Run(device, precision, portable=portable), system) for portable in (False, True)

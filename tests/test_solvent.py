@@ -289,6 +289,16 @@ def test_slabs_cover_every_row(device, precision, monkeypatch):
         assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
 
 
+def test_slabs_of_rows_cover_every_row(device, precision, monkeypatch):
+    monkeypatch.setattr("pele_ocl.opencl.kernels.SLAB_SECONDS", 1e-7)
+    monkeypatch.setattr("pele_ocl.opencl.kernels.FIRST_SLAB_PAIRS", 1e3)
+    atoms, shares = random_atoms(400), []
+    layout = Layout(1, 1, 32, (32, 1), 5, row=3)
+    _, born = VARIANTS["tiled"].run(Run(device, precision, shares.append), System.of(atoms, MODEL, layout))
+    assert len(shares) > 3
+    assert worst(born, reference_radii(atoms)) < BORN_RADIUS[precision]
+
+
 def test_charges_scale_the_energy_squared(device):
     atoms = random_atoms(200)
     doubled = Atoms(
@@ -327,7 +337,7 @@ def test_auto_is_a_variant_for_every_kind_and_size():
         for n in (1, 96, 1231, 30211, 10**6):
             assert choose_variant(kind, n) in VARIANTS
     assert choose_variant("CPU", 96) == choose_variant("GPU", 30211) == "tiled"
-    assert choose_variant("GPU", 1231) == "pair"
+    assert choose_variant("GPU", 999) == "pair"
 
 
 # Errors

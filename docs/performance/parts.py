@@ -77,7 +77,7 @@ CPU_PARTS, GPU_PARTS = ("without vectors",), ("with all roots by the special-fun
 def born_radii(name: str, device: Device) -> Callable[[], float]:
     """Seconds of the kernels for the Born radii of a shipped structure."""
     atoms = load(name)
-    layout = Layout.of(device.kind, device.vector_width("float32"), "float32", len(atoms))
+    layout = Layout.of(device.kind, device.vector_width("float32"), len(atoms), device.compute_units)
     system = System.of(atoms, SolventModel(), layout)
 
     def once() -> float:

@@ -59,7 +59,7 @@ def measure(
     baseline = None
     for variant in (name for name in VARIANTS if name in variants):
         where = get_cpu_device(device) if variant == "sequential" else device
-        layout = Layout.of(where.kind, where.vector_width(precision), precision, len(atoms), where.compute_units)
+        layout = Layout.of(where.kind, where.vector_width(precision), len(atoms), where.compute_units)
         choice = remembered("solvent", where, precision, len(atoms))
         system = System.of(atoms, model, choice.applied(variant, layout))
         rows = _sample(len(atoms)) if variant == "sequential" else None

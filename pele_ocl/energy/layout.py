@@ -9,6 +9,9 @@ from ..tiles import cpu_parts
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30
 
+# Conformations in one launch, of which each is a layer of groups in the third dimension: CUDA's devices take so many.
+MOST_CONFORMATIONS = 65_535
+
 # Of fewer atoms than this a GPU is filled by smaller tiles only.
 SMALL = 2_000
 
@@ -45,7 +48,7 @@ class Layout:
         return cls(1, 32, 1, 256, row=3 if n_atoms > 8_000 else 1, shares=4)
 
     def sums(self, variant: str, n_tiles: int) -> tuple[int, int]:
-        """In how many parts the Born sums and those over pairs come."""
+        """In how many parts the Born sums and those over pairs come; `rows` keeps no Born sums."""
         if variant == "rows":
             return 0, 1
         if variant == "blocks":
@@ -65,6 +68,10 @@ class Layout:
         """How many rows of tiles."""
         return -(-n_tiles // self.row)
 
+    def recoil(self, n_tiles: int) -> int:
+        """Reals that `squares` keeps of what each tile gets of others, for the gradient of one conformation."""
+        return 4 * (self.rows(n_tiles) // 2) * n_tiles * self.tile
+
     def step_chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks of steps around the ring `squares` walks, and how many steps in each."""
         n_steps = self.rows(n_tiles) // 2 + 1
@@ -73,4 +80,4 @@ class Layout:
 
     def batch(self, bytes_each: int) -> int:
         """How many conformations, of so many bytes each, are computed at a time."""
-        return max(1, BATCH_BYTES // bytes_each)
+        return min(MOST_CONFORMATIONS, max(1, BATCH_BYTES // bytes_each))

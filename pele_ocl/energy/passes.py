@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..errors import KernelBuildError
 from ..solvent.tiled import series_macros
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
@@ -65,7 +66,8 @@ class Passes:
         self.born_parts, self.pair_parts = layout.sums(variant, len(tiles))
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._sizes(len(atoms))
-        self.most_at_once = layout.batch(sum(sizes.values()) * run.dtype.itemsize)
+        most_in_buffers = run.device.largest_buffer // (max(sizes.values()) * run.dtype.itemsize)
+        self.most_at_once = max(1, min(layout.batch(sum(sizes.values()) * run.dtype.itemsize), most_in_buffers))
         self.batch = min(most, self.most_at_once)
         self.tables = Tables.of(run, atoms, tiles, model, options.one_four, variant, layout.row)
         self.buffers = {name: run.empty(self.batch * size) for name, size in sizes.items()}
@@ -102,7 +104,7 @@ class Passes:
             "origins": 4 * boxes, "extents": 4 * boxes, "born_sums": self.born_parts * places, "traits": 4 * places,
             "born": places, "largest_born": boxes, "radius_slopes": places, "energy_slopes": places,
             "atom_energies": 2 * places, "pair_sums": PAIR_SUMS * self.pair_parts * places, "weights": places,
-            "recoil": 4 * (self.layout.rows(boxes) // 2) * places * has_recoil,
+            "recoil": self.layout.recoil(boxes) * has_recoil,
             "results": N_TERMS * self.n_energies + n_atoms * (4 if options.gradient else 1),
         }  # fmt: skip
 
@@ -140,17 +142,24 @@ class Passes:
     def _over_rows(self, quantity: str, *args: Any, **defines: int) -> KeptLaunch:
         """A pass row by row, in groups as large as the device allows the kernel."""
         layout, (file, name) = self.layout, KERNELS[quantity, "rows"]
-        items, parts = layout.tile // layout.width, layout.parts_of_rows
-        while parts * layout.tile * LOCAL_REALS * self.run.dtype.itemsize > self.run.device.handle.local_mem_size:
+        device, items, parts = self.run.device, layout.tile // layout.width, layout.parts_of_rows
+        local_bytes = layout.tile * LOCAL_REALS * self.run.dtype.itemsize
+        while parts > 1 and (
+            parts * local_bytes > device.handle.local_mem_size or parts * items > device.largest_group
+        ):
             parts //= 2
         while True:
             shape = len(self.tiles) * items * parts, 1
-            kept = self.run.keep(
-                file, name, shape, (items * parts, 1), np.int32(len(self.tiles)), *args, width=layout.width,
-                TILE=layout.tile, PARTS=parts, **defines,
-            )  # fmt: skip
-            if kept.group[0] == items * parts:
-                return kept
+            try:
+                kept = self.run.keep(
+                    file, name, shape, (items * parts, 1), np.int32(len(self.tiles)), *args, width=layout.width,
+                    TILE=layout.tile, PARTS=parts, **defines,
+                )  # fmt: skip
+                if parts == 1 or kept.group[0] == items * parts:
+                    return kept
+            except KernelBuildError:  # how some compilers say that the group is too large
+                if parts == 1:
+                    raise
             parts //= 2
 
     def _recoil(self) -> tuple[list[Any], dict[str, int]]:

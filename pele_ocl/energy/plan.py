@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..solvent.checks import LARGEST_SPAN, check_radii, check_span
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
-from ..tuning import remembered
+from ..tuning import Choice, remembered
 from ..variant import PRECISIONS, Progress
 from .layout import Layout
 from .passes import Options, Passes
@@ -50,16 +50,29 @@ class Energy:
         self.device = get_device(device)
         self.device.require_precision(precision)
         choice = remembered("energy", self.device, precision, len(atoms), without=("squares",) if per_atom else ())
-        if variant == "auto":
-            variant = choice.variant or choose_variant(self.device.kind, len(atoms), per_atom)
-        self.variant = variant
+        automatic = choice.variant or choose_variant(self.device.kind, len(atoms), per_atom)
+        self.variant = automatic if variant == "auto" else variant
         self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
-        width, units = self.device.vector_width(precision), self.device.compute_units
-        layout = Layout.of(variant, self.device.kind, width, len(atoms), units)
-        self.layout = choice.applied(variant, layout)
-        self._tiles = Tiles.of(atoms.positions, self.layout.tile)
+        self.layout, self._tiles = self._laid_out(choice)
+        if variant == "auto" and not self._has_room():
+            self.variant = "rows"
+            self.layout, self._tiles = self._laid_out(choice)
         self._fixed = Fixed.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
         self._passes: Passes | None = None
+
+    def _laid_out(self, choice: Choice) -> tuple[Layout, Tiles]:
+        """The layout of the variant, as it was measured to be best, and the atoms in its tiles."""
+        width, units = self.device.vector_width(self.precision), self.device.compute_units
+        layout = Layout.of(self.variant, self.device.kind, width, len(self.atoms), units)
+        layout = choice.applied(self.variant, layout)
+        return layout, Tiles.of(self.atoms.positions, layout.tile)
+
+    def _has_room(self) -> bool:
+        """Whether the device holds what `squares` keeps of pairs of tiles; small ones do not for large molecules."""
+        if self.variant != "squares" or not self.options.gradient:
+            return True
+        size = self.layout.recoil(len(self._tiles)) * np.dtype(self.precision).itemsize
+        return size <= min(self.device.largest_buffer, self.device.memory // 2)
 
     def __repr__(self) -> str:
         return f"Energy({len(self.atoms):,} atoms, {self.variant}, {self.precision}, on {self.device})"

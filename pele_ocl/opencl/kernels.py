@@ -191,12 +191,12 @@ class Run:
             group //= 2
 
     def _most_items(self, kernel: cl.Kernel) -> int:
-        """Work-items that a group of this kernel may have on the device, or has where its source says so."""
-        info = cl.kernel_work_group_info
-        if own := kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self.device.handle)[0]:
-            return int(own)  # NVIDIA tells 256 below, whatever the source says
-        limit = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.device.handle)
-        return max(1, int(limit))
+        """Work-items that a group of this kernel may have on the device."""
+        info, device = cl.kernel_work_group_info, self.device.handle
+        own = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device)[0]
+        if own and self.device.vendor == "NVIDIA":
+            return int(own)  # what its source says; the limit is 256 there, whatever that is
+        return max(1, int(kernel.get_work_group_info(info.WORK_GROUP_SIZE, device)))
 
     def upload(self, values: ArrayLike, dtype: Any = None) -> cl.Buffer:
         """A buffer of the values that kernels only read, in the run's precision where no other type is given."""

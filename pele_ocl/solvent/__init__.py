@@ -68,7 +68,7 @@ def solvent(
     device.require_precision(precision)
 
     width, units = device.vector_width(precision), device.compute_units
-    layout = Layout.of(device.kind, width, precision, len(atoms), units)
+    layout = Layout.of(device.kind, width, len(atoms), units)
     system = System.of(atoms, model, choice.applied(variant, layout))
     born_run, energy_run = Run(device, precision, progress), Run(device, precision, progress)
     with device.lock:

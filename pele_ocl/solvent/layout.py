@@ -30,7 +30,7 @@ class Layout:
     row: int = 1
 
     @classmethod
-    def of(cls, kind: str, width: int, precision: str, n_atoms: int, units: int = 1) -> Layout:
+    def of(cls, kind: str, width: int, n_atoms: int, units: int = 1) -> Layout:
         """The layout for a device of this kind ("GPU", "CPU", ...) and units, whose vectors hold `width` reals."""
         if kind == "CPU":
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)

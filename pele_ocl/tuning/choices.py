@@ -84,7 +84,7 @@ def _solvent(machine: Machine, n_atoms: int) -> list[Choice]:
             if tile >= machine.width
         ]
     return plain + [
-        Choice.of("tiled", tile=tile, vectors=vectors, row=row, group=(64, 1), most_chunks=chunks)
+        Choice.of("tiled", tile=tile, vectors=vectors, row=row, most_chunks=chunks)
         for tile, vectors, row, chunks in product((32, 64), (1, 2), (1, 2, 3), (128, 256))
         if vectors == min(row, 2)
     ]

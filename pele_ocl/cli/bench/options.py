@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -44,9 +45,18 @@ def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
 
 
 def as_json_line(timing: Any) -> str:
-    """A timing as one JSON object; what is missing is null."""
+    """A timing as one JSON object; what is missing, or not a number, is null."""
     values: Mapping[str, Any] = asdict(timing)
-    return json.dumps(values, allow_nan=False)
+    return json.dumps(without_nan(values), allow_nan=False)
+
+
+def without_nan(value: Any) -> Any:
+    """Null for numbers that JSON lacks, which a code that fails may give."""
+    if isinstance(value, Mapping):
+        return {name: without_nan(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def milliseconds(seconds: float) -> str:

@@ -16,6 +16,7 @@ from ...errors import FormatError
 from ...formats import refuse_target, replacing
 from ...pictures import require_png
 from ..options import PATH, Command
+from .options import without_nan
 
 SUFFIXES = (".md", ".json", ".png")
 
@@ -50,7 +51,7 @@ def command_line() -> str:
     for word in given:
         if word in ("-o", "--output", "--machine"):
             next(given, None)
-        else:
+        elif not word.startswith(("--output=", "--machine=")):
             words.append(word)
     return shlex.join(words)
 
@@ -69,7 +70,8 @@ def write_outputs(
         if path.suffix.lower() == ".png":
             draw(path)
             continue
-        content = {"software": f"pele-ocl {__version__}", "command": command_line(), "machine": machine, "rows": rows}
+        made_by = {"software": f"pele-ocl {__version__}", "command": command_line(), "machine": machine}
+        content = {**made_by, "rows": without_nan(rows)}
         text = page if path.suffix.lower() == ".md" else json.dumps(content, indent=1, allow_nan=False) + "\n"
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
