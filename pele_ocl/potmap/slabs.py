@@ -45,8 +45,12 @@ class Work:
         bounds = [task.grid.shape[2] * worker // workers for worker in range(workers + 1)]
         self._left = [range(*pair) for pair in pairwise(bounds)]
 
-    def take(self, worker: int, depth: int) -> tuple[int, int] | None:
-        """First and last + 1 of the next `depth` slices for this worker; None where nothing is left."""
+    def take(self, worker: int, depth: int, block: int = 1) -> tuple[int, int] | None:
+        """First and last + 1 of the next slices for this worker; None where nothing is left.
+
+        At most `depth`, in whole blocks, and so that what is left of its share falls into equal parts: a short last
+        launch would leave most of a device idle.
+        """
         with self._lock:
             if not self._left[worker]:
                 slowest = max(range(len(self._left)), key=lambda other: len(self._left[other]))
@@ -54,7 +58,9 @@ class Work:
                 middle = len(rest) // 2
                 self._left[slowest], self._left[worker] = rest[:middle], rest[middle:]
             own = self._left[worker]
-            slices, self._left[worker] = own[:depth], own[depth:]
+            parts = max(1, -(-len(own) // depth))
+            count = -(-len(own) // (parts * block)) * block
+            slices, self._left[worker] = own[:count], own[count:]
         return (slices.start, slices.stop) if slices and not self.stopped else None
 
     def note(self, slices: int, n_atoms: int) -> None:
@@ -100,7 +106,7 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
     evals = FIRST_EVALS.get(device.kind, FIRST_EVALS_ELSEWHERE)
     with device.lock:
         steps = VARIANTS[variant].run(Run(device, task.precision), task)
-        while (slices := work.take(worker, _depth(device, task, evals, steps.pad))) is not None:
+        while (slices := work.take(worker, _depth(device, task, evals, steps.pad), steps.pad[2])) is not None:
             first, last = slices
             run = Run(device, task.precision)
             slab = Slab.on(run, task, first, last, steps.pad)
