@@ -15,6 +15,7 @@ from ..formats import refuse_target, replacing, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
 from ..ions import SPECIES, IonsResult, Requests, place_ions
 from ..potmap import VARIANTS
+from .command import EachOnce
 from .options import PATH, ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
 from .report import counted, duration, headline, origin
@@ -37,7 +38,7 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
     return requests
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=PATH)
 @click.option("-o", "--output", type=PATH, metavar="OUT", required=True, help="Write molecule and ions: .pdb.")
 @click.option(

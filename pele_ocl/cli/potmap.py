@@ -19,6 +19,7 @@ from ..potmap import potmap as compute
 from ..potmap.estimate import estimate_seconds
 from ..potmap.models import COMBINATIONS, potmap_models
 from ..units import POTENTIAL_UNITS
+from .command import EachOnce
 from .options import PATH, Command, ReadAtoms, device_list, report_options, run_options, structure_options
 from .progress import ProgressLine
 from .report import choice_line, counted, duration, headline, map_facts, map_lines
@@ -85,7 +86,7 @@ def grid_options(command: Command) -> Command:
     return command
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=PATH)
 @click.option(
     "-o",

@@ -12,6 +12,7 @@ import click
 from ..bench.systems import SYSTEMS, load
 from ..tuning import CHOICES, RULES, SIZES, Entry, Finding, notes
 from ..variant import PRECISIONS
+from .command import EachOnce
 from .options import debug_option
 from .progress import ProgressLine
 from .tables import table
@@ -26,7 +27,7 @@ HEAD = (
 )
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.option(
     "--device", "devices", multiple=True, metavar="D",
     help="Index of `pele-ocl devices`, or part of a name; may be repeated. By default PELE_OCL_DEVICE or the best.",

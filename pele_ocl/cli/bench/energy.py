@@ -9,6 +9,7 @@ import click
 from ...bench.systems import SYSTEMS, load
 from ...energy import VARIANTS
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from .options import as_json_line, bench_options, exponent, milliseconds, times
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ HEAD = (
 )
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @bench_options(VARIANTS)
 @click.option(
     "--conformations", type=click.IntRange(min=1), default=1, show_default=True,

@@ -10,6 +10,7 @@ import click
 from ...bench.systems import SYSTEMS, load
 from ...nonbond import VARIANTS
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from .options import as_json_line, bench_options, exponent, milliseconds, times
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ HEAD = (
 )
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @bench_options(VARIANTS)
 @click.option("--cutoff", type=float, default=12.0, show_default=True, help="Of the pair lists, Angstrom.")
 @click.option("--order", "orders", type=click.Choice(["sorted", "shuffled"]), multiple=True, help="Default: both.")

@@ -16,6 +16,7 @@ from ...bench.systems import SYSTEMS, load
 from ...errors import PeleError
 from ...reading import read
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from ..options import PATH, debug_option
 from .options import as_json_line
 from .outputs import check_outputs, origin, output_options, write_outputs
@@ -29,7 +30,7 @@ PEERS = (*MAP_PEERS, *(f"OpenMM {platform}" for platform in PLATFORMS))
 DEFAULT_SYSTEMS = ("ubiquitin", "src3")
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.option("--work", "works", type=click.Choice(WORKS), multiple=True, help="What to compute; default: all.")
 @click.option(
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,

@@ -11,6 +11,7 @@ from ...bench.systems import SYSTEMS, load
 from ...grid import Grid
 from ...potmap import VARIANTS
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from ..options import PATH, debug_option, device_list
 from .options import as_json_line, exponent, milliseconds, times
 
@@ -24,7 +25,7 @@ HEAD = (
 )
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.option("--grid", "points", type=click.IntRange(1), default=64, show_default=True, help="Points along an edge.")
 @click.option("--atoms", "n_atoms", type=click.IntRange(1), default=1024, show_default=True, help="Random charges.")
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from ..options import debug_option
 from .options import as_json_line
 from .outputs import check_outputs, origin, output_options, write_outputs
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 NAMES = ("solvent", "energy", "nonbond", "potmap")
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.option("--quantity", "names", type=click.Choice(NAMES), multiple=True, help="Default: all.")
 @click.option(
     "--most-atoms", type=click.IntRange(1000), default=1_000_000, show_default=True, help="The largest molecule."
