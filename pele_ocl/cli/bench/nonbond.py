@@ -34,7 +34,7 @@ def nonbond(
     """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 anew.
 
     With and without gradient, on lists in the order of their atoms and on shuffled ones. "prepare" is what is done once
-    for a list, "ms" an evaluation, both device times; of five runs the fastest and the slowest are dropped and the
+    for a list, "ms" an evaluation, both device times; of the runs the fastest and the slowest are dropped and the
     others averaged. The last columns are errors against the float64 reference, of the worst energy and of the gradient
     by norm: `naive` shows what a race costs.
 

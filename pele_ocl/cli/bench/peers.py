@@ -63,7 +63,7 @@ def peers(
 
     Every code runs before it is timed, so no time holds a compilation. "ms" is with all data in place: our kernels by
     the device's clock, OpenMM by a step of molecular dynamics, others by the clock on the wall until the device is
-    done. "ms a call" is by the clock on the wall with arrays in and out. Of five runs the fastest and the slowest are
+    done. "ms a call" is by the clock on the wall with arrays in and out. Of the runs the fastest and the slowest are
     dropped and the others averaged. "best peer = 1" says how many times faster a code is than the fastest peer in the
     same table. Errors are against float64; where one is larger than what it should be, the table says "disagrees" and
     the exit code is 1.

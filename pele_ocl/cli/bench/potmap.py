@@ -48,7 +48,7 @@ def potmap(
 ) -> None:  # fmt: skip
     """A potential map by every variant: the ladder of the text books, and what is installed of its peers.
 
-    Times are the kernels' own, of five runs the middle three averaged; a variant that would take longer than some
+    Times are the kernels' own, of the runs the middle ones averaged; a variant that would take longer than some
     seconds is timed on slices from the middle of the map and scaled, marked *. Rates are atoms times points a second;
     "sequential" and "gather" are speed-ups over these two. The error is by norm against the float64 reference at 512
     points. "books" is what the text books measured on a GeForce 8800 in 2007. The peers of `bench peers` are timed on
