@@ -144,16 +144,19 @@ def _as_json(result: IonsResult) -> dict[str, Any]:
 
 def _as_text(path: Path, atoms: Atoms, result: IonsResult, verbose: bool) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in result.counts.items())
+    placed = counted(len(result), "ion") + (f": {counts}" if counts else "")
+    head = [headline(path, atoms), f"{placed}; net charge with them {result.net_charge:+.3f} e"]
+    if not len(result):
+        return "\n".join(head)
     rows = [
         (str(k), species.name, *(f"{x:.3f}" for x in position), f"{potential:.3f}", f"{energy:.3f}")
         for k, (species, position, potential, energy) in enumerate(
             zip(result.species, result.positions, result.potentials, result.energies, strict=True), 1
         )
     ]
-    seconds, placed = result.seconds, counted(len(result), "ion")
+    seconds = result.seconds
     lines = [
-        headline(path, atoms),
-        f"{placed}{f': {counts}' if counts else ''}; net charge with them {result.net_charge:+.3f} e",
+        *head,
         "",
         table(("", "ion", "x", "y", "z A", "kcal/mol/e", "kcal/mol"), rows, "><>>>>>"),
         "",
