@@ -195,6 +195,14 @@ def test_a_picture(tmp_path):
     assert (tmp_path / "map.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_picture_names_the_file(tmp_path, monkeypatch):
+    titles = []
+    module = sys.modules["pele_ocl.cli.potmap"]  # the package's own attribute of that name is the command
+    monkeypatch.setattr(module, "draw_slices", lambda path, map_, inputs: titles.append(map_.title))
+    run("potmap", HEXAPEPTIDE, *SMALL, "--png", tmp_path / "map.png")
+    assert titles == ["hexapeptide.pdb: electrostatic potential of 96 atoms"]
+
+
 # Models
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +227,7 @@ def _write(path: Path, outputs: tuple[Path, ...], png: Path | None, computed: Co
             output, computed.map, atoms=computed.atoms, attributes=attributes, unit=unit, extra=extra, inputs=[path]
         )
     if png is not None:
-        draw_slices(png, computed.map, [path])
+        draw_slices(png, replace(computed.map, title=f"{path.name}: {computed.map.title}"), [path])
 
 
 def _as_json(computed: Computed) -> dict[str, Any]:
