@@ -63,14 +63,9 @@ def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | Pat
     figure = _figure(map_)
     with replacing(path, inputs) as temporary:
         figure.savefig(
-            temporary,
-            format="png",
-            dpi=_DPI,
-            facecolor="white",
-            bbox_inches="tight",
-            pad_inches=0.15,
+            temporary, format="png", dpi=_DPI, facecolor="white", bbox_inches="tight", pad_inches=0.15,
             metadata={"Software": "pele-ocl"},
-        )
+        )  # fmt: skip
 
 
 def require_png(path: str | PathLike[str]) -> None:

@@ -78,6 +78,8 @@ def peers(
     structures += [(path.name, lambda path=path: read(path)) for path in paths]
     rows: list[Row] = []
     for work in _works(works or WORKS, structures, (points, n_atoms), cutoff, precisions, devices, runs):
+        for absent in sorted(set(peers) - {contender.code for contender in work.contenders}):
+            click.echo(f"{work.about}: {absent} does not compute this", err=True)
         found = list(work.rows(lambda code: not peers or code in peers, lambda line: click.echo(line, err=True)))
         rows += found
         for text in [as_json_line(row) for row in found] if as_json else [group.section() for group in groups(found)]:

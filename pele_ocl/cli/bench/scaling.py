@@ -26,7 +26,7 @@ NAMES = ("solvent", "energy", "nonbond", "potmap")
     "--most-atoms", type=click.IntRange(1000), default=1_000_000, show_default=True, help="The largest molecule."
 )
 @click.option(
-    "--most-seconds", type=float, default=20.0, show_default=True,
+    "--most-seconds", type=click.FloatRange(min=0, min_open=True), default=20.0, show_default=True,
     help="A curve ends before a molecule that would take longer, preparation included.",
 )  # fmt: skip
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", show_default=True)
@@ -54,7 +54,8 @@ def scaling(
     points: list[Point] = []
     page = [f"## {title}", "", origin()]
     for name in names or NAMES:
-        found = list(curve(name, [n for n in SIZES if n <= most_atoms], precision, chosen, most_seconds, runs))
+        sizes = [n for n in SIZES if n <= most_atoms]
+        found = list(curve(name, sizes, precision, chosen, most_seconds, lambda line: click.echo(line, err=True), runs))
         points += [point for point in found if isinstance(point, Point)]
         page.append(section(name, found))
         if not as_json:
