@@ -62,3 +62,8 @@ def __getattr__(name: str) -> Any:
 
         return list_devices
     raise AttributeError(f"module 'pele_ocl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What is there for users, whether loaded already or not."""
+    return sorted([*__all__, "__version__", "units"])

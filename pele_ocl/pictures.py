@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = "RdBu"  # red below zero, blue above, as chemists colour potentials
+_FROM_ZERO = "Blues"  # of what is nowhere below zero: standard deviations, magnitudes of fields
 _PERCENTILE = 97.0  # of the magnitudes drawn: where the colours end, lest a few points near atoms take them all
 _LINES = (0.05, 0.2, 0.5)  # isolines, as shares of the range of colours
 _WIDTH, _NARROWEST = 11.0, 8.5  # of the picture, inches; the sentence below needs so much
 _TALLEST, _LOWEST = 6.0, 1.2  # of the panels
 _LEFT, _RIGHT, _BOTTOM, _TOP, _GAP, _BAR = 0.65, 1.05, 1.0, 0.75, 0.75, 0.16
 _DPI = 160
+_MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class _Slice:
 def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | PathLike[str]] = ()) -> None:
     """Draw the three central slices of a map with a bar of colours into a PNG file.
 
-    The colours are symmetric about zero and end near the 97th percentile of the magnitudes in the slices; the picture
-    says where, how much lies beyond, and what the whole map spans.
+    The colours are symmetric about zero, or begin there if no value is below, and end near the 97th percentile of the
+    magnitudes in the slices; the picture says where, how much lies beyond, and what the whole map spans.
 
     inputs : files that are read, which `path` must not be
 
@@ -59,7 +62,10 @@ def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | Pat
     require_png(path)
     figure = _figure(map_)
     with replacing(path, inputs) as temporary:
-        figure.savefig(temporary, format="png", dpi=_DPI, facecolor="white", metadata={"Software": "pele-ocl"})
+        figure.savefig(
+            temporary, format="png", dpi=_DPI, facecolor="white", bbox_inches="tight", pad_inches=0.15,
+            metadata={"Software": "pele-ocl"},
+        )  # fmt: skip
 
 
 def require_png(path: str | PathLike[str]) -> None:
@@ -78,6 +84,7 @@ def _figure(map_: Map) -> Figure:
 
     slices = [_central(map_, normal) for normal in (2, 1, 0)]
     end = _range([part.values for part in slices])
+    start = 0.0 if map_.values.min() >= 0 else -end
     wide, high = np.array([part.size for part in slices]).T
     scale = min((_WIDTH - _LEFT - _RIGHT - 2 * _GAP) / wide.sum(), _TALLEST / high.max())  # inches per A
     tall = max(high.max() * scale, _LOWEST)
@@ -88,24 +95,35 @@ def _figure(map_: Map) -> Figure:
     for part in slices:
         panel = np.array(part.size) * scale
         axes = figure.add_axes((left / width, _BOTTOM / height, panel[0] / width, panel[1] / height))
-        image = _draw(axes, part, end)
+        image = _draw(axes, part, start, end)
         left += panel[0] + _GAP
     bar = figure.add_axes(((left - _GAP + 0.2) / width, _BOTTOM / height, _BAR / width, tall / height))
     beyond = float(np.mean([(np.abs(part.values) > end).mean() for part in slices]))
-    figure.colorbar(image, cax=bar, extend="both" if beyond else "neither", label=map_.full_unit or "no unit given")
+    extend = "neither" if not beyond else "both" if start else "max"
+    label = map_.full_unit or "no unit given"
+    figure.colorbar(image, cax=bar, extend=extend, label=label, format=lambda value, _: _number(value))
     bar.tick_params(labelsize=8)
     figure.text(_LEFT / width, 1 - 0.3 / height, map_.title or "Map", size=13, weight="bold", va="center")
-    figure.text(_LEFT / width, 0.25 / height, _note(map_, end, beyond), size=8, color="0.35", va="center")
+    figure.text(_LEFT / width, 0.25 / height, _note(map_, start, end, beyond), size=8, color="0.35", va="center")
     return figure
 
 
-def _note(map_: Map, end: float, beyond: float) -> str:
+def _note(map_: Map, start: float, end: float, beyond: float) -> str:
     """What the colours and the lines leave out."""
-    sentence = f"The whole map spans {map_.values.min():,.4g} to {map_.values.max():,.4g} {map_.unit}".rstrip()
+    least, most = (_number(float(value)) for value in (map_.values.min(), map_.values.max()))
+    sentence, sign = f"The whole map spans {least} to {most} {map_.unit}".rstrip(), "±" if start else ""
     if beyond:
-        sentence += f"; the colours end at ±{end:,.4g}, beyond which lie {beyond:.1%} of these slices"
-    levels = ", ".join(f"±{share * end:.3g}" for share in _LINES)
-    return f"{sentence}.\nLines: 0 (thick), {levels}.".replace("-", "\N{MINUS SIGN}")
+        sentence += f"; the colours end at {sign}{_number(end)}, beyond which lie {beyond:.1%} of these slices"
+    levels = [*(["0 (thick)"] if start else []), *(f"{sign}{_number(share * end)}" for share in _LINES)]
+    return f"{sentence}.\nLines: {', '.join(levels)}."
+
+
+def _number(value: float) -> str:
+    """Four digits, with commas between thousands; no exponent where one can do without."""
+    if value == 0 or not 1e-6 <= abs(value) < 1e12:
+        return f"{value:.4g}".replace("-", _MINUS)
+    text = f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", _MINUS)
 
 
 def _central(map_: Map, normal: int) -> _Slice:
@@ -131,11 +149,12 @@ def _range(slices: list[NDArray[np.floating]]) -> float:
     return float(f"{float(np.percentile(magnitudes, _PERCENTILE)) or float(magnitudes.max()) or 1.0:.0e}")
 
 
-def _draw(axes: Any, part: _Slice, end: float) -> Any:
+def _draw(axes: Any, part: _Slice, start: float, end: float) -> Any:
     """One slice with its isolines; returns what the bar of colours explains."""
     image = axes.imshow(
-        part.values, cmap=_COLOURS, vmin=-end, vmax=end, origin="lower", extent=part.extent, interpolation="bilinear"
-    )
+        part.values, cmap=_COLOURS if start else _FROM_ZERO, vmin=start, vmax=end, origin="lower", extent=part.extent,
+        interpolation="bilinear",
+    )  # fmt: skip
     levels = [0.0, *(sign * share * end for share in _LINES for sign in (-1, 1))]
     crossed = sorted(level for level in levels if part.values.min() < level < part.values.max())
     if crossed and min(part.values.shape) > 1:
@@ -145,7 +164,7 @@ def _draw(axes: Any, part: _Slice, end: float) -> Any:
         )
     axes.set_xlabel(f"{'xyz'[part.across]} (Å)", size=9)
     axes.set_ylabel(f"{'xyz'[part.up]} (Å)", size=9, labelpad=2)
-    axes.set_title(f"{'xyz'[part.normal]} = {part.at:.2f} Å".replace("-", "\N{MINUS SIGN}"), size=9, color="0.25")
+    axes.set_title(f"{'xyz'[part.normal]} = {part.at:.2f} Å".replace("-", _MINUS), size=9, color="0.25")
     axes.tick_params(labelsize=8, length=2.5, color="0.5")
     axes.spines[:].set_color("0.5")
     return image

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import pele_ocl
 from pele_ocl.energy import VARIANTS as ENERGY
 from pele_ocl.nonbond import VARIANTS as NONBOND
 from pele_ocl.potmap import VARIANTS as POTMAP
@@ -147,3 +148,10 @@ def test_missing_macros_are_sentences(path):
 def test_kernel_files_open_with_what_a_work_item_does(path):
     assert path.read_text().startswith("// ")
     assert '#include "real.clh"' in path.read_text()
+
+
+def test_the_names_a_user_sees_are_the_public_ones():
+    names = dir(pele_ocl)
+    assert {"list_devices", "read", "units"} <= set(names)
+    assert not {"Any", "version", "PackageNotFoundError"} & set(names)
+    assert all(hasattr(pele_ocl, name) for name in names)

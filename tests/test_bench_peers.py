@@ -45,7 +45,7 @@ def test_peers_compute_the_same_map(name, precision):
         ready = MAP_PEERS[name](atoms, precision, False)
     except AbsentError as reason:
         pytest.skip(str(reason))
-    with talk_to_stderr():
+    with talk_to_stderr(name):
         seconds, values = ready.once(grid)
     exact = reference.potmap(atoms, grid)
     assert seconds > 0
@@ -131,13 +131,13 @@ def test_what_disagrees_is_told(error):
 
 
 def test_peers_may_talk_without_spoiling_the_output(capfd):
-    with talk_to_stderr():
+    with talk_to_stderr("a peer"):
         os.write(1, b"from C\n")
         print("from Python")
     print("ours")
     out, err = capfd.readouterr()
     assert out == "ours\n"
-    assert sorted(err.splitlines()) == ["from C", "from Python"]
+    assert sorted(err.splitlines()) == ["a peer: from C", "from Python"]
 
 
 # The commands
@@ -206,6 +206,12 @@ def test_structures_of_ones_own():
     assert (json.loads(line)["system"], json.loads(line)["n_atoms"]) == ("hexapeptide.pdb", 96)
 
 
+def test_peers_without_such_a_work_are_said():
+    command = "bench", "peers", "--work", "solvent", "--structure", HEXAPEPTIDE, "--peer", "numba", *DEVICE
+    told = run(*command, "--runs", 3).stderr.splitlines()
+    assert "solvent, hexapeptide.pdb, float32: numba does not compute this" in told
+
+
 @pytest.mark.parametrize("command", ["peers", "scaling"])
 def test_unknown_suffix_is_refused_before_any_work(command, tmp_path):
     assert "files end in .md, .json, .png" in error_of("bench", command, "-o", tmp_path / "table.txt")
@@ -225,7 +231,9 @@ def test_balls_are_as_dense_as_a_protein():
 def test_scaling_tells_time_and_linear_memory(tmp_path):
     command = ("bench", "scaling", "--most-atoms", 2000, "--quantity", "solvent", "--quantity", "potmap", *DEVICE)
     page, chart = tmp_path / "scaling.md", tmp_path / "scaling.png"
-    points = [json.loads(line) for line in run(*command, "--json", "-o", page, "-o", chart).stdout.splitlines()]
+    done = run(*command, "--json", "-o", page, "-o", chart)
+    points = [json.loads(line) for line in done.stdout.splitlines()]
+    assert "solvent, float32: 2,000 atoms\n" in done.stderr
     assert [(p["quantity"], p["n_atoms"]) for p in points] == [
         ("solvent", 1000), ("solvent", 2000), ("potmap", 1000), ("potmap", 2000),
     ]  # fmt: skip
@@ -237,7 +245,12 @@ def test_scaling_tells_time_and_linear_memory(tmp_path):
 
 @pytest.mark.parametrize("name", list(scaling.QUANTITIES))
 def test_a_curve_ends_before_it_takes_too_long(name):
-    first, end = scaling.curve(name, (100, 100_000), "float32", DEVICES[0], 1e-9)
+    first, end = scaling.curve(name, (100, 100_000), "float32", DEVICES[0], 1e-9, print)
     assert (first.n_atoms, end.n_atoms) == (100, 100_000)
     assert first.device_bytes > 100 * 4 * 4
     assert end.expected_seconds == pytest.approx(first.whole_seconds * 1000 ** scaling.QUANTITIES[name].order)
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_scaling_needs_time(seconds):
+    assert "--most-seconds" in run("bench", "scaling", "--most-seconds", seconds, code=2).stderr

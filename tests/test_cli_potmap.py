@@ -66,7 +66,8 @@ def test_summary_is_for_reading():
     assert ", 0.5 A apart" in result.stdout
     assert " kcal/mol/e" in result.stdout
     assert f"blocked, float32, on {DEVICES[0]}: kernels " in result.stdout
-    assert " MiB, 96 atoms: about " in result.stderr
+    assert re.search(r" [\d.]+ [KM]iB, 96 atoms: (about|less than) ", result.stderr)
+    assert "Note: the map is not written to a file; -o map.dx writes it" in result.stderr
 
 
 def test_verbose_says_more():
@@ -194,6 +195,14 @@ def test_a_picture(tmp_path):
     assert (tmp_path / "map.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_picture_names_the_file(tmp_path, monkeypatch):
+    titles = []
+    module = sys.modules["pele_ocl.cli.potmap"]  # the package's own attribute of that name is the command
+    monkeypatch.setattr(module, "draw_slices", lambda path, map_, inputs: titles.append(map_.title))
+    run("potmap", HEXAPEPTIDE, *SMALL, "--png", tmp_path / "map.png")
+    assert titles == ["hexapeptide.pdb: electrostatic potential of 96 atoms"]
+
+
 # Models
 
 
@@ -316,7 +325,7 @@ def test_bench_json_has_honest_rows():
 def test_bench_times_a_sample_of_slow_variants(monkeypatch):
     monkeypatch.setattr("pele_ocl.bench.potmap.SAMPLE_SECONDS", 1e-3)
     monkeypatch.setattr("pele_ocl.bench.potmap.FIRST_SAMPLE_EVALS", 1e4)
-    command = (*BENCH, "--grid", 40, "--no-peers", "--variant", "sequential")
+    command = ("bench", "potmap", "--grid", 40, *BENCH[4:], "--no-peers", "--variant", "sequential")
     (row,) = run(*command, "--json").stdout.splitlines()
     assert json.loads(row)["sampled"]
     assert "* " in run(*command).stdout

@@ -101,6 +101,18 @@ def test_full_disk_is_a_sentence(tmp_path: Path) -> None:
         fill()
 
 
+@pytest.mark.parametrize("error", [None, FileNotFoundError])
+def test_no_temporary_name_is_told(tmp_path: Path, error: type[OSError] | None) -> None:
+    def fail() -> None:
+        with replacing(tmp_path / "a.txt") as temporary:
+            raise OSError(f"cannot open {temporary}") if error is None else error(2, "No such file", str(temporary))
+
+    with pytest.raises(FormatError) as caught:
+        fail()
+    reason = "the file system refuses it" if error is None else "No such file or directory"
+    assert str(caught.value) == f"{tmp_path / 'a.txt'}: cannot be written: {reason}"
+
+
 def test_hdf5(tmp_path: Path) -> None:
     attributes = {**ATTRIBUTES, "long": "x" * 100_000}
     write_table(tmp_path / "t.h5", COLUMNS, UNITS, attributes)

@@ -69,10 +69,26 @@ def test_a_spike_does_not_take_all_colours():
     texts = [text.get_text() for text in figure.texts]
     assert texts[0] == "A plane and a spike"
     assert texts[1] == (
-        "The whole map spans \N{MINUS SIGN}15 to 1e+06 kcal/mol/e; the colours end at ±20, beyond which lie 0.3% of "
-        "these slices.\nLines: 0 (thick), ±1, ±4, ±10."
+        "The whole map spans \N{MINUS SIGN}15 to 1,000,000 kcal/mol/e; the colours end at ±20, beyond which lie 0.3% "
+        "of these slices.\nLines: 0 (thick), ±1, ±4, ±10."
     )
     assert figure.axes[3].get_ylabel() == "kcal/mol/e"
+
+
+def test_what_is_nowhere_below_zero_has_colours_from_zero():
+    map_ = charge_map()
+    figure = _figure(Map(map_.grid, np.abs(map_.values), "kcal/mol/e"))
+    image_ = figure.axes[0].images[0]
+    assert (image_.get_clim()[0], image_.get_cmap().name) == (0, "Blues")
+    assert figure.texts[1].get_text().endswith("the colours end at 20, beyond which lie 0.3% of these slices.\n"
+                                               "Lines: 1, 4, 10.")  # fmt: skip
+
+
+def test_the_bar_has_numbers_in_the_style_of_the_sentence():
+    figure = _figure(Map(Grid((0, 0, 0), 1, (4, 4, 4)), np.linspace(-9e5, 2e6, 64).reshape(4, 4, 4), "kcal/mol/e"))
+    figure.draw_without_rendering()
+    labels = {text.get_text() for text in figure.axes[3].get_yticklabels()}
+    assert {"0", "1,000,000", "\N{MINUS SIGN}1,000,000"} <= labels
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 60), (80, 1, 1), (2, 2, 2), (200, 3, 4)], ids=str)

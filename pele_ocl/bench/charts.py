@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,27 @@ def save(figure: Any, path: Path) -> None:
         figure.savefig(temporary, dpi=150)
 
 
+def plain(value: float, digits: int = 3) -> str:
+    """A number >= 0 with at least so many digits, commas between thousands and never an exponent."""
+    decimals = max(0, digits - 1 - math.floor(math.log10(value))) if value else 0
+    return f"{value:,.{decimals}f}"
+
+
+def logarithmic(axis: Any) -> None:
+    """Make an axis logarithmic, with plain numbers at the decades and none between."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    axis.set_major_locator(LogLocator(numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 1)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def limit_bars(axes: Any, values: Sequence[float], room: float) -> None:
+    """Bars of these lengths from a decade below them all, with room (a factor) for their labels."""
+    axes.set_xlim(10.0 ** math.floor(math.log10(min(values)) - 0.1), max(values) * room)
+
+
 def draw_rates(path: Path, timings: Sequence[Timing], title: str) -> None:
     """Rates of the variants as bars, the books' beside them, on a logarithmic scale, into a PNG file.
 
@@ -38,7 +60,7 @@ def draw_rates(path: Path, timings: Sequence[Timing], title: str) -> None:
     axes = figure.subplots()
     places = range(len(timings))
     bars = axes.barh(places, rates, 0.6, color="tab:blue", label="measured")
-    axes.bar_label(bars, [f"{rate:,.3g}" for rate in rates], padding=4)
+    axes.bar_label(bars, [plain(rate) for rate in rates], padding=4)
     books = [(place, BOOKS[t.variant]) for place, t in enumerate(timings) if t.variant in BOOKS]
     if books:
         axes.scatter(*zip(*[(rate, place) for place, rate in books], strict=True), marker="D", color="tab:orange",
@@ -46,8 +68,8 @@ def draw_rates(path: Path, timings: Sequence[Timing], title: str) -> None:
         axes.legend(loc="lower right")
     axes.set_yticks(places, names)
     axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xlim(min(rates) / 2, max(rates) * 4)
+    logarithmic(axes.xaxis)
+    limit_bars(axes, rates, 4)
     axes.set_xlabel("billion atom evaluations a second")
     axes.set_title(title, fontsize=10)
     save(figure, path)

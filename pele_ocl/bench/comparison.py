@@ -97,15 +97,19 @@ class Work:
     precision: str
     contenders: Sequence[Contender]
 
+    @property
+    def about(self) -> str:
+        return f"{self.name}, {self.system}, {self.precision}"
+
     def rows(self, wanted: Callable[[str], bool], tell: Callable[[str], None]) -> Iterator[Row]:
         """Measure one after the other: ours, and of the others those `wanted` by name; tell : what is under way."""
         for contender in self.contenders:
             if not (contender.ours or wanted(contender.code)):
                 continue
-            tell(f"{self.name}, {self.system}, {self.precision}: {contender.code}")
+            tell(f"{self.about}: {contender.code}")
             row = partial(Row, self.name, self.system, self.n_atoms, self.evaluations, self.precision)
             try:
-                with talk_to_stderr():
+                with talk_to_stderr(contender.code):
                     m = contender.measure()
             except Exception as error:
                 if contender.ours:

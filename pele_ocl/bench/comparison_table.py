@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from .charts import new_figure, save
+from .charts import limit_bars, logarithmic, new_figure, plain, save
 from .comparison import TOLERANCES, Row
 from .markdown import table
 
@@ -64,7 +64,7 @@ class Group:
         cells = [["code", "on", "G evals/s", "best peer = 1", "error"]]
         for row in self.timed:
             assert row.seconds is not None
-            rate = f"{row.evaluations / row.seconds / 1e9:,.4g}{'*' if row.sampled else ''}"
+            rate = f"{plain(row.evaluations / row.seconds / 1e9, 4)}{'*' if row.sampled else ''}"
             ratio = _ratio(self.times_best_peer(row, lambda r: r.seconds))
             cells.append([row.code, row.where, rate, ratio, _error(row, "map")])
         return cells
@@ -100,19 +100,22 @@ def draw(path: Path, rows: Iterable[Row], title: str) -> None:
     """
     panels = [group for group in groups(rows) if group.timed]
     heights = [len(group.timed) + 1.5 for group in panels]
-    figure = new_figure(8, 0.6 + 0.32 * sum(heights))
+    figure = new_figure(8, 0.6 + 0.36 * sum(heights))
     figure.suptitle(title, fontsize=11)
     every = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
     for group, axes in zip(panels, every, strict=True):
         times = [1e3 * (row.seconds or 0.0) for row in group.timed]
+        labels = [f"{plain(ms)} ms{'*' if row.sampled else ''}" for ms, row in zip(times, group.timed, strict=True)]
         colours = ["tab:blue" if row.ours else "tab:gray" for row in group.timed]
         bars = axes.barh(range(len(times)), times, 0.7, color=colours)
-        axes.bar_label(bars, [f"{value:,.3g} ms" for value in times], padding=3, fontsize=8)
+        axes.bar_label(bars, labels, padding=3, fontsize=8)
         axes.set_yticks(range(len(times)), [f"{row.code}, {row.where}" for row in group.timed], fontsize=8)
         axes.invert_yaxis()
-        axes.set_xscale("log")
-        axes.set_xlim(min(times) / 2, max(times) * 8)
+        logarithmic(axes.xaxis)
+        limit_bars(axes, times, 8)
         axes.tick_params(axis="x", labelsize=8)
+        scaled = "; * a part of the map, scaled" if any(row.sampled for row in group.timed) else ""
+        axes.set_xlabel(f"ms{scaled}", fontsize=8)
         axes.set_title(group.title, fontsize=9, loc="left")
     save(figure, path)
 
@@ -130,7 +133,7 @@ def disagreements(rows: Iterable[Row]) -> list[str]:
 
 
 def _milliseconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{1e3 * seconds:,.4g}"
+    return "" if seconds is None else plain(1e3 * seconds, 4)
 
 
 def _ratio(ratio: float | None) -> str:

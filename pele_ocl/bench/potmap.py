@@ -69,7 +69,7 @@ def measure(
         yield _timing(atoms, grid, precision, variant, " + ".join(map(str, where)), once, runs, rates)
     for name, peer in MAP_PEERS.items() if peers else ():
         try:
-            with talk_to_stderr():
+            with talk_to_stderr(name):
                 ready = peer(atoms, precision, devices[0].kind == "GPU")
                 timing = _timing(atoms, grid, precision, name, ready.where, ready.once, runs, rates)
         except Exception:  # not there, or something inside of it; `bench peers` tells what

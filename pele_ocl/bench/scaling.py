@@ -97,9 +97,13 @@ QUANTITIES = {
 
 
 def curve(
-    name: str, sizes: Sequence[int], precision: str, device: Device, most_seconds: float, runs: int = 3
-) -> Iterator[Point | End]:
-    """One quantity for growing molecules, until the next would take longer than `most_seconds` in all."""
+    name: str, sizes: Sequence[int], precision: str, device: Device, most_seconds: float, tell: Callable[[str], None],
+    runs: int = 3,
+) -> Iterator[Point | End]:  # fmt: skip
+    """One quantity for growing molecules, until the next would take longer than `most_seconds` in all.
+
+    tell : what is under way
+    """
     quantity, before = QUANTITIES[name], None
     quantity.ready(ball_of_atoms(WARM_UP_ATOMS), precision, device)()  # builds the kernels
     for n_atoms in sizes:
@@ -108,6 +112,7 @@ def curve(
             if expected > most_seconds:
                 yield End(name, n_atoms, expected)
                 return
+        tell(f"{name}, {precision}: {n_atoms:,} atoms")
         before = _point(name, quantity, n_atoms, precision, device, runs)
         yield before
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .charts import new_figure, save
+from .charts import logarithmic, new_figure, plain, save
 from .markdown import table
 from .scaling import QUANTITIES, End, Point
 
@@ -19,7 +19,7 @@ def section(name: str, curve: Iterable[Point | End]) -> str:
             ends += ["", f"{point.n_atoms:,} atoms would take about {point.expected_seconds:,.0f} s."]
             continue
         cells.append([
-            f"{point.n_atoms:,}", point.variant, f"{1e3 * point.seconds:,.4g}", f"{point.whole_seconds:,.2f}",
+            f"{point.n_atoms:,}", point.variant, plain(1e3 * point.seconds, 4), f"{point.whole_seconds:,.2f}",
             f"{point.device_bytes / 2**20:,.1f}", f"{point.bytes_per_atom:,.0f}",
         ])  # fmt: skip
     return "\n".join([f"### {name}: {QUANTITIES[name].about}", "", *table(cells, texts=(1,)), *ends]) + "\n"
@@ -39,8 +39,8 @@ def draw(path: Path, points: Sequence[Point], title: str) -> None:
         time.plot(atoms, [1e3 * point.seconds for point in curve], marker="o", markersize=4, label=name)
         memory.plot(atoms, [point.device_bytes / 2**20 for point in curve], marker="o", markersize=4, label=name)
     for axes, what in ((time, "kernels, ms"), (memory, "device memory, MiB")):
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        logarithmic(axes.xaxis)
+        logarithmic(axes.yaxis)
         axes.set_xlabel("atoms")
         axes.set_ylabel(what)
         axes.grid(alpha=0.3)

@@ -26,7 +26,7 @@ LONGEST_SECONDS = 0.5  # larger molecules, for which one evaluation would take l
 ROUNDS_SECONDS = 0.5  # for measuring the choices beside each other
 ROUNDS = (5, 25)  # fewest and most
 HOPELESS = 1.5  # choices so many times slower than the best are not measured again
-NOISE, WINS = 0.05, 0.75  # a choice must be faster than the rules by more than this, in this share of the rounds
+NOISE, WINS = 0.05, 0.75  # a choice must take less than the rules' by this, in this share of the rounds
 AGREEMENT = 1e-4  # relative; a result farther from the rules' is wrong
 
 # Does the work once; kernel seconds, and a number by which results are compared.

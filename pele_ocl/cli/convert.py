@@ -14,13 +14,14 @@ from ..formats.maps import as_written, holds_several, read_extra_maps
 from ..grid import Map
 from ..pictures import draw_slices, require_png
 from ..units import POTENTIAL_UNITS
+from .command import EachOnce
 from .options import PATH, debug_option
 from .report import map_facts, map_lines, provenance
 
 _UNIT = click.Choice(POTENTIAL_UNITS)
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.argument("source", metavar="IN", type=PATH)
 @click.argument("target", metavar="OUT", type=PATH)
 @click.option("--units", type=_UNIT, help="Unit to convert to; by default IN's, but hartree/e in a cube file.")

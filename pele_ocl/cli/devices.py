@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import DeviceError
+from .command import EachOnce
 from .options import debug_option
 from .tables import table
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @debug_option
 def devices() -> None:
     """List the OpenCL devices that can be used; 0 is the default."""

@@ -15,6 +15,7 @@ from ..atoms import Floats
 from ..energy import TERMS, VARIANTS, Energy, EnergyBatch, EnergyResult
 from ..formats import check_target, read_conformations, write_table
 from ..solvent_model import SolventModel
+from .command import EachOnce
 from .options import (
     PATH,
     ReadAtoms,
@@ -33,7 +34,7 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 HEADS = *(term.replace("_", " ") for term in TERMS), "total"
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=PATH)
 @click.option(
     "-o", "--output", type=PATH, metavar="OUT",

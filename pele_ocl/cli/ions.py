@@ -15,6 +15,7 @@ from ..formats import refuse_target, replacing, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
 from ..ions import SPECIES, IonsResult, Requests, place_ions
 from ..potmap import VARIANTS
+from .command import EachOnce
 from .options import PATH, ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
 from .report import counted, duration, headline, origin
@@ -37,7 +38,7 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
     return requests
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=PATH)
 @click.option("-o", "--output", type=PATH, metavar="OUT", required=True, help="Write molecule and ions: .pdb.")
 @click.option(
@@ -143,16 +144,19 @@ def _as_json(result: IonsResult) -> dict[str, Any]:
 
 def _as_text(path: Path, atoms: Atoms, result: IonsResult, verbose: bool) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in result.counts.items())
+    placed = counted(len(result), "ion") + (f": {counts}" if counts else "")
+    head = [headline(path, atoms), f"{placed}; net charge with them {result.net_charge:+.3f} e"]
+    if not len(result):
+        return "\n".join(head)
     rows = [
         (str(k), species.name, *(f"{x:.3f}" for x in position), f"{potential:.3f}", f"{energy:.3f}")
         for k, (species, position, potential, energy) in enumerate(
             zip(result.species, result.positions, result.potentials, result.energies, strict=True), 1
         )
     ]
-    seconds, placed = result.seconds, counted(len(result), "ion")
+    seconds = result.seconds
     lines = [
-        headline(path, atoms),
-        f"{placed}{f': {counts}' if counts else ''}; net charge with them {result.net_charge:+.3f} e",
+        *head,
         "",
         table(("", "ion", "x", "y", "z A", "kcal/mol/e", "kcal/mol"), rows, "><>>>>>"),
         "",

@@ -30,6 +30,7 @@ from ..pairs import (
     writing_pairs,
 )
 from ..solvent_model import SolventModel
+from .command import EachOnce
 from .options import (
     PATH,
     ReadAtoms,
@@ -46,7 +47,7 @@ DEFAULT_CUTOFF = 12.0
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=PATH)
 @click.option("-o", "--output", type=PATH, metavar="OUT", help="Write energies and gradient: .h5, .csv or .json.")
 @click.option("--cutoff", type=float, help=f"Pairs up to this distance, Angstrom; {DEFAULT_CUTOFF:g} by default.")

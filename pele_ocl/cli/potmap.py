@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from ..potmap import potmap as compute
 from ..potmap.estimate import estimate_seconds
 from ..potmap.models import COMBINATIONS, potmap_models
 from ..units import POTENTIAL_UNITS
+from .command import EachOnce
 from .options import PATH, Command, ReadAtoms, device_list, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import choice_line, counted, duration, headline, map_facts, map_lines
+from .report import binary_size, choice_line, counted, duration, headline, map_facts, map_lines
 from .report import origin as how_made
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -85,7 +86,7 @@ def grid_options(command: Command) -> Command:
     return command
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=PATH)
 @click.option(
     "-o",
@@ -152,6 +153,8 @@ def potmap(
     if field:
         options["field"] = True
     _announce(every, grid, options)
+    if not outputs and png is None:
+        click.echo("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it", err=True)
     with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
         computed = _computed(every, grid, combine, {**options, "progress": progress})
     _write(path, outputs, png, computed)
@@ -190,7 +193,8 @@ def _announce(models: list[Atoms], grid: Grid, options: dict[str, Any]) -> None:
     size = len(grid) * np.dtype(options["precision"]).itemsize * (4 if options.get("field") else 1)
     n_atoms = counted(len(models[0]), "atom") + (f" for each of {len(models)} models" if len(models) > 1 else "")
     click.echo(
-        f"{' x '.join(map(str, grid.shape))} points, {size / 2**20:,.1f} MiB, {n_atoms}: about {duration(seconds)}",
+        f"{' x '.join(map(str, grid.shape))} points, {binary_size(size)}, {n_atoms}: "
+        + (f"about {duration(seconds)}" if seconds >= 1e-3 else "less than 1 ms"),
         err=True,
     )
 
@@ -223,7 +227,7 @@ def _write(path: Path, outputs: tuple[Path, ...], png: Path | None, computed: Co
             output, computed.map, atoms=computed.atoms, attributes=attributes, unit=unit, extra=extra, inputs=[path]
         )
     if png is not None:
-        draw_slices(png, computed.map, [path])
+        draw_slices(png, replace(computed.map, title=f"{path.name}: {computed.map.title}"), [path])
 
 
 def _as_json(computed: Computed) -> dict[str, Any]:

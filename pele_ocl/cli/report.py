@@ -20,8 +20,17 @@ from ..tuning import describe
 
 
 def duration(seconds: float) -> str:
-    """Seconds for reading: `1.52 ms`, `12.30 s`."""
+    """Seconds for reading: `1.52 ms`, `12.30 s`, `7.5 minutes`, `2.3 hours`."""
+    for unit, length in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.1f} {unit}"
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+
+
+def binary_size(n_bytes: float) -> str:
+    """Bytes for reading: `24.6 KiB`, `1.5 GiB`."""
+    unit, power = next((u, p) for u, p in (("GiB", 30), ("MiB", 20), ("KiB", 10)) if n_bytes >= 2**p or p == 10)
+    return f"{n_bytes / 2**power:,.1f} {unit}"
 
 
 def counted(n: int, what: str) -> str:

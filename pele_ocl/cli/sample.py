@@ -24,12 +24,13 @@ from ..formats import (
 )
 from ..grid import Map
 from ..sampling import sample as compute
+from .command import EachOnce
 from .options import PATH, debug_option
 from .report import columns_of, counted, provenance
 from .tables import table
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.argument("map_path", metavar="MAP", type=PATH)
 @click.argument("points_path", metavar="POINTS", type=PATH)
 @click.option("-o", "--output", type=PATH, metavar="OUT", help="Write the values as a table: .h5, .csv or .json.")

@@ -13,6 +13,7 @@ from ..atoms import Atoms
 from ..formats import check_target, write_table
 from ..solvent import VARIANTS, SolventModel, SolventResult
 from ..solvent import solvent as compute
+from .command import EachOnce
 from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
 from .progress import ProgressLine
 from .report import choice_line, duration, energy_lines, headline, label_columns, origin
@@ -21,7 +22,7 @@ from .tables import table
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.argument("path", metavar="IN", type=PATH)
 @click.option(
     "-o", "--output", type=PATH, metavar="OUT", help="Write radii and energies of every atom: .h5, .csv or .json."

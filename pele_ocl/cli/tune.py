@@ -12,6 +12,7 @@ import click
 from ..bench.systems import SYSTEMS, load
 from ..tuning import CHOICES, RULES, SIZES, Entry, Finding, notes
 from ..variant import PRECISIONS
+from .command import EachOnce
 from .options import debug_option
 from .progress import ProgressLine
 from .tables import table
@@ -26,7 +27,7 @@ HEAD = (
 )
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.option(
     "--device", "devices", multiple=True, metavar="D",
     help="Index of `pele-ocl devices`, or part of a name; may be repeated. By default PELE_OCL_DEVICE or the best.",
@@ -50,12 +51,12 @@ def tune(
     """Measure which variants and tile sizes are best on a device, and remember them for `auto`.
 
     Without this, rules choose by the kind of device. Every choice is timed beside the others on shipped structures from
-    96 to 30,211 atoms; what is faster than the rules' by more than 5 % in most of the rounds is remembered, for each
-    quantity, precision and size, in a file in your cache folder (PELE_OCL_TUNING names another, or is `off`). `auto`
-    then takes what was best for the nearest size. Results change by rounding at most.
+    96 to 30,211 atoms; what takes at least 5 % less than the rules' in three quarters of the rounds is remembered, for
+    each quantity, precision and size, in a file in your cache folder (PELE_OCL_TUNING names another, or is `off`).
+    `auto` then takes what was best for the nearest size. Results change by rounding at most.
 
     "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest, which is the rules' unless
-    another won. A few minutes a device; do nothing else with it meanwhile.
+    another won. One to three minutes a device; do nothing else with it meanwhile.
     """
     if sum((dry_run, show, forget)) > 1:
         raise click.UsageError("choose one of --dry-run, --show and --forget")

@@ -53,8 +53,9 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
         os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in _FULL:
-            raise FormatError(f"{path}: cannot be written: {os.strerror(error.errno)}") from error
+        if isinstance(error, OSError) and (error.errno in _FULL or str(temporary) in str(error)):
+            reason = os.strerror(error.errno) if error.errno else "the file system refuses it"
+            raise FormatError(f"{path}: cannot be written: {reason}") from error
         raise
 
 

@@ -98,7 +98,7 @@ def potmap(
             grid,
             values[0],
             unit,
-            f"electrostatic potential of {len(atoms)} atoms",
+            f"electrostatic potential of {len(atoms):,} atoms",
             temperature if unit == "kT/e" else None,
         ),
         field=values[1:] if field else None,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -68,14 +69,21 @@ def points_of(axes: tuple[Any, ...]) -> Any:
 
 
 @contextmanager
-def talk_to_stderr() -> Iterator[None]:
-    """Send what is written to standard output to standard error: the peers' compiled parts tell things there."""
+def talk_to_stderr(name: str) -> Iterator[None]:
+    """Send what is written to standard output to standard error; what a peer's compiled parts tell there gets its name.
+
+    name : of who is at work
+    """
     sys.stdout.flush()
     kept = os.dup(1)
-    try:
-        os.dup2(2, 1)
-        with redirect_stdout(sys.stderr):
-            yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+    with TemporaryFile() as told:
+        try:
+            os.dup2(told.fileno(), 1)
+            with redirect_stdout(sys.stderr):
+                yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+            told.seek(0)
+            for line in told.read().decode(errors="replace").splitlines():
+                print(f"{name}: {line}", file=sys.stderr)

@@ -9,6 +9,7 @@ import click
 from ...bench.systems import SYSTEMS, load
 from ...energy import VARIANTS
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from .options import as_json_line, bench_options, exponent, milliseconds, times
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ HEAD = (
 )
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @bench_options(VARIANTS)
 @click.option(
     "--conformations", type=click.IntRange(min=1), default=1, show_default=True,
@@ -33,7 +34,7 @@ def energy(
 ) -> None:  # fmt: skip
     """Energy and full gradient without a cutoff, by every variant and by OpenMM on the same atoms.
 
-    "ms" is what one evaluation takes a caller, "kernels ms" its share on the device; of five runs the fastest and the
+    "ms" is what one evaluation takes a caller, "kernels ms" its share on the device; of the runs the fastest and the
     slowest are dropped and the others averaged. The speed-up is against OpenMM's CPU platform in the same run, which
     computes in float32. The last columns are errors against float64 on the CPU, of the energy and of the gradient by
     norm.

@@ -6,11 +6,12 @@ import click
 
 from ...bench.systems import SYSTEMS, load
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from ..options import debug_option
 from .options import as_json_line, milliseconds, times
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.option("--system", type=click.Choice(list(SYSTEMS)), default="ubiquitin", show_default=True, help="Molecule.")
 @click.option("--grid", "points", type=click.IntRange(1), help="Points along an edge; by default 10 A around it.")
 @click.option("--ions", "n_ions", type=click.IntRange(2), default=100, show_default=True, help="Half of them NA.")

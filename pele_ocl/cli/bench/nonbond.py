@@ -10,6 +10,7 @@ import click
 from ...bench.systems import SYSTEMS, load
 from ...nonbond import VARIANTS
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from .options import as_json_line, bench_options, exponent, milliseconds, times
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ HEAD = (
 )
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @bench_options(VARIANTS)
 @click.option("--cutoff", type=float, default=12.0, show_default=True, help="Of the pair lists, Angstrom.")
 @click.option("--order", "orders", type=click.Choice(["sorted", "shuffled"]), multiple=True, help="Default: both.")
@@ -33,7 +34,7 @@ def nonbond(
     """Energy and gradient over pair lists by every variant: the thesis' tables 4.2 to 4.9 anew.
 
     With and without gradient, on lists in the order of their atoms and on shuffled ones. "prepare" is what is done once
-    for a list, "ms" an evaluation, both device times; of five runs the fastest and the slowest are dropped and the
+    for a list, "ms" an evaluation, both device times; of the runs the fastest and the slowest are dropped and the
     others averaged. The last columns are errors against the float64 reference, of the worst energy and of the gradient
     by norm: `naive` shows what a race costs.
 

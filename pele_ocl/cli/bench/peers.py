@@ -16,6 +16,7 @@ from ...bench.systems import SYSTEMS, load
 from ...errors import PeleError
 from ...reading import read
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from ..options import PATH, debug_option
 from .options import as_json_line
 from .outputs import check_outputs, origin, output_options, write_outputs
@@ -29,7 +30,7 @@ PEERS = (*MAP_PEERS, *(f"OpenMM {platform}" for platform in PLATFORMS))
 DEFAULT_SYSTEMS = ("ubiquitin", "src3")
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.option("--work", "works", type=click.Choice(WORKS), multiple=True, help="What to compute; default: all.")
 @click.option(
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
@@ -62,7 +63,7 @@ def peers(
 
     Every code runs before it is timed, so no time holds a compilation. "ms" is with all data in place: our kernels by
     the device's clock, OpenMM by a step of molecular dynamics, others by the clock on the wall until the device is
-    done. "ms a call" is by the clock on the wall with arrays in and out. Of five runs the fastest and the slowest are
+    done. "ms a call" is by the clock on the wall with arrays in and out. Of the runs the fastest and the slowest are
     dropped and the others averaged. "best peer = 1" says how many times faster a code is than the fastest peer in the
     same table. Errors are against float64; where one is larger than what it should be, the table says "disagrees" and
     the exit code is 1.
@@ -77,6 +78,8 @@ def peers(
     structures += [(path.name, lambda path=path: read(path)) for path in paths]
     rows: list[Row] = []
     for work in _works(works or WORKS, structures, (points, n_atoms), cutoff, precisions, devices, runs):
+        for absent in sorted(set(peers) - {contender.code for contender in work.contenders}):
+            click.echo(f"{work.about}: {absent} does not compute this", err=True)
         found = list(work.rows(lambda code: not peers or code in peers, lambda line: click.echo(line, err=True)))
         rows += found
         for text in [as_json_line(row) for row in found] if as_json else [group.section() for group in groups(found)]:

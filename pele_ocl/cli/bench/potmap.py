@@ -11,6 +11,7 @@ from ...bench.systems import SYSTEMS, load
 from ...grid import Grid
 from ...potmap import VARIANTS
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from ..options import PATH, debug_option, device_list
 from .options import as_json_line, exponent, milliseconds, times
 
@@ -24,7 +25,7 @@ HEAD = (
 )
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.option("--grid", "points", type=click.IntRange(1), default=64, show_default=True, help="Points along an edge.")
 @click.option("--atoms", "n_atoms", type=click.IntRange(1), default=1024, show_default=True, help="Random charges.")
 @click.option(
@@ -47,7 +48,7 @@ def potmap(
 ) -> None:  # fmt: skip
     """A potential map by every variant: the ladder of the text books, and what is installed of its peers.
 
-    Times are the kernels' own, of five runs the middle three averaged; a variant that would take longer than some
+    Times are the kernels' own, of the runs the middle ones averaged; a variant that would take longer than some
     seconds is timed on slices from the middle of the map and scaled, marked *. Rates are atoms times points a second;
     "sequential" and "gather" are speed-ups over these two. The error is by norm against the float64 reference at 512
     points. "books" is what the text books measured on a GeForce 8800 in 2007. The peers of `bench peers` are timed on

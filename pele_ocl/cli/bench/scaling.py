@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from ..options import debug_option
 from .options import as_json_line
 from .outputs import check_outputs, origin, output_options, write_outputs
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 NAMES = ("solvent", "energy", "nonbond", "potmap")
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @click.option("--quantity", "names", type=click.Choice(NAMES), multiple=True, help="Default: all.")
 @click.option(
     "--most-atoms", type=click.IntRange(1000), default=1_000_000, show_default=True, help="The largest molecule."
 )
 @click.option(
-    "--most-seconds", type=float, default=20.0, show_default=True,
+    "--most-seconds", type=click.FloatRange(min=0, min_open=True), default=20.0, show_default=True,
     help="A curve ends before a molecule that would take longer, preparation included.",
 )  # fmt: skip
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", show_default=True)
@@ -53,7 +54,8 @@ def scaling(
     points: list[Point] = []
     page = [f"## {title}", "", origin()]
     for name in names or NAMES:
-        found = list(curve(name, [n for n in SIZES if n <= most_atoms], precision, chosen, most_seconds, runs))
+        sizes = [n for n in SIZES if n <= most_atoms]
+        found = list(curve(name, sizes, precision, chosen, most_seconds, lambda line: click.echo(line, err=True), runs))
         points += [point for point in found if isinstance(point, Point)]
         page.append(section(name, found))
         if not as_json:

@@ -9,6 +9,7 @@ import click
 from ...bench.systems import SYSTEMS, load
 from ...solvent import VARIANTS
 from ...variant import PRECISIONS
+from ..command import EachOnce
 from .options import as_json_line, bench_options, exponent, milliseconds, times
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ HEAD = (
 )
 
 
-@click.command()
+@click.command(cls=EachOnce)
 @bench_options(VARIANTS)
 def solvent(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
@@ -28,7 +29,7 @@ def solvent(
 ) -> None:  # fmt: skip
     """Born radii by every variant on structures from 96 to 30,211 atoms: the thesis' tables 3.2 and 3.3 anew.
 
-    Times are device times from the first kernel's start to the last one's end: of five runs the fastest and the
+    Times are device times from the first kernel's start to the last one's end: of the runs the fastest and the
     slowest are dropped and the others averaged. Beyond 5,000 atoms `sequential` is timed on a sample of rows and
     scaled, marked *. The error is the worst relative error of a Born radius against the float64 reference, on up to
     512 atoms.
