@@ -236,20 +236,23 @@ class Passes:
             GEOMETRIC=int(atoms.combining == "geometric"), CUTOFF=int(options.cutoff is not None), **defines,
         )  # fmt: skip
 
-    def _chain(self) -> list[KeptLaunch]:
+    def _weights(self) -> KeptLaunch:
         tables, (recoil, defines) = self.tables, self._recoil()
-        weights = self._sum_at_places(
+        return self._sum_at_places(
             "energy_radii.cl", "chain_weights", np.int32(self.pair_parts),
             *self._of("pair_sums", "born", "radius_slopes", "energy_slopes"), tables.counts, *recoil,
             self.buffers["weights"], **defines,
         )  # fmt: skip
+
+    def _chain(self) -> list[KeptLaunch]:
+        tables, (recoil, _) = self.tables, self._recoil()
         chain = self._over_pairs(
             "chain", self.variant, self.run.dtype.type(tables.largest_rho),
             *self._of("spheres", "x", "y", "z", "weights"), tables.scaled, tables.rho, tables.slopes,
             tables.slope_columns, *self._of("origins", "extents"), tables.counts, self.buffers["pair_sums"], *recoil,
             **series_macros(self.run.precision),
         )  # fmt: skip
-        return [chain] if self.variant == "rows" else [weights, chain]
+        return [chain] if self.variant == "rows" else [self._weights(), chain]
 
     def _finish(self, n_atoms: int) -> KeptLaunch:
         options, tables, (recoil, defines) = self.options, self.tables, self._recoil()
