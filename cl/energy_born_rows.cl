@@ -22,16 +22,7 @@ void born_rows(
     global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global const real *restrict rho,       // (n_places) offset radius [A]
-    global const real *restrict radii,     // (n_places) intrinsic radius [A]
-    global const real *restrict charges,   // (n_places) times the root of Coulomb's constant over the solute dielectric
-    global const real2 *restrict wells,    // (n_places) Lennard-Jones: half sigma or its root, sqrt(4 epsilon)
-    global real4 *restrict traits,         // (n_conformations, n_places) B, 1 / B, and the well
-    global real *restrict born,            // (n_conformations, n_places) Born radius B [A]
-    global real *restrict largest_born,    // (n_conformations, n_tiles) of each tile [A]
-    global real *restrict radius_slopes,   // (n_conformations, n_places) dB/dI [A^2]
-    global real *restrict energy_slopes,   // (n_conformations, n_places) dE/dB of the single atom [kcal/mol/A]
-    global real2 *restrict energies)       // (n_conformations, n_places) GB self, nonpolar [kcal/mol]
+    ATOM_ARGUMENTS)
 {
     local real scratch[PARTS * TILE], integrals[TILE];
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];

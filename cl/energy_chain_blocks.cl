@@ -75,19 +75,7 @@ INLINE void add_listed_near(
 kernel void chain_blocks(
     const int n_tiles,
     const int n_parts,
-    const real largest_rho,                 // largest offset radius of all atoms [A]
-    global const real4 *restrict spheres,   // (n_conformations, n_places) x, y, z from the tile's origin, s [A]
-    global const real *restrict x,          // (n_conformations, n_places) the same as columns, for whole vectors
-    global const real *restrict y,
-    global const real *restrict z,
-    global const real *restrict weights,    // (n_conformations, n_places) dE/dI, 0 at unused places [kcal/mol A]
-    global const real *restrict s,          // (n_places) scaled radius, 0 at unused places [A]
-    global const real *restrict rho,        // (n_places) offset radius [A]
-    global const real4 *restrict series,    // (n_places, 2) coefficients of r^-6, r^-8, ... r^-18
-    global const real *restrict columns,    // (7, n_places) the same as columns
-    global const real4 *restrict origins,   // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
-    global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
-    global const int *restrict counts,      // (n_tiles) atoms in the tile
+    CHAIN_ARGUMENTS,
     global real *restrict sums)             // (n_conformations, n_parts, PAIR_SUMS, n_places): adds to the gradient
 {
     const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;

@@ -58,20 +58,7 @@ INLINE void add_to(global real *out, int column, int n_places, int i, realv valu
 kernel void pair_blocks(
     const int n_tiles,
     const int n_parts,
-    const Model model,
-    global const real4 *restrict points,        // (n_conformations, n_places) x, y, z from the tile's origin [A], charge
-    global const real4 *restrict traits,        // (n_conformations, n_places) Born radius [A], its inverse, well
-    global const real *restrict x,              // (n_conformations, n_places) the same as columns, for whole vectors
-    global const real *restrict y,
-    global const real *restrict z,
-    global const real *restrict born,
-    global const real *restrict charges,        // (n_places)
-    global const real *restrict sigmas,         // (n_places)
-    global const real *restrict epsilons,       // (n_places)
-    global const real4 *restrict origins,       // (n_conformations, n_tiles) [A]
-    global const real4 *restrict extents,       // (n_conformations, n_tiles) half edges of the box [A]
-    global const real *restrict largest_born,   // (n_conformations, n_tiles) [A]
-    global const int *restrict counts,          // (n_tiles) atoms in the tile
+    PAIR_ARGUMENTS,
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in the order of the ring
     global const SAME_BITS *restrict masks,     // (n_specials, 2, TILE) bits of the tile, for each atom of the partner

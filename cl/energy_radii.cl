@@ -21,16 +21,7 @@ void atom_terms(
     const real4 obc,                       // alpha, beta, gamma, offset [A]
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     global const real *restrict sums,      // (n_conformations, n_parts, n_places) parts of the Born integral [1/A]
-    global const real *restrict rho,       // (n_places) offset radius [A]
-    global const real *restrict radii,     // (n_places) intrinsic radius [A]
-    global const real *restrict charges,   // (n_places) times the root of Coulomb's constant over the solute dielectric
-    global const real2 *restrict wells,    // (n_places) Lennard-Jones: half sigma or its root, sqrt(4 epsilon)
-    global real4 *restrict traits,         // (n_conformations, n_places) B, 1 / B, and the well
-    global real *restrict born,            // (n_conformations, n_places) Born radius B [A]
-    global real *restrict largest_born,    // (n_conformations, n_tiles) of each tile [A]
-    global real *restrict radius_slopes,   // (n_conformations, n_places) dB/dI [A^2]
-    global real *restrict energy_slopes,   // (n_conformations, n_places) dE/dB of the single atom [kcal/mol/A]
-    global real2 *restrict energies)       // (n_conformations, n_places) GB self, nonpolar [kcal/mol]
+    ATOM_ARGUMENTS)
 {
     local real largest[TILE], scratch[SHARES * TILE];
     const int item = get_local_id(0), i = get_global_id(0), conformation = get_global_id(2);
