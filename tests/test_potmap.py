@@ -353,6 +353,15 @@ def test_like_devices_get_equal_shares_and_quick_ones_help_the_others():
     assert sorted(z for slices in taken for z in range(*slices)) == list(range(64))
 
 
+def test_launches_of_a_share_are_equal():
+    atoms = random_atoms(3)
+    task = Task.of(atoms, offset_grid(atoms, (2, 2, 128)), PotentialModel(), 1.0, False, "float32")
+    work = slabs.Work(task, None)
+    assert [work.take(0, 92, 4), work.take(0, 92, 4), work.take(0, 92, 4)] == [(0, 64), (64, 128), None]
+    work = slabs.Work(task, None)
+    assert [work.take(0, 48, 8) for _ in range(3)] == [(0, 48), (48, 88), (88, 128)]
+
+
 def test_a_device_that_fails_stops_the_others(device, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
     monkeypatch.setattr(slabs, "FIRST_EVALS", {})
