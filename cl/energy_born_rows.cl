@@ -55,20 +55,8 @@ void born_rows(
         PART_BARRIER();
     }
     add_parts(total, scratch, integrals);
-    for (int k = item; k < TILE; k += GROUP) {
-        const int i = row * TILE + k;
-        const Terms terms = terms_of(integrals[k], rho[i], radii[i], charges[i], obc, solvent);
-        radius_slopes[at + i] = terms.radius_slope;
-        energies[at + i] = (real2)(terms.gb_self, terms.nonpolar);
-        energy_slopes[at + i] = terms.energy_slope;
-        born[at + i] = terms.born;
-        traits[at + i] = (real4)(terms.born, (real)1 / terms.born, wells[i].x, wells[i].y);
-        integrals[k] = terms.born;
-    }
+    for (int k = item; k < TILE; k += GROUP)
+        integrals[k] = keep_terms(row * TILE + k, at + row * TILE + k, integrals[k], obc, solvent, OF_ATOMS);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (item == 0) {
-        real largest = 0;
-        for (int k = 0; k < TILE; ++k) largest = fmax(largest, integrals[k]);
-        largest_born[box + row] = largest;
-    }
+    if (item == 0) largest_born[box + row] = largest_of(integrals, TILE);
 }

@@ -1,11 +1,10 @@
 // What Born radii add to the gradient, over squares of tiles, each pair once for both of its atoms, for GPUs. Shared out
-// as in energy_pair_squares.cl, to whose sums it adds.
+// as in energy_pair_squares.cl.
 #include "real.clh"
 #include "born.clh"
 #include "hct_tiles.clh"
 #include "tiles.clh"
 #include "squares.clh"
-#include "energy_sums.clh"
 
 #ifndef CLOSED
 #error "CLOSED: scaled radii within which the closed form is taken"
@@ -15,6 +14,7 @@
 #endif
 
 #include "energy_chain.clh"
+#include "energy_collect.clh"
 
 // The tile that is met; its atoms stand twice in a row, which spares going around its end.
 typedef struct {
@@ -80,20 +80,19 @@ INLINE void add_near_square(Own *own, const Met *met, int lane, real largest_rho
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void chain_squares(
     const int n_tiles,
-    const int steps_per_chunk,
     CHAIN_ARGUMENTS,
-    global real *restrict sums,             // (n_conformations, n_chunks, PAIR_SUMS, n_places): adds to the gradient
-    global real4 *restrict recoil)          // (n_conformations, n_rows / 2, n_places): adds to the gradient
+    COLLECT_ARGUMENTS)
 {
     local real4 met_points[2 * TILE], met_first[2 * TILE], met_rest[2 * TILE], met_recoil[2 * TILE];
     local real met_rhos[2 * TILE];
     const Met met = {met_points, met_first, met_rest, met_rhos, met_recoil};
     const int lane = get_local_id(0), row = get_group_id(0);
     const int chunk = get_global_id(1), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles), n_chunks = n_rows / 2 / steps_per_chunk + 1;
+    const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles);
     const int n_own = min(ROW, n_tiles - row * ROW);
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const int begin = chunk * steps_per_chunk, end = min(begin + steps_per_chunk, last_step_of(row, n_rows) + 1);
+    const int begin = slab.first_step + chunk * slab.steps_per_chunk;
+    const int end = min(min(begin + slab.steps_per_chunk, slab.end_step), last_step_of(row, n_rows) + 1);
 
     real gx[ROW], gy[ROW], gz[ROW];
     int own_tiles[ROW], places[ROW];
@@ -157,16 +156,18 @@ void chain_squares(
                 gz[v] += own[v].gz;
             }
             const real4 back = met_recoil[lane] + met_recoil[lane + TILE];
-            if (step > 0) recoil[recoil_place(conformation, step, tile, n_tiles) + lane] += back;
+            if (step > 0) layers[layer_place(&slab, conformation, layer_of_step(&slab, step), tile, n_tiles) + lane] = back;
         }
     }
-    global real *out = sums + (((size_t)conformation * n_chunks + chunk) * PAIR_SUMS + GRADIENT_SUM) * n_places;
     #pragma unroll
-    for (int v = 0; v < ROW; ++v) {
+    for (int v = 0; v < ROW; ++v)
         if (v < n_own) {
-            out[places[v]] += gx[v];
-            out[n_places + places[v]] += gy[v];
-            out[2 * n_places + places[v]] += gz[v];
+            const real4 own_total = (real4)(gx[v], gy[v], gz[v], 0);
+            layers[layer_place(&slab, conformation, chunk, own_tiles[v], n_tiles) + lane] = own_total;
         }
-    }
+#if FUSED
+    local int last_tiles[TILE];
+    volatile local int n_last;
+    collect_last(row, begin, end, n_tiles, counts, met_recoil, last_tiles, &n_last, COLLECTED);
+#endif
 }

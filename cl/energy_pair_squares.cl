@@ -4,6 +4,7 @@
 #include "tiles.clh"
 #include "squares.clh"
 #include "energy_pair.clh"
+#include "energy_collect.clh"
 
 #if WIDTH != 1
 #error "WIDTH: squares are for scalar work-items"
@@ -48,21 +49,20 @@ INLINE void add_square(
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void pair_squares(
     const int n_tiles,
-    const int steps_per_chunk,
     PAIR_ARGUMENTS,
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in the order of the ring
     global const SAME_BITS *restrict masks,     // (n_specials, 2, TILE) bits of the partner, for each own atom
-    global real *restrict sums,                 // (n_conformations, n_chunks, PAIR_SUMS, n_places)
-    global real4 *restrict recoil)              // (n_conformations, n_rows / 2, n_places) what the others get
+    COLLECT_ARGUMENTS)
 {
     local real4 met_points[2 * TILE], met_traits[2 * TILE], met_recoil[2 * TILE];
     const int lane = get_local_id(0), row = get_group_id(0);
     const int chunk = get_global_id(1), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles), n_chunks = n_rows / 2 / steps_per_chunk + 1;
+    const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles);
     const int n_own = min(ROW, n_tiles - row * ROW);
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const int begin = chunk * steps_per_chunk, end = min(begin + steps_per_chunk, last_step_of(row, n_rows) + 1);
+    const int begin = slab.first_step + chunk * slab.steps_per_chunk;
+    const int end = min(min(begin + slab.steps_per_chunk, slab.end_step), last_step_of(row, n_rows) + 1);
 
     // Energies of all own atoms stand in the first sums, in the end those of all work-items with the first atom.
     Sums total[ROW];
@@ -151,26 +151,29 @@ void pair_squares(
             }
 #if GRADIENT
             const real4 back = met_recoil[lane] + met_recoil[lane + TILE];
-            if (step > 0) recoil[recoil_place(conformation, step, tile, n_tiles) + lane] = back;
+            if (step > 0) layers[layer_place(&slab, conformation, layer_of_step(&slab, step), tile, n_tiles) + lane] = back;
 #endif
         }
     }
     met_recoil[lane] = (real4)(total[0].lennard_jones, total[0].coulomb, total[0].gb, 0);
     barrier(CLK_LOCAL_MEM_FENCE);
-    real4 energies = 0;
-    if (lane == 0) for (int k = 0; k < TILE; ++k) energies += met_recoil[k];
-    global real *out = sums + ((size_t)conformation * n_chunks + chunk) * PAIR_SUMS * n_places;
+    if (lane == 0) {
+        real4 sum = 0;
+        for (int k = 0; k < TILE; ++k) sum += met_recoil[k];
+        energies[((size_t)conformation * slab.all_chunks + slab.first_chunk + chunk) * n_rows + row] = sum;
+    }
+#if GRADIENT
     #pragma unroll
     for (int v = 0; v < ROW; ++v) {
         if (v < n_own) {
-            const int i = own_tiles[v] * TILE + lane;
-            out[LENNARD_JONES_SUM * n_places + i] = v == 0 ? energies.x : 0;
-            out[COULOMB_SUM * n_places + i] = v == 0 ? energies.y : 0;
-            out[GB_SUM * n_places + i] = v == 0 ? energies.z : 0;
-            out[GRADIENT_SUM * n_places + i] = total[v].x;
-            out[(GRADIENT_SUM + 1) * n_places + i] = total[v].y;
-            out[(GRADIENT_SUM + 2) * n_places + i] = total[v].z;
-            out[RADIUS_SUM * n_places + i] = total[v].radius;
+            const real4 own_total = (real4)(total[v].x, total[v].y, total[v].z, total[v].radius);
+            layers[layer_place(&slab, conformation, chunk, own_tiles[v], n_tiles) + lane] = own_total;
         }
     }
+#endif
+#if FUSED
+    local int last_tiles[TILE];
+    volatile local int n_last;
+    collect_last(row, begin, end, n_tiles, counts, met_recoil, last_tiles, &n_last, COLLECTED);
+#endif
 }

@@ -17,6 +17,14 @@
 #error "ROW: tiles in a row"
 #endif
 #include "hct_rows.clh"
+#ifndef FUSED
+#error "FUSED: 1 where the last group of a row adds the parts up and finds what follows, for the energy; else 0"
+#endif
+#if FUSED
+#include "energy_sums.clh"
+#include "energy_terms.clh"
+#include "hand_over.clh"
+#endif
 
 kernel __attribute__((reqd_work_group_size(TILE / WIDTH, 1, 1)))
 void born_sums(
@@ -27,12 +35,20 @@ void born_sums(
     global const real *restrict x,         // (n_conformations, n_places) the same x, y, z as columns, for whole vectors
     global const real *restrict y,
     global const real *restrict z,
+#if !FUSED
     global const real *restrict rho,       // (n_places) offset radius [A]
+#endif
     global const real4 *restrict series,   // (n_conformations, n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
     global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global real *restrict sums)            // (n_conformations, n_chunks, n_places) part of the Born integral [1/A]
+#if FUSED
+    const real4 obc,                       // alpha, beta, gamma, offset [A]
+    const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
+    ATOM_ARGUMENTS,
+    global int *arrivals,                  // (n_conformations, n_rows) 0
+#endif
+    global real *sums)                     // (n_conformations, n_chunks, n_places) part of the Born integral [1/A]
 {
     local real4 met_points[TILE], met_first[TILE], met_rest[TILE], own_origins[ROW], own_extents[ROW];
     // From the global number: long work comes in slabs, in each of which the groups are numbered anew.
@@ -87,4 +103,23 @@ void born_sums(
     global real *own_sums = sums + ((size_t)conformation * n_chunks + chunk) * n_places;
     #pragma unroll
     for (int v = 0; v < ROW; ++v) STORE(total[v], OWN_TILE(v) * TILE + within, own_sums);
+#if FUSED
+    // The row's last group goes on; a work-item has one atom of each tile.
+    local int is_last;
+    const int n_rows = (n_tiles + ROW - 1) / ROW;
+    PUBLISH();
+    if (within == 0) is_last = arrives_last(arrivals + conformation * n_rows + row / ROW, n_chunks);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (!is_last) return;
+    DEVICE_FENCE();
+    local real born_radii[TILE];
+    for (int tile = row; tile < min(row + ROW, n_tiles); ++tile) {
+        const int i = tile * TILE + within;
+        const real integral = sum_of_parts(sums + (size_t)conformation * n_chunks * n_places + i, 0, n_chunks, 1, n_places);
+        born_radii[within] = keep_terms(i, at + i, integral, obc, solvent, OF_ATOMS);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (within == 0) largest_born[box + tile] = largest_of(born_radii, TILE);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#endif
 }

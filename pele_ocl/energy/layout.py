@@ -15,6 +15,31 @@ MOST_CONFORMATIONS = 65_535
 # Of fewer atoms than this a GPU is filled by smaller tiles only.
 SMALL = 2_000
 
+# Layers that `squares` keeps of what tiles get, for the gradient: where the steps around the ring are more, they come in
+# several launches, so that memory grows with the atoms and not with their square.
+MOST_LAYERS = 256
+
+
+@dataclass(frozen=True)
+class Slab:
+    """Steps around the ring of `squares` that one launch takes, and their chunks; cl/squares.clh."""
+
+    first_step: int
+    end_step: int
+    steps_per_chunk: int
+    first_chunk: int
+    all_chunks: int
+
+    @property
+    def n_chunks(self) -> int:
+        """A chunk of steps is a group's work."""
+        return -(-(self.end_step - self.first_step) // self.steps_per_chunk)
+
+    @property
+    def n_layers(self) -> int:
+        """One of each chunk, and one of each step but that of a row with itself."""
+        return self.n_chunks + self.end_step - max(self.first_step, 1)
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -25,6 +50,7 @@ class Layout:
     parts_of_rows : parts of a group in `rows`, each of which meets its share of the tiles; a power of two
     row : tiles in a row of `squares`, of which a work-item owns an atom each
     shares : work-items that add up the parts of one atom in `squares`
+    fused : whether in `squares` the last group of a launch to write to a tile adds up, where a device allows that
     most_parts : `blocks` and `squares` walk the tiles in at most this many parts; each takes memory
     """
 
@@ -34,6 +60,7 @@ class Layout:
     most_parts: int
     row: int = 1
     shares: int = 1
+    fused: bool = False
 
     @classmethod
     def of(cls, variant: str, kind: str, width: int, n_atoms: int, units: int = 1) -> Layout:
@@ -45,15 +72,7 @@ class Layout:
             return cls(1, 16, 32, 1) if n_atoms < SMALL else cls(1, 32, 16, 1)
         if variant == "blocks":
             return cls(1, 32, 1, 64)
-        return cls(1, 32, 1, 256, row=3 if n_atoms > 8_000 else 1, shares=4)
-
-    def sums(self, variant: str, n_tiles: int) -> tuple[int, int]:
-        """In how many parts the Born sums and those over pairs come; `rows` keeps no Born sums."""
-        if variant == "rows":
-            return 0, 1
-        if variant == "blocks":
-            return self.parts(n_tiles), self.parts(n_tiles)
-        return self.chunks(n_tiles)[0], self.step_chunks(n_tiles)[0]
+        return cls(1, 32, 1, 256, row=3 if n_atoms > 8_000 else 1, shares=4, fused=True)
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks of tiles the Born sums of `squares` walk, and how many tiles in each."""
@@ -68,15 +87,16 @@ class Layout:
         """How many rows of tiles."""
         return -(-n_tiles // self.row)
 
-    def recoil(self, n_tiles: int) -> int:
-        """Reals that `squares` keeps of what each tile gets of others, for the gradient of one conformation."""
-        return 4 * (self.rows(n_tiles) // 2) * n_tiles * self.tile
-
-    def step_chunks(self, n_tiles: int) -> tuple[int, int]:
-        """How many chunks of steps around the ring `squares` walks, and how many steps in each."""
+    def slabs(self, n_tiles: int) -> list[Slab]:
+        """The launches of a pass of `squares`."""
         n_steps = self.rows(n_tiles) // 2 + 1
-        steps_per_chunk = -(-n_steps * 4 // self.most_parts)
-        return -(-n_steps // steps_per_chunk), steps_per_chunk
+        per_chunk = -(-n_steps * 4 // self.most_parts)
+        per_slab = -(-MOST_LAYERS // per_chunk) * per_chunk
+        all_chunks = -(-n_steps // per_chunk)
+        return [
+            Slab(first, min(first + per_slab, n_steps), per_chunk, first // per_chunk, all_chunks)
+            for first in range(0, n_steps, per_slab)
+        ]
 
     def batch(self, bytes_each: int) -> int:
         """How many conformations, of so many bytes each, are computed at a time."""

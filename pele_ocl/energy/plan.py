@@ -50,13 +50,10 @@ class Energy:
         self.device = get_device(device)
         self.device.require_precision(precision)
         choice = remembered("energy", self.device, precision, len(atoms), without=("squares",) if per_atom else ())
-        automatic = choice.variant or choose_variant(self.device.kind, len(atoms), per_atom)
+        automatic = choice.variant or choose_variant(self.device.kind, per_atom)
         self.variant = automatic if variant == "auto" else variant
         self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
         self.layout, self._tiles = self._laid_out(choice)
-        if variant == "auto" and not self._has_room():
-            self.variant = "rows"
-            self.layout, self._tiles = self._laid_out(choice)
         self._fixed = Fixed.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
         self._passes: Passes | None = None
 
@@ -66,13 +63,6 @@ class Energy:
         layout = Layout.of(self.variant, self.device.kind, width, len(self.atoms), units)
         layout = choice.applied(self.variant, layout)
         return layout, Tiles.of(self.atoms.positions, layout.tile)
-
-    def _has_room(self) -> bool:
-        """Whether the device holds what `squares` keeps of pairs of tiles; small ones do not for large molecules."""
-        if self.variant != "squares" or not self.options.gradient:
-            return True
-        size = self.layout.recoil(len(self._tiles)) * np.dtype(self.precision).itemsize
-        return size <= min(self.device.largest_buffer, self.device.memory // 2)
 
     def __repr__(self) -> str:
         return f"Energy({len(self.atoms):,} atoms, {self.variant}, {self.precision}, on {self.device})"
@@ -156,8 +146,8 @@ class Energy:
         if self._passes is None or self._passes.batch < min(m, self._passes.most_at_once):
             self._passes = None  # and what it holds on the device, before more is asked for
             run = Run(self.device, self.precision)
-            self._passes = Passes(
-                run, self.variant, self.atoms, self._tiles, self.layout, self.options, self.model, self._fixed, m
+            self._passes = VARIANTS[self.variant].run(
+                run, self.atoms, self._tiles, self.layout, self.options, self.model, self._fixed, m
             )
         return self._passes
 

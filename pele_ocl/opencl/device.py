@@ -35,6 +35,10 @@ FLOAT_ATOMICS = {"float32": 0x4231, "float64": 0x4232}
 GLOBAL_ADDITION = 1 << 1
 
 
+# Of OpenCL C 3.0: what a fence over the whole device takes.
+FENCE_FEATURES = {"__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_scope_device"}
+
+
 class Buffer(cl.Buffer):
     """A buffer that can be counted: PyOpenCL's own take no weak references."""
 
@@ -157,6 +161,13 @@ class Device:
             return precision == "float32" or getattr(self.handle, "compute_capability_major_nv", 0) >= 6
         listed = "cl_ext_float_atomics" in self.handle.extensions.split()
         return listed and bool(_capabilities(self.handle, FLOAT_ATOMICS[precision]) & GLOBAL_ADDITION)
+
+    @cached_property
+    def has_device_fence(self) -> bool:
+        """Whether a group may take over what other groups of its launch wrote: NVIDIA by PTX, others by OpenCL C 3.0."""
+        if self.vendor == "NVIDIA" or "OpenCL 3" not in self.handle.version:
+            return self.vendor == "NVIDIA"
+        return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}
 
     def require_float_atomics(self, precision: str) -> None:
         """Raise DeviceError where only compare-exchange is there to add atomically."""

@@ -64,8 +64,9 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
     macros = {"REAL_BITS": int(precision[-2:]), "WIDTH": width, f"VENDOR_{device.vendor}": 1, **defines}
     if portable:
         macros["PORTABLE"] = 1
-    # Floating-point atomics are an extension of OpenCL C 3.0, but for NVIDIA's, which are PTX.
-    standard = "CL3.0" if defines.get("NATIVE_ATOMICS") and device.vendor != "NVIDIA" else "CL1.2"
+    # Floating-point atomics and fences over the device are of OpenCL C 3.0, but for NVIDIA's, which are PTX.
+    is_newer = defines.get("NATIVE_ATOMICS") or defines.get("FUSED")
+    standard = "CL3.0" if is_newer and device.vendor != "NVIDIA" else "CL1.2"
     options = [f"-cl-std={standard}", "-cl-mad-enable"]
     if precision == "float32":
         options.append("-cl-denorms-are-zero")

@@ -87,7 +87,8 @@ def launch_rows(
     """Each atom by itself. sums : (n_chunks, n_places)"""
     n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
     kernel = run.kernel(
-        "solvent_tiled.cl", "born_sums", layout.width, TILE=layout.tile, ROW=layout.row, **series_macros(run.precision),
+        "solvent_tiled.cl", "born_sums", layout.width, TILE=layout.tile, ROW=layout.row, FUSED=0,
+        **series_macros(run.precision),
     )  # fmt: skip
     run.launch_rows(
         kernel, (layout.rows(n_tiles), n_chunks), (layout.tile // layout.width, 1), pairs,

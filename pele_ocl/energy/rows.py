@@ -1,0 +1,64 @@
+"""Each atom sums its own row of pairs; for GPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import KernelBuildError
+from .passes import SumsOfPairs
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import KeptLaunch
+
+LOCAL_REALS = 16  # of local memory that an atom takes at most
+
+
+class Rows(SumsOfPairs):
+    """A group owns a tile, and its parts meet all tiles; cl/rows.clh."""
+
+    variant = "rows"
+    n_parts = 1
+
+    def _born(self) -> list[KeptLaunch]:
+        return [
+            self._over_rows(
+                "energy_born_rows.cl", "born_rows", self._largest_rho, *self._solvent(),
+                *self._of("spheres", "x", "y", "z", "series", "origins", "extents"), self.tables.counts,
+                *self._atom_tables(), **self._series,
+            )
+        ]  # fmt: skip
+
+    def _pairs(self) -> list[KeptLaunch]:
+        slopes = self._of("radius_slopes", "energy_slopes", "weights", "pair_sums")
+        return [
+            self._over_rows("energy_pair_rows.cl", "pair_rows", *self._pair_tables(), *slopes, **self._pair_macros)
+        ]
+
+    def _chain(self) -> list[KeptLaunch]:
+        sums = self.buffers["pair_sums"]
+        return [self._over_rows("energy_chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self._series)]
+
+    def _over_rows(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:
+        """A pass row by row, in groups as large as the device allows the kernel."""
+        layout, device = self.layout, self.run.device
+        items, parts = layout.tile // layout.width, layout.parts_of_rows
+        local_bytes = layout.tile * LOCAL_REALS * self.run.dtype.itemsize
+        while parts > 1 and (
+            parts * local_bytes > device.handle.local_mem_size or parts * items > device.largest_group
+        ):
+            parts //= 2
+        while True:
+            shape = len(self.tiles) * items * parts, 1
+            try:
+                kept = self.run.keep(
+                    file, name, shape, (items * parts, 1), np.int32(len(self.tiles)), *args, width=layout.width,
+                    TILE=layout.tile, PARTS=parts, **defines,
+                )  # fmt: skip
+                if parts == 1 or kept.group[0] == items * parts:
+                    return kept
+            except KernelBuildError:  # how some compilers say that the group is too large
+                if parts == 1:
+                    raise
+            parts //= 2

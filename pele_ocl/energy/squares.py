@@ -1,0 +1,110 @@
+"""Each pair once, squares of two tiles in groups; for GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .layout import Slab
+from .passes import Passes
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import KeptLaunch
+
+# What follows when a launch's layers are added up; cl/energy_collect.clh.
+KEEP_TOTALS, KEEP_WEIGHTS, KEEP_RESULTS = range(3)
+
+
+class Squares(Passes):
+    """A group owns a row of tiles and meets half a ring of rows, in layers for what each tile gets; cl/squares.clh."""
+
+    variant = "squares"
+
+    @property
+    def fused(self) -> bool:
+        """Whether the last group of a launch goes on with what all of them left."""
+        return self.layout.fused and self.run.device.has_device_fence
+
+    @property
+    def n_rows(self) -> int:
+        return self.layout.rows(len(self.tiles))
+
+    @property
+    def slabs(self) -> list[Slab]:
+        return self.layout.slabs(len(self.tiles))
+
+    def _sizes(self) -> dict[str, int]:
+        places, born_parts = self.tiles.n_places, self.layout.chunks(len(self.tiles))[0]
+        layers = max(slab.n_layers for slab in self.slabs) if self.options.gradient else 0
+        return {
+            "born_sums": born_parts * places, "layers": 4 * layers * places, "totals": 4 * places,
+            "energies": 4 * self.slabs[0].all_chunks * self.n_rows,
+        }  # fmt: skip
+
+    def _born(self) -> list[KeptLaunch]:
+        layout, n_tiles, fused = self.layout, len(self.tiles), self.fused
+        # Counters of arrivals, which the groups of each launch leave at zero.
+        self.buffers["arrivals"] = self.run.zeros(self.batch * n_tiles, np.int32)
+        n_parts, per_part = layout.chunks(n_tiles)
+        rho = [] if fused else [self.tables.rho]
+        more = [*self._solvent(), *self._atom_tables(), self.buffers["arrivals"]] if fused else []
+        sums = self.run.keep(
+            "solvent_tiled.cl", "born_sums", (self.n_rows * layout.tile, n_parts), (layout.tile, 1), np.int32(n_tiles),
+            np.int32(per_part), self._largest_rho, *self._of("spheres", "x", "y", "z"), *rho,
+            *self._of("series", "origins", "extents"), self.tables.counts, *more, self.buffers["born_sums"],
+            TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self._series,
+        )  # fmt: skip
+        return [sums] if fused else [sums, self._atom_terms(n_parts, layout.shares)]
+
+    def _pairs(self) -> list[KeptLaunch]:
+        then = KEEP_WEIGHTS if self.options.chain else KEEP_RESULTS
+        return self._over_squares(
+            "energy_pair_squares.cl", "pair_squares", True, then, *self._pair_tables(), **self._pair_macros
+        )
+
+    def _chain(self) -> list[KeptLaunch]:
+        return self._over_squares(
+            "energy_chain_squares.cl", "chain_squares", False, KEEP_RESULTS, *self._chain_tables(), GRADIENT=1,
+            **self._series,
+        )  # fmt: skip
+
+    def _finish(self) -> list[KeptLaunch]:
+        return []
+
+    def _over_squares(
+        self, file: str, name: str, begins: bool, then: int, *args: Any, **defines: int
+    ) -> list[KeptLaunch]:
+        """A pass over pairs, slab by slab. begins : whether it is the first; then : what follows the last slab."""
+        layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
+        macros = {"TILE": layout.tile, "ROW": layout.row}
+        for slab in slabs:
+            last = slab is slabs[-1]
+            collected = self._collected(slab, begins and slab is slabs[0], then if last else KEEP_TOTALS)
+            shares = 1 if self.fused else layout.shares
+            launches.append(
+                self.run.keep(
+                    file, name, (self.n_rows * layout.tile, slab.n_chunks), (layout.tile, 1), np.int32(n_tiles), *args,
+                    *collected, FUSED=int(self.fused), SHARES=shares, **macros, **defines,
+                )
+            )  # fmt: skip
+            # Without a gradient nothing is to be added up but energies, in the end.
+            if not self.fused and (self.options.gradient or last):
+                launches.append(
+                    self._each_place(
+                        "energy_collect.cl", "collect", self.tables.counts, *collected, shares=shares, SHARES=shares,
+                        ROW=layout.row, GRADIENT=int(self.options.gradient), FUSED=0,
+                    )
+                )  # fmt: skip
+        return launches
+
+    def _collected(self, slab: Slab, begins: bool, then: int) -> list[Any]:
+        """COLLECT_ARGUMENTS of cl/energy_collect.clh."""
+        names = [field.name for field in fields(slab)] + ["begins", "then"]
+        packed = np.array((*astuple(slab), int(begins), then), dtype=[(name, np.int32) for name in names])
+        return [
+            packed[()], np.int32(len(self.atoms)),
+            *self._of("layers", "energies", "arrivals", "totals", "born", "radius_slopes", "energy_slopes"),
+            self.buffers["atom_energies"], self.tables.order, *self._of("weights", "results"),
+        ]  # fmt: skip
