@@ -43,8 +43,8 @@ INLINE void add_far_square(
     for (int v = 0; v < n; ++v)
         #pragma unroll
         for (int k = 0; k < 7; ++k) a[v][k] = k < terms ? series[k * n_places + places[v]] : (real)0;
-    for (int step = 0; step < TILE; ++step) {
-        const int j = lane + step;
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const int j = lane + FIRST_TURN + turn;
         const real4 other = met->points[j], b = met->first[j];
         real4 c = 0, back = met->recoil[j];
         if (terms > 4) c = met->rest[j];
@@ -57,14 +57,14 @@ INLINE void add_far_square(
             push(own + v, &back, slope, dx, dy, dz);
         }
         met->recoil[j] = back;
-        STEP_BARRIER();
+        TURN_BARRIER();
     }
 }
 
 // Of one own atom.
 INLINE void add_near_square(Own *own, const Met *met, int lane, real largest_rho, real largest_s) {
-    for (int step = 0; step < TILE; ++step) {
-        const int j = lane + step;
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const int j = lane + FIRST_TURN + turn;
         real4 other = met->points[j], back = met->recoil[j];
         const real weight = other.w;
         other.w = met->rest[j].w;
@@ -73,21 +73,23 @@ INLINE void add_near_square(Own *own, const Met *met, int lane, real largest_rho
         const real slope = near_slope(own, other, dx * dx + dy * dy + dz * dz, met->rhos[j], weight, reach);
         push(own, &back, slope, dx, dy, dz);
         met->recoil[j] = back;
-        STEP_BARRIER();
+        TURN_BARRIER();
     }
 }
 
-kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
+kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void chain_squares(
     const int n_tiles,
     CHAIN_ARGUMENTS,
     COLLECT_ARGUMENTS)
 {
-    local real4 met_points[2 * TILE], met_first[2 * TILE], met_rest[2 * TILE], met_recoil[2 * TILE];
+    local real4 met_points[2 * TILE], met_first[2 * TILE], met_rest[2 * TILE], all_recoil[SHARES * 2 * TILE];
     local real met_rhos[2 * TILE];
+    local real4 *met_recoil = all_recoil + get_local_id(1) * 2 * TILE;
     const Met met = {met_points, met_first, met_rest, met_rhos, met_recoil};
     const int lane = get_local_id(0), row = get_group_id(0);
-    const int chunk = get_global_id(1), conformation = get_global_id(2);
+    const bool first_share = get_local_id(1) == 0;
+    const int chunk = get_group_id(1), conformation = get_global_id(2);
     const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles);
     const int n_own = min(ROW, n_tiles - row * ROW);
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
@@ -105,12 +107,17 @@ void chain_squares(
     for (int step = begin; step < end; ++step) {
         const int first = (row + step) % n_rows * ROW, last = min(first + ROW, n_tiles);
         for (int tile = first; tile < last; ++tile) {
-            const int k = tile * TILE + lane;
-            const real4 sphere = spheres[at + k], rest = series[2 * k + 1];
-            met_points[lane] = met_points[lane + TILE] = (real4)(sphere.x, sphere.y, sphere.z, weights[at + k]);
-            met_first[lane] = met_first[lane + TILE] = series[2 * k];
-            met_rest[lane] = met_rest[lane + TILE] = (real4)(rest.x, rest.y, rest.z, s[k]);
-            met_rhos[lane] = met_rhos[lane + TILE] = rho[k];
+#if SHARES > 1
+            barrier(CLK_LOCAL_MEM_FENCE);  // until no share needs the tile before
+#endif
+            if (first_share) {
+                const int k = tile * TILE + lane;
+                const real4 sphere = spheres[at + k], rest = series[2 * k + 1];
+                met_points[lane] = met_points[lane + TILE] = (real4)(sphere.x, sphere.y, sphere.z, weights[at + k]);
+                met_first[lane] = met_first[lane + TILE] = series[2 * k];
+                met_rest[lane] = met_rest[lane + TILE] = (real4)(rest.x, rest.y, rest.z, s[k]);
+                met_rhos[lane] = met_rhos[lane + TILE] = rho[k];
+            }
             met_recoil[lane] = met_recoil[lane + TILE] = 0;
             const real4 origin = origins[box + tile], extent = extents[box + tile];
             Own own[ROW];
@@ -155,19 +162,19 @@ void chain_squares(
                 gy[v] += own[v].gy;
                 gz[v] += own[v].gz;
             }
-            const real4 back = met_recoil[lane] + met_recoil[lane + TILE];
-            if (step > 0) layers[layer_place(&slab, conformation, layer_of_step(&slab, step), tile, n_tiles) + lane] = back;
+            const real4 back = over_shares(met_recoil[lane] + met_recoil[lane + TILE], all_recoil);
+            if (first_share && step > 0)
+                layers[layer_place(&slab, conformation, layer_of_step(&slab, step), tile, n_tiles) + lane] = back;
         }
     }
     #pragma unroll
-    for (int v = 0; v < ROW; ++v)
-        if (v < n_own) {
-            const real4 own_total = (real4)(gx[v], gy[v], gz[v], 0);
-            layers[layer_place(&slab, conformation, chunk, own_tiles[v], n_tiles) + lane] = own_total;
-        }
+    for (int v = 0; v < ROW; ++v) {
+        const real4 own_total = over_shares((real4)(gx[v], gy[v], gz[v], 0), all_recoil);
+        if (first_share && v < n_own) layers[layer_place(&slab, conformation, chunk, own_tiles[v], n_tiles) + lane] = own_total;
+    }
 #if FUSED
     local int last_tiles[TILE];
     volatile local int n_last;
-    collect_last(row, begin, end, n_tiles, counts, met_recoil, last_tiles, &n_last, COLLECTED);
+    collect_last(row, begin, end, n_tiles, counts, all_recoil, last_tiles, &n_last, COLLECTED);
 #endif
 }

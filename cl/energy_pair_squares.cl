@@ -21,8 +21,8 @@ typedef struct {
 INLINE void add_square(
     Sums *sums, const Atom *own, const int n, const Met *met, int lane, int excluded, int scaled, const Model *model,
     const Kind kind) {
-    for (int step = 0; step < TILE; ++step) {
-        const int j = lane + step;
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const int j = lane + FIRST_TURN + turn;
         const real4 point = met->points[j], other = met->traits[j];
         real4 back = met->recoil[j];
         // An unused place stands on an atom; it is left out like an atom itself.
@@ -42,11 +42,11 @@ INLINE void add_square(
 #endif
         }
         met->recoil[j] = back;
-        STEP_BARRIER();
+        TURN_BARRIER();
     }
 }
 
-kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
+kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void pair_squares(
     const int n_tiles,
     PAIR_ARGUMENTS,
@@ -55,9 +55,11 @@ void pair_squares(
     global const SAME_BITS *restrict masks,     // (n_specials, 2, TILE) bits of the partner, for each own atom
     COLLECT_ARGUMENTS)
 {
-    local real4 met_points[2 * TILE], met_traits[2 * TILE], met_recoil[2 * TILE];
+    local real4 met_points[2 * TILE], met_traits[2 * TILE], all_recoil[SHARES * 2 * TILE];
+    local real4 *met_recoil = all_recoil + get_local_id(1) * 2 * TILE;
     const int lane = get_local_id(0), row = get_group_id(0);
-    const int chunk = get_global_id(1), conformation = get_global_id(2);
+    const bool first_share = get_local_id(1) == 0;
+    const int chunk = get_group_id(1), conformation = get_global_id(2);
     const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles);
     const int n_own = min(ROW, n_tiles - row * ROW);
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
@@ -80,8 +82,13 @@ void pair_squares(
         for (int tile = first; tile < last; ++tile) {
             const real4 origin = origins[box + tile], extent = extents[box + tile];
             const real met_born = largest_born[box + tile];
-            met_points[lane] = met_points[lane + TILE] = points[at + tile * TILE + lane];
-            met_traits[lane] = met_traits[lane + TILE] = traits[at + tile * TILE + lane];
+#if SHARES > 1
+            barrier(CLK_LOCAL_MEM_FENCE);  // until no share needs the tile before
+#endif
+            if (first_share) {
+                met_points[lane] = met_points[lane + TILE] = points[at + tile * TILE + lane];
+                met_traits[lane] = met_traits[lane + TILE] = traits[at + tile * TILE + lane];
+            }
             met_recoil[lane] = met_recoil[lane + TILE] = 0;
             const Met met = {met_points, met_traits, met_recoil, counts[tile]};
             Atom own[ROW];
@@ -150,30 +157,33 @@ void pair_squares(
                 total[v].radius += part[v].radius;
             }
 #if GRADIENT
-            const real4 back = met_recoil[lane] + met_recoil[lane + TILE];
-            if (step > 0) layers[layer_place(&slab, conformation, layer_of_step(&slab, step), tile, n_tiles) + lane] = back;
+            const real4 back = over_shares(met_recoil[lane] + met_recoil[lane + TILE], all_recoil);
+            if (first_share && step > 0)
+                layers[layer_place(&slab, conformation, layer_of_step(&slab, step), tile, n_tiles) + lane] = back;
 #endif
         }
     }
-    met_recoil[lane] = (real4)(total[0].lennard_jones, total[0].coulomb, total[0].gb, 0);
+    const real4 own_energies = (real4)(total[0].lennard_jones, total[0].coulomb, total[0].gb, 0);
+    const real4 all_energies = over_shares(own_energies, all_recoil);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (lane == 0) {
+    if (first_share) all_recoil[lane] = all_energies;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (first_share && lane == 0) {
         real4 sum = 0;
-        for (int k = 0; k < TILE; ++k) sum += met_recoil[k];
+        for (int k = 0; k < TILE; ++k) sum += all_recoil[k];
         energies[((size_t)conformation * slab.all_chunks + slab.first_chunk + chunk) * n_rows + row] = sum;
     }
 #if GRADIENT
     #pragma unroll
     for (int v = 0; v < ROW; ++v) {
-        if (v < n_own) {
-            const real4 own_total = (real4)(total[v].x, total[v].y, total[v].z, total[v].radius);
-            layers[layer_place(&slab, conformation, chunk, own_tiles[v], n_tiles) + lane] = own_total;
-        }
+        const real4 own_total = (real4)(total[v].x, total[v].y, total[v].z, total[v].radius);
+        const real4 all_total = over_shares(own_total, all_recoil);
+        if (first_share && v < n_own) layers[layer_place(&slab, conformation, chunk, own_tiles[v], n_tiles) + lane] = all_total;
     }
 #endif
 #if FUSED
     local int last_tiles[TILE];
     volatile local int n_last;
-    collect_last(row, begin, end, n_tiles, counts, met_recoil, last_tiles, &n_last, COLLECTED);
+    collect_last(row, begin, end, n_tiles, counts, all_recoil, last_tiles, &n_last, COLLECTED);
 #endif
 }

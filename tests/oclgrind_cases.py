@@ -112,7 +112,7 @@ def energy_cases(device: Device) -> None:
     chain = np.column_stack([np.arange(69), np.arange(1, 70)])
     atoms = replace(atoms, bonds=chain, positions=atoms.positions + np.linspace(0, 60, 70)[:, None])
     both = np.stack([atoms.positions, atoms.positions + 0.1])
-    for layout in (energy_plan.Layout(4, 16, 2, 3), energy_plan.Layout(1, 32, 2, 8, row=2, shares=2)):
+    for layout in (energy_plan.Layout(4, 16, 2, 3), energy_plan.Layout(1, 32, 2, 8, row=2, split=2, shares=2)):
         energy_plan.Layout.of = staticmethod(lambda *_, layout=layout: layout)
         for variant in ENERGY_VARIANTS:
             if variant == ("blocks" if layout.width == 1 else "squares"):

@@ -11,8 +11,7 @@ from test_reference_nonbond import relative
 from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, InputError, ParameterError, SolventModel
-from pele_ocl.energy import TERMS, VARIANTS, Energy, choose_variant, energy
-from pele_ocl.energy import plan as plans
+from pele_ocl.energy import TERMS, VARIANTS, Energy, choose_variant, energy, squares
 from pele_ocl.energy.layout import Layout
 from pele_ocl.energy.masks import Masks
 from pele_ocl.errors import KernelBuildError
@@ -397,10 +396,10 @@ def test_masks_hold_every_pair_where_it_is_met(size, variant):
 
 
 def test_auto_is_a_variant_for_every_kind():
-    assert choose_variant("CPU", 30_000, False) == "blocks"
+    assert choose_variant("CPU", per_atom=False) == "blocks"
     for kind in ("GPU", "simulator", "accelerator"):
-        assert [choose_variant(kind, n, False) for n in (96, 30_000, 1_000_000)] == ["rows", "squares", "rows"]
-        assert choose_variant(kind, 30_000, True) == "rows"
+        assert choose_variant(kind, per_atom=False) == "squares"
+        assert choose_variant(kind, per_atom=True) == "rows"
 
 
 @pytest.mark.parametrize("most", [16, 64])
@@ -426,14 +425,45 @@ def test_rows_where_groups_must_be_small(device, precision, most, refused_by, mo
     assert result.total == pytest.approx(expected.total, rel=ENERGY[precision])
 
 
-def test_auto_takes_rows_where_memory_is_short(device, precision, monkeypatch):
-    monkeypatch.setattr(plans, "choose_variant", lambda *_: "squares")
-    atoms = bonded(200, seed=17)
-    assert Energy(atoms, device=device, precision=precision).variant == "squares"
-    monkeypatch.setattr(Device, "largest_buffer", 16 * 200)
-    assert Energy(atoms, device=device, precision=precision).variant == "rows"
-    assert Energy(atoms, device=device, precision=precision, gradient=False).variant == "squares"
-    assert Energy(atoms, device=device, precision=precision, variant="squares").variant == "squares"
+SQUARES = {
+    "fused": Layout(1, 32, 1, 256, shares=4, fused=True),
+    "split": Layout(1, 32, 1, 256, split=4, shares=4, fused=True),
+    "rows of 3": Layout(1, 32, 1, 256, row=3, shares=4),
+    "tiles of 16": Layout(1, 16, 1, 64, row=2, split=2, shares=2, fused=True),
+}
+
+
+@pytest.mark.parametrize("shape", SQUARES)
+@pytest.mark.parametrize("options", [{}, {"fixed_radii": True}, {"gradient": False}], ids=["all", "fixed", "energy"])
+def test_squares_of_every_shape_in_as_many_launches_as_memory_asks_for(device, precision, shape, options, monkeypatch):
+    if device.vendor == "POCL" and (shape != "fused" or precision == "float64"):
+        pytest.skip("PoCL compiles these for a minute each")
+    atoms = bonded(420, seed=17)
+    expected = energy(atoms, device=device, precision="float64", **options)
+    monkeypatch.setattr(Layout, "of", lambda *_: SQUARES[shape])
+    launches = []
+    for most in (256, 5):
+        monkeypatch.setattr(squares, "MOST_LAYERS", most)
+        plan = Energy(atoms, device=device, precision=precision, variant="squares", **options)
+        result, again = plan.evaluate(), plan.evaluate()
+        assert result.total == pytest.approx(expected.total, rel=ENERGY[precision])
+        np.testing.assert_array_equal(again.energies, result.energies)
+        if result.gradient is not None:
+            assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
+            np.testing.assert_array_equal(again.gradient, result.gradient)
+        launches.append(len(plan._passes.launches))
+    assert (launches[0] < launches[1]) == options.get("gradient", True)
+
+
+@pytest.mark.parametrize("layout", SQUARES.values(), ids=SQUARES)
+def test_layers_of_squares_are_no_more_than_there_is_room_for(layout):
+    for n_tiles in (1, 2, 3, 40, 1000, 31_250):
+        for most in (1, 40, 10_000):
+            slabs = layout.slabs(n_tiles, most)
+            steps = [step for slab in slabs for step in range(slab.first_step, slab.end_step)]
+            assert steps == list(range(layout.rows(n_tiles) // 2 + 1))
+            assert sum(slab.n_chunks for slab in slabs) == slabs[0].all_chunks
+            assert all(slab.n_layers <= max(most, slab.steps_per_chunk + 1) for slab in slabs)
 
 
 def test_batches_are_no_larger_than_launches_may_be():

@@ -32,9 +32,7 @@ class Rows(SumsOfPairs):
 
     def _pairs(self) -> list[KeptLaunch]:
         slopes = self._of("radius_slopes", "energy_slopes", "weights", "pair_sums")
-        return [
-            self._over_rows("energy_pair_rows.cl", "pair_rows", *self._pair_tables(), *slopes, **self._pair_macros)
-        ]
+        return [self._over_rows("energy_pair_rows.cl", "pair_rows", *self._pair_tables(), *slopes, **self._pair_macros)]
 
     def _chain(self) -> list[KeptLaunch]:
         sums = self.buffers["pair_sums"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, fields
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .layout import Slab
+from .layout import MOST_LAYERS, Slab
 from .passes import Passes
 
 if TYPE_CHECKING:
@@ -33,7 +33,15 @@ class Squares(Passes):
 
     @property
     def slabs(self) -> list[Slab]:
-        return self.layout.slabs(len(self.tiles))
+        n_tiles, device = len(self.tiles), self.run.device
+        if not self.options.gradient:  # and so no layers
+            return self.layout.slabs(n_tiles, 2 * n_tiles)
+        room = min(device.largest_buffer, device.memory // 4)
+        return self.layout.slabs(n_tiles, min(MOST_LAYERS, room // self._layer_bytes))
+
+    @property
+    def _layer_bytes(self) -> int:
+        return 4 * self.tiles.n_places * self.run.dtype.itemsize
 
     def _sizes(self) -> dict[str, int]:
         places, born_parts = self.tiles.n_places, self.layout.chunks(len(self.tiles))[0]
@@ -82,27 +90,27 @@ class Squares(Passes):
         for slab in slabs:
             last = slab is slabs[-1]
             collected = self._collected(slab, begins and slab is slabs[0], then if last else KEEP_TOTALS)
-            shares = 1 if self.fused else layout.shares
             launches.append(
                 self.run.keep(
-                    file, name, (self.n_rows * layout.tile, slab.n_chunks), (layout.tile, 1), np.int32(n_tiles), *args,
-                    *collected, FUSED=int(self.fused), SHARES=shares, **macros, **defines,
+                    file, name, (self.n_rows * layout.tile, slab.n_chunks * layout.split), (layout.tile, layout.split),
+                    np.int32(n_tiles), *args, *collected, FUSED=int(self.fused), SHARES=layout.split, **macros,
+                    **defines,
                 )
             )  # fmt: skip
             # Without a gradient nothing is to be added up but energies, in the end.
             if not self.fused and (self.options.gradient or last):
                 launches.append(
                     self._each_place(
-                        "energy_collect.cl", "collect", self.tables.counts, *collected, shares=shares, SHARES=shares,
-                        ROW=layout.row, GRADIENT=int(self.options.gradient), FUSED=0,
+                        "energy_collect.cl", "collect", self.tables.counts, *collected, shares=layout.shares,
+                        SHARES=layout.shares, ROW=layout.row, GRADIENT=int(self.options.gradient), FUSED=0,
                     )
                 )  # fmt: skip
         return launches
 
     def _collected(self, slab: Slab, begins: bool, then: int) -> list[Any]:
         """COLLECT_ARGUMENTS of cl/energy_collect.clh."""
-        names = [field.name for field in fields(slab)] + ["begins", "then"]
-        packed = np.array((*astuple(slab), int(begins), then), dtype=[(name, np.int32) for name in names])
+        values = {**asdict(slab), "n_chunks": slab.n_chunks, "n_layers": slab.n_layers, "begins": begins, "then": then}
+        packed = np.array(tuple(values.values()), dtype=[(name, np.int32) for name in values])
         return [
             packed[()], np.int32(len(self.atoms)),
             *self._of("layers", "energies", "arrivals", "totals", "born", "radius_slopes", "energy_slopes"),

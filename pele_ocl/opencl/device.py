@@ -164,7 +164,7 @@ class Device:
 
     @cached_property
     def has_device_fence(self) -> bool:
-        """Whether a group may take over what other groups of its launch wrote: NVIDIA by PTX, others by OpenCL C 3.0."""
+        """Whether a group may take over what others of its launch wrote: by PTX on NVIDIA, else by OpenCL C 3.0."""
         if self.vendor == "NVIDIA" or "OpenCL 3" not in self.handle.version:
             return self.vendor == "NVIDIA"
         return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}
