@@ -15,8 +15,8 @@ MOST_CONFORMATIONS = 65_535
 # Of fewer atoms than this a GPU is filled by smaller shares of the work only, and launches are what costs.
 SMALL = 2_000
 
-# Layers that `squares` keeps at most of what tiles get, for the gradient: where the steps around the ring are more, they
-# come in several launches, so that memory grows with the atoms and not with their square.
+# Layers that `squares` keeps at most of what tiles get, for the gradient: where the steps around the ring are more
+# they come in several launches, so that memory grows with the atoms and not with their square.
 MOST_LAYERS = 256
 
 
