@@ -54,4 +54,4 @@ def energy(
         atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
         precision=precision, variant=variant, device=device, model=model,
     )  # fmt: skip
-    return plan.evaluate()
+    return plan.evaluate(profile=True)

@@ -78,6 +78,10 @@ class Run:
     def queue(self) -> cl.CommandQueue:
         return self.device.queue if self.profile else self.device.plain_queue
 
+    def anew(self, profile: bool) -> Run:
+        """Another run on the same device, with or without times."""
+        return Run(self.device, self.precision, profile=profile)
+
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> cl.Kernel:
         """As get_kernel, in the run's precision."""
         return get_kernel(self.device, file, name, self.precision, width, self.portable, **defines)
