@@ -124,11 +124,10 @@ class Pipeline:
 
     def _encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any]) -> None:
         """Positions as the device takes them: from the molecule's middle, those out of reach of it from their own."""
-        offsets = self._offsets[: len(encoded)]
+        offsets, reach = self._offsets[: len(encoded)], min(self.fixed.reach, LARGEST_SPAN / 2)
         np.subtract(conformations[part].reshape(offsets.shape), self._middles, out=offsets)
-        reach = min(self.fixed.reach, LARGEST_SPAN / 2)
-        near = (offsets.min(axis=1) >= -reach) & (offsets.max(axis=1) <= reach)  # neither is true of NaN
-        if not near.all():
+        if not (offsets.min() >= -reach and offsets.max() <= reach):  # neither is true of NaN
+            near = (offsets.min(axis=1) >= -reach) & (offsets.max(axis=1) <= reach)
             for k in np.flatnonzero(~near).tolist():
                 with _telling_which(part.start + k, len(conformations)):
                     offsets[k] = self._from_own_middle(conformations[part.start + k])
