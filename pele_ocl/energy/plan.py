@@ -149,6 +149,7 @@ class Energy:
             passes = Passes(
                 run, self.variant, self.atoms, self._tiles, self.layout, self.options, self.model, self._fixed, m
             )
+            run.finish()  # evaluations may go to another queue
             self._pipeline = Pipeline(self.atoms, self._fixed, passes)
         return self._pipeline
 
