@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -136,7 +137,7 @@ class Atoms:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        positions = self._array("positions")
+        positions = self._array("positions", self.positions)
         if positions.ndim != 2 or positions.shape[1] != 3:
             raise InputError(f"positions have shape {positions.shape}; (n, 3) is needed")
         object.__setattr__(self, "positions", positions)
@@ -172,6 +173,19 @@ class Atoms:
         if len(self) == 0:
             raise InputError(f"{purpose} needs at least one atom; there is none")
 
+    def moved(self, positions: ArrayLike) -> Atoms:
+        """The same atoms at other positions (n, 3) A, which alone are checked: many times faster than `replace`.
+
+        Raises InputError for another shape and for positions that are not finite.
+        """
+        there = self._array("positions", positions)
+        if there.shape != self.positions.shape:
+            raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
+        self._check_finite("positions", there)
+        atoms = copy(self)
+        object.__setattr__(atoms, "positions", there)
+        return atoms
+
     def bounds(self) -> tuple[Floats, Floats]:
         """Lowest and highest x, y and z, (3,) A each."""
         columns = np.ascontiguousarray(self.positions.T)  # ten times faster to look through
@@ -185,7 +199,7 @@ class Atoms:
             raise InputError(f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them")
 
     def _checked(self, name: str) -> Floats:
-        values = self._array(name)
+        values = self._array(name, getattr(self, name))
         if values.shape != (len(self),):
             raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value an atom")
         self._check_finite(name, values)
@@ -194,16 +208,17 @@ class Atoms:
             raise InputError(f"{name} of {self.describe(i)} is {values[i]:g}; it cannot be negative")
         return values
 
-    def _array(self, name: str) -> Floats:
+    @staticmethod
+    def _array(name: str, values: ArrayLike) -> Floats:
         try:
-            return _frozen(getattr(self, name), np.float64)
+            return _frozen(values, np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(f"{name} are not an array of numbers: {error}") from error
 
     def _check_finite(self, name: str, values: Floats) -> None:
-        bad = ~np.isfinite(values)
-        if bad.any():
-            i = int(np.argwhere(bad)[0, 0])
+        good = np.isfinite(values)
+        if not good.all():
+            i = int(np.argwhere(~good)[0, 0])
             raise InputError(f"{name} of {self.describe(i)} is {values[i]}; a finite number is needed")
 
     def _checked_bonds(self) -> Ints:

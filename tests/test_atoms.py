@@ -1,3 +1,5 @@
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,32 @@ def test_arrays_are_copied_and_read_only():
 def test_bad_values_name_the_atom(changes, message):
     with pytest.raises(InputError, match=message):
         make(**changes)
+
+
+def test_moved_atoms_keep_all_else():
+    atoms = make(bonds=[[0, 1]], labels=labels(["N", "CA", "C"]), notes=["read"])
+    there = np.eye(3) + 5
+    moved = atoms.moved(there)
+    there[0] = 9
+    assert moved.positions[0, 0] == 6
+    assert atoms.positions[0, 0] == 1
+    assert not moved.positions.flags.writeable
+    for name in (field.name for field in fields(Atoms) if field.name != "positions"):
+        assert getattr(moved, name) is getattr(atoms, name)
+
+
+@pytest.mark.parametrize(
+    ("positions", "message"),
+    [
+        (np.eye(2), r"positions have shape \(2, 2\); \(3, 3\) is needed"),
+        (np.zeros((4, 3)), r"positions have shape \(4, 3\); \(3, 3\) is needed"),
+        (np.diag([1, np.nan, 1]), "positions of atom 1"),
+        ("here", "positions are not an array of numbers"),
+    ],
+)
+def test_atoms_are_not_moved_to_bad_positions(positions, message):
+    with pytest.raises(InputError, match=message):
+        make().moved(positions)
 
 
 def test_atoms_are_described_by_their_labels():

@@ -15,7 +15,7 @@ from conftest import DEVICES, random_atoms
 from pele_ocl import Grid, Map, SolventModel, write_map
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
-from pele_ocl.opencl import kernels
+from pele_ocl.opencl import building, kernels
 from pele_ocl.paths import shipped
 from pele_ocl.solvent import VARIANTS, variants
 from pele_ocl.solvent.layout import Layout
@@ -77,8 +77,8 @@ def test_the_worked_example_works(monkeypatch, tmp_path):
     text = (ROOT / "docs" / "add-a-kernel.md").read_text()
     (kernel,) = re.findall(r"```c\n(.*?)```", text, re.DOTALL)
     steps = next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "def halves" in block)
-    shipped_source = kernels._source
-    monkeypatch.setattr(kernels, "_source", lambda file: kernel if "halves" in file else shipped_source(file))
+    shipped_source = building._source
+    monkeypatch.setattr(building, "_source", lambda file: kernel if "halves" in file else shipped_source(file))
     names = dict(vars(variants))
     exec(compile("from __future__ import annotations\n" + steps, "add-a-kernel.md", "exec"), names)
     layout = Layout.of(DEVICES[0].kind, 1, 300)

@@ -8,8 +8,9 @@ from conftest import random_atoms
 from tolerance import BORN_RADIUS, SOFT_ROOT, TWIN
 
 from pele_ocl import DeviceError, KernelBuildError, SolventModel
-from pele_ocl.opencl import kernels
-from pele_ocl.opencl.kernels import Run, get_kernel
+from pele_ocl.opencl import building, kernels
+from pele_ocl.opencl.building import get_kernel
+from pele_ocl.opencl.kernels import Run
 from pele_ocl.solvent.layout import Layout
 from pele_ocl.solvent.variants import VARIANTS, System
 
@@ -43,13 +44,13 @@ def test_kernels_are_kept(device):
 
 def test_headers_stand_in_place_once_and_lines_keep_their_numbers():
     files = {"k.cl": 'a\n#include "h.clh"\nb\n#include "h.clh"\nc', "h.clh": "x\ny"}
-    assert kernels.expanded_source("k.cl", files.__getitem__).splitlines() == [
+    assert building.expanded_source("k.cl", files.__getitem__).splitlines() == [
         '#line 1 "k.cl"', "a", '#line 1 "h.clh"', "x", "y", '#line 3 "k.cl"', "b", "", "c",
     ]  # fmt: skip
 
 
 def test_kernels_build_without_a_cache(device, monkeypatch):
-    monkeypatch.setattr(kernels.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
+    monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
     device.kernels.clear()
     device.programs.clear()
     device.programs.clear()
@@ -70,8 +71,8 @@ def test_what_opencl_refuses_is_a_device_error(device):
 
 
 def test_building_does_not_count_as_running(device, monkeypatch):
-    build = kernels._build
-    monkeypatch.setattr(kernels, "_build", lambda *arguments: (time.sleep(0.3), build(*arguments))[1])
+    build = building._build
+    monkeypatch.setattr(building, "_build", lambda *arguments: (time.sleep(0.3), build(*arguments))[1])
     device.kernels.clear()
     device.programs.clear()
     run = Run(device, "float32")
@@ -118,8 +119,8 @@ def probe_widths(device, precision):
 
 
 def test_short_functions_are_exact_and_equal_their_portable_twin(device, precision, monkeypatch):
-    shipped_source = kernels._source
-    monkeypatch.setattr(kernels, "_source", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
+    shipped_source = building._source
+    monkeypatch.setattr(building, "_source", lambda file: PROBE if file == "probe.cl" else shipped_source(file))
     x = np.geomspace(1e-6, 1e8, 4096)
     for width in probe_widths(device, precision):
         for portable in (False, True):
@@ -141,8 +142,8 @@ def test_short_functions_are_exact_and_equal_their_portable_twin(device, precisi
 
 
 def test_soft_roots_are_as_good_as_they_say(device, monkeypatch):
-    shipped_source = kernels._source
-    monkeypatch.setattr(kernels, "_source", lambda file: SOFT_PROBE if file == "probe.cl" else shipped_source(file))
+    shipped_source = building._source
+    monkeypatch.setattr(building, "_source", lambda file: SOFT_PROBE if file == "probe.cl" else shipped_source(file))
     x = np.geomspace(1e-3, 1e6, 100_000).astype(np.float32)
     run = Run(device, "float32")
     roots = run.empty(len(x))

@@ -13,7 +13,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 from pele_ocl import Atoms, DeviceError, InputError, SolventModel
 from pele_ocl.charges import rounded_charges
 from pele_ocl.nonbond import VARIANTS, Nonbond, choose_variant, nonbond
-from pele_ocl.opencl import kernels
+from pele_ocl.opencl import building
 from pele_ocl.opencl.device import Device, get_cpu_device
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.pairs import PairList, all_pairs, pairs_within
@@ -369,8 +369,8 @@ def test_seconds_say_what_took_them(device, exact):
 
 
 def test_building_kernels_is_no_preparation(device, monkeypatch):
-    build = kernels._build
-    monkeypatch.setattr(kernels, "_build", lambda *arguments: (time.sleep(0.2), build(*arguments))[1])
+    build = building._build
+    monkeypatch.setattr(building, "_build", lambda *arguments: (time.sleep(0.2), build(*arguments))[1])
     device.kernels.clear()
     device.programs.clear()
     result = nonbond(random_atoms(200), random_pairs(200, 5000), born_radii(200), variant="offsets", device=device)

@@ -158,7 +158,7 @@ def energy_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Devic
     def ours(device: Device) -> Measured:
         plan = Energy(atoms, precision=precision, device=device)
         result = plan.evaluate()
-        kernels = mean_of_middle(lambda: plan.evaluate().seconds["kernel"], runs)
+        kernels = mean_of_middle(lambda: plan.evaluate(profile=True).seconds["kernel"], runs)
         errors = _errors(result.total, result.gradient, exact.total, exact.gradient)
         return Measured(
             f"pele-ocl {plan.variant}", str(device), kernels, errors, wall_seconds(plan.evaluate, runs)

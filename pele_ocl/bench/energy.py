@@ -80,7 +80,7 @@ def measure(
         plan = Energy(atoms, model=model, precision=precision, variant=variant, device=device)
         result = plan.evaluate()  # also builds the kernels
         assert result.gradient is not None
-        kernel = mean_of_middle(lambda: plan.evaluate().seconds["kernel"], runs)  # noqa: B023
+        kernel = mean_of_middle(lambda: plan.evaluate(profile=True).seconds["kernel"], runs)  # noqa: B023
         seconds = wall_seconds(plan.evaluate, runs)
         yield timing(variant, result.device, 1, seconds, kernel, result.total, result.gradient)
         if conformations > 1:
@@ -89,7 +89,10 @@ def measure(
             positions = atoms.positions + shake
             batch = plan.evaluate_batch(positions)
             assert batch.gradients is not None
-            kernel = mean_of_middle(lambda: plan.evaluate_batch(positions).seconds["kernel"], runs)  # noqa: B023
+            kernel = mean_of_middle(
+                lambda: plan.evaluate_batch(positions, profile=True).seconds["kernel"],  # noqa: B023
+                runs,
+            )
             seconds = wall_seconds(lambda: plan.evaluate_batch(positions), runs) / conformations  # noqa: B023
             yield timing(
                 variant, batch.device, conformations, seconds, kernel / conformations, float(batch.total[0]),

@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..atoms import Atoms
@@ -66,7 +67,7 @@ def _solvent(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
 
 
 def _energy(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
-    return Energy(atoms, precision=precision, device=device).evaluate
+    return partial(Energy(atoms, precision=precision, device=device).evaluate, profile=True)
 
 
 def _nonbond(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:

@@ -84,7 +84,7 @@ def _energy(case: Case, device: Device, precision: str) -> Once:
     plan = Energy(case.atoms, precision=precision, device=device)
 
     def once() -> tuple[float, float]:
-        result = plan.evaluate()
+        result = plan.evaluate(profile=True)
         assert result.gradient is not None
         return result.seconds["kernel"], float(np.abs(result.gradient).sum())
 

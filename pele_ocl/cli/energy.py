@@ -88,7 +88,7 @@ def energy(
     if found is not None:
         numbers, conformations = found
         with ProgressLine("Energy") as progress:
-            batch = plan.evaluate_batch(conformations, progress)
+            batch = plan.evaluate_batch(conformations, progress, profile=True)
         if output is not None:
             _save_models(output, path, batch, numbers, constants)
         click.echo(
@@ -97,7 +97,7 @@ def energy(
             else _models_as_text(path, batch, numbers)
         )
         return
-    result = plan.evaluate()
+    result = plan.evaluate(profile=True)
     if output is not None:
         _save(output, path, result, constants)
     click.echo(

@@ -45,7 +45,7 @@ def energy(
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
     model : dielectric constants, ions, OBC coefficients; by default SolventModel()
 
-    Returns an EnergyResult, kcal/mol and A. Cost n^2, memory linear in n.
+    Returns an EnergyResult, kcal/mol and A, with the kernels' time. Cost n^2, memory linear in n.
 
     Raises InputError for coincident atoms, unknown options and energies that overflow, ParameterError for a radius at
     or below the offset, and DeviceError where the device cannot do it.
@@ -54,4 +54,4 @@ def energy(
         atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
         precision=precision, variant=variant, device=device, model=model,
     )  # fmt: skip
-    return plan.evaluate()
+    return plan.evaluate(profile=True)

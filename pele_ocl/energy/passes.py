@@ -53,29 +53,32 @@ class Passes(ABC):
         self.options, self.model = options, model
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._common_sizes() | self._sizes()
+        self.n_results = sizes["results"]
         most_in_buffers = run.device.largest_buffer // (max(sizes.values()) * run.dtype.itemsize)
         self.most_at_once = max(1, min(layout.batch(sum(sizes.values()) * run.dtype.itemsize), most_in_buffers))
         self.batch = min(most, self.most_at_once)
         self.tables = Tables.of(run, atoms, tiles, model, options.one_four, self.variant, layout.row)
         self.buffers = {name: run.empty(self.batch * size) for name, size in sizes.items()}
-        integer_or_real = np.int32 if run.precision == "float32" else np.float64
-        self.buffers["positions"] = run.empty(self.batch * 3 * len(atoms), integer_or_real)
+        self.place_type = np.dtype(np.int32 if run.precision == "float32" else np.float64)
+        self.buffers["positions"] = run.empty(self.batch * 3 * len(atoms), self.place_type)
         self.launches = [
             self._place(fixed), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()),
             *self._finish(),
         ]  # fmt: skip
 
-    def evaluate(self, run: Run, positions: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        """All passes over the conformations, with their positions encoded.
+    def start(self, run: Run, positions: NDArray[Any], results: NDArray[Any]) -> tuple[Any, Any]:
+        """Have the device read encoded positions, of shape (m, 3 n), make all passes, and fill results (m, n_results).
 
-        Returns energies (m, n_energies, N_TERMS), Born radii (m, n) and gradients (m, n, 3).
+        Returns events to keep; when the last one has come all is done.
         """
-        m, n = positions.shape[:2]
-        run.write(self.buffers["positions"], positions)
-        run.launch_kept(self.launches, m)
-        first = N_TERMS * self.n_energies
-        size = first + n * (4 if self.options.gradient else 1)
-        results = run.download(self.buffers["results"], m * size).reshape(m, size)
+        read = run.start_write(self.buffers["positions"], positions)
+        run.launch_kept(self.launches, len(positions))
+        return read, run.start_read(results, self.buffers["results"])
+
+    def taken_apart(self, results: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """Energies (m, n_energies, N_TERMS), Born radii (m, n) and gradients (m, n, 3) in the results."""
+        m, first = len(results), N_TERMS * self.n_energies
+        n = (self.n_results - first) // (4 if self.options.gradient else 1)
         gradients = results[:, first + n :].reshape(m, n, 3) if self.options.gradient else None
         return results[:, :first].reshape(m, -1, N_TERMS), results[:, first : first + n], gradients
 

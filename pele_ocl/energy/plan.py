@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..errors import InputError
-from ..solvent.checks import LARGEST_SPAN, check_radii, check_span
+from ..solvent.checks import check_radii, check_span
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 from ..tuning import Choice, remembered
 from ..variant import PRECISIONS, Progress
 from .layout import Layout
-from .passes import Options, Passes
-from .result import TERMS, EnergyBatch, EnergyResult
+from .passes import Options
+from .pipeline import CHUNK_ATOMS, Found, Pipeline
+from .result import EnergyBatch, EnergyResult
 from .tables import Fixed
 from .variants import VARIANTS, choose_variant
 
@@ -55,7 +55,7 @@ class Energy:
         self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
         self.layout, self._tiles = self._laid_out(choice)
         self._fixed = Fixed.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
-        self._passes: Passes | None = None
+        self._pipeline: Pipeline | None = None
 
     def _laid_out(self, choice: Choice) -> tuple[Layout, Tiles]:
         """The layout of the variant, as it was measured to be best, and the atoms in its tiles."""
@@ -67,140 +67,81 @@ class Energy:
     def __repr__(self) -> str:
         return f"Energy({len(self.atoms):,} atoms, {self.variant}, {self.precision}, on {self.device})"
 
-    def evaluate(self, positions: Floats | None = None) -> EnergyResult:
+    def evaluate(self, positions: Floats | None = None, *, profile: bool = False) -> EnergyResult:
         """Energy and gradient at `positions` (n, 3) A, by default the atoms' own.
+
+        profile : True to have the kernels' time taken, which makes launches slower
 
         Raises InputError for positions that do not fit, and for energies that overflow.
         """
-        given = self.atoms.positions if positions is None else np.asarray(positions, np.float64)
-        if given.shape != (len(self.atoms), 3):
-            raise InputError(f"positions have shape {given.shape}; ({len(self.atoms)}, 3) is needed")
-        batch = self.evaluate_batch(given[None])
-        atoms = self.atoms if positions is None else replace(self.atoms, positions=given)
+        start = time.perf_counter()
+        atoms = self.atoms if positions is None else self.atoms.moved(positions)
+        found, kernel_seconds = self._compute(atoms.positions[None], profile, None)
         return EnergyResult(
             atoms=atoms,
             model=self.model,
-            energies=batch.energies[0],
-            gradient=None if batch.gradients is None else batch.gradients[0],
-            born_radii=batch.born_radii[0],
-            per_atom=None if batch.per_atom is None else batch.per_atom[0],
-            device=batch.device,
-            variant=batch.variant,
-            precision=batch.precision,
-            seconds=batch.seconds,
+            energies=found.energies[0],
+            gradient=None if found.gradients is None else found.gradients[0],
+            born_radii=found.born_radii[0],
+            per_atom=None if found.per_atom is None else found.per_atom[0],
+            device=str(self.device),
+            variant=self.variant,
+            precision=self.precision,
+            seconds=kernel_seconds | {"total": time.perf_counter() - start},
         )
 
-    def evaluate_batch(self, conformations: Floats, progress: Progress | None = None) -> EnergyBatch:
+    def evaluate_batch(
+        self, conformations: Floats, progress: Progress | None = None, *, profile: bool = False
+    ) -> EnergyBatch:
         """Energies and gradients of many conformations (m, n, 3) A, computed together; the same bits as one by one.
 
         progress : called with the share of the conformations done, 0 to 1
 
-        Raises InputError as `evaluate`.
+        profile and what is raised as in `evaluate`; an error says which conformation it is about.
         """
         start = time.perf_counter()
-        conformations = np.asarray(conformations, np.float64)
-        middles = self._middles(conformations)
-        with self.device.lock:
-            (energies, gradients, radii, per_atom), kernel_seconds = self._evaluate(conformations, middles, progress)
-        self._check_finite(conformations, energies, gradients, radii)
-        return EnergyBatch(
-            atoms=self.atoms,
-            model=self.model,
-            energies=energies,
-            gradients=gradients,
-            born_radii=radii,
-            per_atom=per_atom,
-            device=str(self.device),
-            variant=self.variant,
-            precision=self.precision,
-            seconds={"kernel": kernel_seconds, "total": time.perf_counter() - start},
-        )
-
-    def _evaluate(
-        self, conformations: Floats, middles: Floats, progress: Progress | None
-    ) -> tuple[tuple[Floats, Floats | None, Floats, Floats | None], float]:
-        """Energies, gradients, Born radii and energies by atom of all conformations, and the kernels' seconds."""
-        from ..opencl.kernels import Run
-
-        m, n = conformations.shape[:2]
-        passes = self._ready(m)
-        energies, radii = np.empty((m, passes.n_energies, len(TERMS))), np.empty((m, n))
-        gradients = np.empty((m, n, 3)) if self.options.gradient else None
-        seconds = 0.0
-        for first in range(0, m, passes.batch):
-            part = slice(first, min(first + passes.batch, m))
-            run = Run(self.device, self.precision)
-            positions = self._fixed.encode(conformations[part], middles[part])
-            energies[part], radii[part], slopes = passes.evaluate(run, positions)
-            if gradients is not None:
-                gradients[part] = slopes
-            seconds += run.elapsed_seconds
-            if progress is not None:
-                progress(part.stop / m)
-        return (energies.sum(axis=1), gradients, radii, energies if self.options.per_atom else None), seconds
-
-    def _ready(self, m: int) -> Passes:
-        """The passes, with buffers for m conformations or for as many as are computed at a time."""
-        from ..opencl.kernels import Run
-
-        if self._passes is None or self._passes.batch < min(m, self._passes.most_at_once):
-            self._passes = None  # and what it holds on the device, before more is asked for
-            run = Run(self.device, self.precision)
-            self._passes = VARIANTS[self.variant].run(
-                run, self.atoms, self._tiles, self.layout, self.options, self.model, self._fixed, m
-            )
-        return self._passes
-
-    def _middles(self, conformations: Floats) -> Floats:
-        """The middle of each conformation, (m, 1, 3) A, once the positions are found to be good."""
+        conformations = np.asarray(conformations)
+        if conformations.dtype != np.float32:  # which is converted on the way
+            conformations = np.asarray(conformations, np.float64)
         n = len(self.atoms)
         if conformations.ndim != 3 or conformations.shape[1:] != (n, 3) or not len(conformations):
             raise InputError(f"positions have shape {conformations.shape}; (m, {n}, 3) is needed, m at least 1")
-        columns = np.ascontiguousarray(conformations.transpose(0, 2, 1))  # ten times faster to look through
-        lowest, highest = columns.min(axis=2), columns.max(axis=2)
-        if not (np.isfinite(lowest).all() and np.isfinite(highest).all()):
-            raise InputError("positions hold numbers that are not finite")
-        spans = (highest - lowest).max(axis=1)
-        k = int(np.argmax(spans))
-        if spans[k] / 2 > self._fixed.reach:
-            which = _which(k, len(conformations))
-            raise InputError(
-                f"{which}the positions span {spans[k]:,.0f} A, far more than the molecule's own; make the Energy of "
-                "atoms that span as much, or use float64"
-            )
-        if spans[k] > LARGEST_SPAN:
-            check_span(conformations[k])
-        middles: Floats = ((lowest + highest) / 2)[:, None]
-        return middles
-
-    def _check_finite(self, conformations: Floats, energies: Floats, gradients: Floats | None, radii: Floats) -> None:
-        """Raise InputError for what overflowed or never had a value, with the atoms that are the cause."""
-        good = np.isfinite(energies).all(axis=1) & (np.isfinite(radii) & (radii > 0)).all(axis=1)
-        if gradients is not None:
-            good &= np.isfinite(gradients).all(axis=(1, 2))
-        if good.all():
-            return
-        k = int(np.argmin(good))
-        which = _which(k, len(conformations))
-        atoms = replace(self.atoms, positions=conformations[k])
-        try:
-            atoms.require_apart()
-        except InputError as error:
-            raise InputError(f"{which}{error}") from None
-        bad = ~(np.isfinite(radii[k]) & (radii[k] > 0))
-        if gradients is not None:
-            bad |= ~np.isfinite(gradients[k]).all(axis=1)
-        where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
-        precise = "" if self.precision == "float64" else ", or use float64"
-        raise InputError(
-            f"{which}the energy {where}is too large for {self.precision}; check for atoms on top of each other, radii "
-            f"and charges{precise}"
+        found, kernel_seconds = self._compute(conformations, profile, progress)
+        return EnergyBatch(
+            atoms=self.atoms,
+            model=self.model,
+            energies=found.energies,
+            gradients=found.gradients,
+            born_radii=found.born_radii,
+            per_atom=found.per_atom,
+            device=str(self.device),
+            variant=self.variant,
+            precision=self.precision,
+            seconds=kernel_seconds | {"total": time.perf_counter() - start},
         )
 
+    def _compute(
+        self, conformations: Floats, profile: bool, progress: Progress | None
+    ) -> tuple[Found, dict[str, float]]:
+        """What is found for all conformations, and the kernels' seconds where they are wanted."""
+        with self.device.lock:
+            found, seconds = self._ready(len(conformations)).compute(conformations, profile, progress)
+        return found, {"kernel": seconds} if profile else {}
 
-def _which(k: int, m: int) -> str:
-    """How a message about one of m conformations begins."""
-    return "" if m == 1 else f"conformation {k + 1} of {m}: "
+    def _ready(self, m: int) -> Pipeline:
+        """The pipeline, with buffers for m conformations or for as many as are computed at a time."""
+        from ..opencl.kernels import Run
+
+        m = min(m, max(1, CHUNK_ATOMS // len(self.atoms)))
+        if self._pipeline is None or self._pipeline.batch < min(m, self._pipeline.passes.most_at_once):
+            self._pipeline = None  # and what it holds on the device, before more is asked for
+            run = Run(self.device, self.precision)
+            passes = VARIANTS[self.variant].run(
+                run, self.atoms, self._tiles, self.layout, self.options, self.model, self._fixed, m
+            )
+            run.finish()  # evaluations may go to another queue
+            self._pipeline = Pipeline(self.atoms, self._fixed, passes)
+        return self._pipeline
 
 
 def _check(

@@ -22,8 +22,8 @@ class EnergyResult:
     gradient : (n, 3) kcal/mol/A; None where it was not asked for
     born_radii : (n,) A
     per_atom : (n, 5) kcal/mol, the TERMS of each atom, a pair shared equally by its two; None where not asked for
-    seconds : "kernel", from the first kernel's start to the last one's end; "total", with everything around, kernels
-        to build for the first time included
+    seconds : "total", with everything around, kernels to build for the first time included; where times of kernels
+        were asked for also "kernel", from the first one's start to the last one's end, chunk by chunk
     """
 
     atoms: Atoms

@@ -126,9 +126,3 @@ class Fixed:
         reach = 2.0 ** math.ceil(math.log2(span + 64))
         step = reach / 2**30
         return cls(step, reach, np.int32(max(1, round(ORIGIN_STEP / step))))
-
-    def encode(self, positions: Floats, middles: Floats) -> Any:
-        """Positions (m, n, 3) A with their middles (m, 1, 3) A as the device takes them."""
-        if math.isinf(self.reach):
-            return positions - middles
-        return np.rint((positions - middles) * (1 / self.step)).astype(np.int32)

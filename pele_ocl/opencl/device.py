@@ -1,4 +1,4 @@
-"""OpenCL devices: which there are, which to use, and the Device that owns context, queue and built kernels."""
+"""OpenCL devices: which there are, which to use, and the Device that owns context, queues and built kernels."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BufferBytes:
 
 @dataclass(frozen=True, eq=False)
 class Device:
-    """One OpenCL device with its context and queue, made when first needed.
+    """One OpenCL device with its context and queues, made when first needed.
 
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
@@ -91,7 +91,13 @@ class Device:
 
     @cached_property
     def queue(self) -> cl.CommandQueue:
+        """Which takes the times of what runs in it."""
         return cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+
+    @cached_property
+    def plain_queue(self) -> cl.CommandQueue:
+        """Which does not, and so launches faster."""
+        return cl.CommandQueue(self.context)
 
     @property
     def name(self) -> str:
@@ -112,8 +118,12 @@ class Device:
         """The driver's version."""
         return str(self.handle.driver_version).strip()
 
-    def __str__(self) -> str:
+    @cached_property
+    def _title(self) -> str:
         return f"{self.name} ({self.version if self.vendor == 'POCL' else self.platform})"
+
+    def __str__(self) -> str:
+        return self._title
 
     @property
     def kind(self) -> str:

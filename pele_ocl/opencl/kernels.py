@@ -1,122 +1,27 @@
-"""Kernels: built for a device, launched and timed."""
+"""Kernels: launched on a device and timed, with the arrays that they work on."""
 
 from __future__ import annotations
 
-import os
-import re
-import threading
-import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import platformdirs
 import pyopencl as cl
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DeviceError, KernelBuildError
-from ..paths import shipped
 from ..variant import Progress
+from .building import get_kernel, get_program
 from .device import Buffer, Device
 
 # Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
 SLAB_SECONDS = 0.5
 FIRST_SLAB_PAIRS = 2e7
 LONG_LAUNCH_PAIRS = 1e10
-
-# PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads.
-BUILDING = threading.Lock()
-
-
-def get_kernel(
-    device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False, **defines: int
-) -> cl.Kernel:
-    """Kernel `name` of cl/`file`, built for the device and kept: making a kernel object costs more than a launch.
-
-    precision : "float32" or "float64"
-    width : reals in a vector
-    portable : leave out what is written for one vendor's compiler
-    defines : further macros of the kernel
-
-    Raises KernelBuildError with the compiler's words.
-    """
-    key = (file, name, precision, width, portable, tuple(sorted(defines.items())))
-    if key not in device.kernels:
-        device.kernels[key] = cl.Kernel(_get_program(device, file, precision, width, portable, defines), name)
-    return device.kernels[key]
-
-
-def _get_program(
-    device: Device, file: str, precision: str, width: int, portable: bool, defines: Mapping[str, int]
-) -> cl.Program:
-    key = (file, precision, width, portable, tuple(sorted(defines.items())))
-    if key not in device.programs:
-        device.require_precision(precision)
-        device.programs[key] = _build(device, file, _options(device, precision, width, portable, defines))
-    return device.programs[key]
-
-
-def _options(device: Device, precision: str, width: int, portable: bool, defines: Mapping[str, int]) -> list[str]:
-    macros = {"REAL_BITS": int(precision[-2:]), "WIDTH": width, f"VENDOR_{device.vendor}": 1, **defines}
-    if portable:
-        macros["PORTABLE"] = 1
-    # Floating-point atomics and fences over the device are of OpenCL C 3.0, but for NVIDIA's, which are PTX.
-    is_newer = defines.get("NATIVE_ATOMICS") or defines.get("FUSED")
-    standard = "CL3.0" if is_newer and device.vendor != "NVIDIA" else "CL1.2"
-    options = [f"-cl-std={standard}", "-cl-mad-enable"]
-    if precision == "float32":
-        options.append("-cl-denorms-are-zero")
-    return options + [f"-D{name}={value}" for name, value in macros.items()]
-
-
-def _build(device: Device, file: str, options: list[str]) -> cl.Program:
-    source = expanded_source(file, _source)
-    try:
-        with BUILDING, warnings.catch_warnings():
-            warnings.simplefilter("ignore", cl.CompilerWarning)  # compilers chat; what they refuse is raised
-            program: cl.Program = cl.Program(device.context, source).build(options, cache_dir=_cache_folder())  # type: ignore[arg-type]  # False is meant: no cache
-            return program
-    except cl.RuntimeError as error:
-        raise KernelBuildError(
-            f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}"
-        ) from error
-
-
-def _source(file: str) -> str:
-    return (shipped("cl") / file).read_text()
-
-
-def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None = None) -> str:
-    """A kernel file with its headers in place, each once, and #line marks so that compilers name file and line.
-
-    The compilers' own -I takes no folder with a blank in its name.
-    """
-    seen = set() if seen is None else seen
-    seen.add(file)
-    lines = [f'#line 1 "{file}"']
-    for number, line in enumerate(read(file).splitlines(), 1):
-        header = re.match(r'\s*#include "([\w.]+)"', line)
-        if header is None:
-            lines.append(line)
-        elif header[1] not in seen:
-            lines += [expanded_source(header[1], read, seen), f'#line {number + 1} "{file}"']
-        else:
-            lines.append("")
-    return "\n".join(lines)
-
-
-def _cache_folder() -> str | Literal[False]:
-    """Where built programs are kept between runs; False where no folder can be written to."""
-    folder = Path(platformdirs.user_cache_dir("pele-ocl"))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return str(folder) if os.access(folder, os.W_OK | os.X_OK) else False
 
 
 @contextmanager
@@ -148,8 +53,10 @@ class KeptLaunch:
 class Run:
     """One evaluation on a device: moves arrays, launches kernels in order, remembers how long they took.
 
-    The device's lock must be held from the first launch to the last download.
+    The device's lock must be held from the first launch to the last download. Whatever a run does waits in one queue;
+    before the next run begins, all that it started must have come to its end.
 
+    profile : whether times are wanted; launches are dearer then
     progress : called with the share done, 0 to 1, now and then; long launches are then cut into slabs
     events : of the launches, in order; firsts : which of them were a kernel's first on the device
     """
@@ -158,6 +65,7 @@ class Run:
     precision: str
     progress: Progress | None = None
     portable: bool = False
+    profile: bool = True
     events: list[cl.Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
     allocated: int = 0
@@ -165,6 +73,14 @@ class Run:
     @property
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(self.precision)
+
+    @property
+    def queue(self) -> cl.CommandQueue:
+        return self.device.queue if self.profile else self.device.plain_queue
+
+    def anew(self, profile: bool) -> Run:
+        """Another run on the same device, with or without times."""
+        return Run(self.device, self.precision, profile=profile)
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> cl.Kernel:
         """As get_kernel, in the run's precision."""
@@ -224,7 +140,7 @@ class Run:
         """A buffer of n zeros."""
         buffer = self.empty(n, dtype)
         with _device_errors(self.device):
-            cl.enqueue_fill_buffer(self.device.queue, buffer, np.zeros(1, np.uint8), 0, buffer.size)
+            cl.enqueue_fill_buffer(self.queue, buffer, np.zeros(1, np.uint8), 0, buffer.size)
         return buffer
 
     def _reserve(self, size: int) -> None:
@@ -240,17 +156,49 @@ class Run:
     def settle(self, *buffers: cl.Buffer) -> None:
         """Bring buffers to the device now; NVIDIA's would come between two kernels, when the second is launched."""
         with _device_errors(self.device):
-            cl.enqueue_migrate_mem_objects(self.device.queue, list(buffers))
+            cl.enqueue_migrate_mem_objects(self.queue, list(buffers))
 
     def write(self, buffer: cl.Buffer, values: NDArray[Any]) -> None:
         """Fill a buffer from an array."""
         with _device_errors(self.device):
-            cl.enqueue_copy(self.device.queue, buffer, values)
+            cl.enqueue_copy(self.queue, buffer, values)
 
     def read(self, array: NDArray[Any], buffer: cl.Buffer) -> None:
         """Fill the array from a buffer, once everything before is done."""
         with _device_errors(self.device):
-            cl.enqueue_copy(self.device.queue, array, buffer)
+            cl.enqueue_copy(self.queue, array, buffer)
+
+    def host_array(self, shape: tuple[int, ...], dtype: Any = None) -> NDArray[Any]:
+        """An array that the device reads and fills by itself, while the host does something else."""
+        dtype = np.dtype(dtype or self.dtype)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        with _device_errors(self.device):
+            buffer = cl.Buffer(self.device.context, flags, math.prod(shape) * dtype.itemsize)
+            access: Any = cl.map_flags.READ | cl.map_flags.WRITE
+            array: NDArray[Any] = cl.enqueue_map_buffer(self.queue, buffer, access, 0, shape, dtype)[0]
+        return array
+
+    def start_write(self, buffer: cl.Buffer, values: NDArray[Any]) -> cl.Event:
+        """Fill a buffer from an array, which must stay as it is until the event, to be kept, has come."""
+        with _device_errors(self.device):
+            return cl.enqueue_copy(self.queue, buffer, values, is_blocking=False)
+
+    def start_read(self, array: NDArray[Any], buffer: cl.Buffer) -> cl.Event:
+        """Fill the array from a buffer once everything before is done, which begins now; the event is to be kept."""
+        with _device_errors(self.device):
+            event = cl.enqueue_copy(self.queue, array, buffer, is_blocking=False)
+            self.queue.flush()
+            return event
+
+    def wait(self, event: cl.Event) -> None:
+        """Wait for an event."""
+        with _device_errors(self.device):
+            event.wait()
+
+    def finish(self) -> None:
+        """Wait for everything that was started."""
+        with _device_errors(self.device):
+            self.queue.finish()
 
     def vector4(self, *values: float) -> NDArray[Any]:
         """Four reals as one kernel argument."""
@@ -288,7 +236,7 @@ class Run:
 
         shape : work-items in the first two dimensions; the third is how many conformations are computed
         """
-        program = _get_program(self.device, file, self.precision, width, self.portable, defines)
+        program = get_program(self.device, file, self.precision, width, self.portable, defines)
         kernel = cl.Kernel(program, name)
         kernel.set_args(*args)
         group = min(group[0], self._most_items(kernel)), group[1]
@@ -297,12 +245,15 @@ class Run:
 
     def launch_kept(self, launches: Sequence[KeptLaunch], n_conformations: int) -> None:
         """Launch one after the other for the first n_conformations; what is done between two may outlast a kernel."""
-        queue = self.device.queue
+        queue = self.queue
         with _device_errors(self.device):
             for kept in launches:
-                self._note_first(kept.code)
                 shape = (*kept.shape, n_conformations)
-                self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel, shape, kept.group))
+                if self.profile:
+                    self._note_first(kept.code)
+                    self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel, shape, kept.group))
+                else:
+                    cl.enqueue_nd_range_kernel(queue, kept.kernel, shape, kept.group)
 
     def launch_rows(
         self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any
@@ -337,7 +288,7 @@ class Run:
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None
         self._note_first(kernel)
         with _device_errors(self.device):
-            return cl.enqueue_nd_range_kernel(self.device.queue, kernel, shape, group, start)
+            return cl.enqueue_nd_range_kernel(self.queue, kernel, shape, group, start)
 
     def _note_first(self, code: Hashable) -> None:
         """Note the launch that comes next where nothing of this code has run on the device yet."""
@@ -348,7 +299,7 @@ class Run:
     @property
     def kernel_seconds(self) -> float:
         """What the kernels took, by the device's clock; not what lay between them."""
-        self.device.queue.finish()
+        self.finish()
         return float(sum(event.profile.end - event.profile.start for event in self.events)) * 1e-9
 
     @property
@@ -357,7 +308,7 @@ class Run:
 
         What lies before a kernel's first launch does not count: then it is built, by some runtimes as late as that.
         """
-        self.device.queue.finish()
+        self.finish()
         bounds = sorted({0, *self.firsts, len(self.events)})
         stretches = [self.events[start:stop] for start, stop in pairwise(bounds)]
         return float(sum(part[-1].profile.end - part[0].profile.start for part in stretches)) * 1e-9

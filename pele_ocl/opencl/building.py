@@ -1,0 +1,109 @@
+"""Kernels built for a device from the files of cl/."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+import pyopencl as cl
+
+from ..errors import KernelBuildError
+from ..paths import shipped
+from .device import Device
+
+# PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads.
+BUILDING = threading.Lock()
+
+
+def get_kernel(
+    device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False, **defines: int
+) -> cl.Kernel:
+    """Kernel `name` of cl/`file`, built for the device and kept: making a kernel object costs more than a launch.
+
+    precision : "float32" or "float64"
+    width : reals in a vector
+    portable : leave out what is written for one vendor's compiler
+    defines : further macros of the kernel
+
+    Raises KernelBuildError with the compiler's words.
+    """
+    key = (file, name, precision, width, portable, tuple(sorted(defines.items())))
+    if key not in device.kernels:
+        device.kernels[key] = cl.Kernel(get_program(device, file, precision, width, portable, defines), name)
+    return device.kernels[key]
+
+
+def get_program(
+    device: Device, file: str, precision: str, width: int, portable: bool, defines: Mapping[str, int]
+) -> cl.Program:
+    """The program of cl/`file`, built for the device and kept; parameters as of get_kernel."""
+    key = (file, precision, width, portable, tuple(sorted(defines.items())))
+    if key not in device.programs:
+        device.require_precision(precision)
+        device.programs[key] = _build(device, file, _options(device, precision, width, portable, defines))
+    return device.programs[key]
+
+
+def _options(device: Device, precision: str, width: int, portable: bool, defines: Mapping[str, int]) -> list[str]:
+    macros = {"REAL_BITS": int(precision[-2:]), "WIDTH": width, f"VENDOR_{device.vendor}": 1, **defines}
+    if portable:
+        macros["PORTABLE"] = 1
+    # Floating-point atomics and fences over the device are of OpenCL C 3.0, but for NVIDIA's, which are PTX.
+    is_newer = defines.get("NATIVE_ATOMICS") or defines.get("FUSED")
+    standard = "CL3.0" if is_newer and device.vendor != "NVIDIA" else "CL1.2"
+    options = [f"-cl-std={standard}", "-cl-mad-enable"]
+    if precision == "float32":
+        options.append("-cl-denorms-are-zero")
+    return options + [f"-D{name}={value}" for name, value in macros.items()]
+
+
+def _build(device: Device, file: str, options: list[str]) -> cl.Program:
+    source = expanded_source(file, _source)
+    try:
+        with BUILDING, warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)  # compilers chat; what they refuse is raised
+            program: cl.Program = cl.Program(device.context, source).build(options, cache_dir=_cache_folder())  # type: ignore[arg-type]  # False is meant: no cache
+            return program
+    except cl.RuntimeError as error:
+        raise KernelBuildError(
+            f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}"
+        ) from error
+
+
+def _source(file: str) -> str:
+    return (shipped("cl") / file).read_text()
+
+
+def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None = None) -> str:
+    """A kernel file with its headers in place, each once, and #line marks so that compilers name file and line.
+
+    The compilers' own -I takes no folder with a blank in its name.
+    """
+    seen = set() if seen is None else seen
+    seen.add(file)
+    lines = [f'#line 1 "{file}"']
+    for number, line in enumerate(read(file).splitlines(), 1):
+        header = re.match(r'\s*#include "([\w.]+)"', line)
+        if header is None:
+            lines.append(line)
+        elif header[1] not in seen:
+            lines += [expanded_source(header[1], read, seen), f'#line {number + 1} "{file}"']
+        else:
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _cache_folder() -> str | Literal[False]:
+    """Where built programs are kept between runs; False where no folder can be written to."""
+    folder = Path(platformdirs.user_cache_dir("pele-ocl"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return str(folder) if os.access(folder, os.W_OK | os.X_OK) else False
