@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -23,6 +24,14 @@ def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
     array = np.array(values, dtype=dtype, order="C")
     array.flags.writeable = False
     return array
+
+
+def _numbers(name: str, values: ArrayLike) -> Floats:
+    """The values copied to float64, or InputError."""
+    try:
+        return _frozen(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} are not an array of numbers: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +145,7 @@ class Atoms:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        positions = self._array("positions")
+        positions = _numbers("positions", self.positions)
         if positions.ndim != 2 or positions.shape[1] != 3:
             raise InputError(f"positions have shape {positions.shape}; (n, 3) is needed")
         object.__setattr__(self, "positions", positions)
@@ -172,6 +181,19 @@ class Atoms:
         if len(self) == 0:
             raise InputError(f"{purpose} needs at least one atom; there is none")
 
+    def moved(self, positions: ArrayLike) -> Atoms:
+        """The same atoms at other positions, (n, 3) A; everything else is shared, not looked at again.
+
+        Raises InputError for positions of another shape or that are not finite.
+        """
+        placed = _numbers("positions", positions)
+        if placed.shape != self.positions.shape:
+            raise InputError(f"positions have shape {placed.shape}; {self.positions.shape} is needed")
+        self._check_finite("positions", placed)
+        atoms = copy(self)
+        object.__setattr__(atoms, "positions", placed)
+        return atoms
+
     def bounds(self) -> tuple[Floats, Floats]:
         """Lowest and highest x, y and z, (3,) A each."""
         columns = np.ascontiguousarray(self.positions.T)  # ten times faster to look through
@@ -185,7 +207,7 @@ class Atoms:
             raise InputError(f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them")
 
     def _checked(self, name: str) -> Floats:
-        values = self._array(name)
+        values = _numbers(name, getattr(self, name))
         if values.shape != (len(self),):
             raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value an atom")
         self._check_finite(name, values)
@@ -193,12 +215,6 @@ class Atoms:
             i = int(np.argmax(values < 0))
             raise InputError(f"{name} of {self.describe(i)} is {values[i]:g}; it cannot be negative")
         return values
-
-    def _array(self, name: str) -> Floats:
-        try:
-            return _frozen(getattr(self, name), np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name} are not an array of numbers: {error}") from error
 
     def _check_finite(self, name: str, values: Floats) -> None:
         bad = ~np.isfinite(values)

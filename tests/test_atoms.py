@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from conftest import random_atoms
 
 from pele_ocl import Atoms, InputError, Labels
 from pele_ocl.atoms import close_pair
@@ -85,3 +86,26 @@ def test_many_atoms_in_one_plane_are_checked_quickly():
     assert close_pair(grid, 1e-4) is None
     grid[777] = grid[33_333] + 5e-5
     assert sorted(close_pair(grid, 1e-4)) == [777, 33_333]
+
+
+def test_moved_atoms_share_all_but_their_positions():
+    atoms = random_atoms(5)
+    positions = [[1.0, 2, k] for k in range(5)]
+    moved = atoms.moved(positions)
+    np.testing.assert_array_equal(moved.positions, positions)
+    assert not moved.positions.flags.writeable
+    assert moved.charges is atoms.charges
+    assert atoms.positions[0, 1] != 2
+
+
+@pytest.mark.parametrize(
+    ("positions", "message"),
+    [
+        (np.zeros((4, 3)), r"positions have shape \(4, 3\); \(5, 3\) is needed"),
+        (np.full((5, 3), np.inf), r"positions of atom 0 is \[inf inf inf\]; a finite number is needed"),
+        ("here", "positions are not an array of numbers"),
+    ],
+)
+def test_atoms_move_to_places_only(positions, message):
+    with pytest.raises(InputError, match=message):
+        random_atoms(5).moved(positions)
