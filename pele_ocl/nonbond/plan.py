@@ -11,7 +11,7 @@ import numpy as np
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..pairs import PairList, Pairs, require_pairs
-from ..solvent import solvent as solvent_of
+from ..solvent import Solvent
 from ..solvent_model import SolventModel
 from ..tuning import remembered
 from ..variant import PRECISIONS, Progress
@@ -67,6 +67,7 @@ class Nonbond:
         self.device.require_precision(precision)
         self.prepare_seconds = 0.0
         self._kept: list[Evaluate] | None = None
+        self._solvent: Solvent | None = None
         self._traits: Traits | None = None
         self._mirrors = Mirror(), Mirror()
 
@@ -120,7 +121,9 @@ class Nonbond:
         if given is None:
             if not self.gb:
                 return None
-            return solvent_of(atoms, precision=self.precision, device=self.device, model=self.model).born_radii
+            if self._solvent is None:
+                self._solvent = Solvent(atoms, precision=self.precision, device=self.device, model=self.model)
+            return self._solvent.evaluate(atoms.positions).born_radii
         kept = None if self._traits is None else self._traits.born_radii
         if kept is not None and np.array_equal(kept, given):  # and so good ones
             return kept

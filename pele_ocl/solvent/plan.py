@@ -65,7 +65,7 @@ class Solvent:
 
         start = time.perf_counter()
         atoms = self.atoms if positions is None else self.atoms.moved(positions)
-        if positions is not None:
+        if atoms is not self.atoms:
             _check_places(atoms)
         born_run, energy_run = Run(self.device, self.precision, progress), Run(self.device, self.precision, progress)
         with self.device.lock:

@@ -136,9 +136,8 @@ def inner(run: Run, system: System) -> tuple[Floats, Floats]:
     """A launch and a read-back for each atom; the host adds up."""
     n = system.n
     kernel = run.kernel("solvent_inner.cl", "hct_row")
-    atoms, rho = run.upload(system.atoms4), run.upload(system.rho)
+    atoms, rho, radii = (run.upload(a) for a in (system.atoms4, system.rho, system.radii))
     config, contributions, sums = run.upload([n, 0], np.int32), run.empty(n), run.empty(n)
-    radii = run.upload(system.radii)
     row, integrals = np.empty(n, run.dtype), np.empty(n, run.dtype)
     radii_step = RadiiStep(run, system, rho, radii, sums)
     for i in range(n):
@@ -169,9 +168,9 @@ def pair(run: Run, system: System) -> tuple[Floats, Floats]:
     n = system.n
     kernel, group = run.group_kernel("solvent_pair.cl", "born_sums_pair", local_reals=1)
     sums = run.empty(n)
-    inputs = run.upload(system.atoms4), run.upload(system.rho)
-    radii_step = RadiiStep(run, system, inputs[1], run.upload(system.radii), sums)
-    run.launch_rows(kernel, (n * group,), (group,), system.pairs, np.int32(n), *inputs, sums)
+    atoms, rho, radii = (run.upload(a) for a in (system.atoms4, system.rho, system.radii))
+    radii_step = RadiiStep(run, system, rho, radii, sums)
+    run.launch_rows(kernel, (n * group,), (group,), system.pairs, np.int32(n), atoms, rho, sums)
     return radii_step()
 
 
