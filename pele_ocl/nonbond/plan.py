@@ -122,8 +122,8 @@ class Nonbond:
             if not self.gb:
                 return None
             if self._solvent is None:
-                self._solvent = Solvent(atoms, precision=self.precision, device=self.device, model=self.model)
-            return self._solvent.evaluate(atoms.positions).born_radii
+                self._solvent = Solvent(self.atoms, precision=self.precision, device=self.device, model=self.model)
+            return self._solvent.evaluate(None if atoms is self.atoms else atoms.positions).born_radii
         kept = None if self._traits is None else self._traits.born_radii
         if kept is not None and np.array_equal(kept, given):  # and so good ones
             return kept

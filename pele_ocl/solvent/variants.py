@@ -28,8 +28,7 @@ ITEMS = 64  # of a group where the group does not matter
 class System:
     """What all variants compute with, for one device and precision; arrays are (n,) or (n, 3) float64, A and e."""
 
-    given: Floats  # positions
-    positions: Floats  # from the middle of the structure, which saves float32 digits
+    positions: Floats
     charges: Floats
     radii: Floats
     rho: Floats
@@ -46,13 +45,12 @@ class System:
         assert atoms.gb_scales is not None
         rho, tiles = atoms.gb_radii - model.offset, Tiles.of(atoms.positions, layout.tile)
         radii, scaled = atoms.gb_radii, atoms.gb_scales * rho
-        return cls(atoms.positions, _centred(atoms), atoms.charges, radii, rho, scaled, tiles, layout, model)
+        return cls(atoms.positions, atoms.charges, radii, rho, scaled, tiles, layout, model)
 
     def move(self, atoms: Atoms) -> None:
         """Take on the positions of the same atoms elsewhere."""
-        if atoms.positions is not self.given:
-            self.given, self.positions = atoms.positions, _centred(atoms)
-            self.tiles = self.tiles.moved(atoms.positions)
+        if atoms.positions is not self.positions:
+            self.positions, self.tiles = atoms.positions, self.tiles.moved(atoms.positions)
 
     def places(self, run: Run) -> Places:
         """The tiles on the device."""
@@ -78,15 +76,9 @@ class System:
 
     @property
     def atoms4(self) -> Floats:
-        """(n, 4): x, y, z, scaled radius."""
-        return np.column_stack([self.positions, self.scaled])
-
-
-def _centred(atoms: Atoms) -> Floats:
-    """Positions from the middle, (n, 3) A."""
-    lowest, highest = atoms.bounds()
-    centred: Floats = atoms.positions - (lowest + highest) / 2
-    return centred
+        """(n, 4): x, y, z from the middle of the structure, which saves float32 digits, and the scaled radius."""
+        middle = (self.positions.min(axis=0) + self.positions.max(axis=0)) / 2
+        return np.column_stack([self.positions - middle, self.scaled])
 
 
 class RadiiStep:
