@@ -466,6 +466,15 @@ def test_layers_of_squares_are_no_more_than_there_is_room_for(layout):
             assert all(slab.n_layers <= max(most, slab.steps_per_chunk + 1) for slab in slabs)
 
 
+def test_repeating_leaves_results_as_they_are(device):
+    atoms = bonded(60, seed=17)
+    plan, other = Energy(atoms, device=device), Energy(atoms, device=device)
+    plan.repeat(2)
+    np.testing.assert_array_equal(plan.evaluate().gradient, other.evaluate().gradient)
+    other.repeat(3)
+    np.testing.assert_array_equal(plan.evaluate().gradient, other.evaluate().gradient)
+
+
 def test_batches_are_no_larger_than_launches_may_be():
     layout = Layout.of("rows", "GPU", 1, 10)
     assert [layout.batch(size) for size in (1, 1 << 20, 1 << 40)] == [65_535, 1024, 1]
