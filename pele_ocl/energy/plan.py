@@ -93,8 +93,8 @@ class Energy:
     def repeat(self, count: int) -> None:
         """Evaluate what was evaluated last so many times more, with positions and results left on the device.
 
-        For timing: what a step costs a program that moves nothing to and fro. Of a batch it takes the last conformations'
-        first; where nothing was evaluated yet, the atoms' own positions.
+        For timing: what a step costs a program that moves nothing to and fro. Of a batch it takes one conformation, and
+        the atoms' own positions where nothing was evaluated yet.
         """
         if self._pipeline is None:
             self.evaluate()
