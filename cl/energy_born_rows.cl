@@ -22,7 +22,7 @@ void born_rows(
     global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    ATOM_ARGUMENTS)
+    ATOM_ARGUMENTS(restrict))
 {
     local real scratch[PARTS * TILE], integrals[TILE];
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
@@ -31,7 +31,7 @@ void born_rows(
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
     const real4 origin = origins[box + row], extent = extents[box + row];
     const realv own_x = LOAD(at + first, x), own_y = LOAD(at + first, y), own_z = LOAD(at + first, z);
-    const realv own_rho = LOAD(first, rho);
+    const realv own_rho = LOAD(first, parameters);
     realv total = 0;
     for (int start = 0; start < n_tiles; start += PARTS) {
         const int tile = start + part;
@@ -56,7 +56,7 @@ void born_rows(
     }
     add_parts(total, scratch, integrals);
     for (int k = item; k < TILE; k += GROUP)
-        integrals[k] = keep_terms(row * TILE + k, at + row * TILE + k, integrals[k], obc, solvent, OF_ATOMS);
+        integrals[k] = keep_terms(row * TILE + k, at + row * TILE + k, n_places, integrals[k], obc, solvent, OF_ATOMS);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item == 0) largest_born[box + row] = largest_of(integrals, TILE);
 }

@@ -80,8 +80,14 @@ INLINE void add_near_square(Own *own, const Met *met, int lane, real largest_rho
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void chain_squares(
     const int n_tiles,
-    CHAIN_ARGUMENTS,
-    COLLECT_ARGUMENTS)
+    const real largest_rho,                 // largest offset radius of all atoms [A]
+    global const real4 *restrict spheres,   // (n_conformations, n_places) x, y, z from the tile's origin, s [A]
+    global const real *restrict rho,        // (n_places) offset radius [A]
+    global const real4 *restrict series,    // (n_places, 2) coefficients of r^-6, r^-8, ... r^-18
+    global const real *restrict columns,    // (7, n_places) the same as columns
+    global const real4 *restrict origins,   // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
+    COLLECT_ARGUMENTS(restrict))
 {
     local real4 met_points[2 * TILE], met_first[2 * TILE], met_rest[2 * TILE], all_recoil[SHARES * 2 * TILE];
     local real met_rhos[2 * TILE];
@@ -115,7 +121,7 @@ void chain_squares(
                 const real4 sphere = spheres[at + k], rest = series[2 * k + 1];
                 met_points[lane] = met_points[lane + TILE] = (real4)(sphere.x, sphere.y, sphere.z, weights[at + k]);
                 met_first[lane] = met_first[lane + TILE] = series[2 * k];
-                met_rest[lane] = met_rest[lane + TILE] = (real4)(rest.x, rest.y, rest.z, s[k]);
+                met_rest[lane] = met_rest[lane + TILE] = (real4)(rest.x, rest.y, rest.z, sphere.w);
                 met_rhos[lane] = met_rhos[lane + TILE] = rho[k];
             }
             met_recoil[lane] = met_recoil[lane + TILE] = 0;
@@ -126,11 +132,12 @@ void chain_squares(
             #pragma unroll
             for (int v = 0; v < ROW; ++v) {
                 const real4 own_origin = origins[box + own_tiles[v]], shift = own_origin - origin;
-                own[v].x = x[at + places[v]] + shift.x;
-                own[v].y = y[at + places[v]] + shift.y;
-                own[v].z = z[at + places[v]] + shift.z;
+                const real4 own_sphere = spheres[at + places[v]];
+                own[v].x = own_sphere.x + shift.x;
+                own[v].y = own_sphere.y + shift.y;
+                own[v].z = own_sphere.z + shift.z;
                 own[v].rho = rho[places[v]];
-                own[v].s = s[places[v]];
+                own[v].s = own_sphere.w;
                 own[v].weight = weights[at + places[v]];
                 own[v].gx = own[v].gy = own[v].gz = 0;
                 const real largest_s = fmax(own_origin.w, origin.w), reach = fmax((real)FAR_A * largest_s, largest_rho + largest_s);
@@ -175,6 +182,6 @@ void chain_squares(
 #if FUSED
     local int last_tiles[TILE];
     volatile local int n_last;
-    collect_last(row, begin, end, n_tiles, counts, all_recoil, last_tiles, &n_last, COLLECTED);
+    collect_last(row, begin, end, n_tiles, all_recoil, last_tiles, &n_last, COLLECTED);
 #endif
 }

@@ -5,11 +5,7 @@
 #include "energy_collect.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
-void collect(
-    const int n_tiles,
-    global const int *restrict counts,  // (n_tiles) atoms in the tile
-    COLLECT_ARGUMENTS)
-{
+void collect(const int n_tiles, COLLECT_ARGUMENTS(restrict)) {
     local real4 scratch[TILE * (SHARES > 2 ? SHARES : 2)];
-    collect_tile(get_group_id(0), n_tiles, counts, scratch, COLLECTED);
+    collect_tile(get_group_id(0), n_tiles, scratch, COLLECTED);
 }

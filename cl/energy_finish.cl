@@ -17,7 +17,7 @@ void finish(
     const int n_atoms,
     const int n_parts,
     global const real *restrict pair_sums,      // (n_conformations, n_parts, PAIR_SUMS, n_places)
-    global const real2 *restrict atom_energies, // (n_conformations, n_places) GB self, nonpolar [kcal/mol]
+    global const real4 *restrict singles,       // (n_conformations, n_places) cl/energy_terms.clh
     global const real *restrict born,           // (n_conformations, n_places) [A]
     global const int *restrict order,           // (n_places) which atom stands at each place
     global const int *restrict counts,          // (n_tiles) atoms in the tile
@@ -34,8 +34,8 @@ void finish(
         sums[k] = sum_of_parts(pairs + (size_t)k * n_places, 0, n_parts, 1, (size_t)PAIR_SUMS * n_places);
     if (item < counts[tile]) {
         for (int k = 0; k < 3; ++k) terms[k] = (real)0.5 * sums[k];
-        terms[3] = atom_energies[at].x;
-        terms[4] = atom_energies[at].y;
+        terms[3] = singles[at].z;
+        terms[4] = singles[at].w;
         own.radii[atom] = born[at];
 #if GRADIENT
         for (int k = 0; k < 3; ++k) own.gradient[3 * (size_t)atom + k] = sums[GRADIENT_SUM + k];

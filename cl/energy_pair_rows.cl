@@ -42,8 +42,7 @@ void pair_rows(
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in rising order
     global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE)
-    global const real *restrict radius_slopes,  // (n_conformations, n_places) dB/dI [A^2]
-    global const real *restrict energy_slopes,  // (n_conformations, n_places) dE/dB of the single atom [kcal/mol/A]
+    global const real4 *restrict singles,       // (n_conformations, n_places) cl/energy_terms.clh
     global real *restrict weights,              // (n_conformations, n_places) of the chain rule, 0 at unused places [kcal/mol A]
     global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_places)
 {
@@ -117,7 +116,7 @@ void pair_rows(
     // The last of the sums, RADIUS_SUM, still stands in `column`.
     for (int k = item; k < TILE; k += GROUP) {
         const size_t i = at + row * TILE + k;
-        weights[i] = k < counts[row] ? weight_of(column[k], born[i], radius_slopes[i], energy_slopes[i]) : (real)0;
+        weights[i] = k < counts[row] ? weight_of(column[k], born[i], singles[i]) : (real)0;
     }
 #endif
 }

@@ -49,11 +49,15 @@ INLINE void add_square(
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void pair_squares(
     const int n_tiles,
-    PAIR_ARGUMENTS,
+    const Model model,
+    global const real4 *restrict points,        // (n_conformations, n_places) x, y, z from the tile's origin [A], charge
+    global const real4 *restrict origins,       // (n_conformations, n_tiles) [A]
+    global const real4 *restrict extents,       // (n_conformations, n_tiles) half edges of the box [A]
+    global const real *restrict largest_born,   // (n_conformations, n_tiles) [A]
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in the order of the ring
     global const SAME_BITS *restrict masks,     // (n_specials, 2, TILE) bits of the partner, for each own atom
-    COLLECT_ARGUMENTS)
+    COLLECT_ARGUMENTS(restrict))
 {
     local real4 met_points[2 * TILE], met_traits[2 * TILE], all_recoil[SHARES * 2 * TILE];
     local real4 *met_recoil = all_recoil + get_local_id(1) * 2 * TILE;
@@ -98,8 +102,8 @@ void pair_squares(
             #pragma unroll
             for (int v = 0; v < ROW; ++v) {
                 const real4 shift = origins[box + own_tiles[v]] - origin;
-                own[v] = load_atom(
-                    own_tiles[v] * TILE + lane, shift, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
+                const size_t i = at + own_tiles[v] * TILE + lane;
+                own[v] = atom_of(points[i], traits[i], shift);
                 part[v] = (Sums){0, 0, 0, 0, 0, 0, 0};
                 const real gap2 = box_gap2(shift, extents[box + own_tiles[v]], extent);
                 nearest = fmin(nearest, gap2);
@@ -184,6 +188,6 @@ void pair_squares(
 #if FUSED
     local int last_tiles[TILE];
     volatile local int n_last;
-    collect_last(row, begin, end, n_tiles, counts, all_recoil, last_tiles, &n_last, COLLECTED);
+    collect_last(row, begin, end, n_tiles, all_recoil, last_tiles, &n_last, COLLECTED);
 #endif
 }

@@ -20,7 +20,7 @@ void atom_terms(
     const real4 obc,                       // alpha, beta, gamma, offset [A]
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     global const real *restrict sums,      // (n_conformations, n_parts, n_places) parts of the Born integral [1/A]
-    ATOM_ARGUMENTS)
+    ATOM_ARGUMENTS(restrict))
 {
     local real scratch[SHARES * TILE];
     const int item = get_local_id(0), share = get_local_id(1), i = get_global_id(0), conformation = get_global_id(2);
@@ -32,7 +32,7 @@ void atom_terms(
     if (share == 0) {
         real integral = 0;
         for (int k = 0; k < SHARES; ++k) integral += scratch[k * TILE + item];
-        scratch[item] = keep_terms(i, at, integral, obc, solvent, OF_ATOMS);
+        scratch[item] = keep_terms(i, at, n_places, integral, obc, solvent, OF_ATOMS);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (share == 0 && item == 0)
@@ -46,8 +46,7 @@ void chain_weights(
     const int n_parts,
     global const real *restrict sums,           // (n_conformations, n_parts, PAIR_SUMS, n_places) of the pair pass
     global const real *restrict born,           // (n_conformations, n_places) [A]
-    global const real *restrict radius_slopes,  // (n_conformations, n_places) dB/dI [A^2]
-    global const real *restrict energy_slopes,  // (n_conformations, n_places) dE/dB of the single atom [kcal/mol/A]
+    global const real4 *restrict singles,       // (n_conformations, n_places) of ATOM_ARGUMENTS
     global const int *restrict counts,          // (n_tiles) atoms in the tile
     global real *restrict weights)              // (n_conformations, n_places), 0 at unused places [kcal/mol A]
 {
@@ -56,5 +55,5 @@ void chain_weights(
     global const real *parts = sums + ((size_t)conformation * n_parts * PAIR_SUMS + RADIUS_SUM) * n_places + i;
     const real sum = sum_of_parts(parts, 0, n_parts, 1, (size_t)PAIR_SUMS * n_places);
     const bool used = i % TILE < counts[i / TILE];
-    weights[at] = used ? weight_of(sum, born[at], radius_slopes[at], energy_slopes[at]) : (real)0;
+    weights[at] = used ? weight_of(sum, born[at], singles[at]) : (real)0;
 }

@@ -24,6 +24,9 @@
 #include "energy_sums.clh"
 #include "energy_terms.clh"
 #include "hand_over.clh"
+#define RHO parameters
+#else
+#define RHO rho
 #endif
 
 kernel __attribute__((reqd_work_group_size(TILE / WIDTH, 1, 1)))
@@ -32,10 +35,10 @@ void born_sums(
     const int tiles_per_chunk,
     const real largest_rho,                // largest offset radius of all atoms [A]
     global const real4 *restrict atoms,    // (n_conformations, n_places) x, y, z from the tile's origin [A], scaled radius [A]
+#if !FUSED
     global const real *restrict x,         // (n_conformations, n_places) the same x, y, z as columns, for whole vectors
     global const real *restrict y,
     global const real *restrict z,
-#if !FUSED
     global const real *restrict rho,       // (n_places) offset radius [A]
 #endif
     global const real4 *restrict series,   // (n_conformations, n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
@@ -45,7 +48,7 @@ void born_sums(
 #if FUSED
     const real4 obc,                       // alpha, beta, gamma, offset [A]
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
-    ATOM_ARGUMENTS,
+    ATOM_ARGUMENTS(restrict),
     global int *arrivals,                  // (n_conformations, n_rows) 0
 #endif
     global real *sums)                     // (n_conformations, n_chunks, n_places) part of the Born integral [1/A]
@@ -79,9 +82,16 @@ void born_sums(
         for (int v = 0; v < ROW; ++v) {
             const real4 shift = own_origins[v] - origin;
             const int i = OWN_TILE(v) * TILE + within;
+#if FUSED
+            const real4 own_place = atoms[at + i];
+            own[v].x = own_place.x + shift.x;
+            own[v].y = own_place.y + shift.y;
+            own[v].z = own_place.z + shift.z;
+#else
             own[v].x = LOAD(at + i, x) + shift.x;
             own[v].y = LOAD(at + i, y) + shift.y;
             own[v].z = LOAD(at + i, z) + shift.z;
+#endif
             own[v].sum = 0;
             gap2[v] = box_gap2(shift, own_extents[v], extent);
             nearest = fmin(nearest, gap2[v]);
@@ -90,7 +100,7 @@ void born_sums(
             #pragma unroll
             for (int v = 0; v < ROW; ++v) {
                 if (gap2[v] > least_far) add_far_tile(own + v, 1, &met, TERMS_A);
-                else add_near_tile(own + v, LOAD(OWN_TILE(v) * TILE + within, rho), &met, largest_rho);
+                else add_near_tile(own + v, LOAD(OWN_TILE(v) * TILE + within, RHO), &met, largest_rho);
             }
         }
         else if (nearest > (real)(FAR_C * FAR_C) * s_square) add_far_tile(own, ROW, &met, TERMS_C);
@@ -116,7 +126,7 @@ void born_sums(
     for (int tile = row; tile < min(row + ROW, n_tiles); ++tile) {
         const int i = tile * TILE + within;
         const real integral = sum_of_parts(sums + (size_t)conformation * n_chunks * n_places + i, 0, n_chunks, 1, n_places);
-        born_radii[within] = keep_terms(i, at + i, integral, obc, solvent, OF_ATOMS);
+        born_radii[within] = keep_terms(i, at + i, n_places, integral, obc, solvent, OF_ATOMS);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (within == 0) largest_born[box + tile] = largest_of(born_radii, TILE);
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -45,7 +45,7 @@ class Blocks(SumsOfPairs):
     def _chain(self) -> list[KeptLaunch]:
         weights = self._each_place(
             "energy_radii.cl", "chain_weights", np.int32(self.n_parts),
-            *self._of("pair_sums", "born", "radius_slopes", "energy_slopes"), self.tables.counts,
+            *self._of("pair_sums", "born", "singles"), self.tables.counts,
             self.buffers["weights"], SHARES=1,
         )  # fmt: skip
         sums = self.buffers["pair_sums"]

@@ -107,7 +107,7 @@ class Passes(ABC):
         return {
             "spheres": 4 * places, "points": 4 * places, "x": places, "y": places, "z": places, "series": 8 * places,
             "origins": 4 * boxes, "extents": 4 * boxes, "traits": 4 * places, "born": places, "largest_born": boxes,
-            "radius_slopes": places, "energy_slopes": places, "atom_energies": 2 * places, "weights": places,
+            "singles": 4 * places, "weights": places,
             "results": N_TERMS * self.n_energies + n * (4 if self.options.gradient else 1),
         }  # fmt: skip
 
@@ -154,23 +154,23 @@ class Passes(ABC):
 
     def _atom_tables(self) -> list[Any]:
         """ATOM_ARGUMENTS of cl/energy_terms.clh."""
-        tables = self.tables
-        return [
-            tables.rho, tables.radii, tables.charges, tables.wells,
-            *self._of("traits", "born", "largest_born", "radius_slopes", "energy_slopes", "atom_energies"),
-        ]  # fmt: skip
+        return [self.tables.parameters, *self._of("traits", "singles", "born", "largest_born")]
 
-    def _pair_tables(self) -> list[Any]:
-        """PAIR_ARGUMENTS of cl/energy_pair.clh, and the masks."""
-        tables, options, model = self.tables, self.options, self.model
+    def _pair_model(self) -> Any:
+        """Model of cl/energy_pair.clh."""
+        options, model = self.options, self.model
         scales = {
             "outside": model.solute_dielectric / model.solvent_dielectric, "kappa": model.kappa,
             "coulomb_scale": self.atoms.one_four[0], "lj_scale": self.atoms.one_four[1],
             "cutoff2": 0.0 if options.cutoff is None else options.cutoff**2,
         }  # fmt: skip
-        packed = np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])
+        return np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])[()]
+
+    def _pair_tables(self) -> list[Any]:
+        """PAIR_ARGUMENTS of cl/energy_pair.clh, and the masks."""
+        tables = self.tables
         return [
-            packed[()], *self._of("points", "traits", "x", "y", "z", "born"), tables.charges, tables.sigmas,
+            self._pair_model(), *self._of("points", "traits", "x", "y", "z", "born"), tables.charges, tables.sigmas,
             tables.epsilons, *self._of("origins", "extents", "largest_born"), tables.counts, *tables.masks,
         ]  # fmt: skip
 
@@ -209,7 +209,7 @@ class SumsOfPairs(Passes):
         return [
             self._each_place(
                 "energy_finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
-                *self._of("pair_sums", "atom_energies", "born"), tables.order, tables.counts, self.buffers["results"],
+                *self._of("pair_sums", "singles", "born"), tables.order, tables.counts, self.buffers["results"],
                 GRADIENT=int(options.gradient), PER_ATOM=int(options.per_atom),
             )
         ]  # fmt: skip

@@ -31,7 +31,7 @@ class Rows(SumsOfPairs):
         ]  # fmt: skip
 
     def _pairs(self) -> list[KeptLaunch]:
-        slopes = self._of("radius_slopes", "energy_slopes", "weights", "pair_sums")
+        slopes = self._of("singles", "weights", "pair_sums")
         return [self._over_rows("energy_pair_rows.cl", "pair_rows", *self._pair_tables(), *slopes, **self._pair_macros)]
 
     def _chain(self) -> list[KeptLaunch]:

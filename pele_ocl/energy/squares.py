@@ -56,11 +56,11 @@ class Squares(Passes):
         # Counters of arrivals, which the groups of each launch leave at zero.
         self.buffers["arrivals"] = self.run.zeros(self.batch * n_tiles, np.int32)
         n_parts, per_part = layout.chunks(n_tiles)
-        rho = [] if fused else [self.tables.rho]
+        columns = [] if fused else [*self._of("x", "y", "z"), self.tables.rho]
         more = [*self._solvent(), *self._atom_tables(), self.buffers["arrivals"]] if fused else []
         sums = self.run.keep(
             "solvent_tiled.cl", "born_sums", (self.n_rows * layout.tile, n_parts), (layout.tile, 1), np.int32(n_tiles),
-            np.int32(per_part), self._largest_rho, *self._of("spheres", "x", "y", "z"), *rho,
+            np.int32(per_part), self._largest_rho, self.buffers["spheres"], *columns,
             *self._of("series", "origins", "extents"), self.tables.counts, *more, self.buffers["born_sums"],
             TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self._series,
         )  # fmt: skip
@@ -69,12 +69,15 @@ class Squares(Passes):
     def _pairs(self) -> list[KeptLaunch]:
         then = KEEP_WEIGHTS if self.options.chain else KEEP_RESULTS
         return self._over_squares(
-            "energy_pair_squares.cl", "pair_squares", True, then, *self._pair_tables(), **self._pair_macros
-        )
+            "energy_pair_squares.cl", "pair_squares", True, then, self._pair_model(),
+            *self._of("points", "origins", "extents", "largest_born"), *self.tables.masks, **self._pair_macros,
+        )  # fmt: skip
 
     def _chain(self) -> list[KeptLaunch]:
+        tables = self.tables
         return self._over_squares(
-            "energy_chain_squares.cl", "chain_squares", False, KEEP_RESULTS, *self._chain_tables(), GRADIENT=1,
+            "energy_chain_squares.cl", "chain_squares", False, KEEP_RESULTS, self._largest_rho, self.buffers["spheres"],
+            tables.rho, tables.slopes, tables.slope_columns, *self._of("origins", "extents"), GRADIENT=1,
             **self._series,
         )  # fmt: skip
 
@@ -101,7 +104,7 @@ class Squares(Passes):
             if not self.fused and (self.options.gradient or last):
                 launches.append(
                     self._each_place(
-                        "energy_collect.cl", "collect", self.tables.counts, *collected, shares=layout.shares,
+                        "energy_collect.cl", "collect", *collected, shares=layout.shares,
                         SHARES=layout.shares, ROW=layout.row, GRADIENT=int(self.options.gradient), FUSED=0,
                     )
                 )  # fmt: skip
@@ -112,7 +115,6 @@ class Squares(Passes):
         values = {**asdict(slab), "n_chunks": slab.n_chunks, "n_layers": slab.n_layers, "begins": begins, "then": then}
         packed = np.array(tuple(values.values()), dtype=[(name, np.int32) for name in values])
         return [
-            packed[()], np.int32(len(self.atoms)),
-            *self._of("layers", "energies", "arrivals", "totals", "born", "radius_slopes", "energy_slopes"),
-            self.buffers["atom_energies"], self.tables.order, *self._of("weights", "results"),
+            packed[()], np.int32(len(self.atoms)), self.tables.counts, self.tables.order,
+            *self._of("traits", "singles", "layers", "energies", "totals", "arrivals", "weights", "results"),
         ]  # fmt: skip

@@ -27,8 +27,8 @@ class Tables:
 
     largest_rho : A
     order, counts : which atom stands at each place, and how many atoms a tile has
-    rho, radii, scaled, charges, sigmas, epsilons, wells : (n_places,) parameters; unused places have no sphere, no
-        charge and no well
+    parameters : (5, n_places) those of ATOM_ARGUMENTS in cl/energy_terms.clh
+    scaled, charges, sigmas, epsilons : (n_places,); unused places have no sphere, no charge and no well
     coefficients, slopes, slope_columns : of the HCT series and of its slope, for single atoms and for vectors
     largest_s : (n_tiles,) largest scaled radius of each tile
     masks : starts, partners and words of Masks
@@ -37,19 +37,22 @@ class Tables:
     largest_rho: float
     order: Any
     counts: Any
-    rho: Any
-    radii: Any
+    parameters: Any
     scaled: Any
     charges: Any
     sigmas: Any
     epsilons: Any
-    wells: Any
     coefficients: Any
     coefficient_columns: Any
     slopes: Any
     slope_columns: Any
     largest_s: Any
     masks: tuple[Any, ...]
+
+    @property
+    def rho(self) -> Any:
+        """(n_places,) offset radii, with which the parameters begin."""
+        return self.parameters
 
     @classmethod
     def of(
@@ -73,6 +76,7 @@ class Tables:
             charges = rounded_charges(charges).astype(np.float64)
         sigma = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
         epsilon = np.sqrt(4 * atoms.lj_epsilon)
+        pair_parameters = by_place(charges), by_place(sigma, None), by_place(epsilon)
         coefficients = series_coefficients(by_place(scaled))
         slopes = coefficients * (2 * np.arange(1, MOST_TERMS + 1)[:, None] + 2)
         column = np.zeros(tiles.n_places)
@@ -80,13 +84,11 @@ class Tables:
             float(rho.max()),
             run.upload(tiles.order, np.int32),
             run.upload(tiles.counts, np.int32),
-            run.upload(by_place(rho, None)),
-            run.upload(by_place(atoms.gb_radii, None)),
+            run.upload(np.stack([by_place(rho, None), by_place(atoms.gb_radii, None), *pair_parameters])),
             run.upload(by_place(scaled)),
-            run.upload(by_place(charges)),
-            run.upload(by_place(sigma, None)),
-            run.upload(by_place(epsilon)),
-            run.upload(np.column_stack([by_place(sigma, None), by_place(epsilon)])),
+            run.upload(pair_parameters[0]),
+            run.upload(pair_parameters[1]),
+            run.upload(pair_parameters[2]),
             run.upload(np.column_stack([column, coefficients.T])),
             run.upload(coefficients),
             run.upload(np.column_stack([slopes.T, column])),
