@@ -103,6 +103,10 @@ def test_a_peer_that_fails_is_a_row():
     assert (missing.reason, missing.absent) == ("not installed", True)
     assert (good.code, good.seconds, good.reason) == ("good 1.0", 0.5, None)
     assert told[0] == "potmap, a map, float32: broken"
+    assert told[1].startswith("Traceback")
+    assert "RuntimeError: no compiler\nsecond line\n" in told[1]
+    assert told[3] == "  not installed"
+    assert told[5] == "  500 ms on CPU"
     text = Group.of([broken, missing, good]).section()
     assert "- broken failed: RuntimeError: no compiler" in text
     assert "Not timed: missing (not installed)." in text

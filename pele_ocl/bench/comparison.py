@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -102,7 +103,10 @@ class Work:
         return f"{self.name}, {self.system}, {self.precision}"
 
     def rows(self, wanted: Callable[[str], bool], tell: Callable[[str], None]) -> Iterator[Row]:
-        """Measure one after the other: ours, and of the others those `wanted` by name; tell : what is under way."""
+        """Measure one after the other: ours, and of the others those `wanted` by name.
+
+        tell : what is under way, and what came of it: a time, or the traceback of a peer that failed
+        """
         for contender in self.contenders:
             if not (contender.ours or wanted(contender.code)):
                 continue
@@ -115,8 +119,11 @@ class Work:
                 if contender.ours:
                     raise
                 # Whatever goes wrong inside a peer is its own row, not the end of the table.
-                yield row(contender.code, False, "", absent=isinstance(error, AbsentError), reason=_reason(error))
+                absent = isinstance(error, AbsentError)
+                tell(f"  {error}" if absent else "".join(traceback.format_exception(error)))
+                yield row(contender.code, False, "", absent=absent, reason=_reason(error))
                 continue
+            tell(f"  {1e3 * m.seconds:,.4g} ms on {m.where}")
             yield row(m.code, contender.ours, m.where, m.seconds, m.call_seconds, m.sampled, m.errors)
 
 
