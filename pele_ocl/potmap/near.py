@@ -57,10 +57,9 @@ def _changes_around(task: Task, atoms: NDArray[np.intp], reach: float) -> Change
     indices = [first[:, d, None] + steps[d] for d in range(3)]  # (n, steps) of each dimension
     exact = [task.corner[d] + spacing[d] * indices[d] - task.positions[atoms, d, None] for d in range(3)]
     seen = [_seen(task, d, indices[d], task.atoms4[atoms, d, None]) for d in range(3)]
-    away2 = _outer(*(e * e for e in exact))
+    inside = [(i >= 0) & (i < n) for i, n in zip(indices, shape, strict=True)]
+    away2 = _outer(*(np.where(i, e * e, np.inf) for i, e in zip(inside, exact, strict=True)))
     near = away2 < reach**2
-    for d in range(3):
-        near &= _along(d, (indices[d] >= 0) & (indices[d] < shape[d]))
     # Of all atoms' steps those that are left, the atoms they are of, and which of an atom's they are.
     kept = np.flatnonzero(near)
     of = kept // near[0].size
@@ -83,13 +82,6 @@ def _seen(task: Task, dimension: int, indices: NDArray[np.int64], atoms: NDArray
     axis = task.axis(dimension, 0, task.grid.shape[dimension]).astype(np.float64)
     seen: Floats = axis[np.clip(indices, 0, len(axis) - 1)] - atoms.astype(np.float64)
     return seen
-
-
-def _along(dimension: int, values: NDArray[Any]) -> NDArray[Any]:
-    """(n, steps) of one dimension as (n, z, y, x)."""
-    shape = [len(values), 1, 1, 1]
-    shape[3 - dimension] = values.shape[1]
-    return values.reshape(shape)
 
 
 def _outer(x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) -> NDArray[Any]:
