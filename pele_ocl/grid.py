@@ -154,7 +154,7 @@ class Map:
         if (self.unit, self.temperature) == (unit, kelvin):
             return self
         if "kT/e" in (self.unit, unit) and kelvin is None:
-            raise InputError("the temperature of the unit kT/e is not known; give it (--temperature 298.15, say)")
+            raise InputError("the temperature of the unit kT/e is not known; give it in K, 298.15, say")
         own = kelvin if self.temperature is None else self.temperature
         factor = _factor(unit, kelvin) / _factor(self.unit, own)
         return replace(self, values=self.values * self.values.dtype.type(factor), unit=unit, temperature=kelvin)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import time
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 
 import numpy as np
@@ -15,7 +17,7 @@ from test_cli import HEXAPEPTIDE, error_of, run
 from pele_ocl.bench import comparison, scaling
 from pele_ocl.bench.comparison import TOLERANCES, Contender, Measured, Row, Work
 from pele_ocl.bench.comparison_table import Group, disagreements
-from pele_ocl.bench.peers import MAP_PEERS, AbsentError, MapPeer, peer, talk_to_stderr
+from pele_ocl.bench.peers import MAP_PEERS, AbsentError, MapPeer, apart, peer, talk_to_stderr
 from pele_ocl.bench.systems import ball_of_atoms
 from pele_ocl.grid import Grid
 from pele_ocl.reference import potmap as reference
@@ -103,6 +105,10 @@ def test_a_peer_that_fails_is_a_row():
     assert (missing.reason, missing.absent) == ("not installed", True)
     assert (good.code, good.seconds, good.reason) == ("good 1.0", 0.5, None)
     assert told[0] == "potmap, a map, float32: broken"
+    assert told[1].startswith("Traceback")
+    assert "RuntimeError: no compiler\nsecond line\n" in told[1]
+    assert told[3] == "  not installed"
+    assert told[5] == "  500 ms on CPU"
     text = Group.of([broken, missing, good]).section()
     assert "- broken failed: RuntimeError: no compiler" in text
     assert "Not timed: missing (not installed)." in text
@@ -140,7 +146,31 @@ def test_peers_may_talk_without_spoiling_the_output(capfd):
     assert sorted(err.splitlines()) == ["a peer: from C", "from Python"]
 
 
+# A process of its own
+
+
+def test_work_apart_returns_and_raises():
+    assert apart(60, divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        apart(60, divmod, 7, 0)
+    with pytest.raises(AbsentError, match="not there"):
+        apart(60, measure_nothing, AbsentError("not there"))
+
+
+def test_work_that_hangs_or_dies_is_given_up():
+    with pytest.raises(RuntimeError, match=r"not done after 0\.5 s"):
+        apart(0.5, time.sleep, 1000)
+    with pytest.raises(BrokenProcessPool):
+        apart(60, os._exit, 3)
+
+
 # The commands
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Peers that a test makes up are not there in another."""
+    monkeypatch.setattr(comparison, "apart", lambda most_seconds, work, *args: work(*args))
 
 
 def fake(factor):
@@ -152,6 +182,7 @@ def fake(factor):
     return make
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_command_writes_table_figures_and_chart(monkeypatch, tmp_path):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.0)})
     outputs = [tmp_path / f"peers.{suffix}" for suffix in ("md", "json", "png")]
@@ -166,6 +197,7 @@ def test_command_writes_table_figures_and_chart(monkeypatch, tmp_path):
     assert outputs[2].read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_command_prints_json(monkeypatch):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.0)})
     ours, theirs = [json.loads(line) for line in run(*MAP, "--json", "--precision", "float64").stdout.splitlines()]
@@ -173,12 +205,14 @@ def test_command_prints_json(monkeypatch):
     assert (theirs["code"], theirs["seconds"], theirs["evaluations"]) == ("numba 1.0", 1e-3, 300 * 12**3)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_command_takes_some_peers(monkeypatch):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.0), "torch": fake(1.0)})
     rows = [json.loads(line) for line in run(*MAP, "--json", "--peer", "torch").stdout.splitlines()]
     assert [r["code"] for r in rows] == ["pele-ocl blocked", "torch 1.0"]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_disagreement_is_an_error_once_all_is_written(monkeypatch, tmp_path):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(1.001)})
     path = tmp_path / "peers.md"
@@ -189,6 +223,7 @@ def test_disagreement_is_an_error_once_all_is_written(monkeypatch, tmp_path):
     assert "1.0e-03 disagrees" in path.read_text()
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_peer_that_gives_no_numbers_disagrees(monkeypatch, tmp_path):
     monkeypatch.setattr(comparison, "MAP_PEERS", {"numba": fake(float("nan"))})
     path = tmp_path / "peers.json"

@@ -94,6 +94,15 @@ def test_mmcif_comes_out_as_pdb(out, tmp_path):
     assert len(read(out)) == 97
 
 
+def test_ions_of_the_file_stay_and_are_told(out, tmp_path):
+    assert "already" not in run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--ion", "NA:2", "--ion", "CL:1").stderr
+    more = tmp_path / "more.pdb"
+    done = run("ions", out, "-o", more, *COARSE, "--ion", "CL:1")
+    assert f"Note: {out} holds ions already (2 NA, 1 CL); they stay, as atoms of the molecule\n" in done.stderr
+    assert done.stdout.startswith("out.pdb: 99 atoms, 9 residues, net charge +0.000 e\n1 ion: 1 CL;")
+    assert len(read(more)) == 100
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -161,6 +170,6 @@ def test_bench_prints_a_row_for_each_precision():
     lines = run(*command).stdout.splitlines()
     assert lines[0].startswith("hexapeptide: 96 atoms, 64 x 66 x 75 points, 4 ions, on ")
     assert [line.split()[0] for line in lines[1:]] == ["precision", "float32", "float64"]
-    found = json.loads(run(*command, "--grid", 40, "--precision", "float32", "--json").stdout)
+    found = json.loads(run(*command, "--points", 40, "--precision", "float32", "--json").stdout)
     assert found["shape"] == [40, 40, 40]
     assert found["ratio"] == pytest.approx(found["ions_seconds"] / 4 / (found["map_seconds"] / 96))

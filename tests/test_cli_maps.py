@@ -163,7 +163,7 @@ def test_units_that_a_file_does_not_say(tmp_path):
         f"{source}: does not say its unit; name it with --from-units"
     )
     assert error_of("convert", source, tmp_path / "b.dx", "--from-units", "kT/e", "--units", "V") == (
-        "the temperature of the unit kT/e is not known; give it (--temperature 298.15, say)"
+        "the temperature of the unit kT/e is not known; give it in K, 298.15, say"
     )
     assert not (tmp_path / "b.dx").exists()
     run("convert", source, tmp_path / "b.dx", "--from-units", "kT/e", "--units", "mV", "--temperature", 300)

@@ -222,6 +222,7 @@ def test_all_models(tmp_path, suffix):
             assert relative(file[name][()], expected) < MAP["float64"]
         assert relative(file["potential"][()], each.std(axis=0)) < MAP["float64"] * 100
     assert "2 models" in run("potmap", path, *SMALL, "--models", "all").stdout
+    assert "2 models" not in run("potmap", path, *SMALL, "--models", "one").stdout
 
 
 def test_numbers_of_models(tmp_path):
@@ -289,7 +290,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
 # Timing tables
 
 
-BENCH = ("bench", "potmap", "--grid", 12, "--atoms", 300, "--runs", 3)
+BENCH = ("bench", "potmap", "--points", 12, "--atoms", 300, "--runs", 3)
 
 
 def test_bench_prints_the_ladder():
@@ -302,7 +303,7 @@ def test_bench_prints_the_ladder():
 
 def test_bench_of_a_single_point():
     rows = run(
-        "bench", "potmap", "--grid", 1, "--atoms", 1, "--runs", 3, "--variant", "blocked", "--no-peers", "--json"
+        "bench", "potmap", "--points", 1, "--atoms", 1, "--runs", 3, "--variant", "blocked", "--no-peers", "--json"
     )
     assert [json.loads(row)["shape"] for row in rows.stdout.splitlines()] == [[1, 1, 1]]
 
@@ -325,7 +326,7 @@ def test_bench_json_has_honest_rows():
 def test_bench_times_a_sample_of_slow_variants(monkeypatch):
     monkeypatch.setattr("pele_ocl.bench.potmap.SAMPLE_SECONDS", 1e-3)
     monkeypatch.setattr("pele_ocl.bench.potmap.FIRST_SAMPLE_EVALS", 1e4)
-    command = ("bench", "potmap", "--grid", 40, *BENCH[4:], "--no-peers", "--variant", "sequential")
+    command = ("bench", "potmap", "--points", 40, *BENCH[4:], "--no-peers", "--variant", "sequential")
     (row,) = run(*command, "--json").stdout.splitlines()
     assert json.loads(row)["sampled"]
     assert "* " in run(*command).stdout

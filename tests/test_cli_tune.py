@@ -44,7 +44,11 @@ def test_what_is_measured_is_printed_and_remembered(file):
     assert lines[0] == f"{DEVICES[0]}, driver {DEVICES[0].driver}"
     assert lines[1].split()[:4] == ["quantity", "precision", "structure", "size"]
     assert lines[2].split()[:4] == ["nonbond", "float32", "hexapeptide", "3,633"]
-    assert any(line.endswith("  rows") for line in lines)
+    assert (lines[3], lines[4].split()) == ("", ["choice", "ms", "rules", "=", "1"])
+    names, milliseconds, ratios = zip(*(line.split() for line in lines[5 : lines.index("", 5)]), strict=True)
+    assert {"rules", "rows"} < set(names)
+    assert list(milliseconds) == sorted(milliseconds, key=float)
+    assert ratios[names.index("rules")] == "1.00"
     assert "auto took at most" in text
     assert f"Remembered in {file}" in text
     (entry,) = notes.entries()

@@ -9,10 +9,10 @@ from conftest import DEVICES, load_system, random_atoms
 from tolerance import MAP
 
 from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
-from pele_ocl.opencl.device import list_devices
+from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import VARIANTS, choose_variant, slabs
+from pele_ocl.potmap import VARIANTS, choose_variant, near, slabs
 from pele_ocl.potmap import task as tasks
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
 from pele_ocl.potmap.layout import Layout
@@ -178,7 +178,9 @@ def test_layouts_give_the_same_map(device, layout):
     steps = blocked(run, task, layout)
     slab = Slab.on(run, task, 0, 9, steps.pad)
     steps.add(run, slab, 0, len(atoms))
-    assert relative(slab.download(run)[0], expected_map("layouts", atoms, grid)) < MAP["float32"]
+    values = np.empty((1, *grid.shape[::-1]), np.float32)
+    slab.download(run, values)
+    assert relative(values[0], expected_map("layouts", atoms, grid)) < MAP["float32"]
 
 
 @pytest.mark.parametrize("kind", ["CPU", "GPU"])
@@ -233,6 +235,21 @@ def test_points_next_to_atoms_in_a_wide_map(device, variant, field):
     assert relative(result.map.values, expected_map(("near", model), atoms, grid, model)) < MAP["float32"]
     if field:
         assert relative(result.field, reference.field(atoms, grid, model)) < MAP["float32"]
+
+
+@pytest.mark.parametrize("shape", [(21, 13, 37), (32, 16, 8)])
+@pytest.mark.parametrize("field", [False, True])
+def test_a_gpu_leaves_the_host_time_for_its_part(device, shape, field, monkeypatch):
+    """The kernels are the same here, but what the host does while a GPU computes is done then."""
+    atoms = random_atoms(300)
+    options = dict(variant="gather", field=field, device=device)
+    before = potmap(atoms, offset_grid(atoms, shape), **options)
+    monkeypatch.setattr(Device, "kind", "GPU")
+    monkeypatch.setattr(near, "ATOMS_AT_ONCE", 40)
+    monkeypatch.setattr(slabs, "MOST_AHEAD", 2)
+    after = potmap(atoms, offset_grid(atoms, shape), **options)
+    np.testing.assert_array_equal(after.map.values, before.map.values)
+    assert not field or np.array_equal(after.field, before.field)
 
 
 # Cutoff
@@ -309,6 +326,8 @@ def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
     monkeypatch.setattr(slabs, "FIRST_EVALS", {})
     monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    monkeypatch.setattr(tasks, "AT_ONCE", 700)
+    monkeypatch.setattr(near, "ATOMS_AT_ONCE", 60)
     shares = []
     pieces = potmap(atoms, grid, progress=shares.append, **options).map.values
     assert len(shares) > 2

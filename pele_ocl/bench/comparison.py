@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +21,7 @@ from ..reference.nonbond import nonbond as nonbond_definition
 from ..solvent import solvent
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
-from .peers import MAP_PEERS, AbsentError, Once, talk_to_stderr, version_of
+from .peers import MAP_PEERS, AbsentError, Once, apart, talk_to_stderr, version_of
 from .peers.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whole_energy
 from .potmap import time_map
 from .timing import mean_of_middle, wall_seconds, wall_seconds_of_many
@@ -102,7 +103,10 @@ class Work:
         return f"{self.name}, {self.system}, {self.precision}"
 
     def rows(self, wanted: Callable[[str], bool], tell: Callable[[str], None]) -> Iterator[Row]:
-        """Measure one after the other: ours, and of the others those `wanted` by name; tell : what is under way."""
+        """Measure one after the other: ours, and of the others those `wanted` by name.
+
+        tell : what is under way, and what came of it: a time, or the traceback of a peer that failed
+        """
         for contender in self.contenders:
             if not (contender.ours or wanted(contender.code)):
                 continue
@@ -115,8 +119,11 @@ class Work:
                 if contender.ours:
                     raise
                 # Whatever goes wrong inside a peer is its own row, not the end of the table.
-                yield row(contender.code, False, "", absent=isinstance(error, AbsentError), reason=_reason(error))
+                absent = isinstance(error, AbsentError)
+                tell(f"  {error}" if absent else "".join(traceback.format_exception(error)))
+                yield row(contender.code, False, "", absent=absent, reason=_reason(error))
                 continue
+            tell(f"  {1e3 * m.seconds:,.4g} ms on {m.where}")
             yield row(m.code, contender.ours, m.where, m.seconds, m.call_seconds, m.sampled, m.errors)
 
 
@@ -125,29 +132,39 @@ def _reason(error: Exception) -> str:
     return first if isinstance(error, AbsentError) else f"{type(error).__name__}: {first}"[:160]
 
 
-def potmap_work(atoms: Atoms, grid: Grid, precision: str, devices: Sequence[Device], runs: int) -> Work:
-    """A potential map, direct sum; the data stay on the device."""
-    gpu = any(device.kind == "GPU" for device in devices)
+def potmap_work(
+    atoms: Atoms, grid: Grid, precision: str, devices: Sequence[Device], runs: int, most_seconds: float
+) -> Work:  # fmt: skip
+    """A potential map, direct sum; the data stay on the device.
 
-    def measured(code: str, where: str, once: Once) -> Measured:
-        rate, sampled, error = time_map(atoms, grid, once, runs)
-        return Measured(code, where, len(atoms) * len(grid) / rate, {"map": error}, sampled=sampled)
+    most_seconds : after which a peer is given up
+    """
+    gpu = any(device.kind == "GPU" for device in devices)
 
     def ours(device: Device) -> Measured:
         def once(part: Grid) -> tuple[float, Any]:
             result = potmap(atoms, part, precision=precision, device=device)
             return result.seconds["kernel"], result.map.values
 
-        return measured(f"pele-ocl {choose_variant('direct')}", str(device), once)
+        return _measured_map(f"pele-ocl {choose_variant('direct')}", str(device), once, atoms, grid, runs)
 
     def of_peer(name: str) -> Measured:
-        peer = MAP_PEERS[name](atoms, precision, gpu)
-        return measured(f"{name} {peer.version}", peer.where, peer.once)
+        return apart(most_seconds, _map_by_peer, name, atoms, grid, precision, gpu, runs)
 
     system = f"{' x '.join(map(str, grid.shape))} points, {len(atoms):,} atoms"
     contenders = [Contender("pele-ocl", partial(ours, device), ours=True) for device in devices]
     contenders += [Contender(name, partial(of_peer, name)) for name in MAP_PEERS]
     return Work("potmap", system, len(atoms), len(atoms) * len(grid), precision, contenders)
+
+
+def _map_by_peer(name: str, atoms: Atoms, grid: Grid, precision: str, gpu: bool, runs: int) -> Measured:
+    peer = MAP_PEERS[name](atoms, precision, gpu)
+    return _measured_map(f"{name} {peer.version}", peer.where, peer.once, atoms, grid, runs)
+
+
+def _measured_map(code: str, where: str, once: Once, atoms: Atoms, grid: Grid, runs: int) -> Measured:
+    rate, sampled, error = time_map(atoms, grid, once, runs)
+    return Measured(code, where, len(atoms) * len(grid) / rate, {"map": error}, sampled=sampled)
 
 
 def energy_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Device], runs: int) -> Work:

@@ -23,6 +23,7 @@ SEED = 1
 BOOKS = {"constant": 18.6, "coarsened": 33.4, "shared": 36.4, "coalesced": 39.5}
 FIRST_SAMPLE_EVALS = 3e7
 SAMPLE_SECONDS = 1.0
+ENOUGH = 0.005  # of SAMPLE_SECONDS, from which a rate is told
 CHECKED_POINTS = 512
 
 
@@ -119,7 +120,7 @@ def time_map(atoms: Atoms, grid: Grid, once: Once, runs: int) -> tuple[float, bo
 
 def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
     """The whole grid, or as many of its middle points as take about SAMPLE_SECONDS. Builds the kernels, too."""
-    points, enough = FIRST_SAMPLE_EVALS / n_atoms, SAMPLE_SECONDS / 20
+    points, enough = FIRST_SAMPLE_EVALS / n_atoms, ENOUGH * SAMPLE_SECONDS
     while True:
         part = middle_part(grid, points)
         once(part)
@@ -127,7 +128,7 @@ def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
         if len(part) == len(grid) or seconds > enough:
             break
         # In few steps: some codes are compiled anew for each.
-        points = len(part) * max(8, min(256, enough / seconds))
+        points = len(part) * max(2, min(256, 2 * enough / seconds))
     return middle_part(grid, len(part) * SAMPLE_SECONDS / seconds)
 
 

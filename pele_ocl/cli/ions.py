@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
 import click
+import numpy as np
 
 from ..atoms import Atoms
 from ..errors import FormatError
@@ -74,7 +76,8 @@ def ions(
     """Put ions around the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
 
     One by one, each where its energy in the electrostatic potential of the molecule and the ions before it is lowest,
-    as cionize does. Species take turns in the order given. Energies in kcal/mol.
+    as cionize does. Species take turns in the order given. Ions that IN holds already stay, as atoms of the molecule.
+    Energies in kcal/mol.
     """
     if neutralize and concentration is not None:
         raise click.UsageError("choose one of --neutralize and --concentration")
@@ -87,6 +90,9 @@ def ions(
         refuse_target(map_file, [path])
     with replacing(output, [path]) as temporary:  # says what is wrong with the output before any work
         atoms = read_atoms(path)
+        if there := _ions_of(atoms):
+            held = ", ".join(f"{count} {name}" for name, count in there.items())
+            click.echo(f"Note: {path} holds ions already ({held}); they stay, as atoms of the molecule", err=True)
         with ProgressLine("Ions") as progress:
             result = place_ions(
                 atoms, requests or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
@@ -100,6 +106,14 @@ def ions(
             attributes = origin(path, atoms, result.device, result.variant or "", precision)
             write_map(map_file, result.map, atoms=atoms, attributes=attributes, inputs=[path])
     click.echo(json.dumps(_as_json(result), allow_nan=False) if as_json else _as_text(path, atoms, result, verbose))
+
+
+def _ions_of(atoms: Atoms) -> Counter[str]:
+    """The ions that a structure brings, by name."""
+    if atoms.labels is None:
+        return Counter()
+    alone = np.bincount(atoms.labels.residue_index)[atoms.labels.residue_index] == 1
+    return Counter(str(name) for name in atoms.labels.residue_names[alone] if name in SPECIES)
 
 
 def _why_none(result: IonsResult, neutralize: bool, concentration: float | None) -> str:

@@ -113,7 +113,10 @@ def grid_options(command: Command) -> Command:
 @run_options
 @physics_options
 @click.option("--field", is_flag=True, help="The electric field, too: field_x, _y, _z and field_strength in .h5 files.")
-@click.option("--models", type=click.Choice(["all"]), help="Maps of all models of IN, summed up as --combine says.")
+@click.option(
+    "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
+    help="Maps of all models of IN, summed up as --combine says.",
+)  # fmt: skip
 @click.option(
     "--combine",
     type=click.Choice(COMBINATIONS),
@@ -126,7 +129,7 @@ def potmap(
     path: Path, outputs: tuple[Path, ...], spacing: float, padding: float | None, origin: tuple[float, ...] | None,
     shape: tuple[int, ...] | None, method: str, cutoff: float | None, smooth: bool, variant: str, precision: str,
     device: str | None, dielectric: float, distance_dependent: bool, ionic_strength: float, temperature: float,
-    min_distance: float, units: str, field: bool, models: str | None, combine: str | None, png: Path | None,
+    min_distance: float, units: str, field: bool, models: str, combine: str | None, png: Path | None,
     read_atoms: ReadAtoms, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Electrostatic potential of the molecule in IN at the points of a grid.
@@ -136,12 +139,12 @@ def potmap(
     """
     if method == "direct" and (cutoff is not None or smooth):
         raise click.UsageError("--cutoff and --smooth belong to --method cutoff")
-    if combine is not None and models is None:
+    if combine is not None and models == "one":
         raise click.UsageError("--combine belongs to --models all")
-    if field and models is not None:
+    if field and models == "all":
         raise click.UsageError("choose one of --field and --models all")
     _check_targets(path, outputs, png, field)
-    numbers = [None] if models is None else model_numbers(path)
+    numbers = [None] if models == "one" else model_numbers(path)
     every = [read_atoms(path) if number is None else read_atoms(path, number) for number in numbers]
     grid = _grid(every, spacing, padding, origin, shape)
     options = {

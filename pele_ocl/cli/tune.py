@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from datetime import date
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..bench.tune import Row
     from ..opencl.device import Device
 
+INDENT = " " * 10  # below the quantity
 HEAD = (
     f"{'quantity':10s}{'precision':11s}{'structure':14s}{'size':>15s}{'rules ms':>12s}{'auto ms':>12s}{'best ms':>12s}"
     f"{'auto/best':>11s}  best"
@@ -123,8 +125,17 @@ def _ms(seconds: float) -> str:
 def _line(row: Row, verbose: bool) -> str:
     times = "".join(f"{_ms(row.seconds[choice]):>12s}" for choice in (RULES, row.auto, row.best))
     line = f"{row.quantity:10s}{row.precision:11s}{row.system:14s}{row.size:15,d}{times}{row.ratio:11.2f}  {row.best}"
-    choices = sorted(row.seconds.items(), key=lambda item: item[1]) if verbose else ()
-    return "\n".join([line, *(f"{_ms(seconds):>61s}  {choice}" for choice, seconds in choices)])
+    return f"{line}\n\n{_choices(row)}\n" if verbose else line
+
+
+def _choices(row: Row) -> str:
+    """Every choice, the fastest first."""
+    rules = row.seconds[RULES]
+    cells = [
+        (str(choice), _ms(seconds), f"{seconds / rules:.2f}")
+        for choice, seconds in sorted(row.seconds.items(), key=lambda item: item[1])
+    ]
+    return indent(table(("choice", "ms", "rules = 1"), cells, "<>>"), INDENT)
 
 
 def _row_as_json(row: Row) -> dict[str, Any]:

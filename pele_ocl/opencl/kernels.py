@@ -163,10 +163,10 @@ class Run:
         with _device_errors(self.device):
             cl.enqueue_copy(self.queue, buffer, values)
 
-    def read(self, array: NDArray[Any], buffer: cl.Buffer) -> None:
-        """Fill the array from a buffer, once everything before is done."""
+    def read(self, array: NDArray[Any], buffer: cl.Buffer, first: int = 0) -> None:
+        """Fill the array from a buffer, from its value `first` on, once everything before is done."""
         with _device_errors(self.device):
-            cl.enqueue_copy(self.queue, array, buffer)
+            cl.enqueue_copy(self.queue, array, buffer, src_offset=first * array.itemsize)
 
     def host_array(self, shape: tuple[int, ...], dtype: Any = None) -> NDArray[Any]:
         """An array that the device reads and fills by itself, while the host does something else."""
@@ -289,6 +289,11 @@ class Run:
         self._note_first(kernel)
         with _device_errors(self.device):
             return cl.enqueue_nd_range_kernel(self.queue, kernel, shape, group, start)
+
+    def submit(self) -> None:
+        """See that the device begins with what was launched, for which a runtime may wait until it is asked for it."""
+        with _device_errors(self.device):
+            self.queue.flush()
 
     def _note_first(self, code: Hashable) -> None:
         """Note the launch that comes next where nothing of this code has run on the device yet."""

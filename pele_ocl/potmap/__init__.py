@@ -14,7 +14,6 @@ from ..grid import Grid, Map
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from ..variant import PRECISIONS, Progress
-from .near import correct
 from .result import PotmapResult
 from .slabs import compute
 from .task import Task
@@ -91,8 +90,6 @@ def potmap(
     if variant == "auto":
         variant = tuned_choice(task, devices[0]).variant or choose_variant(method)
     values, kernel_seconds = compute(task, variant, devices, progress)
-    if precision == "float32":
-        correct(task, values)
     return PotmapResult(
         map=Map(
             grid,

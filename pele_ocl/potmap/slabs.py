@@ -8,13 +8,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..variant import Progress
+from .near import add_changes, changes
 from .task import RUN, Slab, Task
 from .variants import VARIANTS
 
@@ -26,6 +27,7 @@ LAUNCH_SECONDS = 0.5
 FIRST_EVALS = {"GPU": 1e11}  # in the first launch
 FIRST_EVALS_ELSEWHERE = 3e8
 MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
+MOST_AHEAD = 64  # batches of atoms of which `changes` are computed while a GPU works
 MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 
 
@@ -75,6 +77,24 @@ def compute(
     task: Task, variant: str, devices: Sequence[Device], progress: Progress | None = None
 ) -> tuple[NDArray[np.floating], float]:
     """Values (components, nz, ny, nx) of a map, and the kernels' seconds on the device that was busy longest."""
+    if task.precision == "float64":
+        return _summed(task, variant, devices, progress)
+    parts = changes(task)
+    if any(device.kind == "CPU" for device in devices):
+        values, seconds = _summed(task, variant, devices, progress)
+    else:  # the host is idle
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(list, islice(parts, MOST_AHEAD))
+            values, seconds = _summed(task, variant, devices, progress)
+        parts = chain(ahead.result(), parts)
+    add_changes(values, parts)
+    return values, seconds
+
+
+def _summed(
+    task: Task, variant: str, devices: Sequence[Device], progress: Progress | None
+) -> tuple[NDArray[np.floating], float]:
+    """As compute, the points near atoms not put right."""
     work = Work(task, progress, len(devices))
     if task.n_atoms == 0:
         return work.values, 0.0
@@ -116,12 +136,15 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
                 count = left if steps.whole else min(left, _chunk(slab.n_points, evals))
                 launch = Run(device, task.precision)
                 steps.add(launch, slab, done, done + count)
+                if done == 0 and device.kind != "CPU":
+                    launch.submit()
+                    work.values[:, first:last] = 0  # its memory is made now, while the device computes
                 took = launch.kernel_seconds
                 seconds += took
                 done += count
                 work.note(last - first, count)
                 evals = slab.n_points * count * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
-            work.values[:, first:last] = slab.download(run)
+            slab.download(run, work.values[:, first:last])
     return seconds
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..opencl.kernels import Run
 
 RUN = 256  # atoms summed on their own
+AT_ONCE = 1 << 20  # values with padding that are downloaded at a time, so that they are copied from a cache
 MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int
 
 
@@ -145,8 +146,17 @@ class Slab:
         sizes = (np.int32(n) for n in (n_atoms, *self.shape))
         return self.task.law, *sizes, *self.buffers, self.map
 
-    def download(self, run: Run) -> NDArray[np.floating]:
-        """(components, nz, ny, nx) without the padding."""
-        components, (nx, ny, nz) = self.task.components, self.shape
-        values = run.download(self.map, components * self.n_points).reshape(components, nz, ny, nx)
-        return values[:, : self.last - self.first, : self.task.grid.shape[1], : self.task.grid.shape[0]]
+    def download(self, run: Run, values: NDArray[np.floating]) -> None:
+        """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
+        nx, ny, _ = self.shape
+        for component, part in enumerate(values):
+            start = component * self.n_points
+            if (ny, nx) == part.shape[1:]:
+                run.read(part, self.map, start)
+                continue
+            slices = max(1, AT_ONCE // (nx * ny))
+            for first in range(0, len(part), slices):
+                some = part[first : first + slices]
+                padded = np.empty((len(some), ny, nx), self.task.precision)
+                run.read(padded, self.map, start + first * nx * ny)
+                some[:] = padded[:, : some.shape[1], : some.shape[2]]

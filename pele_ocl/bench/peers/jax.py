@@ -24,7 +24,10 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
         dx, dy, dz = (points[:, d : d + 1] - positions[None, :, d] for d in range(3))
         return (charges * jax.lax.rsqrt(dx * dx + dy * dy + dz * dz)).sum(1)
 
-    potential: Any = jax.jit(sums)
+    # Its autotuner compiles this sum in ways that take minutes; what it would choose is what there is without it.
+    tuned = gpu and tuple(map(int, jax.__version__.split(".")[:2])) >= (0, 9)
+    options = {"xla_gpu_experimental_enable_fusion_autotuner": False} if tuned else None
+    potential: Any = jax.jit(sums, compiler_options=options)
 
     @lru_cache(maxsize=1)
     def placed(grid: Grid) -> Any:

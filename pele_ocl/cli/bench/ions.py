@@ -13,7 +13,7 @@ from .options import as_json_line, milliseconds, times
 
 @click.command(cls=EachOnce)
 @click.option("--system", type=click.Choice(list(SYSTEMS)), default="ubiquitin", show_default=True, help="Molecule.")
-@click.option("--grid", "points", type=click.IntRange(1), help="Points along an edge; by default 10 A around it.")
+@click.option("--points", type=click.IntRange(1), help="Points along an edge; by default 10 A around it.")
 @click.option("--ions", "n_ions", type=click.IntRange(2), default=100, show_default=True, help="Half of them NA.")
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
 @click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")

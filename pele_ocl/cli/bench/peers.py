@@ -47,13 +47,17 @@ DEFAULT_SYSTEMS = ("ubiquitin", "src3")
 )  # fmt: skip
 @click.option("--peer", "peers", type=click.Choice(PEERS), multiple=True, help="Peer to time; default: all.")
 @click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
+@click.option(
+    "--most-seconds", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True,
+    help="A peer of the map is given up after so long, its compilation included.",
+)  # fmt: skip
 @output_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the tables.")
 @debug_option
 def peers(
     works: tuple[str, ...], systems: tuple[str, ...], paths: tuple[Path, ...], points: int, n_atoms: int,
     cutoff: float, precisions: tuple[str, ...], choices: tuple[str, ...], peers: tuple[str, ...], runs: int,
-    outputs: tuple[Path, ...], machine: str | None, as_json: bool,
+    most_seconds: float, outputs: tuple[Path, ...], machine: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Time ours and every peer that is installed on the same atoms, and check that the answers agree.
 
@@ -64,9 +68,11 @@ def peers(
     Every code runs before it is timed, so no time holds a compilation. "ms" is with all data in place: our kernels by
     the device's clock, OpenMM by a step of molecular dynamics, others by the clock on the wall until the device is
     done. "ms a call" is by the clock on the wall with arrays in and out. Of the runs the fastest and the slowest are
-    dropped and the others averaged. "best peer = 1" says how many times faster a code is than the fastest peer in the
-    same table. Errors are against float64; where one is larger than what it should be, the table says "disagrees" and
-    the exit code is 1.
+    dropped and the others averaged. A map that takes a code longer than a second is timed on as many of its middle
+    points as take about that, and scaled, marked *. "best peer = 1" says how many times faster a code is than the
+    fastest peer in the same table. Errors are against float64; where one is larger than what it should be, the table
+    says "disagrees" and the exit code is 1. What is under way, and the traceback of a peer that fails, go to standard
+    error.
     """
     from ...bench.comparison_table import disagreements, draw, groups, markdown
     from ...opencl.device import get_device
@@ -77,7 +83,7 @@ def peers(
     structures = [(name, lambda name=name: load(name)) for name in names]
     structures += [(path.name, lambda path=path: read(path)) for path in paths]
     rows: list[Row] = []
-    for work in _works(works or WORKS, structures, (points, n_atoms), cutoff, precisions, devices, runs):
+    for work in _works(works or WORKS, structures, (points, n_atoms), cutoff, precisions, devices, runs, most_seconds):
         for absent in sorted(set(peers) - {contender.code for contender in work.contenders}):
             click.echo(f"{work.about}: {absent} does not compute this", err=True)
         found = list(work.rows(lambda code: not peers or code in peers, lambda line: click.echo(line, err=True)))
@@ -93,7 +99,7 @@ def peers(
 
 def _works(
     names: Sequence[str], structures: Sequence[tuple[str, Callable[[], Atoms]]], size: tuple[int, int], cutoff: float,
-    precisions: Sequence[str], devices: Sequence[Device], runs: int,
+    precisions: Sequence[str], devices: Sequence[Device], runs: int, most_seconds: float,
 ) -> Iterator[Work]:  # fmt: skip
     """Each when it is its turn, with its inputs and the values to hold answers against."""
     from ...bench.comparison import energy_work, nonbond_work, potmap_work, solvent_work
@@ -102,7 +108,7 @@ def _works(
     wanted = [p for p in precisions or ("float32",) if p == "float32" or all(d.has_float64 for d in devices)]
     if "potmap" in names:
         for precision in wanted:
-            yield potmap_work(*random_system(*size), precision, devices, runs)
+            yield potmap_work(*random_system(*size), precision, devices, runs, most_seconds)
     for name, read_atoms in structures:
         atoms = read_atoms()
         for precision in wanted:

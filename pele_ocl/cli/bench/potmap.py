@@ -26,7 +26,7 @@ HEAD = (
 
 
 @click.command(cls=EachOnce)
-@click.option("--grid", "points", type=click.IntRange(1), default=64, show_default=True, help="Points along an edge.")
+@click.option("--points", type=click.IntRange(1), default=64, show_default=True, help="Points along an edge.")
 @click.option("--atoms", "n_atoms", type=click.IntRange(1), default=1024, show_default=True, help="Random charges.")
 @click.option(
     "--system", type=click.Choice(list(SYSTEMS)), help="A structure in place of random charges, 0.5 A, 10 A around it."

@@ -1,0 +1,29 @@
+"""Work in a process of its own: what hangs or crashes there takes nothing with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import TimeoutError as NotDone
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other
+
+
+def apart(most_seconds: float, work: Callable[..., T], *args: Any) -> T:
+    """What `work(*args)` returns or raises; both it and they can be pickled.
+
+    Raises RuntimeError where that takes longer than `most_seconds`, and BrokenProcessPool where the process dies.
+    """
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        process = pool.submit(os.getpid).result()
+        future = pool.submit(work, *args)
+        try:
+            return future.result(most_seconds)
+        except NotDone:
+            os.kill(process, KILL)
+            raise RuntimeError(f"not done after {most_seconds:g} s") from None
