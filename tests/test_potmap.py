@@ -324,8 +324,7 @@ def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
     whole = potmap(atoms, grid, **options).map.values
     monkeypatch.setattr(slabs, "MOST_POINTS", 5000)
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "FIRST_EVALS", {})
-    monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
     monkeypatch.setattr(tasks, "AT_ONCE", 700)
     monkeypatch.setattr(near, "ATOMS_AT_ONCE", 60)
     shares = []
@@ -347,8 +346,7 @@ def test_same_bits_every_time(device, precision, variant):
 def test_several_devices_share_the_slabs(monkeypatch):
     devices = [device for device in list_devices() if device.kind != "simulator"]
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "FIRST_EVALS", {})
-    monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
     atoms = random_atoms(700)
     grid = offset_grid(atoms, (21, 13, 67))
     shares = []
@@ -383,8 +381,7 @@ def test_launches_of_a_share_are_equal():
 
 def test_a_device_that_fails_stops_the_others(device, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "FIRST_EVALS", {})
-    monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
     atoms, taken = random_atoms(700), []
     compute_on = slabs._compute_on
 
@@ -428,8 +425,7 @@ def blocked_padding(device, atoms, grid):
 @pytest.mark.parametrize("several", [False, True])
 def test_an_interrupt_ends_the_work(device, several, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
-    monkeypatch.setattr(slabs, "FIRST_EVALS", {})
-    monkeypatch.setattr(slabs, "FIRST_EVALS_ELSEWHERE", 1e5)
+    monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
     atoms = random_atoms(700)
     grid = offset_grid(atoms, (21, 13, 67))
     shares = []

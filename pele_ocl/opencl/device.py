@@ -155,6 +155,11 @@ class Device:
         return int(self.handle.max_compute_units)
 
     @property
+    def clock(self) -> float:
+        """Clocks a second, at most."""
+        return 1e6 * int(self.handle.max_clock_frequency)
+
+    @property
     def largest_group(self) -> int:
         """The largest power of two that the device takes as a work-group's size; the thesis sized `outer` so."""
         limit = min(self.handle.max_work_group_size, self.handle.max_work_item_sizes[0])

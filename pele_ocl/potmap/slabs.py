@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 
 # Launches aim at this length, so that the work can be interrupted and tell how far it is.
 LAUNCH_SECONDS = 0.5
-FIRST_EVALS = {"GPU": 1e11}  # in the first launch
-FIRST_EVALS_ELSEWHERE = 3e8
 MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
 MOST_AHEAD = 64  # batches of atoms of which `changes` are computed while a GPU works
 MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
+
+
+def first_evals(device: Device) -> float:
+    """Evaluations in the first launch. A GPU's unit does 1 to 20 of them a clock: a launch of 0.1 to 1.5 seconds."""
+    return 1.5 * device.compute_units * device.clock if device.kind == "GPU" else 3e8
 
 
 class Work:
@@ -123,7 +126,7 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
     from ..opencl.kernels import Run
 
     task, seconds = work.task, 0.0
-    evals = FIRST_EVALS.get(device.kind, FIRST_EVALS_ELSEWHERE)
+    evals = first_evals(device)
     with device.lock:
         steps = VARIANTS[variant].run(Run(device, task.precision), task)
         while (slices := work.take(worker, _depth(device, task, evals, steps.pad), steps.pad[2])) is not None:
