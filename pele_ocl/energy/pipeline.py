@@ -82,8 +82,8 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         lowest, highest = self.atoms.bounds()
-        self._shift = np.tile(self.fixed.base - (lowest + highest) / 2, len(self.atoms))
-        self._shifted = np.empty((self.batch, 3 * len(self.atoms)))
+        self._middles = np.tile((lowest + highest) / 2, len(self.atoms))
+        self._offsets = np.empty((self.batch, 3 * len(self.atoms)))
 
     @property
     def batch(self) -> int:
@@ -147,17 +147,18 @@ class Pipeline:
 
     def _encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any]) -> None:
         """Positions as the device takes them: from the molecule's middle, those out of reach of it from their own."""
-        shifted, base, reach = self._shifted[: len(encoded)], self.fixed.base, min(self.fixed.reach, LARGEST_SPAN / 2)
-        np.add(conformations[part].reshape(shifted.shape), self._shift, out=shifted)
-        if not (shifted.min() >= base - reach and shifted.max() <= base + reach):  # neither is true of NaN
-            near = (shifted.min(axis=1) >= base - reach) & (shifted.max(axis=1) <= base + reach)
+        offsets, reach = self._offsets[: len(encoded)], min(self.fixed.reach, LARGEST_SPAN / 2)
+        np.subtract(conformations[part].reshape(offsets.shape), self._middles, out=offsets)
+        if not (offsets.min() >= -reach and offsets.max() <= reach):  # neither is true of NaN
+            near = (offsets.min(axis=1) >= -reach) & (offsets.max(axis=1) <= reach)
             for k in np.flatnonzero(~near).tolist():
                 with _telling_which(part.start + k, len(conformations)):
-                    shifted[k] = self._from_own_middle(conformations[part.start + k]) + base
-        if encoded.dtype == shifted.dtype:
-            np.copyto(encoded, shifted)
+                    offsets[k] = self._from_own_middle(conformations[part.start + k])
+        if encoded.dtype == offsets.dtype:
+            np.copyto(encoded, offsets)
         else:
-            np.copyto(encoded, shifted.view(np.int64), casting="unsafe")  # the low 32 bits
+            offsets += self.fixed.base
+            np.copyto(encoded, offsets.view(np.int64), casting="unsafe")  # the low 32 bits
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
         """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""
