@@ -95,20 +95,19 @@ INLINE void add_listed_near(
         const int j = list[k];
         const real4 other = atoms[j];
         const realv r2 = distance2(own, other);
-        const realv apart_r2 = fmax(r2, SELF_R2), inv_r2 = inverse(apart_r2);
+        const realv apart_r2 = fmax(r2, CLOSEST_R2), inv_r2 = inverse(apart_r2);
         const real s = fmax(largest_s, other.w), other_s2 = other.w * other.w;
         const real reach = fmax((real)CLOSED * s, largest_rho + s);
         const maskv near = r2 < (realv)(reach * reach);
         realv term = hct_series(inv_r2, other_s2, other_s2 * other.w, CLOSED_TERMS), other_term = 0;
         if (both) other_term = hct_series(inv_r2, s2, s3, CLOSED_TERMS);
         if (ANY(near)) {
-            const maskv apart = r2 > SELF_R2;
             const realv inv_r = inverse_sqrt(apart_r2), r = apart_r2 * inv_r;
             const realv closed = hct_closed(r, inv_r, own->rho, inv_rho, other.w);
-            term = CHOOSE(term, CHOOSE((real)0, closed, apart), near);
+            term = CHOOSE(term, if_apart(closed, r2), near);
             if (both) {
                 const realv other_closed = hct_closed(r, inv_r, rhos[j], (real)1 / rhos[j], own->s);
-                other_term = CHOOSE(other_term, CHOOSE((real)0, other_closed, apart), near);
+                other_term = CHOOSE(other_term, if_apart(other_closed, r2), near);
             }
         }
         sum += term;

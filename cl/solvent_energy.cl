@@ -95,3 +95,21 @@ kernel void gb_potential(
         STORE(total[v], chunk * n_places + first + v * WIDTH, potential);
     }
 }
+
+// The sum of an atom's parts, with what rounding takes from it collected beside it (Neumaier, ZAMM 54, 39 (1974)).
+kernel void add_potentials(
+    const int n_places,
+    const int n_parts,
+    global const real *restrict parts,  // (n_parts, n_places)
+    global real *restrict potential)    // (n_places)
+{
+    const int i = get_global_id(0);
+    if (i >= n_places) return;
+    real sum = 0, lost = 0;
+    for (int part = 0; part < n_parts; ++part) {
+        const real term = parts[(size_t)part * n_places + i], next = sum + term;
+        lost += fabs(sum) > fabs(term) ? (sum - next) + term : (term - next) + sum;
+        sum = next;
+    }
+    potential[i] = sum + lost;
+}

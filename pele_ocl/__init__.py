@@ -37,13 +37,13 @@ from .pictures import draw_slices
 from .potmap import PotmapResult, potmap
 from .reading import read
 from .sampling import sample
-from .solvent import SolventResult, solvent
+from .solvent import Solvent, SolventResult, solvent
 from .solvent_model import SolventModel
 
 __all__ = [
     "AllPairs", "Atoms", "DeviceError", "Energy", "EnergyBatch", "EnergyResult", "ForceField", "FormatError", "Grid",
     "InputError", "IonsResult", "KernelBuildError", "Labels", "Map", "Nonbond", "NonbondResult", "PairList",
-    "ParameterError", "PeleError", "PotmapResult", "SolventModel", "SolventResult", "Structure", "all_pairs",
+    "ParameterError", "PeleError", "PotmapResult", "Solvent", "SolventModel", "SolventResult", "Structure", "all_pairs",
     "draw_slices", "energy", "internal_dielectrics", "list_devices", "nonbond", "pairs_split", "pairs_within",
     "place_ions", "potmap", "read", "read_conformations", "read_map", "read_pairs", "sample", "solvent",
     "without_bonded", "write_map", "write_pairs",

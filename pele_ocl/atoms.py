@@ -246,9 +246,15 @@ def require_atoms(atoms: object) -> None:
         )
 
 
+# Directions at right angles to each other and aslant to the axes; along each of them close points are close, too.
+LINES = np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]) / 7
+
+
 def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
     """Two points closer than `distance`, or None. positions : (n, 3) A"""
-    candidates = _neighboured(positions @ np.array([0.43, 0.61, 0.67]), distance)
+    candidates = np.arange(len(positions))
+    for line in LINES:
+        candidates = candidates[_neighboured(np.take(positions, candidates, axis=0) @ line, distance)]
     # Two points that close share a cell of twice that edge in one of the eight grids half a cell apart.
     points = positions[candidates]
     for shift in np.ndindex(2, 2, 2):

@@ -6,7 +6,9 @@ far apart. Positions relative to a tile's origin keep their digits in float32 wh
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +38,7 @@ class Tiles:
 
     order : (n_places,) which atom stands at each place, n_places = n_tiles * size
     counts : (n_tiles,) atoms in each tile
-    offsets : (n_places, 3) position from the origin of the place's tile, A
+    offsets : (n_places, 3) position from the origin of the place's tile, A; its columns are contiguous
     origins : (n_tiles, 3) A, from the middle of the structure
     extents : (n_tiles, 3) half edges of the box around the origin that holds the tile, A
     """
@@ -52,15 +54,19 @@ class Tiles:
     def of(cls, positions: Floats, size: int) -> Tiles:
         """Sort positions (n, 3) A along a Hilbert curve and cut them into tiles of at most `size` atoms."""
         order = np.argsort(hilbert_keys(positions), kind="stable")
-        starts, counts = _cut(positions[order], size)
+        starts, counts = _cut(np.take(np.ascontiguousarray(positions.T), order, axis=1), size)
         within = np.minimum(np.arange(size), counts[:, None] - 1)
         order = order[(starts[:, None] + within).ravel()]
-        middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
-        tiles = (positions - middle)[order].reshape(-1, size, 3)
-        centres = (tiles.min(axis=1) + tiles.max(axis=1)) / 2
-        origins = np.round(centres / ORIGIN_STEP) * ORIGIN_STEP
-        offsets = tiles - origins[:, None]
-        return cls(size, order, counts.astype(np.int32), offsets.reshape(-1, 3), origins, np.abs(offsets).max(axis=1))
+        return cls(size, order, counts.astype(np.int32), *_placed(positions, order, size))
+
+    def moved(self, positions: Floats) -> Tiles:
+        """The same atoms in the same order at other positions, (n, 3) A."""
+        tiles = copy(self)
+        for name, array in zip(
+            ("offsets", "origins", "extents"), _placed(positions, self.order, self.size), strict=True
+        ):
+            object.__setattr__(tiles, name, array)
+        return tiles
 
     def __len__(self) -> int:
         return len(self.origins)
@@ -70,7 +76,7 @@ class Tiles:
         """Places in all tiles, (n_tiles * size)."""
         return len(self.order)
 
-    @property
+    @cached_property
     def used(self) -> NDArray[np.bool_]:
         """Whether a place holds an atom, (n_places,); no copy of another."""
         used: NDArray[np.bool_] = (np.arange(self.size) < self.counts[:, None]).ravel()
@@ -81,7 +87,7 @@ class Tiles:
         largest: Floats = values[self.order].reshape(-1, self.size).max(axis=1)
         return largest
 
-    @property
+    @cached_property
     def places(self) -> NDArray[np.intp]:
         """The place of each atom, (n,)."""
         used = np.flatnonzero(self.used)
@@ -91,14 +97,25 @@ class Tiles:
 
     def scatter(self, values: NDArray[np.floating]) -> Floats:
         """Values by place, (n_places,), back in the order of the atoms, (n,) float64."""
-        result: Floats = values[self.places].astype(np.float64)
+        result: Floats = np.take(values, self.places).astype(np.float64)
         return result
 
 
-def _cut(positions: Floats, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _placed(positions: Floats, order: NDArray[np.intp], size: int) -> tuple[Floats, Floats, Floats]:
+    """Offsets, origins and extents of tiles of `size` places; arrays of (3, n) are ten times as fast as (n, 3)."""
+    columns = np.ascontiguousarray(positions.T)
+    middle = (columns.min(axis=1) + columns.max(axis=1)) / 2
+    tiles = np.take(columns - middle[:, None], order, axis=1).reshape(3, -1, size)
+    lowest, highest = tiles.min(axis=2), tiles.max(axis=2)
+    origins = np.round((lowest + highest) / 2 / ORIGIN_STEP) * ORIGIN_STEP
+    extents = np.maximum(highest - origins, origins - lowest)
+    return (tiles - origins[:, :, None]).reshape(3, -1).T, origins.T, extents.T
+
+
+def _cut(columns: Floats, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Start and count of each tile of atoms in order: runs without a long step, cut into pieces of `size`."""
-    steps = np.abs(np.diff(positions, axis=0)).max(axis=1, initial=0.0)
-    runs = np.concatenate([[0], np.flatnonzero(steps > LONGEST_STEP) + 1, [len(positions)]])
+    steps = np.abs(np.diff(columns, axis=1)).max(axis=0, initial=0.0)
+    runs = np.concatenate([[0], np.flatnonzero(steps > LONGEST_STEP) + 1, [columns.shape[1]]])
     pieces = -(-np.diff(runs) // size)
     first_piece = np.repeat(np.cumsum(pieces) - pieces, pieces)
     starts = np.repeat(runs[:-1], pieces) + size * (np.arange(pieces.sum()) - first_piece)
@@ -111,35 +128,44 @@ def hilbert_keys(positions: Floats, bits: int = HILBERT_BITS) -> NDArray[np.uint
     Skilling, AIP Conf. Proc. 707, 381 (2004).
 
     positions : (n, 3) A
-    bits : the cube is divided 2^bits times along an edge
+    bits : the cube is divided 2^bits times along an edge; at most 16
     """
-    lowest = positions.min(axis=0)
-    edge = max(float((positions.max(axis=0) - lowest).max()), 1e-9)
-    scaled = (positions - lowest) * ((2**bits - 1) / edge)
-    x, y, z = _to_transpose([axis.astype(np.uint64) for axis in scaled.T], bits)
-    key = np.zeros(len(positions), np.uint64)
-    for bit in range(bits):
-        b = np.uint64(bit)
-        for place, axis in enumerate((z, y, x)):
-            key |= ((axis >> b) & np.uint64(1)) << np.uint64(3 * bit + place)
-    return key
+    columns = np.ascontiguousarray(positions.T)
+    lowest = columns.min(axis=1)
+    edge = max(float((columns.max(axis=1) - lowest).max()), 1e-9)
+    scaled = (columns - lowest[:, None]) * ((2**bits - 1) / edge)
+    x, y, z = _to_transpose(list(scaled.astype(np.uint16)), bits)
+    return _spread(x) << np.uint64(2) | _spread(y) << np.uint64(1) | _spread(z)
 
 
-def _to_transpose(axes: list[NDArray[np.uint64]], bits: int) -> list[NDArray[np.uint64]]:
+def _to_transpose(axes: list[NDArray[np.uint16]], bits: int) -> list[NDArray[np.uint16]]:
     """Skilling's inverse undo of the excess work, then the Gray code, on all points at once."""
+    x, y, z = axes
     for bit in range(bits - 1, 0, -1):
-        high = np.uint64(1 << bit)
-        low = high - np.uint64(1)
-        for axis in range(3):
-            set_ = (axes[axis] & high) != 0
-            swapped = np.where(set_, np.uint64(0), (axes[0] ^ axes[axis]) & low)
-            axes[0] = np.where(set_, axes[0] ^ low, axes[0] ^ swapped)
-            if axis:
-                axes[axis] = axes[axis] ^ swapped
-    axes[1] = axes[1] ^ axes[0]
-    axes[2] = axes[2] ^ axes[1]
-    flips = np.zeros_like(axes[0])
-    for bit in range(bits - 1, 0, -1):
-        high = np.uint64(1 << bit)
-        flips = np.where((axes[2] & high) != 0, flips ^ (high - np.uint64(1)), flips)
-    return [axis ^ flips for axis in axes]
+        low = np.uint16((1 << bit) - 1)
+        x ^= low & _all_bits(x, bit)
+        for axis in (y, z):
+            is_set = _all_bits(axis, bit)
+            swapped = (x ^ axis) & low & ~is_set
+            x ^= low & is_set | swapped
+            axis ^= swapped
+    y ^= x
+    z ^= y
+    # Each bit of z flips all below it.
+    flips = z >> np.uint16(1)
+    for distance in (1, 2, 4, 8):
+        flips ^= flips >> np.uint16(distance)
+    return [x ^ flips, y ^ flips, z ^ flips]
+
+
+def _all_bits(values: NDArray[np.uint16], bit: int) -> NDArray[np.uint16]:
+    """All bits set where this one is, else none."""
+    return np.uint16(0) - (values >> np.uint16(bit) & np.uint16(1))
+
+
+def _spread(values: NDArray[np.uint16]) -> NDArray[np.uint64]:
+    """The bits of each value, two zeros before each."""
+    spread = values.astype(np.uint64)
+    for shift, kept in ((16, 0xFF0000FF), (8, 0xF00F00F00F), (4, 0xC30C30C30C3), (2, 0x249249249249)):
+        spread = (spread | spread << np.uint64(shift)) & np.uint64(kept)
+    return spread

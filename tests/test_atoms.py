@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms, InputError, Labels
-from pele_ocl.atoms import close_pair
+from pele_ocl.atoms import LINES, close_pair
 
 
 def labels(names):
@@ -108,7 +108,7 @@ def test_close_atoms_are_allowed():
 
 def test_many_atoms_in_one_plane_are_checked_quickly():
     # The plane across the line that the check projects on: all projections coincide.
-    across = np.linalg.svd(np.array([[0.43, 0.61, 0.67]]))[2][1:]
+    across = np.linalg.svd(LINES[:1])[2][1:]
     grid = np.stack(np.meshgrid(np.arange(200.0), np.arange(200.0)), -1).reshape(-1, 2) @ across
     assert close_pair(grid, 1e-4) is None
     grid[777] = grid[33_333] + 5e-5

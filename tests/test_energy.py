@@ -466,6 +466,15 @@ def test_layers_of_squares_are_no_more_than_there_is_room_for(layout):
             assert all(slab.n_layers <= max(most, slab.steps_per_chunk + 1) for slab in slabs)
 
 
+def test_repeating_leaves_results_as_they_are(device):
+    atoms = bonded(60, seed=17)
+    plan, other = Energy(atoms, device=device), Energy(atoms, device=device)
+    plan.repeat(2)
+    np.testing.assert_array_equal(plan.evaluate().gradient, other.evaluate().gradient)
+    other.repeat(3)
+    np.testing.assert_array_equal(plan.evaluate().gradient, other.evaluate().gradient)
+
+
 def test_batches_are_no_larger_than_launches_may_be():
     layout = Layout.of("rows", "GPU", 1, 10)
     assert [layout.batch(size) for size in (1, 1 << 20, 1 << 40)] == [65_535, 1024, 1]
@@ -507,14 +516,31 @@ def test_atoms_at_one_place_are_named(device, precision):
         plan.evaluate_batch(np.stack([atoms.positions, positions, atoms.positions]))
 
 
-@pytest.mark.xfail(strict=True, reason="Born sums take an atom within 5e-5 A for the atom itself")
-def test_bonded_atoms_within_the_rounding_of_a_place(device, precision):
-    """Where no Lennard-Jones energy overflows and the distance is not exactly 0."""
+@EVERY_VARIANT
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("distance", [0, 3e-5, 9e-5])
+@pytest.mark.parametrize("apart", [1, 2, 39])
+def test_close_atoms_without_repulsion_are_named(device, precision, variant, gradient, distance, apart):
+    """Bonded, at the ends of an angle, and far along the chain but without Lennard-Jones and charge."""
+    atoms = bonded(40, seed=19, charges=np.zeros(40), lj_epsilon=np.zeros(40))
+    positions = np.array(atoms.positions)
+    positions[apart] = positions[0] + [distance, 0, 0]
+    plan = Energy(atoms, gradient=gradient, **options(device, precision, variant))
+    with pytest.raises(InputError, match=f"^atom 0 and atom {apart} stand at the same place"):
+        plan.evaluate(positions)
+    with pytest.raises(InputError, match=f"^conformation 2 of 3: atom 0 and atom {apart} stand at the same place"):
+        plan.evaluate_batch(np.stack([atoms.positions, positions, atoms.positions]))
+
+
+@EVERY_VARIANT
+def test_atoms_just_apart_have_an_energy(device, precision, variant):
     atoms = bonded(40, seed=19)
     positions = np.array(atoms.positions)
-    positions[1] = positions[0] + [3e-5, 0, 0]
-    with pytest.raises(InputError, match="atom 0 and atom 1 stand at the same place"):
-        Energy(atoms, device=device, precision=precision).evaluate(positions)
+    positions[1] = positions[0] + [1.1e-4, 0, 0]
+    result = Energy(atoms, **options(device, precision, variant)).evaluate(positions)
+    expected = reference(replace(atoms, positions=positions))
+    assert np.abs(result.born_radii / expected.born_radii - 1).max() < BORN_RADIUS[precision]
+    assert result.total == pytest.approx(expected.total, rel=1e-5)
 
 
 @pytest.mark.parametrize(

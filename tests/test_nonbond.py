@@ -361,6 +361,20 @@ def test_a_plan_is_prepared_once(device, precision, exact, monkeypatch):
     assert relative(again.gradient, first.gradient) < (1e-6 if precision == "float32" else 1e-13)
 
 
+def test_a_plan_gives_what_a_new_one_gives(device, precision, same_bits):
+    """Whatever it computed before: other places, other units of length, other radii and the same."""
+    atoms, pairs = random_atoms(100), random_pairs(100, 2000)
+    options = dict(variant=same_bits, precision=precision, device=device)
+    plan = Nonbond(atoms, pairs, **options)
+    radii = born_radii(100)
+    for scale, born in ((1, radii), (1, radii.copy()), (3, radii), (3, 2 * radii), (1, 2 * radii), (1, None)):
+        moved = scale * atoms.positions + 7
+        expected = Nonbond(atoms, pairs, **options).evaluate(moved, born)
+        result = plan.evaluate(moved, born)
+        assert result.energy == expected.energy
+        np.testing.assert_array_equal(result.gradient, expected.gradient)
+
+
 def test_seconds_say_what_took_them(device, exact):
     result = nonbond(random_atoms(200), random_pairs(200, 5000), variant=exact, device=device)
     assert result.seconds["total"] > result.seconds["kernel"] > 0

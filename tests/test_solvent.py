@@ -10,12 +10,13 @@ import pytest
 from conftest import load_system, random_atoms
 from tolerance import BORN_RADIUS, ENERGY, ONE_SUM_FLOAT32, OPENMM_ENERGY
 
-from pele_ocl import Atoms, InputError, ParameterError, SolventModel, solvent
+from pele_ocl import Atoms, InputError, ParameterError, Solvent, SolventModel, solvent
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.reference import solvent as reference
 from pele_ocl.solvent import VARIANTS, choose_variant
 from pele_ocl.solvent.layout import Layout
 from pele_ocl.solvent.variants import System
+from pele_ocl.tiles import Tiles
 
 MODEL = SolventModel()
 CHEAP = ("hexapeptide", "ubiquitin", "src3")
@@ -327,6 +328,64 @@ def test_a_million_atoms_need_linear_memory(device, precision, monkeypatch):
     solvent(random_atoms(1_000_000), variant="tiled", precision=precision, device=device)
     assert max(run.allocated for run in runs) < 2**31
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 2**31
+
+
+# Many conformations
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_plan_gives_what_a_new_one_gives(device, precision, variant):
+    """At its own positions, moved ones, its own again and those without being told."""
+    atoms = random_atoms(300)
+    options = dict(variant=variant, precision=precision, device=device)
+    plan = Solvent(atoms, **options)
+    one_shot = solvent(atoms, **options)
+    moved = atoms.positions + np.random.default_rng(3).normal(0, 0.05, (300, 3)) + 40
+    there = Atoms(positions=moved, charges=atoms.charges, gb_radii=atoms.gb_radii, gb_scales=atoms.gb_scales)
+    for positions in (atoms.positions, moved, atoms.positions, None):
+        result = plan.evaluate(positions)
+        if positions is moved:
+            assert worst(result.born_radii, reference_radii(there)) < BORN_RADIUS[precision]
+            assert result.total == pytest.approx(solvent(there, **options).total, rel=ENERGY[precision])
+            np.testing.assert_array_equal(result.atoms.positions, moved)
+        else:
+            np.testing.assert_array_equal(result.born_radii, one_shot.born_radii)
+            np.testing.assert_array_equal(result.per_atom.total, one_shot.per_atom.total)
+
+
+def test_a_plan_sorts_its_atoms_once(device, monkeypatch):
+    atoms = random_atoms(100)
+    plan = Solvent(atoms, variant="tiled", device=device)
+    monkeypatch.setattr(Tiles, "of", lambda *_: pytest.fail("sorted again"))
+    plan.evaluate(atoms.positions + 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x[1:], r"positions have shape \(9, 3\); \(10, 3\) is needed"),
+        (lambda x: x * np.nan, "a finite number is needed"),
+        (lambda x: x * 1e6, "a molecule up to 500,000 A can be computed"),
+        (lambda x: x[[0, 1, 2, 3, 4, 5, 6, 7, 8, 2]], "atom 2 and atom 9 stand at the same place"),
+    ],
+)
+def test_positions_must_be_good(device, change, message):
+    atoms = random_atoms(10)
+    with pytest.raises(InputError, match=message):
+        Solvent(atoms, device=device).evaluate(change(atoms.positions))
+
+
+def test_parts_are_added_without_loss(device, precision):
+    """Many small parts after a large one, which plain addition in order would lose."""
+    run, n_parts = Run(device, precision), 1000
+    small = np.finfo(precision).eps / 4
+    parts = np.full((n_parts, 3), small)
+    parts[0] = 1
+    macros = {"TILE": 32, "VECTORS": 1, "SCREENED": 0}
+    potential, kernel = run.empty(3), run.kernel("solvent_energy.cl", "add_potentials", **macros)
+    run.launch(kernel, (3,), (1,), np.int32(3), np.int32(n_parts), run.upload(parts), potential)
+    expected = 1 + (n_parts - 1) * small
+    np.testing.assert_allclose(run.download(potential, 3), expected, rtol=np.finfo(precision).eps)
 
 
 # Choice

@@ -56,3 +56,15 @@ def test_a_tile_never_spans_a_gap():
     assert tiles.counts.sum() == len(positions)
     values = np.arange(float(len(positions)))
     np.testing.assert_array_equal(tiles.scatter(values[tiles.order]), values)
+
+
+def test_moved_tiles_are_those_of_the_new_positions():
+    positions = random_atoms(333).positions
+    tiles = Tiles.of(positions, 32)
+    same, larger = tiles.moved(positions + 5), tiles.moved(2 * positions)
+    np.testing.assert_allclose(same.offsets, tiles.offsets, atol=1e-12)
+    np.testing.assert_array_equal(larger.order, tiles.order)
+    middle = positions.min(axis=0) + positions.max(axis=0)
+    places = larger.offsets.reshape(-1, 32, 3) + larger.origins[:, None]
+    np.testing.assert_allclose(places.reshape(-1, 3), (2 * positions - middle)[tiles.order], atol=1e-12)
+    assert (np.abs(larger.offsets.reshape(-1, 32, 3)) <= larger.extents[:, None]).all()

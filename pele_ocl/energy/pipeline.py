@@ -129,6 +129,13 @@ class Pipeline:
             while under_way:
                 tell(under_way.popleft().result())
 
+    def repeat(self, count: int) -> None:
+        """The passes so many times over, of the first conformation that lies on the device."""
+        run = self.passes.run.anew(False)
+        for _ in range(count):
+            run.launch_kept(self.passes.launches, 1)
+        run.finish()
+
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
         firsts = range(0, m, self.batch)
         while len(self._slots) < min(UNDER_WAY, len(firsts)):

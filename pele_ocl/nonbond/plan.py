@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,11 +11,11 @@ import numpy as np
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..pairs import PairList, Pairs, require_pairs
-from ..solvent import solvent as solvent_of
+from ..solvent import Solvent
 from ..solvent_model import SolventModel
 from ..tuning import remembered
 from ..variant import PRECISIONS, Progress
-from .records import Records
+from .records import Mirror, Records, Traits, differ, places_of, step_of
 from .result import NonbondResult
 from .task import Evaluate, Task
 from .variants import INEXACT, VARIANTS, choose_variant
@@ -68,6 +67,9 @@ class Nonbond:
         self.device.require_precision(precision)
         self.prepare_seconds = 0.0
         self._kept: list[Evaluate] | None = None
+        self._solvent: Solvent | None = None
+        self._traits: Traits | None = None
+        self._mirrors = Mirror(), Mirror()
 
     def evaluate(self, positions: Floats | None = None, born_radii: Floats | None = None) -> NonbondResult:
         """Energy and gradient at `positions` (n, 3) A, by default the atoms' own; born_radii (n,) A as in `nonbond`."""
@@ -76,23 +78,24 @@ class Nonbond:
 
     def _evaluate(self, positions: Floats | None, born_radii: Floats | None) -> NonbondResult:
         start = time.perf_counter()
-        atoms = self.atoms if positions is None else replace(self.atoms, positions=positions)
-        if self.precision == "float32":
-            _check_span(atoms)
+        atoms = self.atoms if positions is None else self.atoms.moved(positions)
         records = self._records(atoms, self._born_radii(atoms, born_radii))
-        energies, gradient = np.zeros(3), np.zeros((len(atoms), 3))
+        energies = np.zeros(3)
+        gradient: Floats | None = None
         kernel_seconds, done = 0.0, 0
         for n_pairs, evaluate in self._evaluations():
             part = self._run()
             part_energies, part_gradient = evaluate(part, records)
             energies += part_energies
             if part_gradient is not None:
-                gradient += part_gradient
+                gradient = part_gradient if gradient is None else gradient + part_gradient
             del evaluate
             kernel_seconds += part.elapsed_seconds
             done += n_pairs
             if self.progress is not None:
                 self.progress(done / max(1, len(self.pairs)))
+        if self.gradient and gradient is None:  # of no pairs
+            gradient = np.zeros((len(atoms), 3))
         _require_finite(atoms, energies, gradient, self.precision)
         seconds = {"prepare": self.prepare_seconds, "kernel": kernel_seconds, "total": time.perf_counter() - start}
         return NonbondResult(
@@ -101,7 +104,7 @@ class Nonbond:
             lennard_jones=float(energies[0]),
             coulomb=float(energies[1]),
             gb_pair=float(energies[2]),
-            gradient=gradient if self.gradient else None,
+            gradient=gradient,
             exact=self.variant not in INEXACT or not self.gradient,
             device=str(self.device),
             variant=self.variant,
@@ -118,14 +121,43 @@ class Nonbond:
         if given is None:
             if not self.gb:
                 return None
-            return solvent_of(atoms, precision=self.precision, device=self.device, model=self.model).born_radii
+            if self._solvent is None:
+                self._solvent = Solvent(self.atoms, precision=self.precision, device=self.device, model=self.model)
+            return self._solvent.evaluate(None if atoms is self.atoms else atoms.positions).born_radii
+        kept = None if self._traits is None else self._traits.born_radii
+        if kept is not None and np.array_equal(kept, given):  # and so good ones
+            return kept
         radii = _one_an_atom("born_radii", given, len(atoms))
         return radii if self.gb else None
 
     def _records(self, atoms: Atoms, born_radii: Floats | None) -> Records:
-        records = Records.of(atoms, born_radii, self.dielectrics, self.model, self.precision)
-        self.switches = {**records.switches, "GRADIENT": int(self.gradient)}
-        return records
+        columns = np.ascontiguousarray(atoms.positions.T)  # ten times faster to look through
+        lowest, highest = columns.min(axis=1), columns.max(axis=1)
+        if self.precision == "float32":
+            _check_span(float((highest - lowest).max()))
+        middle = (lowest + highest) / 2
+        traits = self._traits_of(step_of(float((highest - middle).max()), self.precision), born_radii)
+        return Records(places_of(columns - middle[:, None], traits), traits, self._mirrors)
+
+    def _traits_of(self, step: float, born_radii: Floats | None) -> Traits:
+        """The traits of the atoms; those of the last evaluation, as far as they still are right."""
+        if self._traits is None or self._traits.step != step:
+            self._traits = Traits.of(self.atoms, self.dielectrics, self.model, self.precision, step)
+        if self._traits.born_radii is not born_radii:
+            assert born_radii is not None
+            self._traits = self._traits.with_born_radii(born_radii)
+        return self._traits
+
+    @property
+    def _switches(self) -> dict[str, int]:
+        """The macros of the kernels."""
+        return {
+            "GB": int(self.gb),
+            "SCREENED": int(self.gb and self.model.kappa > 0),
+            "GEOMETRIC": int(self.atoms.combining == "geometric"),
+            "VARIABLE_DIELECTRIC": int(differ(self.dielectrics)),
+            "GRADIENT": int(self.gradient),
+        }
 
     def _evaluations(self) -> Iterator[tuple[int, Evaluate]]:
         """Each chunk of the list with the function that evaluates it; a list of one chunk is prepared only once."""
@@ -148,7 +180,7 @@ class Nonbond:
             second |= np.where(chunk.one_four, ONE_FOUR, np.uint32(0))
         pairs = run.upload(np.column_stack([chunk.first.astype(np.uint32), second]), np.uint32)
         own = self._own_values(run, chunk)
-        task = Task(self.atoms.positions, len(chunk), pairs, own, {**self.switches, "OWN_VALUES": int(bool(own))})
+        task = Task(self.atoms.positions, len(chunk), pairs, own, {**self._switches, "OWN_VALUES": int(bool(own))})
         evaluate: Evaluate = VARIANTS[self.variant].run(run, task)
         self.prepare_seconds += run.elapsed_seconds
         return evaluate
@@ -168,10 +200,8 @@ class Nonbond:
         return run.upload(sigma2), run.upload(charges)
 
 
-def _check_span(atoms: Atoms) -> None:
+def _check_span(span: float) -> None:
     """Raise InputError where fixed-point coordinates of 32 bits would be too coarse for close pairs."""
-    lowest, highest = atoms.bounds()
-    span = float((highest - lowest).max())
     if span > LARGEST_SPAN_FLOAT32:
         raise InputError(
             f"the atoms span {span:,.0f} A, more than the {LARGEST_SPAN_FLOAT32:,.0f} A that float32 holds; "
@@ -196,12 +226,12 @@ def _one_an_atom(name: str, given: Floats, n_atoms: int) -> Floats:
     return values
 
 
-def _require_finite(atoms: Atoms, energies: Floats, gradient: Floats, precision: str) -> None:
-    if np.isfinite(energies).all() and np.isfinite(gradient).all():
+def _require_finite(atoms: Atoms, energies: Floats, gradient: Floats | None, precision: str) -> None:
+    if np.isfinite(energies).all() and (gradient is None or np.isfinite(gradient).all()):
         return
     atoms.require_apart()
-    wrong = np.flatnonzero(~np.isfinite(gradient).all(axis=1))
-    where = f" of {atoms.describe(int(wrong[0]))}" if len(wrong) else ""
+    wrong = np.zeros(1, bool) if gradient is None else ~np.isfinite(gradient).all(axis=1)
+    where = f" of {atoms.describe(int(np.argmax(wrong)))}" if wrong.any() else ""
     raise InputError(f"the energy{where} is not finite in {precision}; check charges and distances to other atoms")
 
 

@@ -45,7 +45,7 @@ Evaluate = Callable[["Run", Records], Evaluation]
 def energies_of(run: Run, energies: Any, n_groups: int) -> Floats:
     """Energies (3,) from the buffer (n_groups, 3) of what each work-group summed, kcal/mol."""
     by_group = run.download(energies, 3 * n_groups).reshape(n_groups, 3)
-    total: Floats = by_group.sum(axis=0, dtype=np.float64)
+    total: Floats = np.einsum("ij->j", by_group.astype(np.float64))  # four times as fast as sum(axis=0)
     return total
 
 
@@ -53,5 +53,6 @@ def gradient_of(run: Run, task: Task, records: Records, gradient: Any) -> Floats
     """Gradient (n_atoms, 3) kcal/mol/A from the kernels' buffer, None where it was not asked for."""
     if not task.gradient:
         return None
-    by_step: Floats = run.download(gradient, 3 * task.n_atoms).astype(np.float64).reshape(-1, 3)
-    return by_step / records.step
+    by_step = run.download(gradient, 3 * task.n_atoms).reshape(-1, 3)
+    by_angstrom: Floats = np.multiply(by_step, 1 / records.step, dtype=np.float64)  # a power of two
+    return by_angstrom

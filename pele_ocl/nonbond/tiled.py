@@ -52,9 +52,9 @@ def tiled(run: Run, task: Task) -> Evaluate:
     n_parts = max(1, min(PARTS_A_UNIT * run.device.compute_units, LARGEST_PARTS // bytes_a_part))
     # Kept, for fresh pages cost as much as what is done with them.
     parts, gradient = run.empty(4 * n_parts * n_places if task.gradient else 4), run.empty(3 * task.n_atoms)
+    energies = run.empty(3 * n_parts)
 
     def evaluate(run: Run, records: Records) -> Evaluation:
-        energies = run.empty(3 * n_parts)
         sizes = np.int32(listed.n_tiles), np.int32(n_parts)
         lists = listed.offsets, listed.entries, *listed.own, *records.upload(run, listed.order)
         run.launch(kernel, (n_parts,), (1,), records.model, *sizes, *lists, energies, parts)

@@ -96,9 +96,9 @@ def rows(run: Run, task: Task) -> Evaluate:
     lanes = min(LANES, group)
     n_groups = -(-task.n_atoms * lanes // group)
     own = (full.pairs, *task.own) if task.own else ()
+    energies, gradient = run.empty(3 * n_groups), run.empty(3 * task.n_atoms)
 
     def evaluate(run: Run, records: Records) -> Evaluation:
-        energies, gradient = run.empty(3 * n_groups), run.empty(3 * task.n_atoms)
         inputs = records.model, np.int32(task.n_atoms), full.offsets, full.neighbours, *own, *records.upload(run)
         run.launch(kernel, (n_groups * group,), (group,), *inputs, energies, gradient)
         return energies_of(run, energies, n_groups), gradient_of(run, task, records, gradient)

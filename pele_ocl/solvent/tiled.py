@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..atoms import Floats
-from ..tiles import Tiles
 from ..variant import PRECISIONS
 from .layout import Layout
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
+    from .places import Places
 
 MOST_TERMS = 7  # of the series from ready coefficients
 
@@ -46,43 +45,8 @@ def series_coefficients(scaled: Floats) -> Floats:
     return coefficients
 
 
-@dataclass(frozen=True, eq=False)
-class HctTiles:
-    """Buffers of tiles of spheres, by place; unused places hold spheres of no radius."""
-
-    places: tuple[Any, ...]  # x, y, z, scaled radius; then x, y and z as columns
-    scaled: Any
-    rho: Any
-    series: Any
-    columns: Any
-    boxes: tuple[Any, ...]  # origins with the largest scaled radius, extents, counts
-
-    @classmethod
-    def of(cls, run: Run, tiles: Tiles, rho: Floats, scaled: Floats) -> HctTiles:
-        """rho, scaled : (n,) offset and scaled radii in the order of the atoms, A"""
-        by_place = np.where(tiles.used, scaled[tiles.order], 0.0)
-        coefficients = series_coefficients(by_place)
-        norms = (tiles.offsets**2).sum(axis=1)
-        return cls(
-            (
-                run.upload(np.column_stack([tiles.offsets, scaled[tiles.order]])),
-                *(run.upload(column) for column in tiles.offsets.T),
-            ),
-            run.upload(by_place),
-            run.upload(rho[tiles.order]),
-            run.upload(np.column_stack([norms, coefficients.T])),
-            run.upload(coefficients),
-            (
-                run.upload(np.column_stack([tiles.origins, tiles.largest(scaled)])),
-                # float32 must not round a box so that an atom stands outside.
-                run.upload(np.column_stack([tiles.extents * (1 + 1e-6), np.zeros(len(tiles))])),
-                run.upload(tiles.counts, np.int32),
-            ),
-        )
-
-
 def launch_rows(
-    run: Run, layout: Layout, n_tiles: int, pairs: float, largest_rho: float, hct: HctTiles, sums: Any
+    run: Run, layout: Layout, n_tiles: int, pairs: float, largest_rho: float, places: Places, sums: Any
 ) -> None:
     """Each atom by itself. sums : (n_chunks, n_places)"""
     n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
@@ -93,12 +57,12 @@ def launch_rows(
     run.launch_rows(
         kernel, (layout.rows(n_tiles), n_chunks), (layout.tile // layout.width, 1), pairs,
         np.int32(n_tiles), np.int32(tiles_per_chunk), run.dtype.type(largest_rho),
-        *hct.places, hct.rho, hct.series, *hct.boxes, sums,
+        places.spheres, *places.axes, places.rho, places.series, *places.boxes, sums,
     )  # fmt: skip
 
 
 def launch_blocks(
-    run: Run, layout: Layout, n_tiles: int, pairs: float, largest_rho: float, hct: HctTiles, sums: Any
+    run: Run, layout: Layout, n_tiles: int, pairs: float, largest_rho: float, places: Places, sums: Any
 ) -> None:
     """Both atoms of a pair at once. sums : (n_parts, n_places)"""
     n_parts = layout.parts(n_tiles)
@@ -112,7 +76,8 @@ def launch_blocks(
         last = min(first + rows, n_tiles)
         run.launch(
             kernel, (n_parts,), (1,), np.int32(n_tiles), np.int32(n_parts), np.int32(first), np.int32(last),
-            run.dtype.type(largest_rho), *hct.places, hct.scaled, hct.rho, hct.series, hct.columns, *hct.boxes, sums,
+            run.dtype.type(largest_rho), places.spheres, *places.axes, places.scaled, places.rho, places.series,
+            places.columns, *places.boxes, sums,
         )  # fmt: skip
         if run.progress is not None:
             run.device.queue.finish()

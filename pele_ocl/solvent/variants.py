@@ -5,19 +5,18 @@ Host steps take a Run and a System and return psi and Born radii, (n,) float64 e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 from ..variant import Variant
 from .layout import Layout
-from .tiled import HctTiles, launch_blocks, launch_rows
+from .places import Places
+from .tiled import launch_blocks, launch_rows
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
@@ -25,26 +24,46 @@ if TYPE_CHECKING:
 ITEMS = 64  # of a group where the group does not matter
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class System:
-    """What all variants compute with; arrays are (n,) or (n, 3) float64, A."""
+    """What all variants compute with, for one device and precision; arrays are (n,) or (n, 3) float64, A and e."""
 
-    positions: Floats  # from the middle of the structure, which saves float32 digits
+    positions: Floats
+    charges: Floats
     radii: Floats
     rho: Floats
     scaled: Floats
     tiles: Tiles
     layout: Layout
     model: SolventModel
+    _places: Places | None = None
+    _buffers: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, atoms: Atoms, model: SolventModel, layout: Layout) -> System:
         assert atoms.gb_radii is not None
         assert atoms.gb_scales is not None
-        middle = (atoms.positions.min(axis=0) + atoms.positions.max(axis=0)) / 2
-        rho = atoms.gb_radii - model.offset
-        tiles = Tiles.of(atoms.positions, layout.tile)
-        return cls(atoms.positions - middle, atoms.gb_radii, rho, atoms.gb_scales * rho, tiles, layout, model)
+        rho, tiles = atoms.gb_radii - model.offset, Tiles.of(atoms.positions, layout.tile)
+        radii, scaled = atoms.gb_radii, atoms.gb_scales * rho
+        return cls(atoms.positions, atoms.charges, radii, rho, scaled, tiles, layout, model)
+
+    def move(self, atoms: Atoms) -> None:
+        """Take on the positions of the same atoms elsewhere."""
+        if atoms.positions is not self.positions:
+            self.positions, self.tiles = atoms.positions, self.tiles.moved(atoms.positions)
+
+    def places(self, run: Run) -> Places:
+        """The tiles on the device."""
+        if self._places is None:
+            self._places = Places(run, self.tiles, self.charges, self.radii, self.rho, self.scaled)
+        self._places.move(run, self.tiles)
+        return self._places
+
+    def buffer(self, run: Run, name: str, n: int) -> Any:
+        """A buffer of n reals that is there as long as the system: making one costs more than a short kernel."""
+        if name not in self._buffers:
+            self._buffers[name] = run.empty(n)
+        return self._buffers[name]
 
     @property
     def n(self) -> int:
@@ -55,24 +74,24 @@ class System:
         """Ordered pairs, the cost of every variant."""
         return float(self.n) ** 2
 
-    @cached_property
+    @property
     def atoms4(self) -> Floats:
-        """(n, 4): x, y, z, scaled radius."""
-        return np.column_stack([self.positions, self.scaled])
+        """(n, 4): x, y, z from the middle of the structure, which saves float32 digits, and the scaled radius."""
+        middle = (self.positions.min(axis=0) + self.positions.max(axis=0)) / 2
+        return np.column_stack([self.positions - middle, self.scaled])
 
 
 class RadiiStep:
     """The kernel that ends most variants: Born integrals to psi and Born radii. Made ready before the first launch."""
 
-    def __init__(self, run: Run, system: System, order: NDArray[np.intp], sums: Any, n_parts: int = 1) -> None:
-        """order : which atom stands at each place; sums : buffer (n_parts, n_places) of parts of the integrals"""
-        self.run, self.n = run, len(order)
-        self.psi, self.born = run.empty(self.n), run.empty(self.n)
+    def __init__(self, run: Run, system: System, rho: Any, radii: Any, sums: Any, n_parts: int = 1) -> None:
+        """rho, radii : buffers by place; sums : buffer (n_parts, n_places) of parts of the integrals"""
+        self.run, self.n = run, rho.size // run.dtype.itemsize
+        self.psi, self.born = system.buffer(run, "psi", self.n), system.buffer(run, "born", self.n)
         kernel = run.kernel("solvent_radii.cl", "born_radii")
         sizes = np.int32(self.n), np.int32(n_parts), _obc(run, system.model)
-        inputs = sums, run.upload(system.rho[order]), run.upload(system.radii[order])
-        self.launch = run.prepare(kernel, (self.n,), (ITEMS,), *sizes, *inputs, self.psi, self.born)
-        run.settle(*inputs[1:], self.psi, self.born)
+        self.launch = run.prepare(kernel, (self.n,), (ITEMS,), *sizes, sums, rho, radii, self.psi, self.born)
+        run.settle(rho, radii, self.psi, self.born)
 
     def __call__(self) -> tuple[Floats, Floats]:
         """Psi and Born radii by place."""
@@ -109,10 +128,10 @@ def inner(run: Run, system: System) -> tuple[Floats, Floats]:
     """A launch and a read-back for each atom; the host adds up."""
     n = system.n
     kernel = run.kernel("solvent_inner.cl", "hct_row")
-    atoms, rho = run.upload(system.atoms4), run.upload(system.rho)
+    atoms, rho, radii = (run.upload(a) for a in (system.atoms4, system.rho, system.radii))
     config, contributions, sums = run.upload([n, 0], np.int32), run.empty(n), run.empty(n)
     row, integrals = np.empty(n, run.dtype), np.empty(n, run.dtype)
-    radii_step = RadiiStep(run, system, np.arange(n), sums)
+    radii_step = RadiiStep(run, system, rho, radii, sums)
     for i in range(n):
         run.write(config, np.array([n, i], np.int32))
         run.launch(kernel, (n,), (ITEMS,), config, atoms, rho, contributions)
@@ -141,9 +160,9 @@ def pair(run: Run, system: System) -> tuple[Floats, Floats]:
     n = system.n
     kernel, group = run.group_kernel("solvent_pair.cl", "born_sums_pair", local_reals=1)
     sums = run.empty(n)
-    radii_step = RadiiStep(run, system, np.arange(n), sums)
-    inputs = run.upload(system.atoms4), run.upload(system.rho)
-    run.launch_rows(kernel, (n * group,), (group,), system.pairs, np.int32(n), *inputs, sums)
+    atoms, rho, radii = (run.upload(a) for a in (system.atoms4, system.rho, system.radii))
+    radii_step = RadiiStep(run, system, rho, radii, sums)
+    run.launch_rows(kernel, (n * group,), (group,), system.pairs, np.int32(n), atoms, rho, sums)
     return radii_step()
 
 
@@ -151,11 +170,10 @@ def tiled(run: Run, system: System) -> tuple[Floats, Floats]:
     """Near and far tiles of sorted atoms: row by row on GPUs, blocks of two tiles with vectors of atoms on CPUs."""
     tiles, layout = system.tiles, system.layout
     n_parts = layout.parts(len(tiles)) if layout.blocks else layout.chunks(len(tiles))[0]
-    sums = run.empty(n_parts * tiles.n_places)
-    radii_step = RadiiStep(run, system, tiles.order, sums, n_parts)
-    hct = HctTiles.of(run, tiles, system.rho, system.scaled)
+    places, sums = system.places(run), system.buffer(run, "sums", n_parts * tiles.n_places)
+    radii_step = RadiiStep(run, system, places.rho, places.radii, sums, n_parts)
     launch = launch_blocks if layout.blocks else launch_rows
-    launch(run, layout, len(tiles), system.pairs, float(system.rho.max()), hct, sums)
+    launch(run, layout, len(tiles), system.pairs, float(system.rho.max()), places, sums)
     psi, born = radii_step()
     return tiles.scatter(psi), tiles.scatter(born)
 
