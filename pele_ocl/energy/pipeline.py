@@ -1,8 +1,10 @@
-"""Conformations to the device and back, in chunks: while it computes one, the host readies the next."""
+"""Conformations to the device and back, in chunks: while it computes one, the host takes care of two others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 # Atoms of all conformations in a chunk: enough to fill any device, few enough for the host's caches.
 CHUNK_ATOMS = 1 << 17
+
+# Chunks under way at a time: one is encoded, one computed, one collected.
+UNDER_WAY = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +90,7 @@ class Pipeline:
         """How many conformations a chunk may have."""
         return self.passes.batch
 
-    def compute(self, conformations: NDArray[Any], profile: bool, progress: Progress | None) -> tuple[Found, float]:
+    def compute(self, conformations: NDArray[Any], profile: bool, tell: Progress) -> tuple[Found, float]:
         """What is found for all conformations (m, n, 3), and where times are wanted the kernels' seconds.
 
         Raises InputError for positions that no molecule has, and for results that overflow.
@@ -93,18 +98,36 @@ class Pipeline:
         m = len(conformations)
         found = Found.empty(m, len(self.atoms), self.passes.options)
         chunks = self._chunks(m, profile)
+
+        def collect(chunk: Chunk) -> float:
+            self._collect(chunk, conformations, found)
+            share: float = chunk.part.stop / m
+            return share
+
         try:
-            for next_one, one_before in zip([*chunks, None], [None, *chunks], strict=True):
-                if next_one is not None:
-                    self._start(next_one, conformations)
-                if one_before is not None:
-                    self._collect(one_before, conformations, found)
-                    if progress is not None:
-                        progress(one_before.part.stop / m)
+            if len(chunks) == 1:
+                self._start(chunks[0], conformations)
+                tell(collect(chunks[0]))
+            else:
+                self._compute_several(chunks, conformations, collect, tell)
         except BaseException:
             chunks[0].run.finish()  # nothing may run on when the next evaluation begins
             raise
         return found, sum(chunk.run.elapsed_seconds for chunk in chunks) if profile else 0.0
+
+    def _compute_several(
+        self, chunks: list[Chunk], conformations: NDArray[Any], collect: Callable[[Chunk], float], tell: Progress
+    ) -> None:
+        """As many chunks under way as may be; a second thread collects."""
+        with ThreadPoolExecutor(1) as second:
+            under_way: deque[Future[float]] = deque()
+            for chunk in chunks:
+                if len(under_way) == UNDER_WAY:
+                    tell(under_way.popleft().result())
+                self._start(chunk, conformations)
+                under_way.append(second.submit(collect, chunk))
+            while under_way:
+                tell(under_way.popleft().result())
 
     def repeat(self, count: int) -> None:
         """The passes so many times over, of the first conformation that lies on the device."""
@@ -115,11 +138,11 @@ class Pipeline:
 
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
         firsts = range(0, m, self.batch)
-        while len(self._slots) < min(2, len(firsts)):
+        while len(self._slots) < min(UNDER_WAY, len(firsts)):
             positions = self.passes.run.host_array((self.batch, 3 * len(self.atoms)), self.passes.place_type)
             self._slots.append(Slot(positions, self.passes.run.host_array((self.batch, self.passes.n_results))))
         return [
-            Chunk(slice(first, min(first + self.batch, m)), self.passes.run.anew(profile), self._slots[k % 2])
+            Chunk(slice(first, min(first + self.batch, m)), self.passes.run.anew(profile), self._slots[k % UNDER_WAY])
             for k, first in enumerate(firsts)
         ]
 
@@ -138,10 +161,11 @@ class Pipeline:
             for k in np.flatnonzero(~near).tolist():
                 with _telling_which(part.start + k, len(conformations)):
                     offsets[k] = self._from_own_middle(conformations[part.start + k])
-        if encoded.dtype != offsets.dtype:
-            offsets *= 1 / self.fixed.step
-            np.rint(offsets, out=offsets)
-        np.copyto(encoded, offsets, casting="unsafe")
+        if encoded.dtype == offsets.dtype:
+            np.copyto(encoded, offsets)
+        else:
+            offsets += self.fixed.base
+            np.copyto(encoded, offsets.view(np.int64), casting="unsafe")  # the low 32 bits
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
         """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""

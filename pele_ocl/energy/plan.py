@@ -137,7 +137,7 @@ class Energy:
     ) -> tuple[Found, dict[str, float]]:
         """What is found for all conformations, and the kernels' seconds where they are wanted."""
         with self.device.lock:
-            found, seconds = self._ready(len(conformations)).compute(conformations, profile, progress)
+            found, seconds = self._ready(len(conformations)).compute(conformations, profile, progress or _untold)
         return found, {"kernel": seconds} if profile else {}
 
     def _ready(self, m: int) -> Pipeline:
@@ -154,6 +154,10 @@ class Energy:
             run.finish()  # evaluations may go to another queue
             self._pipeline = Pipeline(self.atoms, self._fixed, passes)
         return self._pipeline
+
+
+def _untold(share: float) -> None:
+    """Of progress that nobody asked for."""
 
 
 def _check(

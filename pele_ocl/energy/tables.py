@@ -114,17 +114,19 @@ class Fixed:
     """How positions are handed to a device: from their middle, in float32 as fixed-point numbers of 32 bits.
 
     step : A of one unit; reach : A that a position may have from the middle; origin_step : of tiles' origins, in units
+    base : A; a float64 to which it is added is rounded to whole steps, which are then its low bits
     """
 
     step: float
     reach: float
     origin_step: Any
+    base: float
 
     @classmethod
     def of(cls, precision: str, span: float) -> Fixed:
         """For molecules of about this span, A."""
         if precision == "float64":
-            return cls(1.0, math.inf, np.float64(ORIGIN_STEP))
+            return cls(1.0, math.inf, np.float64(ORIGIN_STEP), 0.0)
         reach = 2.0 ** math.ceil(math.log2(span + 64))
         step = reach / 2**30
-        return cls(step, reach, np.int32(max(1, round(ORIGIN_STEP / step))))
+        return cls(step, reach, np.int32(max(1, round(ORIGIN_STEP / step))), 1.5 * 2**52 * step)
