@@ -72,11 +72,14 @@ void pair_squares(
 
     // Energies of all own atoms stand in the first sums, in the end those of all work-items with the first atom.
     Sums total[ROW];
+    Atom placed[ROW];
     int own_tiles[ROW], special[ROW];
     #pragma unroll
     for (int v = 0; v < ROW; ++v) {
         total[v] = (Sums){0, 0, 0, 0, 0, 0, 0};
         own_tiles[v] = row * ROW + min(v, n_own - 1);
+        const size_t i = at + own_tiles[v] * TILE + lane;
+        placed[v] = atom_of(points[i], traits[i]);
         special[v] = special_starts[own_tiles[v]];
         while (special[v] < special_starts[own_tiles[v] + 1]
                && (specials[special[v]] / ROW - row + n_rows) % n_rows < begin) ++special[v];
@@ -102,8 +105,10 @@ void pair_squares(
             #pragma unroll
             for (int v = 0; v < ROW; ++v) {
                 const real4 shift = origins[box + own_tiles[v]] - origin;
-                const size_t i = at + own_tiles[v] * TILE + lane;
-                own[v] = atom_of(points[i], traits[i], shift);
+                own[v] = placed[v];
+                own[v].x += shift.x;
+                own[v].y += shift.y;
+                own[v].z += shift.z;
                 part[v] = (Sums){0, 0, 0, 0, 0, 0, 0};
                 const real gap2 = box_gap2(shift, extents[box + own_tiles[v]], extent);
                 nearest = fmin(nearest, gap2);

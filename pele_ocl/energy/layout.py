@@ -78,7 +78,7 @@ class Layout:
         if variant == "blocks":
             return cls(1, 32, 1, 64)
         if n_atoms < SMALL and kind == "GPU":
-            return cls(1, 32, 1, 256, split=4, shares=4, fused=True)
+            return cls(1, 32, 1, 256, split=2, shares=4, fused=True)
         return cls(1, 32, 1, 256, row=3 if n_atoms > 8_000 else 1, shares=4)
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:

@@ -19,7 +19,6 @@ Value = int | tuple[int, ...]
 
 SMALL_ATOMS = 3000  # plain variants have a chance in molecules up to here
 SMALL_PAIRS = 300_000
-MOST_SQUARES = 100_000  # atoms; the sums of `squares` grow with their square
 
 
 @dataclass(frozen=True)
@@ -106,8 +105,12 @@ def _energy(machine: Machine, n_atoms: int) -> list[Choice]:
     rows = [
         Choice.of("rows", tile=tile, parts_of_rows=parts) for tile, parts in ((16, 16), (16, 32), (32, 8), (32, 16))
     ]
-    squares = product((1, 2, 3), (128, 256)) if n_atoms < MOST_SQUARES else ()
-    return rows + [Choice.of("squares", row=row, most_parts=parts) for row, parts in squares]
+    fused = [Choice.of("squares", row=1, most_parts=256, split=split, fused=1) for split in (1, 2, 4)]
+    squares = [
+        Choice.of("squares", row=row, most_parts=parts, split=1, fused=0)
+        for row, parts in product((1, 2, 3), (128, 256))
+    ]
+    return rows + squares + (fused if n_atoms <= SMALL_ATOMS else [])
 
 
 def _potmap(machine: Machine, n_evaluations: int) -> list[Choice]:
