@@ -486,10 +486,10 @@ def test_batches_fit_the_largest_buffer(device, variant, monkeypatch):
     plan = Energy(atoms, device=device, variant=variant)
     single = plan.evaluate()
     largest = max(buffer.size for buffer in plan._pipeline.passes.buffers.values())
-    monkeypatch.setattr(Device, "largest_buffer", 4 * largest)
-    batch = plan.evaluate_batch(np.stack([atoms.positions] * 9))
-    assert plan._pipeline.batch == 4
-    np.testing.assert_array_equal(batch.total, [single.total] * 9)
+    monkeypatch.setattr(Device, "largest_buffer", 8 * largest)
+    batch = plan.evaluate_batch(np.stack([atoms.positions] * 20))
+    assert plan._pipeline.batch == 8
+    np.testing.assert_array_equal(batch.total, [single.total] * 20)
 
 
 # Errors

@@ -200,8 +200,10 @@ def test_layouts_fit_the_map():
     h200 = ("GPU", "NVIDIA", 1, "float32", True)
     assert Layout.of(*h200, (256, 256, 256)) == Layout(1, (16, 4), (8, 8, 1), 16)
     assert Layout.of(*h200, (96, 96, 96)) == Layout(1, (8, 4), (4, 8, 2), 8)
-    assert Layout.of(*h200, (16, 64, 64)).pad == (16, 8, 16)
-    assert Layout.of("GPU", "AMD", 1, "float32", True, (64, 8, 8)) == Layout(1, (8, 4), (8, 8, 2), 0, 4)
+    assert Layout.of(*h200, (16, 64, 64)).pad == (16, 8, 8)
+    amd = ("GPU", "AMD", 1, "float32", True)
+    assert Layout.of(*amd, (64, 8, 8)) == Layout(1, (4, 2), (8, 8, 2), 0, 4)
+    assert Layout.of(*amd, (128, 128, 64)) == Layout(1, (8, 4), (8, 8, 2), 0, 4)
     wheel, intel = ("CPU", "POCL", 8, "float32", True), ("CPU", "INTEL", 16, "float32", True)
     assert [Layout.of(*wheel, (nx, 9, 9)).points[0] for nx in (8, 12, 17, 64, 131)] == [1, 2, 4, 8, 4]
     assert [Layout.of(*intel, (nx, 9, 9)).points[0] for nx in (8, 17, 33, 64)] == [1, 2, 1, 4]

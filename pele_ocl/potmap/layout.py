@@ -11,6 +11,7 @@ GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))
 # gets several groups.
 SMALL_GROUPS = ((8, 8, 1), (4, 8, 2), (2, 8, 4), (4, 4, 4))
 MANY_POINTS = 1 << 21
+FEW_POINTS = 1 << 19  # for which small blocks leave a GPU less idle
 # On CPUs dy^2 + dz^2, computed once for the vectors along x, costs as much as this many of their points (measured).
 ROW_POINTS = 5
 MOST_ROW_POINTS = 64
@@ -48,10 +49,11 @@ class Layout:
             slices = min((16, 8), key=lambda n: -(-shape[2] // n) * n)
             return cls(width, (vectors, slices), (1, 1, 1))
         points, soft, unroll, groups = (4, 2), 0, 1, GPU_GROUPS
+        n_points = math.prod(shape)
         if bare and precision == "float32":
-            points, unroll = (8, 4), 4
-            if vendor == "NVIDIA":
-                points, soft = ((16, 4), 16) if math.prod(shape) >= MANY_POINTS else ((8, 4), 8)
+            points, unroll = (4, 2) if n_points < FEW_POINTS else (8, 4), 4
+            if vendor == "NVIDIA" and n_points >= FEW_POINTS:
+                points, soft = ((16, 4), 16) if n_points >= MANY_POINTS else ((8, 4), 8)
                 unroll, groups = 1, SMALL_GROUPS
         layouts = [cls(1, points, group, soft, unroll) for group in groups]
         return min(layouts, key=lambda layout: layout.padded(shape))
