@@ -452,6 +452,14 @@ def test_squares_of_every_shape_in_as_many_launches_as_memory_asks_for(device, p
             assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
             np.testing.assert_array_equal(again.gradient, result.gradient)
         launches.append(len(plan._pipeline.passes.launches))
+        # More at a time, then fewer than there are buffers for.
+        moved = atoms.positions + np.random.default_rng(3).normal(0, 0.02, (3, 420, 3))
+        for conformations in (np.stack([*moved, atoms.positions]), np.stack([moved[1], atoms.positions])):
+            batch = plan.evaluate_batch(conformations)
+            np.testing.assert_array_equal(batch.energies[-1], result.energies)
+            assert batch.total[-2] == plan.evaluate(conformations[-2]).total
+            if batch.gradients is not None:
+                np.testing.assert_array_equal(batch.gradients[-1], result.gradient)
     assert (launches[0] < launches[1]) == options.get("gradient", True)
 
 
