@@ -471,7 +471,21 @@ def test_layers_of_squares_are_no_more_than_there_is_room_for(layout):
             steps = [step for slab in slabs for step in range(slab.first_step, slab.end_step)]
             assert steps == list(range(layout.rows(n_tiles) // 2 + 1))
             assert sum(slab.n_chunks for slab in slabs) == slabs[0].all_chunks
-            assert all(slab.n_layers <= max(most, slab.steps_per_chunk + 1) for slab in slabs)
+            assert all(slab.n_layers <= max(most, 2) for slab in slabs)
+
+
+def test_squares_keep_fewer_layers_where_memory_is_short(device, precision, monkeypatch):
+    atoms = bonded(1200, seed=17)
+    plan = Energy(atoms, device=device, precision=precision, variant="squares")
+    expected = plan.evaluate()
+    buffers = plan._pipeline.passes.buffers
+    others = max(buffer.size for name, buffer in buffers.items() if name != "layers")
+    monkeypatch.setattr(Device, "largest_buffer", max(others, buffers["layers"].size // 3))
+    short = Energy(atoms, device=device, precision=precision, variant="squares")
+    result = short.evaluate()
+    assert len(short._pipeline.passes.launches) > len(plan._pipeline.passes.launches)
+    assert result.total == pytest.approx(expected.total, rel=ENERGY[precision])
+    assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
 
 
 def test_repeating_leaves_results_as_they_are(device):
