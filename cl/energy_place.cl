@@ -34,7 +34,7 @@ void place_tiles(
     global real *restrict y,
     global real *restrict z,
     global real4 *restrict series,             // (n_conformations, n_places, 2) x^2 + y^2 + z^2 and coefficients
-    global real4 *restrict origins,            // (n_conformations, n_tiles) from that of the first tile [A]; w = largest s
+    global real4 *restrict origins,            // (n_conformations, n_tiles) from where positions count [A]; w = largest s
     global real4 *restrict extents)            // (n_conformations, n_tiles) half edges of the box [A]
 {
     local place lowest[3 * TILE], highest[3 * TILE];

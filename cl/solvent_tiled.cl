@@ -119,9 +119,8 @@ void born_sums(
     const int n_rows = (n_tiles + ROW - 1) / ROW;
     PUBLISH();
     if (within == 0) is_last = arrives_last(arrivals + conformation * n_rows + row / ROW, n_chunks);
-    barrier(CLK_LOCAL_MEM_FENCE);
+    TAKE_OVER();
     if (!is_last) return;
-    DEVICE_FENCE();
     local real born_radii[TILE];
     for (int tile = row; tile < min(row + ROW, n_tiles); ++tile) {
         const int i = tile * TILE + within;

@@ -14,7 +14,7 @@ from conftest import random_atoms, random_pairs, without
 
 from pele_ocl import Atoms, Grid, SolventModel, place_ions, potmap, solvent
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
-from pele_ocl.energy import Energy
+from pele_ocl.energy import Energy, squares
 from pele_ocl.energy import plan as energy_plan
 from pele_ocl.ions.placement import Layout as IonsLayout
 from pele_ocl.ions.placement import Placement
@@ -123,6 +123,8 @@ def energy_cases(device: Device) -> None:
                 Energy(atoms, per_atom=variant != "squares", cutoff=9.0, model=SALT, **options).evaluate()
                 Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
                 Energy(atoms, fixed_radii=True, **options).evaluate()
+                with patch.object(squares, "MOST_LAYERS", 1):
+                    Energy(atoms, **options).evaluate()
 
 
 CASES = {

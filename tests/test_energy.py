@@ -452,6 +452,14 @@ def test_squares_of_every_shape_in_as_many_launches_as_memory_asks_for(device, p
             assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
             np.testing.assert_array_equal(again.gradient, result.gradient)
         launches.append(len(plan._pipeline.passes.launches))
+        # More at a time, then fewer than there are buffers for.
+        moved = atoms.positions + np.random.default_rng(3).normal(0, 0.02, (3, 420, 3))
+        for conformations in (np.stack([*moved, atoms.positions]), np.stack([moved[1], atoms.positions])):
+            batch = plan.evaluate_batch(conformations)
+            np.testing.assert_array_equal(batch.energies[-1], result.energies)
+            assert batch.total[-2] == plan.evaluate(conformations[-2]).total
+            if batch.gradients is not None:
+                np.testing.assert_array_equal(batch.gradients[-1], result.gradient)
     assert (launches[0] < launches[1]) == options.get("gradient", True)
 
 
@@ -463,7 +471,21 @@ def test_layers_of_squares_are_no_more_than_there_is_room_for(layout):
             steps = [step for slab in slabs for step in range(slab.first_step, slab.end_step)]
             assert steps == list(range(layout.rows(n_tiles) // 2 + 1))
             assert sum(slab.n_chunks for slab in slabs) == slabs[0].all_chunks
-            assert all(slab.n_layers <= max(most, slab.steps_per_chunk + 1) for slab in slabs)
+            assert all(slab.n_layers <= max(most, 2) for slab in slabs)
+
+
+def test_squares_keep_fewer_layers_where_memory_is_short(device, precision, monkeypatch):
+    atoms = bonded(1200, seed=17)
+    plan = Energy(atoms, device=device, precision=precision, variant="squares")
+    expected = plan.evaluate()
+    buffers = plan._pipeline.passes.buffers
+    others = max(buffer.size for name, buffer in buffers.items() if name != "layers")
+    monkeypatch.setattr(Device, "largest_buffer", max(others, buffers["layers"].size // 3))
+    short = Energy(atoms, device=device, precision=precision, variant="squares")
+    result = short.evaluate()
+    assert len(short._pipeline.passes.launches) > len(plan._pipeline.passes.launches)
+    assert result.total == pytest.approx(expected.total, rel=ENERGY[precision])
+    assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
 
 
 def test_repeating_leaves_results_as_they_are(device):

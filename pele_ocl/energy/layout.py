@@ -95,9 +95,9 @@ class Layout:
         return -(-n_tiles // self.row)
 
     def slabs(self, n_tiles: int, most_layers: int) -> list[Slab]:
-        """The launches of a pass of `squares`, of which each keeps so many layers at most."""
+        """The launches of a pass of `squares`, of which each keeps so many layers at most, but at least two."""
         n_steps = self.rows(n_tiles) // 2 + 1
-        per_chunk = -(-n_steps * 4 // self.most_parts)
+        per_chunk = max(1, min(-(-n_steps * 4 // self.most_parts), most_layers - 1))
         per_slab = per_chunk * max(1, most_layers // (per_chunk + 1))
         all_chunks = -(-n_steps // per_chunk)
         return [
