@@ -98,7 +98,7 @@ def test_ions_of_the_file_stay_and_are_told(out, tmp_path):
     assert "already" not in run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--ion", "NA:2", "--ion", "CL:1").stderr
     more = tmp_path / "more.pdb"
     done = run("ions", out, "-o", more, *COARSE, "--ion", "CL:1")
-    assert f"Note: {out} holds ions already (2 NA, 1 CL); they stay, as atoms of the molecule\n" in done.stderr
+    assert f"Note: {out} holds ions already (2 NA, 1 CL); they stay as atoms of the molecule" in done.stderr
     assert done.stdout.startswith("out.pdb: 99 atoms, 9 residues, net charge +0.000 e\n1 ion: 1 CL;")
     assert len(read(more)) == 100
 

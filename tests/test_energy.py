@@ -497,6 +497,19 @@ def test_repeating_leaves_results_as_they_are(device):
     np.testing.assert_array_equal(plan.evaluate().gradient, other.evaluate().gradient)
 
 
+def test_what_is_no_molecule_no_batch_and_no_count_is_an_error(device):
+    with pytest.raises(InputError, match="Atoms are needed"):
+        Energy("protein.pdb", device=device)
+    plan = Energy(bonded(20, seed=17), device=device)
+    positions = plan.atoms.positions
+    for conformations in ([positions, positions[1:]], (positions for _ in range(3)), [["x"]]):
+        with pytest.raises(InputError, match="conformations are no array of numbers, or not all of one shape"):
+            plan.evaluate_batch(conformations)
+    for count in (0, -1, 2.5, "3"):
+        with pytest.raises(InputError, match="a whole number from 1 on is needed"):
+            plan.repeat(count)
+
+
 def test_batches_are_no_larger_than_launches_may_be():
     layout = Layout.of("rows", "GPU", 1, 10)
     assert [layout.batch(size) for size in (1, 1 << 20, 1 << 40)] == [65_535, 1024, 1]
@@ -585,6 +598,7 @@ def test_bad_atoms(changes, error, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"cutoff": "12"}, "cutoff is '12'; a positive number"),
         ({"variant": "fast"}, "there is no variant 'fast'; choose auto, rows, blocks, squares"),
         ({"variant": "squares", "per_atom": True}, "squares does not tell the energies of atoms apart"),
         ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),

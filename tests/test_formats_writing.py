@@ -87,6 +87,12 @@ def test_places_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
         opened(tmp_path)
     with pytest.raises(FormatError, match=r"^/dev/null: not a regular file"):
         opened("/dev/null")
+    there = tmp_path / "there.txt"
+    there.write_text("kept")
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != there)
+    with pytest.raises(FormatError, match=r"there\.txt: no permission to write to it; give the output another name$"):
+        opened(there)
+    assert there.read_text() == "kept"
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(FormatError, match=r"a\.txt: no permission to write into the folder"):
         opened(tmp_path / "a.txt")

@@ -56,7 +56,7 @@ def some_choice(quantity: str, size: int = 100, precision: str = "float32", last
 
 
 def test_what_is_remembered_is_found_for_the_nearest_size(file):
-    small, large = some_choice("energy", last=False), some_choice("energy")
+    small, large = some_choice("energy", last=False), some_choice("energy", size=10**6)  # which small ones have, too
     assert small != large
     notes.remember(entry(found("energy", small, 100), found("energy", large, 10_000), found("energy", RULES, 500)))
     sizes = {1: small, 200: small, 400: RULES, 2000: RULES, 3000: large, 10**6: large}

@@ -92,7 +92,8 @@ def ions(
         atoms = read_atoms(path)
         if there := _ions_of(atoms):
             held = ", ".join(f"{count} {name}" for name, count in there.items())
-            click.echo(f"Note: {path} holds ions already ({held}); they stay, as atoms of the molecule", err=True)
+            what = "they stay as atoms of the molecule, which count for --neutralize and not for --concentration"
+            click.echo(f"Note: {path} holds ions already ({held}); {what}", err=True)
         with ProgressLine("Ions") as progress:
             result = place_ions(
                 atoms, requests or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..solvent.checks import check_radii, check_span
 from ..solvent_model import SolventModel
@@ -72,7 +72,8 @@ class Energy:
 
         profile : True to have the kernels' time taken, which makes launches slower
 
-        Raises InputError for positions that do not fit, and for energies that overflow.
+        Raises InputError for positions that do not fit, and for energies that overflow. In float32 a molecule may
+        become twice as long as it was and 128 A more; float64 has no such bound.
         """
         start = time.perf_counter()
         atoms = self.atoms if positions is None else self.atoms.moved(positions)
@@ -96,6 +97,8 @@ class Energy:
         For timing: what a step costs a program that moves nothing to and fro. Of a batch it takes one conformation, and
         the atoms' own positions where nothing was evaluated yet.
         """
+        if not (isinstance(count, int) and count > 0):
+            raise InputError(f"count is {count!r}; a whole number from 1 on is needed")
         if self._pipeline is None:
             self.evaluate()
         assert self._pipeline is not None
@@ -112,9 +115,12 @@ class Energy:
         profile and what is raised as in `evaluate`; an error says which conformation it is about.
         """
         start = time.perf_counter()
-        conformations = np.asarray(conformations)
-        if conformations.dtype != np.float32:  # which is converted on the way
-            conformations = np.asarray(conformations, np.float64)
+        try:
+            conformations = np.asarray(conformations)
+            if conformations.dtype != np.float32:  # which is converted on the way
+                conformations = np.asarray(conformations, np.float64)
+        except (TypeError, ValueError):
+            raise InputError("conformations are no array of numbers, or not all of one shape") from None
         n = len(self.atoms)
         if conformations.ndim != 3 or conformations.shape[1:] != (n, 3) or not len(conformations):
             raise InputError(f"positions have shape {conformations.shape}; (m, {n}, 3) is needed, m at least 1")
@@ -163,6 +169,7 @@ def _untold(share: float) -> None:
 def _check(
     atoms: Atoms, model: SolventModel, one_four: str, cutoff: float | None, per_atom: bool, precision: str, variant: str
 ) -> None:
+    require_atoms(atoms)
     if variant != "auto" and variant not in VARIANTS:
         raise InputError(f"there is no variant {variant!r}; choose auto, {', '.join(VARIANTS)}")
     if variant == "squares" and per_atom:
@@ -171,8 +178,8 @@ def _check(
         raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
     if one_four not in ("scale", "exclude"):
         raise InputError(f"one_four is {one_four!r}; choose 'scale' or 'exclude'")
-    if cutoff is not None and not 0 < cutoff < np.inf:
-        raise InputError(f"cutoff is {cutoff}; a positive number of Angstrom is needed")
+    if cutoff is not None and not (isinstance(cutoff, int | float | np.number) and 0 < cutoff < np.inf):
+        raise InputError(f"cutoff is {cutoff!r}; a positive number of Angstrom is needed")
     atoms.require(("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales"), "the energy")
     check_radii(atoms, model)
     check_span(atoms.positions)

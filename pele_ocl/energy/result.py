@@ -91,7 +91,12 @@ class EnergyResult:
 
 @dataclass(frozen=True, eq=False)
 class EnergyBatch:
-    """Energies of m conformations of n atoms; arrays as in EnergyResult with one more dimension in front."""
+    """Energies of m conformations of n atoms.
+
+    energies : (m, 5) the TERMS, kcal/mol; gradients : (m, n, 3) kcal/mol/A, None where not asked for
+    born_radii : (m, n) A; per_atom : (m, n, 5) kcal/mol, None where not asked for
+    all others : as in EnergyResult
+    """
 
     atoms: Atoms
     model: SolventModel

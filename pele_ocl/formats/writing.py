@@ -134,6 +134,8 @@ def _refuse_place(target: Path, given: str | PathLike[str]) -> None:
         raise FormatError(f"{given}: the folder {folder} does not exist; create it first")
     if target.exists() and not target.is_file():
         raise FormatError(f"{given}: not a regular file; give the output another name")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise FormatError(f"{given}: no permission to write to it; give the output another name")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FormatError(f"{given}: no permission to write into the folder {folder}")
 
