@@ -52,7 +52,8 @@ class Layout:
     split : work-items to an atom in `squares`, which divide the atoms of a tile
     shares : work-items that add up the parts of one atom in `squares`
     fused : whether in `squares` the last group of a launch to write to a tile adds up, where a device allows that
-    most_parts : `blocks` and `squares` walk the tiles in at most this many parts; each takes memory
+    most_parts : `blocks` and the Born sums of `squares` walk the tiles in at most this many parts, each of which takes
+        memory; the steps around the ring, of which one is worth several tiles, in a quarter as many chunks
     """
 
     width: int
@@ -69,7 +70,7 @@ class Layout:
         """The layout of a variant for a device of this kind and units, whose vectors hold `width` reals."""
         if kind == "CPU" and variant == "rows":
             # One work-item to a part: Intel's compiler mixes the lanes of several up where they differ in a condition.
-            return cls(width, max(8, width), 1, 1)
+            return cls(width, max(4, width), 1, 1)
         if kind == "CPU" and variant == "blocks":
             # A tile with itself has each pair twice, which weighs in small molecules.
             return cls(width, 16 if n_atoms < 256 and width <= 8 else 32, 1, cpu_parts(units))

@@ -34,10 +34,10 @@ def energy(
 ) -> None:  # fmt: skip
     """Energy and full gradient without a cutoff, by every variant and by OpenMM on the same atoms.
 
-    "ms" is what one evaluation takes a caller, "kernels ms" with positions and results left on the device; of the
-    runs the fastest and the slowest are dropped and the others averaged. The speed-up is against OpenMM's CPU platform
-    in the same run, which computes in float32. The last columns are errors against float64 on the CPU, of the energy
-    and of the gradient by norm.
+    "ms" is what one evaluation takes a caller, "kernels ms" with positions and results left on the device, or of
+    many at once the kernels' share; of the runs the fastest and the slowest are dropped and the others averaged. The
+    speed-up is against OpenMM's CPU platform in the same run, which computes in float32. The last columns are errors
+    against float64 on the CPU, of the energy and of the gradient by norm.
     """
     from ...bench.energy import measure
     from ...bench.peers.openmm import platforms
