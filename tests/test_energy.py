@@ -500,6 +500,8 @@ def test_repeating_leaves_results_as_they_are(device):
 def test_what_is_no_molecule_no_batch_and_no_count_is_an_error(device):
     with pytest.raises(InputError, match="Atoms are needed"):
         Energy("protein.pdb", device=device)
+    with pytest.raises(InputError, match="SolventModel"):
+        Energy(bonded(20, seed=17), model=3, device=device)
     plan = Energy(bonded(20, seed=17), device=device)
     positions = plan.atoms.positions
     for conformations in ([positions, positions[1:]], (positions for _ in range(3)), [["x"]]):

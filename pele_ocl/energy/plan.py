@@ -45,7 +45,7 @@ class Energy:
         # OpenCL is loaded when it is first needed: reading files and the command's help do without.
         from ..opencl.device import get_device
 
-        self.atoms, self.precision, self.model = atoms, precision, model or SolventModel()
+        self.atoms, self.precision, self.model = atoms, precision, SolventModel.or_default(model)
         _check(atoms, self.model, one_four, cutoff, per_atom, precision, variant)
         self.device = get_device(device)
         self.device.require_precision(precision)
