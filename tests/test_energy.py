@@ -497,6 +497,14 @@ def test_repeating_leaves_results_as_they_are(device):
     np.testing.assert_array_equal(plan.evaluate().gradient, other.evaluate().gradient)
 
 
+def test_repeating_takes_all_launches_each_time(device, monkeypatch):
+    plan, made = Energy(bonded(60, seed=17), device=device), []
+    plan.evaluate()
+    monkeypatch.setattr(Run, "launch_kept", lambda run, launches, m: made.append((list(launches), m)))
+    plan.repeat(3)
+    assert made == [(plan._pipeline.passes.launches, 1)] * 3
+
+
 def test_what_is_no_molecule_no_batch_and_no_count_is_an_error(device):
     with pytest.raises(InputError, match="Atoms are needed"):
         Energy("protein.pdb", device=device)
