@@ -30,6 +30,8 @@ LAYERS = {
     "textfiles": ("errors",),
     "variant": (),
     "atoms": ("arguments", "errors", "units"),
+    "frozen": (),
+    "results": ("atoms", "errors", "frozen"),
     "pairs": ("arguments", "atoms", "errors", "forcefield", "formats", "paths", "textfiles"),
     "grid": ("atoms", "errors", "units"),
     "sampling": ("atoms", "errors", "grid"),
