@@ -11,7 +11,7 @@ from ..arguments import described, is_finite
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..errors import InputError
 from .allpairs import AllPairs
-from .exclusions import exclusions
+from .bonded import exclusions
 from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
 
 OneFour = Literal["exclude", "scale"]
