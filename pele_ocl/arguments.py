@@ -50,11 +50,17 @@ def is_among(value: object, choices: Collection[str]) -> bool:
 
 
 def number(
-    name: str, value: object, needed: str = "a finite number", *, least: float = -math.inf, above: float = -math.inf
+    name: str,
+    value: object,
+    needed: str = "a finite number",
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
 ) -> float:
-    """The value as a float, or InputError unless it is a finite number, at least `least` and more than `above`."""
+    """The value as a float, or InputError unless it is a finite number, least to most and more than `above`."""
     found = float(value) if isinstance(value, Real) and is_finite(value) else math.nan
-    if found >= least and found > above:
+    if least <= found <= most and found > above:
         return found
     raise InputError(f"{name} is {described(value)}; {needed} is needed")
 
@@ -118,7 +124,7 @@ def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
         raise InputError(f"{name} are not an array of {needed}: {error}") from None
     if found.dtype.kind not in kinds and (found.size or found.ndim == 0):
         what = f"{found.dtype} values" if found.ndim else described(values)
-        raise InputError(f"{name} are not an array of {needed}: {what}")
+        raise InputError(f"{name} are not an array of {needed}: could not convert {what}")
     return found
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import is_dataclass
+
 import numpy as np
 import pytest
 from conftest import DEVICES, load_system, random_atoms, random_pairs
@@ -21,6 +25,7 @@ from pele_ocl import (
     solvent,
 )
 from pele_ocl.energy import Energy
+from pele_ocl.formats import read_structure
 from pele_ocl.pairs import internal_dielectrics, pairs_split, read_pairs, without_bonded, write_pairs
 
 ATOMS, PAIRS = random_atoms(5), random_pairs(5, 4)
@@ -129,3 +134,46 @@ def test_reprs_of_results_are_short():
     values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     map_ = Map(Grid((0, 0, 0), 1, (4, 3, 2)), values, "kcal/mol/e")
     assert repr(map_) == "Map(4 x 3 x 2 points, 0 to 23 kcal/mol/e, float32)"
+
+
+def pickled(made):
+    return pickle.loads(pickle.dumps(made))
+
+
+@pytest.mark.parametrize("again", [pickled, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize(
+    "made",
+    [
+        read(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
+        read_structure(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
+        random_pairs(5, 4),
+        all_pairs(random_atoms(5)),
+        Grid((0, 0, 0), 0.5, (3, 4, 5)),
+        Map(Grid((0, 0, 0), 1, (4, 3, 2)), np.arange(24, dtype=np.float32).reshape(2, 3, 4), "kT/e", "a map", 300.0),
+        SolventModel(ionic_strength=0.15),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_objects_come_back_from_pickles_and_copies(made, again):
+    require_same(again(made), made)
+
+
+def require_same(after, before):
+    """Fields equal, down to the last; arrays read-only where they were."""
+    assert type(after) is type(before)
+    for name, value in vars(before).items():
+        found = vars(after)[name]
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(found, value)
+            assert (found.dtype, found.flags.writeable) == (value.dtype, value.flags.writeable)
+        elif is_dataclass(value):
+            require_same(found, value)
+        else:
+            assert found == value
+
+
+@pytest.mark.parametrize("flags", [[0.5], [np.nan], [2], [-1], ["yes"], [None]])
+def test_flags_of_pairs_are_true_or_false(flags):
+    with pytest.raises(InputError, match=r"one_four (of|are)"):
+        PairList(5, [0], [1], one_four=flags)
+    assert PairList(5, [0, 1], [1, 2], one_four=[0, 1.0]).one_four.tolist() == [False, True]

@@ -153,8 +153,8 @@ def test_some_of_the_atoms(which, indices):
         ([0, 2, -1], "an atom was asked for twice"),
         ([True, False], r"the atoms to take have shape \(2,\); \(3,\) booleans or \(k,\) indices"),
         (1, r"the atoms to take have shape \(\)"),
-        ([0.5], "the atoms to take are not an array of indices or booleans: float64 values"),
-        ("CA", "the atoms to take are not an array of indices or booleans: 'CA'"),
+        ([0.5], "the atoms to take are not an array of indices or booleans: could not convert float64 values"),
+        ("CA", "the atoms to take are not an array of indices or booleans: could not convert 'CA'"),
         (slice("CA"), "is no slice of atoms"),
     ],
 )

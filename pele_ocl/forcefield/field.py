@@ -56,6 +56,10 @@ class ForceField:
     fallback: bool = False
     origin: Origin = field(default_factory=Origin)
 
+    def __repr__(self) -> str:
+        own = f"{len(self.templates):,} templates, {len(self.radii):,} radii"
+        return f"ForceField({self.name}, {self.kind}, {own}{', with fallback' if self.fallback else ''})"
+
     @classmethod
     def load(
         cls,
