@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
@@ -98,6 +98,20 @@ def instance(name: str, value: object, kind: type[T], needed: str) -> T:
 def text(name: str, value: object) -> str:
     """The value, or InputError unless it is a text."""
     return instance(name, value, str, "a text")
+
+
+def texts(name: str, values: object) -> tuple[str, ...]:
+    """The values as a tuple, or InputError unless they are several texts: a tuple or list of them."""
+    if not isinstance(values, tuple | list) or not all(isinstance(value, str) for value in values):
+        raise InputError(f"{name} are {described(values)}; a list of texts is needed")
+    return tuple(values)
+
+
+def file_paths(name: str, values: object) -> tuple[Path, ...]:
+    """The values as Paths, or InputError unless they are several paths."""
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise InputError(f"{name} are {described(values)}; a list of paths is needed")
+    return tuple(file_path(value, f"one of {name}") for value in values)
 
 
 def file_path(value: object, name: str = "path") -> Path:

@@ -14,7 +14,7 @@ from . import arguments
 from .close_pairs import close_pair
 from .errors import InputError
 from .frozen import ReadOnlyArrays, frozen
-from .labels import Floats, Ints, Labels, Residue, Strings, Structure
+from .labels import Floats, Ints, Labels, Residue, Strings, Structure, labels_of
 
 __all__ = ["Atoms", "Floats", "Ints", "Labels", "Residue", "Strings", "Structure", "require_atoms"]
 
@@ -65,9 +65,7 @@ class Atoms(ReadOnlyArrays):
         object.__setattr__(self, "bonds", self._checked_bonds())
         arguments.choice("combining", self.combining, _COMBINING)
         object.__setattr__(self, "one_four", _checked_scales(self.one_four))
-        if isinstance(self.notes, str) or not all(isinstance(note, str) for note in _items(self.notes)):
-            raise InputError(f"notes are {arguments.described(self.notes)}; a sequence of texts is needed")
-        object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "notes", arguments.texts("notes", self.notes))
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -96,7 +94,7 @@ class Atoms(ReadOnlyArrays):
         return replace(
             self,
             **taken,
-            labels=None if self.labels is None else self.labels.taken(indices),
+            labels=None if self.labels is None else labels_of(self.labels, indices),
             bonds=bonds[(bonds >= 0).all(axis=1)],
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )
@@ -130,6 +128,8 @@ class Atoms(ReadOnlyArrays):
 
     def require(self, names: Sequence[str], purpose: str) -> None:
         """Raise InputError unless the named parameter arrays are there and there is at least one atom."""
+        for name in arguments.texts("names", names):
+            arguments.choice("the parameter", name, ("charges", *_PARAMETERS))
         missing = [name for name in names if getattr(self, name) is None]
         if missing:
             raise InputError(f"{purpose} needs {' and '.join(missing)}, which these atoms lack")
@@ -200,11 +200,6 @@ def _checked_scales(one_four: object) -> tuple[float, float]:
         given = one_four if isinstance(one_four, tuple | list) and len(one_four) < 5 else arguments.described(one_four)
         raise InputError(f"one_four is {given}; (Coulomb, Lennard-Jones) scales of 0 to 1 are needed")
     return float(scales[0]), float(scales[1])
-
-
-def _items(values: object) -> Sequence[Any]:
-    """The items of a tuple or list; of anything else one item that is none."""
-    return values if isinstance(values, tuple | list) else (None,)
 
 
 def require_atoms(atoms: object) -> None:

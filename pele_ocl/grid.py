@@ -55,9 +55,9 @@ class Grid(ReadOnlyArrays):
             object.__setattr__(self, name, array)
         object.__setattr__(self, "shape", tuple(int(n) for n in points))
         with np.errstate(over="ignore"):
-            far = (np.abs([self.origin, self.last]) > FARTHEST).any() or (self.spacing > FARTHEST).any()
-        if far:
-            raise InputError(f"a grid must lie within {FARTHEST:g} A of 0; not from {self.origin} to {self.last}")
+            last = self.last
+        if (np.abs([self.origin, self.spacing, last]) > FARTHEST).any():
+            raise InputError(f"a grid must lie within {FARTHEST:g} A of 0; not from {self.origin} to {last}")
 
     @classmethod
     def around(cls, atoms: Atoms, padding: float = 10.0, spacing: ArrayLike = 0.5) -> Grid:
@@ -94,7 +94,8 @@ class Grid(ReadOnlyArrays):
 
     def position(self, index: ArrayLike) -> Floats:
         """Positions (..., 3) A of grid indices (..., 3) in the order i, j, k along x, y, z."""
-        position: Floats = self.origin + _triples("the indices", index) * self.spacing
+        with np.errstate(over="ignore"):  # of numbers beyond all grids
+            position: Floats = self.origin + _triples("the indices", index) * self.spacing
         return position
 
     def index(self, positions: ArrayLike) -> Floats:

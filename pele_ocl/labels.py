@@ -89,14 +89,15 @@ class Labels(ReadOnlyArrays):
         """Atom i as people write it: `A:ALA5:CA`."""
         return f"{self.residue(i)}:{self.names[i]}"
 
-    def taken(self, indices: NDArray[np.intp]) -> Labels:
-        """The labels of some atoms, (k,) indices, in that order; their residues are numbered anew, from 0."""
-        columns = {f.name: getattr(self, f.name)[indices] for f in fields(self)}
-        columns["residue_index"] = np.unique(columns["residue_index"], return_inverse=True)[1].reshape(-1)
-        return Labels(**columns)
-
     def _index(self, i: int) -> int:
         return arguments.whole_number("the index of the atom", i, least=-len(self), most=len(self) - 1)
+
+
+def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
+    """The labels of some atoms, (k,) indices, in that order; their residues are numbered anew, from 0."""
+    columns = {f.name: getattr(labels, f.name)[indices] for f in fields(labels)}
+    columns["residue_index"] = np.unique(columns["residue_index"], return_inverse=True)[1].reshape(-1)
+    return Labels(**columns)
 
 
 def _kind(whole: bool) -> str:
@@ -141,5 +142,6 @@ class Structure(ReadOnlyArrays):
 
     def where(self, i: int) -> str:
         """Where atom i stands, for messages: `protein.pdb:41 (A:ALA5:CA)`."""
+        atom = self.labels.atom(i)
         line = f":{self.lines[i]}" if self.lines[i] else ""
-        return f"{self.source}{line} ({self.labels.atom(i)})"
+        return f"{self.source}{line} ({atom})"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import file_path
+from .arguments import file_path, file_paths
 from .atoms import Floats
 from .errors import FormatError, PeleError
 from .formats.writing import replacing
@@ -62,6 +62,7 @@ def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | Pat
     """
     require_map(map_)
     require_png(file_path(path))
+    inputs = file_paths("inputs", inputs)
     figure = _figure(map_)
     with replacing(path, inputs) as temporary:
         figure.savefig(

@@ -41,7 +41,7 @@ LAYERS = {
     "tiles": ("atoms",),
     "solvent_model": ("arguments", "errors", "units"),
     "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "textfiles", "units"),
-    "forcefield": ("atoms", "chemistry", "errors", "units", "paths", "textfiles"),
+    "forcefield": ("arguments", "atoms", "chemistry", "errors", "units", "paths", "textfiles"),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
     "charges": ("atoms",),
     "potential_model": ("arguments", "errors"),

@@ -92,7 +92,7 @@ class PairList(ReadOnlyArrays):
 
     def shuffled(self, seed: int = 0) -> PairList:
         """The same pairs in random order, half of them with their two atoms exchanged."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(arguments.whole_number("seed", seed))
         mixed = self._taken(rng.permutation(len(self)))
         exchange = rng.random(len(self)) < 0.5
         first = np.where(exchange, mixed.second, mixed.first)

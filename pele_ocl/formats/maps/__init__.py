@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...arguments import file_path
+from ...arguments import file_path, file_paths, instance, text
 from ...atoms import Atoms
 from ...errors import FormatError, InputError
 from ...grid import Map, require_map
@@ -110,6 +110,17 @@ def write_map(
     holds one; InputError for values that are not finite, or a unit that cannot be converted.
     """
     require_map(map_)
+    for name, value, kind in (("attributes", attributes, Mapping), ("extra", extra, Mapping), ("atoms", atoms, Atoms)):
+        if value is not None:
+            instance(name, value, kind, "a dictionary" if kind is Mapping else "Atoms")
+    for name, other in (extra or {}).items():
+        text("the name of a further map", name)
+        require_map(other)
+    for name in attributes or {}:
+        text("the name of an attribute", name)
+    if unit is not None:
+        text("unit", unit)
+    inputs = file_paths("inputs", inputs)
     suffix = require_map_suffix(file_path(path), several=bool(extra))
     map_ = as_written(path, map_, unit)
     for name, written in {"the map": map_, **(extra or {})}.items():
