@@ -33,7 +33,7 @@ class Residue(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Labels(ReadOnlyArrays):
-    """What a structure file calls its atoms; every array has shape (n,).
+    """The names of atoms and residues in a structure file; every array has shape (n,).
 
     names : atom names without blanks ("CA", "HB2", "O3'")
     elements : element symbols ("C", "Cl"); "X" where unknown

@@ -110,7 +110,7 @@ def _array(name: str, words: Sequence[str]) -> NDArray[Any]:
 
 
 def _complaint(path: Path, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64]) -> str:
-    """What is wrong with the first row that is."""
+    """The sentence about the first row that is wrong."""
     for number, words in zip(where.tolist(), rows, strict=True):
         if len(words) != len(names):
             has = "1 column" if len(words) == 1 else f"{len(words)} columns"

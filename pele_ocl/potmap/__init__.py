@@ -13,9 +13,9 @@ from ..grid import Grid, Map
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from ..variant import PRECISIONS, Progress
+from .problem import MapProblem
 from .result import PotmapResult
 from .slabs import compute
-from .task import Task
 from .touching import require_apart
 from .variants import FIELD_VARIANTS, VARIANTS, choose_variant, tuned_choice
 
@@ -83,10 +83,10 @@ def potmap(
     for each in devices:
         each.require_precision(precision)
     require_apart(atoms, grid, min_distance, precision)
-    task = Task.of(atoms, grid, model, factor, field, precision)
+    problem = MapProblem.of(atoms, grid, model, factor, field, precision)
     if variant == "auto":
-        variant = tuned_choice(task, devices[0]).variant or choose_variant(method)
-    values, kernel_seconds = compute(task, variant, devices, progress)
+        variant = tuned_choice(problem, devices[0]).variant or choose_variant(method)
+    values, kernel_seconds = compute(problem, variant, devices, progress)
     return PotmapResult(
         map=Map(
             grid,
