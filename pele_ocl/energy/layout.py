@@ -22,7 +22,7 @@ MOST_LAYERS = 256
 
 @dataclass(frozen=True)
 class Slab:
-    """Steps around the ring of `squares` that one launch takes, and their chunks; cl/squares.clh."""
+    """Steps around the ring of `squares` that one launch takes, and their chunks; cl/energy/squares.clh."""
 
     first_step: int
     end_step: int

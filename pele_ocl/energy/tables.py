@@ -27,7 +27,7 @@ class Tables:
 
     largest_rho : A
     order, counts : which atom stands at each place, and how many atoms a tile has
-    parameters : (5, n_places) those of ATOM_ARGUMENTS in cl/energy_terms.clh
+    parameters : (5, n_places) those of ATOM_ARGUMENTS in cl/energy/terms.clh
     scaled, charges, sigmas, epsilons : (n_places,); unused places have no sphere, no charge and no well
     coefficients, slopes, slope_columns : of the HCT series and of its slope, for single atoms and for vectors
     largest_s : (n_tiles,) largest scaled radius of each tile
