@@ -27,7 +27,7 @@ class Blocks(SumsOfPairs):
     def _born(self) -> list[KeptLaunch]:
         tables = self.tables
         sums = self._over_blocks(
-            "solvent_blocks.cl", "born_sums_blocks", np.int32(0), np.int32(len(self.tiles)), self._largest_rho,
+            "solvent/blocks.cl", "born_sums_blocks", np.int32(0), np.int32(len(self.tiles)), self._largest_rho,
             *self._of("spheres", "x", "y", "z"), tables.scaled, tables.rho, self.buffers["series"],
             tables.coefficient_columns, *self._of("origins", "extents"), tables.counts, self.buffers["born_sums"],
             **self._series,
@@ -37,19 +37,19 @@ class Blocks(SumsOfPairs):
     def _pairs(self) -> list[KeptLaunch]:
         return [
             self._over_blocks(
-                "energy_pair_blocks.cl", "pair_blocks", *self._pair_tables(), self.buffers["pair_sums"],
+                "energy/pair_blocks.cl", "pair_blocks", *self._pair_tables(), self.buffers["pair_sums"],
                 PER_ATOM=int(self.options.per_atom), **self._pair_macros,
             )
         ]  # fmt: skip
 
     def _chain(self) -> list[KeptLaunch]:
         weights = self._each_place(
-            "energy_radii.cl", "chain_weights", np.int32(self.n_parts),
+            "energy/radii.cl", "chain_weights", np.int32(self.n_parts),
             *self._of("pair_sums", "born", "singles"), self.tables.counts,
             self.buffers["weights"], SHARES=1,
         )  # fmt: skip
         sums = self.buffers["pair_sums"]
-        chain = self._over_blocks("energy_chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self._series)
+        chain = self._over_blocks("energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self._series)
         return [weights, chain]
 
     def _over_blocks(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:

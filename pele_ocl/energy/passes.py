@@ -123,7 +123,7 @@ class Passes(ABC):
     def _place(self, fixed: Fixed) -> KeptLaunch:
         tables = self.tables
         return self._each_place(
-            "energy_place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(fixed.step),
+            "energy/place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(fixed.step),
             fixed.origin_step, self.buffers["positions"], tables.order, tables.largest_s, tables.scaled,
             tables.charges, tables.coefficients,
             *self._of("spheres", "points", "x", "y", "z", "series", "origins", "extents"),
@@ -132,7 +132,7 @@ class Passes(ABC):
     def _atom_terms(self, n_parts: int, shares: int = 1) -> KeptLaunch:
         """Born radii and what goes with them, from parts of the Born integrals."""
         return self._each_place(
-            "energy_radii.cl", "atom_terms", np.int32(n_parts), *self._solvent(), self.buffers["born_sums"],
+            "energy/radii.cl", "atom_terms", np.int32(n_parts), *self._solvent(), self.buffers["born_sums"],
             *self._atom_tables(), shares=shares, SHARES=shares,
         )  # fmt: skip
 
@@ -153,11 +153,11 @@ class Passes(ABC):
         )  # fmt: skip
 
     def _atom_tables(self) -> list[Any]:
-        """ATOM_ARGUMENTS of cl/energy_terms.clh."""
+        """ATOM_ARGUMENTS of cl/energy/terms.clh."""
         return [self.tables.parameters, *self._of("traits", "singles", "born", "largest_born")]
 
     def _pair_model(self) -> Any:
-        """Model of cl/energy_pair.clh."""
+        """Model of cl/energy/pair.clh."""
         options, model = self.options, self.model
         scales = {
             "outside": model.solute_dielectric / model.solvent_dielectric, "kappa": model.kappa,
@@ -167,7 +167,7 @@ class Passes(ABC):
         return np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])[()]
 
     def _pair_tables(self) -> list[Any]:
-        """PAIR_ARGUMENTS of cl/energy_pair.clh, and the masks."""
+        """PAIR_ARGUMENTS of cl/energy/pair.clh, and the masks."""
         tables = self.tables
         return [
             self._pair_model(), *self._of("points", "traits", "x", "y", "z", "born"), tables.charges, tables.sigmas,
@@ -183,7 +183,7 @@ class Passes(ABC):
         }  # fmt: skip
 
     def _chain_tables(self) -> list[Any]:
-        """CHAIN_ARGUMENTS of cl/energy_chain.clh."""
+        """CHAIN_ARGUMENTS of cl/energy/chain.clh."""
         tables = self.tables
         return [
             self._largest_rho, *self._of("spheres", "x", "y", "z", "weights"), tables.scaled, tables.rho,
@@ -192,7 +192,7 @@ class Passes(ABC):
 
 
 class SumsOfPairs(Passes):
-    """Passes that leave a column of sums at all places, in parts; cl/energy_sums.clh."""
+    """Passes that leave a column of sums at all places, in parts; cl/energy/sums.clh."""
 
     COLUMNS = 7
 
@@ -208,7 +208,7 @@ class SumsOfPairs(Passes):
         options, tables = self.options, self.tables
         return [
             self._each_place(
-                "energy_finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
+                "energy/finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
                 *self._of("pair_sums", "singles", "born"), tables.order, tables.counts, self.buffers["results"],
                 GRADIENT=int(options.gradient), PER_ATOM=int(options.per_atom),
             )

@@ -13,12 +13,15 @@ from .passes import Passes
 if TYPE_CHECKING:
     from ..opencl.kernels import KeptLaunch
 
-# What follows when a launch's layers are added up; cl/energy_collect.clh.
+# What follows when a launch's layers are added up; cl/energy/collect.clh.
 KEEP_TOTALS, KEEP_WEIGHTS, KEEP_RESULTS = range(3)
 
 
 class Squares(Passes):
-    """A group owns a row of tiles and meets half a ring of rows, in layers for what each tile gets; cl/squares.clh."""
+    """A group owns a row of tiles and meets half a ring of rows, in layers for what each tile gets.
+
+    The kernels' side of it is cl/energy/squares.clh.
+    """
 
     variant = "squares"
 
@@ -59,7 +62,7 @@ class Squares(Passes):
         columns = [] if fused else [*self._of("x", "y", "z"), self.tables.rho]
         more = [*self._solvent(), *self._atom_tables(), self.buffers["arrivals"]] if fused else []
         sums = self.run.keep(
-            "solvent_tiled.cl", "born_sums", (self.n_rows * layout.tile, n_parts), (layout.tile, 1), np.int32(n_tiles),
+            "solvent/tiled.cl", "born_sums", (self.n_rows * layout.tile, n_parts), (layout.tile, 1), np.int32(n_tiles),
             np.int32(per_part), self._largest_rho, self.buffers["spheres"], *columns,
             *self._of("series", "origins", "extents"), self.tables.counts, *more, self.buffers["born_sums"],
             TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self._series,
@@ -69,14 +72,14 @@ class Squares(Passes):
     def _pairs(self) -> list[KeptLaunch]:
         then = KEEP_WEIGHTS if self.options.chain else KEEP_RESULTS
         return self._over_squares(
-            "energy_pair_squares.cl", "pair_squares", True, then, self._pair_model(),
+            "energy/pair_squares.cl", "pair_squares", True, then, self._pair_model(),
             *self._of("points", "origins", "extents", "largest_born"), *self.tables.masks, **self._pair_macros,
         )  # fmt: skip
 
     def _chain(self) -> list[KeptLaunch]:
         tables = self.tables
         return self._over_squares(
-            "energy_chain_squares.cl", "chain_squares", False, KEEP_RESULTS, self._largest_rho, self.buffers["spheres"],
+            "energy/chain_squares.cl", "chain_squares", False, KEEP_RESULTS, self._largest_rho, self.buffers["spheres"],
             tables.rho, tables.slopes, tables.slope_columns, *self._of("origins", "extents"), GRADIENT=1,
             **self._series,
         )  # fmt: skip
@@ -104,14 +107,14 @@ class Squares(Passes):
             if not self.fused and (self.options.gradient or last):
                 launches.append(
                     self._each_place(
-                        "energy_collect.cl", "collect", *collected, shares=layout.shares,
+                        "energy/collect.cl", "collect", *collected, shares=layout.shares,
                         SHARES=layout.shares, ROW=layout.row, GRADIENT=int(self.options.gradient), FUSED=0,
                     )
                 )  # fmt: skip
         return launches
 
     def _collected(self, slab: Slab, begins: bool, then: int) -> list[Any]:
-        """COLLECT_ARGUMENTS of cl/energy_collect.clh."""
+        """COLLECT_ARGUMENTS of cl/energy/collect.clh."""
         values = {**asdict(slab), "n_chunks": slab.n_chunks, "n_layers": slab.n_layers, "begins": begins, "then": then}
         packed = np.array(tuple(values.values()), dtype=[(name, np.int32) for name in values])
         return [

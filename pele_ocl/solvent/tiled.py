@@ -1,4 +1,4 @@
-"""HCT sums over tiles of sorted atoms: what the kernels of cl/solvent_tiled.cl and cl/solvent_blocks.cl are given."""
+"""HCT sums over tiles of sorted atoms: what the kernels of cl/solvent/tiled.cl and cl/solvent/blocks.cl are given."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def launch_rows(
     """Each atom by itself. sums : (n_chunks, n_places)"""
     n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
     kernel = run.kernel(
-        "solvent_tiled.cl", "born_sums", layout.width, TILE=layout.tile, ROW=layout.row, FUSED=0,
+        "solvent/tiled.cl", "born_sums", layout.width, TILE=layout.tile, ROW=layout.row, FUSED=0,
         **series_macros(run.precision),
     )  # fmt: skip
     run.launch_rows(
@@ -67,7 +67,7 @@ def launch_blocks(
     """Both atoms of a pair at once. sums : (n_parts, n_places)"""
     n_parts = layout.parts(n_tiles)
     kernel = run.kernel(
-        "solvent_blocks.cl", "born_sums_blocks", layout.width, TILE=layout.tile, **series_macros(run.precision)
+        "solvent/blocks.cl", "born_sums_blocks", layout.width, TILE=layout.tile, **series_macros(run.precision)
     )
     rows = n_tiles
     if run.progress is not None or pairs > LAUNCH_PAIRS:
