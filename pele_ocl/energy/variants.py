@@ -13,9 +13,10 @@ VARIANTS = {
         "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks
     ),
     "squares": Variant(
-        "energy/pair_squares.cl", "pair_squares", "each pair once, squares of two tiles in groups; for GPUs", Squares
+        "energy/pair_squares.cl", "pair_squares", "each pair once, squares of two tiles in groups; for GPUs", Squares,
+        per_atom=False,
     ),
-}
+}  # fmt: skip
 
 
 def choose_variant(kind: str, per_atom: bool) -> str:

@@ -100,7 +100,7 @@ class Plan(ABC, Generic[R, B]):
         given = as_conformations(conformations, len(self.atoms))
         failures = Failures(len(given), record=errors == "record")
         found, reasons, seconds = self._compute(given, profile, progress, failures)
-        return self._batch(found, reasons, seconds | {"total": time.perf_counter() - start})
+        return self._batch(given, found, reasons, seconds | {"total": time.perf_counter() - start})
 
     def repeat(self, count: int) -> None:
         """Evaluate what was evaluated last so many times more, with positions and results left on the device.
@@ -132,7 +132,9 @@ class Plan(ABC, Generic[R, B]):
         """The result of the one conformation that was evaluated."""
 
     @abstractmethod
-    def _batch(self, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
+    def _batch(
+        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
+    ) -> B:
         """The results of a batch."""
 
     def _compute(

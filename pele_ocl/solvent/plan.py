@@ -14,7 +14,8 @@ from ..solvent_model import SolventModel
 from ..tuning import remembered
 from ..units import COULOMB_KCAL_A
 from ..variant import PRECISIONS, Progress
-from .checks import check_radii, check_span
+from ..plan.conformations import check_span
+from .checks import check_radii
 from .layout import Layout
 from .result import EnergyTerms, SolventResult
 from .variants import ITEMS, VARIANTS, System, choose_variant
