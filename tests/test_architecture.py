@@ -47,13 +47,15 @@ LAYERS = {
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
     "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
-    "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "tuning", "units", "variant"),
+    "plan": ("atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
+    "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "variant"),
+    "solvent": ("atoms", "errors", "opencl", "plan", "results", "tiled", "reference", "solvent_model", "tiles", "tuning", "units", "variant"),
     "nonbond": (
         "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
         "variant",
     ),
     "energy": (
-        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
+        "arguments", "atoms", "charges", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled", "solvent_model", "tiles", "tuning", "units",
         "variant",
     ),
     "ions": ("atoms", "errors", "grid", "opencl", "potmap", "reference", "tiles", "units", "variant"),

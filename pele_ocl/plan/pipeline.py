@@ -173,11 +173,11 @@ class Pipeline(Evaluator):
         slot.events = ()
         results = slot.results[: part.stop - part.start]
         self.passes.unpack(results, part, found)
-        if self.passes.is_plausible(results, part, found):
-            return
-        for k in range(part.start, part.stop):
-            if k not in failures.reasons and not found.is_good(k):
-                failures.add(k, self._reason(conformations[k], found, k))
+        if not self.passes.is_plausible(results, part, found):
+            for k in range(part.start, part.stop):
+                if k not in failures.reasons and not found.is_good(k):
+                    failures.add(k, self._reason(conformations[k], found, k))
+        failures.check()
 
     def _reason(self, positions: NDArray[Any], found: Found, k: int) -> InputError:
         """The error of a conformation that overflowed or never had a value."""
