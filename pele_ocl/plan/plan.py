@@ -132,9 +132,7 @@ class Plan(ABC, Generic[R, B]):
         """The result of the one conformation that was evaluated."""
 
     @abstractmethod
-    def _batch(
-        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
-    ) -> B:
+    def _batch(self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
         """The results of a batch."""
 
     def _compute(
@@ -167,5 +165,3 @@ class Plan(ABC, Generic[R, B]):
 
 def _untold(share: float) -> None:
     """Take no notice of progress that nobody asked for."""
-
-
