@@ -50,14 +50,17 @@ LAYERS = {
     "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
     "plan": ("atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
     "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "variant"),
-    "solvent": ("atoms", "errors", "opencl", "plan", "results", "tiled", "reference", "solvent_model", "tiles", "tuning", "units", "variant"),
+    "solvent": (
+        "atoms", "errors", "opencl", "plan", "results", "tiled", "reference", "solvent_model", "tiles", "tuning",
+        "units", "variant",
+    ),
     "nonbond": (
         "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
         "variant",
     ),
     "energy": (
-        "arguments", "atoms", "charges", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled", "solvent_model", "tiles", "tuning", "units",
-        "variant",
+        "arguments", "atoms", "charges", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",
+        "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "ions": ("atoms", "errors", "grid", "opencl", "potmap", "reference", "tiles", "units", "variant"),
     "potmap": (

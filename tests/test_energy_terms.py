@@ -81,7 +81,7 @@ def test_a_restrained_molecule_is_not_moved_to_the_middle(device, precision):
     plan = Energy(atoms, terms=[PositionalRestraint(1.0)], **options(device, precision))
     with pytest.raises(InputError, match="the positions lie too far from the molecule's own"):
         plan.evaluate(atoms.positions + 1e6)
-    near = plan.evaluate(atoms.positions + [20.0, 0, 0])
+    near = plan.evaluate(atoms.positions + np.array([20.0, 0, 0]))
     assert near.restraint == pytest.approx(50 * 400, rel=ENERGY[precision])
 
 

@@ -166,6 +166,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
         ]  # fmt: skip
 
 
+AnyPasses = EnergyPasses[Any]  # of whatever layout
+
+
 class SumsOfPairs(EnergyPasses[L]):
     """Passes that leave a column of sums at all slots, in parts; cl/energy/sums.clh."""
 
