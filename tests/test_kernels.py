@@ -53,7 +53,6 @@ def test_kernels_build_without_a_cache(device, monkeypatch):
     monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
     device.kernels.clear()
     device.programs.clear()
-    device.programs.clear()
     assert get_kernel(device, "solvent_radii.cl", "born_radii", "float32")
 
 
@@ -92,6 +91,7 @@ def test_building_does_not_count_as_running(device, monkeypatch):
 
 def test_building_of_kept_launches_does_not_count_either(device):
     """A runtime may build as late as at the launch: what lies before the first one of a kernel is left out."""
+    device.kernels.clear()
     device.programs.clear()
     kept, run = [], Run(device, "float32")
     for name, group in (("scan_blocks", 1), ("add_totals", 2), ("add_totals", 2)):
