@@ -52,7 +52,6 @@ class Layout:
 class Placement:
     """A map on a device that takes ions one by one.
 
-    run : the device's lock must be held as long as the placement is used
     potential : (nz, ny, nx) kcal/mol/e, before the first ion
     positions : (n, 3) of the molecule's atoms, A
     solute_distance, ion_distance : no ion stands within this distance of an atom, or another ion, A
