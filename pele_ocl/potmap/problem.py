@@ -82,7 +82,7 @@ class MapProblem:
 
     @property
     def switches(self) -> dict[str, int]:
-        """The macros of cl/potmap.clh."""
+        """The macros of cl/potmap/law.clh."""
         model = self.model
         return {
             "DISTANCE_DEPENDENT": int(model.distance_dependent),
