@@ -17,7 +17,7 @@ from .problem import MapProblem
 from .result import PotmapResult
 from .slabs import compute
 from .touching import require_apart
-from .variants import FIELD_VARIANTS, VARIANTS, choose_variant, tuned_choice
+from .variants import FIELD_VARIANTS, METHODS, VARIANTS, choose_variant, tuned_choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -78,7 +78,7 @@ def potmap(
     if not chosen:
         raise InputError("there is no device in the list of devices")
     devices = [get_device(choice) for choice in chosen]
-    if variant == "sequential":
+    if variant in VARIANTS and VARIANTS[variant].cpu_only:
         devices = [get_cpu_device(devices[0])]
     for each in devices:
         each.require_precision(precision)
@@ -112,9 +112,9 @@ def _check(
     arguments.flag("field", field)
     arguments.callback("progress", progress)
     given = arguments.described
-    if not arguments.is_among(method, ("direct", "cutoff")):
+    if not arguments.is_among(method, METHODS):
         raise InputError(f"there is no method {given(method)}; choose direct or cutoff")
-    fitting = [name for name in VARIANTS if (name == "cutoff") == (method == "cutoff")]
+    fitting = [name for name, each in VARIANTS.items() if each.method == method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
     if field and variant not in ("auto", *FIELD_VARIANTS):

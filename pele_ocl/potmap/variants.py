@@ -44,6 +44,21 @@ class Steps:
     whole: bool = False
 
 
+HostSteps = Callable[["Run", MapProblem], Steps]
+
+
+@dataclass(frozen=True)
+class MapVariant(Variant[HostSteps]):
+    """A variant of maps.
+
+    method : of `potmap`, "direct" or "cutoff"
+    has_field : whether it computes the electric field, too
+    """
+
+    method: str = "direct"
+    has_field: bool = False
+
+
 def _kernel(run: Run, problem: MapProblem, algorithm: str, width: int = 1, **defines: int) -> Any:
     variant = VARIANTS[algorithm]
     return run.kernel(variant.file, variant.kernel, width, **problem.switches, **defines)
@@ -185,45 +200,50 @@ def tuned_choice(problem: MapProblem, device: Device) -> Choice:
     return remembered("potmap", device, problem.precision, problem.evaluations)
 
 
-VARIANTS = {
-    "sequential": Variant(
+VARIANTS: dict[str, MapVariant] = {
+    "sequential": MapVariant(
         "potmap/ladder/sequential.cl", "potmap_sequential", "the loops over slices, atoms and points, on one CPU core",
-        sequential,
+        sequential, cpu_only=True,
     ),
-    "scatter": Variant(
+    "scatter": MapVariant(
         "potmap/ladder/scatter.cl", "potmap_scatter", "a work-item an atom and slice, additions to the points atomic",
         scatter,
     ),
-    "gather": Variant(
-        "potmap/ladder/gather.cl", "potmap_gather", "a work-item a point, atoms from global memory", gather
+    "gather": MapVariant(
+        "potmap/ladder/gather.cl", "potmap_gather", "a work-item a point, atoms from global memory", gather,
+        has_field=True,
     ),
-    "constant": Variant(
+    "constant": MapVariant(
         "potmap/ladder/constant.cl", "potmap_constant", "slice by slice, chunks of atoms in constant memory", constant
     ),
-    "coarsened": Variant(
+    "coarsened": MapVariant(
         "potmap/ladder/coarsened.cl", "potmap_coarsened", "four neighbouring points a work-item",
         partial(rows, "coarsened", 4, False),
     ),
-    "shared": Variant(
+    "shared": MapVariant(
         "potmap/ladder/shared.cl", "potmap_shared", "eight neighbouring points a work-item, totals in local memory",
         partial(rows, "shared", 8, True),
     ),
-    "coalesced": Variant(
+    "coalesced": MapVariant(
         "potmap/ladder/coalesced.cl", "potmap_coalesced", "eight points a work-item, a group's width apart",
         partial(rows, "coalesced", 8, True),
     ),
-    "blocked": Variant(
-        "potmap/blocked.cl", "potmap_blocked", "blocks of points in two dimensions, vectors on CPUs", blocked
+    "blocked": MapVariant(
+        "potmap/blocked.cl", "potmap_blocked", "blocks of points in two dimensions, vectors on CPUs", blocked,
+        has_field=True,
     ),
-    "cutoff": Variant(
-        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff
+    "cutoff": MapVariant(
+        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff,
+        method="cutoff", has_field=True,
     ),
 }  # fmt: skip
 
-# Those that compute the field, too.
-FIELD_VARIANTS = ("gather", "blocked", "cutoff")
+FIELD_VARIANTS = tuple(name for name, variant in VARIANTS.items() if variant.has_field)
+# The variant that `auto` stands for, by method.
+_DEFAULTS = {"direct": "blocked", "cutoff": "cutoff"}
+METHODS = tuple(_DEFAULTS)
 
 
 def choose_variant(method: str) -> str:
     """The variant that `auto` stands for."""
-    return "cutoff" if method == "cutoff" else "blocked"
+    return _DEFAULTS[method]
