@@ -30,9 +30,7 @@ LAYERS = {
     "chemistry": (),
     "textfiles": ("errors",),
     "variant": (),
-    "labels": ("arguments", "errors", "frozen"),
-    "close_pairs": (),
-    "atoms": ("arguments", "close_pairs", "errors", "frozen", "labels"),
+    "atoms": ("arguments", "errors", "frozen"),
     "frozen": (),
     "results": ("atoms", "errors", "frozen"),
     "pairs": ("arguments", "atoms", "errors", "forcefield", "formats", "frozen", "paths", "textfiles"),
@@ -45,7 +43,6 @@ LAYERS = {
     "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "textfiles", "units"),
     "forcefield": ("arguments", "atoms", "chemistry", "errors", "units", "paths", "textfiles"),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
-    "charges": ("atoms",),
     "potential_model": ("arguments", "errors"),
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
@@ -57,11 +54,11 @@ LAYERS = {
         "units", "variant",
     ),
     "nonbond": (
-        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
+        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
         "variant",
     ),
     "energy": (
-        "arguments", "atoms", "charges", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",
+        "arguments", "atoms", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",
         "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "ions": (
@@ -69,7 +66,7 @@ LAYERS = {
         "variant",
     ),
     "potmap": (
-        "arguments", "atoms", "charges", "errors", "grid", "opencl", "potential_model", "tuning", "units",
+        "arguments", "atoms", "errors", "grid", "opencl", "potential_model", "tuning", "units",
         "variant",
     ),
     "bench": (

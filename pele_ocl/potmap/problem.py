@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..charges import rounded_charges
+from ..atoms.charges import rounded_charges
 from ..grid import Grid
 from ..potential_model import PotentialModel
 

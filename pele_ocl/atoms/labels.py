@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import arguments
-from .errors import InputError
-from .frozen import ReadOnlyArrays, frozen
+from .. import arguments
+from ..errors import InputError
+from ..frozen import ReadOnlyArrays, frozen
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
