@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import h5py
 
 # deflate makes 1 byte of 1032 at most; what claims to be more is not there.
-_MOST_EXPANSION = 1032
+MOST_EXPANSION = 1032
 _MOST_ATTRIBUTE_BYTES = 2**24
 
 
@@ -33,14 +33,14 @@ def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
     except PeleError:
         raise
     except Exception as error:  # damage shows in errors of many types: h5py and NumPy meet what no file should hold
-        raise FormatError(f"{file}: cannot be read as HDF5 ({_first_line(error)})") from None
+        raise FormatError(f"{file}: cannot be read as HDF5 ({first_line(error)})") from None
 
 
 def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
     """The numbers of a dataset; raises FormatError for one that claims more of them than its file can hold."""
     announced = math.prod(dataset.shape) * dataset.dtype.itemsize
     stored = int(dataset.id.get_storage_size())
-    if announced > _MOST_EXPANSION * stored:
+    if announced > MOST_EXPANSION * stored:
         raise FormatError(
             f"{source}: the dataset {dataset.name} announces {announced:,} bytes and holds {stored:,}; "
             "fetch or copy the file again"
@@ -74,8 +74,9 @@ def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
         array = np.frombuffer(data, dtype, n)
         return array.reshape(shape, order="F" if fortran_order else "C")
     except Exception as error:  # the header is a Python literal, which can be wrong in many ways
-        raise FormatError(f"{source}: cannot be read as .npy ({_first_line(error)})") from None
+        raise FormatError(f"{source}: cannot be read as .npy ({first_line(error)})") from None
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, or its type where it says nothing."""
     return printable(str(error).partition("\n")[0]) or type(error).__name__
