@@ -114,6 +114,8 @@ class PairList:
         return values
 
     def _flags(self) -> Flags:
+        if np.asarray(self.one_four).dtype == np.bool_:
+            return self._per_pair("one_four", np.bool_)
         values = self._per_pair("one_four", np.float64)
         bad = (values != 0) & (values != 1)
         if bad.any():
