@@ -55,8 +55,12 @@ def number(text: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def quoted(text: str) -> str:
+def quoted(value: object) -> str:
     """A word of a file for messages: in quotation marks, control characters escaped, and no longer than a line."""
+    try:
+        text = str(value)
+    except ValueError:  # a whole number of thousands of digits
+        text = "a number of too many digits"
     return ascii(text) if len(text) <= _QUOTED else f"{text[:_QUOTED]!a} and {len(text) - _QUOTED:,} more characters"
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn, TypeAlias
 
 from ..chemistry import aligned_name, element, is_polymer
 from ..errors import FormatError
-from ..textfiles import number
+from ..textfiles import number, quoted
 
 Position: TypeAlias = tuple[float, float, float]
 
@@ -148,7 +148,7 @@ def _refuse(line: str, where: str) -> NoReturn:
     fields = {axis: line[start : start + 8].strip() for axis, start in (("x", 30), ("y", 38), ("z", 46))}
     for text in [*fields.values(), *line.split()[5:]]:
         if _finite(text) is None and number(text) is not None:
-            raise FormatError(f"{where}: a coordinate of atom {atom} is {text!r}; a finite number is needed")
+            raise FormatError(f"{where}: a coordinate of atom {atom} is {quoted(text)}; a finite number is needed")
     numbers = re.findall(r"-?\d+\.\d*", line)
     if len(line) < 54 and len(numbers) <= 3 and _is_cut(numbers):
         raise FormatError(f"{where}: the line ends before the coordinates do; the file is cut short or damaged")
