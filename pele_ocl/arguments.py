@@ -107,11 +107,14 @@ def texts(name: str, values: object) -> tuple[str, ...]:
     return tuple(values)
 
 
-def file_paths(name: str, values: object) -> tuple[Path, ...]:
-    """The values as Paths, or InputError unless they are several paths."""
+def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
+    """The values as a tuple, each as it is, or InputError unless they are several paths."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise InputError(f"{name} are {described(values)}; a list of paths is needed")
-    return tuple(file_path(value, f"one of {name}") for value in values)
+    paths = tuple(values)
+    for path in paths:
+        file_path(path, f"one of {name}")
+    return paths
 
 
 def file_path(value: object, name: str = "path") -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from .arguments import described, is_finite
+from .arguments import described, is_finite, numbers
 from .atoms import Floats
 from .errors import InputError
 from .gb_models import GB_MODELS, GBModel
@@ -88,7 +88,7 @@ class SolventModel:
 
     def spheres(self, radii: Floats, scales: Floats) -> tuple[Floats, Floats]:
         """Offset radii and scaled radii of the HCT integral, (n,) A, from intrinsic radii (A) and overlap scales."""
-        return self.gb_model.spheres(radii, scales, self.offset)
+        return self.gb_model.spheres(numbers("radii", radii), numbers("scales", scales), self.offset)
 
     @property
     def kappa(self) -> float:
