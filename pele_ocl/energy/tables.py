@@ -48,7 +48,7 @@ class PairTables:
         assert atoms.gb_scales is not None
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
-        rho, scaled = model.spheres(atoms.gb_radii, atoms.gb_scales)
+        rho, scaled = model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
         sigma = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
         sigmas, epsilons = sigma[tiles.order], tiles.by_slot(np.sqrt(4 * atoms.lj_epsilon))
         charges = tiles.by_slot(scaled_charges(atoms, model, run.precision))
