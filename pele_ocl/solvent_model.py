@@ -61,6 +61,16 @@ class SolventModel:
         return model or cls()
 
     @property
+    def radius_definitions(self) -> dict[str, int]:
+        """The macros that choose the radius function of the kernels, cl/physics/gb_radius.clh."""
+        return {"GB_RADIUS_OBC": 1}
+
+    @property
+    def radius_constants(self) -> tuple[float, float, float, float]:
+        """The constants of the radius function as the kernels take them."""
+        return self.alpha, self.beta, self.gamma, self.offset
+
+    @property
     def kappa(self) -> float:
         """Inverse screening length of the GB energy, 1/A; 0 without ions."""
         return SCREENING_SCALE * debye_kappa(self.ionic_strength, self.solvent_dielectric, self.temperature)

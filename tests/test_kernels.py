@@ -38,7 +38,7 @@ kernel void probe(global const float *x, global float *roots) {
 
 
 def test_kernels_are_kept(device):
-    first, second = (get_kernel(device, "solvent/radii.cl", "born_radii", "float32") for _ in range(2))
+    first, second = (get_kernel(device, "solvent/radii.cl", "born_radii", "float32", GB_RADIUS_OBC=1) for _ in range(2))
     assert first is second
 
 
@@ -49,12 +49,20 @@ def test_headers_stand_in_place_once_and_lines_keep_their_numbers():
     ]  # fmt: skip
 
 
+def test_lines_keep_their_numbers_behind_a_header_that_is_left_out():
+    files = {"k.cl": '#if A\n#include "h.clh"\n#else\nb\n#endif\nc', "h.clh": "x"}
+    assert building.expanded_source("k.cl", files.__getitem__).splitlines() == [
+        '#line 1 "k.cl"', "#if A", '#line 1 "h.clh"', "x", '#line 3 "k.cl"', "#else", '#line 4 "k.cl"', "b", "#endif",
+        '#line 6 "k.cl"', "c",
+    ]  # fmt: skip
+
+
 def test_kernels_build_without_a_cache(device, monkeypatch):
     monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
     device.kernels.clear()
     device.programs.clear()
     device.programs.clear()
-    assert get_kernel(device, "solvent/radii.cl", "born_radii", "float32")
+    assert get_kernel(device, "solvent/radii.cl", "born_radii", "float32", GB_RADIUS_OBC=1)
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):

@@ -1,6 +1,6 @@
 // What Born radii add to the gradient, each atom's row of pairs by itself, for GPUs. Third dimension: conformations.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
 #include "common/tiles.clh"
 #include "energy/rows.clh"

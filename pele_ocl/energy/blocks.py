@@ -46,7 +46,7 @@ class Blocks(SumsOfPairs):
         weights = self._each_place(
             "energy/radii.cl", "chain_weights", np.int32(self.n_parts),
             *self._of("pair_sums", "born", "singles"), self.tables.counts,
-            self.buffers["weights"], SHARES=1,
+            self.buffers["weights"], SHARES=1, **self.model.radius_definitions,
         )  # fmt: skip
         sums = self.buffers["pair_sums"]
         chain = self._over_blocks("energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self._series)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..opencl.shared import N_TERMS, PAIR_MODEL, PAIR_SUMS
 from ..solvent.tiled import series_macros
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
@@ -18,8 +19,6 @@ from .tables import Fixed, Tables
 
 if TYPE_CHECKING:
     from ..opencl.kernels import KeptLaunch, Run
-
-N_TERMS = 5
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ class Passes(ABC):
         """Born radii and what goes with them, from parts of the Born integrals."""
         return self._each_place(
             "energy/radii.cl", "atom_terms", np.int32(n_parts), *self._solvent(), self.buffers["born_sums"],
-            *self._atom_tables(), shares=shares, SHARES=shares,
+            *self._atom_tables(), shares=shares, SHARES=shares, **self.model.radius_definitions,
         )  # fmt: skip
 
     @property
@@ -147,7 +146,7 @@ class Passes(ABC):
     def _solvent(self) -> tuple[Any, Any]:
         """The solvent's constants as the kernels of single atoms take them."""
         model = self.model
-        return self.run.vector4(model.alpha, model.beta, model.gamma, model.offset), self.run.vector4(
+        return self.run.vector4(*model.radius_constants), self.run.vector4(
             model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
             model.probe_radius,
         )  # fmt: skip
@@ -157,14 +156,16 @@ class Passes(ABC):
         return [self.tables.parameters, *self._of("traits", "singles", "born", "largest_born")]
 
     def _pair_model(self) -> Any:
-        """Model of cl/energy/pair.clh."""
+        """PairModel of cl/energy/pair.clh."""
         options, model = self.options, self.model
-        scales = {
-            "outside": model.solute_dielectric / model.solvent_dielectric, "kappa": model.kappa,
-            "coulomb_scale": self.atoms.one_four[0], "lj_scale": self.atoms.one_four[1],
-            "cutoff2": 0.0 if options.cutoff is None else options.cutoff**2,
-        }  # fmt: skip
-        return np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])[()]
+        return PAIR_MODEL.pack(
+            self.run.precision,
+            outside=model.solute_dielectric / model.solvent_dielectric,
+            kappa=model.kappa,
+            coulomb_scale=self.atoms.one_four[0],
+            lj_scale=self.atoms.one_four[1],
+            cutoff2=0.0 if options.cutoff is None else options.cutoff**2,
+        )
 
     def _pair_tables(self) -> list[Any]:
         """PAIR_ARGUMENTS of cl/energy/pair.clh, and the masks."""
@@ -194,15 +195,13 @@ class Passes(ABC):
 class SumsOfPairs(Passes):
     """Passes that leave a column of sums at all places, in parts; cl/energy/sums.clh."""
 
-    COLUMNS = 7
-
     @property
     @abstractmethod
     def n_parts(self) -> int:
         """Parts in which the sums come."""
 
     def _sizes(self) -> dict[str, int]:
-        return {"pair_sums": self.COLUMNS * self.n_parts * self.tiles.n_places}
+        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_places}
 
     def _finish(self) -> list[KeptLaunch]:
         options, tables = self.options, self.tables

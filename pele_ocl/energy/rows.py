@@ -26,7 +26,7 @@ class Rows(SumsOfPairs):
             self._over_rows(
                 "energy/born_rows.cl", "born_rows", self._largest_rho, *self._solvent(),
                 *self._of("spheres", "x", "y", "z", "series", "origins", "extents"), self.tables.counts,
-                *self._atom_tables(), **self._series,
+                *self._atom_tables(), ROW=1, **self.model.radius_definitions, **self._series,
             )
         ]  # fmt: skip
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..charges import rounded_charges
+from ..opencl.shared import READY_TERMS
 from ..pairs import exclusions
-from ..solvent.tiled import MOST_TERMS, series_coefficients
+from ..solvent.tiled import series_coefficients
 from ..solvent_model import SolventModel
 from ..tiles import ORIGIN_STEP, Tiles
 from ..units import COULOMB_KCAL_A
@@ -78,7 +79,7 @@ class Tables:
         epsilon = np.sqrt(4 * atoms.lj_epsilon)
         pair_parameters = by_place(charges), by_place(sigma, None), by_place(epsilon)
         coefficients = series_coefficients(by_place(scaled))
-        slopes = coefficients * (2 * np.arange(1, MOST_TERMS + 1)[:, None] + 2)
+        slopes = coefficients * (2 * np.arange(1, READY_TERMS + 1)[:, None] + 2)
         column = np.zeros(tiles.n_places)
         return cls(
             float(rho.max()),

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..atoms import Floats
+from ..opencl.shared import READY_TERMS
 from ..variant import PRECISIONS
 from .layout import Layout
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
     from .places import Places
-
-MOST_TERMS = 7  # of the series from ready coefficients
 
 # Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
 # out: docs/theory/solvent.md, "Far pairs". Of pairs: FAR, and CLOSED where terms cost less than another closed form. Of
@@ -39,8 +38,8 @@ def series_macros(precision: str) -> dict[str, int]:
 
 
 def series_coefficients(scaled: Floats) -> Floats:
-    """k/(2k+1) s^(2k+1) for k = 1 to MOST_TERMS, the coefficients of r^-(2k+2) in eq. 4; (MOST_TERMS, n)."""
-    k = np.arange(1, MOST_TERMS + 1)[:, None]
+    """k/(2k+1) s^(2k+1) for k = 1 to READY_TERMS, the coefficients of r^-(2k+2) in eq. 4; (READY_TERMS, n)."""
+    k = np.arange(1, READY_TERMS + 1)[:, None]
     coefficients: Floats = k / (2 * k + 1) * scaled ** (2 * k + 1)
     return coefficients
 
