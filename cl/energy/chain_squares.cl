@@ -5,14 +5,6 @@
 #include "solvent/hct_tiles.clh"
 #include "common/tiles.clh"
 #include "energy/squares.clh"
-
-#ifndef CLOSED
-#error "CLOSED: scaled radii within which the closed form is taken"
-#endif
-#ifndef CLOSED_TERMS
-#error "CLOSED_TERMS: terms of the series at that distance"
-#endif
-
 #include "energy/chain.clh"
 #include "energy/collect.clh"
 

@@ -13,9 +13,6 @@
 #ifndef TILE
 #error "TILE: atoms in a tile; a multiple of WIDTH"
 #endif
-#ifndef ROW
-#error "ROW: tiles in a row"
-#endif
 #include "solvent/hct_rows.clh"
 #ifndef FUSED
 #error "FUSED: 1 where the last group of a row adds the parts up and finds what follows, for the energy; else 0"
