@@ -93,9 +93,6 @@ RIGHT: dict[str, Any] = {
     "model": None,
     "indices": np.arange(3),
     "which": slice(3),
-    "radii": ATOMS.gb_radii,
-    "scales": ATOMS.gb_scales,
-    "ForceField.load.radii": None,
     "path": FILE,
     "padding": 3.0,
     "read_conformations.path": FILE,
@@ -115,7 +112,6 @@ LEFT_OUT = {
 # Calls that let raw errors through today, and why.
 _PLANS = ("Energy", "Energy.evaluate", "Energy.evaluate_batch", "energy", "Nonbond", "Nonbond.evaluate", "nonbond")
 KNOWN = dict.fromkeys((*_PLANS, "Solvent", "Solvent.evaluate", "solvent"), "the checks of the plans are not one yet")
-KNOWN["SolventModel.spheres"] = "shapes that differ"
 
 
 @dataclass(frozen=True)

@@ -50,13 +50,12 @@ def read_pairs(
 
     Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
     """
-    arguments.file_path(path)
     arguments.whole_number("n_atoms", n_atoms)
     if labels is not None:
         arguments.instance("labels", labels, Labels, "Labels")
     if not isinstance(base, int | np.integer) or base not in (0, 1):
         raise InputError(f"base is {arguments.described(base)}; the first atom of a file has the number 0 or 1")
-    read = _READERS[_suffix(Path(path))]
+    read = _READERS[_suffix(arguments.file_path(path))]
     file = read_file(path)
     columns, lines = read(file)
     for name in ("first", "second"):
