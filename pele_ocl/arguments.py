@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .errors import FormatError, InputError
 
 T = TypeVar("T")
 
@@ -118,12 +118,12 @@ def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
 
 
 def file_path(value: object, name: str = "path") -> Path:
-    """The value as a Path, or InputError unless it is one or a text."""
+    """The value as a Path; raises InputError unless it is one or a text, FormatError for a null character in it."""
     written = fspath(value) if isinstance(value, str | PathLike) else None
     if not isinstance(written, str):
         raise InputError(f"{name} is {described(value)}; the path of a file is needed")
     if "\0" in written:
-        raise InputError(f"{name} is {written!r}; a path without null characters is needed")
+        raise FormatError(f"{written!r}: no file can have this name")
     return Path(written)
 
 
