@@ -41,7 +41,8 @@ def _read_npy(file: InputFile) -> Floats:
     array = npy_array(io.BytesIO(file.data), len(file.data), file)
     if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iuf":
         raise FormatError(f"{file}: an array of numbers of shape (n, 3) is needed")
-    return array.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # what is no number is refused later
+        return array.astype(np.float64)
 
 
 def _read_text(path: InputFile) -> Floats:
