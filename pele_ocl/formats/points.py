@@ -66,7 +66,7 @@ def _read_text(path: InputFile) -> Floats:
 
 
 def _columns(path: InputFile, at: int, names: list[str]) -> tuple[int, ...]:
-    """Where x, y and z stand, by the line that names the columns."""
+    """The columns of x, y and z, by the line that names them."""
     short = [name.partition("[")[0].strip().lower().rpartition("_")[2] for name in names]
     if any(short.count(axis) != 1 for axis in "xyz"):
         raise FormatError(f"{path}:{at}: names no columns x, y and z: {', '.join(names)[:60]}")
