@@ -63,7 +63,7 @@ def quoted(value: object) -> str:
         text = str(value)
     except ValueError:  # a whole number of thousands of digits
         text = "a number of too many digits"
-    return repr(text) if len(text) <= _QUOTED else f"{text[:_QUOTED]!a} and {len(text) - _QUOTED:,} more characters"
+    return repr(text) if len(text) <= _QUOTED else f"{text[:_QUOTED]!r} and {len(text) - _QUOTED:,} more characters"
 
 
 def _checked(text: TextIO, path: Path, kind: str) -> Iterator[str]:
