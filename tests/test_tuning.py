@@ -15,7 +15,7 @@ from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_withi
 from pele_ocl.bench import tune
 from pele_ocl.energy.layout import Layout as EnergyLayout
 from pele_ocl.opencl.device import Device
-from pele_ocl.potmap.layout import Layout as MapLayout
+from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.solvent.layout import Layout as SolventLayout
 from pele_ocl.tuning import CHOICES, RULES, Choice, Entry, Finding, Machine, TuningWarning, notes, remembered
 from pele_ocl.variant import PRECISIONS
@@ -87,6 +87,18 @@ def test_what_another_version_measured_is_dropped_when_measured_anew(file):
     notes.remember(entry(found("solvent", RULES), kernels="0" * 16))
     notes.remember(entry(found("energy", RULES)))
     assert notes.entries() == (entry(found("energy", RULES)),)
+
+
+def test_kernels_in_folders_count_in_the_version(tmp_path, monkeypatch):
+    monkeypatch.setattr(notes, "shipped", lambda name: tmp_path)
+    (tmp_path / "solvent").mkdir()
+    digests = set()
+    for text in ("one", "two"):
+        (tmp_path / "solvent" / "tiled.cl").write_text(text)
+        notes.versions.cache_clear()
+        digests.add(notes.versions())
+    notes.versions.cache_clear()
+    assert len(digests) == 2
 
 
 @pytest.mark.parametrize("name", ["driver", "pele_ocl", "kernels"])
@@ -220,7 +232,7 @@ def test_blocks_that_pad_a_map_more_are_not_taken(file, monkeypatch):
     monkeypatch.setitem(CHOICES, "potmap", lambda *_: [wide])
     notes.remember(entry(found("potmap", wide)))
     atoms, shapes = random_atoms(50), []
-    monkeypatch.setattr(MapLayout, "items", lambda layout, shape: shapes.append(layout.points) or (1, 1, 1))
+    monkeypatch.setattr(Blocking, "items", lambda layout, shape: shapes.append(layout.points) or (1, 1, 1))
     potmap(atoms, GRID, device=DEVICE)
     assert shapes
     assert (16, 8) not in shapes
@@ -282,7 +294,7 @@ MACHINES = [
     )
     for width in widths
 ]  # fmt: skip
-LAYOUTS = {"solvent": SolventLayout, "energy": EnergyLayout, "potmap": MapLayout}
+LAYOUTS = {"solvent": SolventLayout, "energy": EnergyLayout, "potmap": Blocking}
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vendor}{m.units}x{m.width}{m.precision}")

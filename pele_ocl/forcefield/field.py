@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import numpy as np
 
+from .. import arguments
 from ..atoms import Atoms, Floats, Ints, Structure
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
@@ -56,14 +58,18 @@ class ForceField:
     fallback: bool = False
     origin: Origin = field(default_factory=Origin)
 
+    def __repr__(self) -> str:
+        own = f"{len(self.templates):,} templates, {len(self.radii):,} radii"
+        return f"ForceField({self.name}, {self.kind}, {own}{', with fallback' if self.fallback else ''})"
+
     @classmethod
     def load(
         cls,
         name: str | None = None,
         radii: str | None = None,
-        templates: Iterable[str | Path] = (),
-        obc: Iterable[str | Path] = (),
-        pele_data: Iterable[str | Path] = (),
+        templates: Iterable[str | PathLike[str]] = (),
+        obc: Iterable[str | PathLike[str]] = (),
+        pele_data: Iterable[str | PathLike[str]] = (),
         fallback: bool = False,
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
@@ -82,7 +88,12 @@ class ForceField:
 
         Raises InputError, FormatError or ParameterError.
         """
-        pele = find_pele_data([Path(root) for root in pele_data], name)
+        for what, value in (("name", name), ("radii", radii)):
+            if value is not None:
+                arguments.text(what, value)
+        arguments.flag("fallback", fallback)
+        obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
+        pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
         sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
         given = _merged(sets)
         whole = is_complete(given) or any(map(is_protein_folder, sets))
@@ -111,6 +122,7 @@ class ForceField:
         Raises ParameterError for residues without a template and atoms without a row, FormatError for atom names that
         stand twice in a residue.
         """
+        arguments.instance("structure", structure, Structure, "a Structure")
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
         matches = match_residues(structure, self.templates)

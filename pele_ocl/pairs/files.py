@@ -13,7 +13,7 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import described, whole_number
+from .. import arguments
 from ..atoms import Labels
 from ..errors import FormatError, InputError
 from ..formats.arrays import MOST_EXPANSION, attribute_of, first_line, npy_array, opened_hdf5, values_of
@@ -50,10 +50,12 @@ def read_pairs(
 
     Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
     """
-    whole_number("n_atoms", n_atoms)
-    if base not in (0, 1):
-        raise InputError(f"base is {described(base)}; the first atom of a file has the number 0 or 1")
-    read = _READERS[_suffix(Path(path))]
+    arguments.whole_number("n_atoms", n_atoms)
+    if labels is not None:
+        arguments.instance("labels", labels, Labels, "Labels")
+    if not isinstance(base, int | np.integer) or base not in (0, 1):
+        raise InputError(f"base is {arguments.described(base)}; the first atom of a file has the number 0 or 1")
+    read = _READERS[_suffix(arguments.file_path(path))]
     file = read_file(path)
     columns, lines = read(file)
     for name in ("first", "second"):
@@ -97,7 +99,7 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs) -> None:
 @contextmanager
 def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
     """As write_pairs, for a file that must not stay without another: it is there once the block ends well."""
-    suffix = _suffix(Path(path))
+    suffix = _suffix(arguments.file_path(path))
     require_pairs(pairs)
     piece = next(pairs.chunks(1), None)
     names = [name for name in _DTYPES if name in ("first", "second") or getattr(piece, name, None) is not None]
@@ -108,7 +110,7 @@ def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
 
 def check_pairs_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
     """Raise FormatError for a file that write_pairs could not write, or an input; to be called before any work."""
-    _suffix(Path(path))
+    _suffix(arguments.file_path(path))
     refuse_target(path, inputs)
 
 

@@ -7,11 +7,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import described, is_finite
+from .. import arguments
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..errors import InputError
 from .allpairs import AllPairs
-from .exclusions import exclusions
+from .bonded import exclusions
 from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
 
 OneFour = Literal["exclude", "scale"]
@@ -35,7 +35,7 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
     Raises InputError for a cutoff that is no positive, finite number.
     """
     require_atoms(atoms)
-    codes = near(atoms.positions, require_cutoff("cutoff", cutoff))
+    codes = codes_within(atoms.positions, require_cutoff("cutoff", cutoff))
     return bonded_left_out(atoms, codes, one_four)
 
 
@@ -71,25 +71,23 @@ def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude")
 
 def require_cutoff(name: str, cutoff: float) -> float:
     """The cutoff, or InputError unless it is positive and finite."""
-    if not is_finite(cutoff) or cutoff <= 0:
-        raise InputError(f"{name} is {described(cutoff)}; a positive, finite distance in A is needed")
-    return cutoff
+    return arguments.number(name, cutoff, "a positive, finite distance in A", above=0)
 
 
 def bonded_left_out(atoms: Atoms, codes: Codes, one_four: OneFour) -> PairList:
     """The list of sorted, unique codes, without what the bonds exclude."""
     excluded, scaled = _excluded(atoms, one_four)
     kept = np.ones(len(codes), np.bool_)
-    kept[_places(codes, excluded)] = False
+    kept[_indices_of(codes, excluded)] = False
     codes = codes[kept]
     flags = None
     if one_four == "scale":
         flags = np.zeros(len(codes), np.bool_)
-        flags[_places(codes, scaled)] = True
+        flags[_indices_of(codes, scaled)] = True
     return unchecked(len(atoms), *pairs_of(codes), flags)
 
 
-def near(positions: Floats, cutoff: float) -> Codes:
+def codes_within(positions: Floats, cutoff: float) -> Codes:
     """Codes of all pairs of positions (n, 3) closer than the cutoff (A), sorted."""
     if len(positions) < 2:
         return np.empty(0, np.int64)
@@ -133,8 +131,7 @@ def _expanded(block: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArra
 
 def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
     """Pairs to leave out and pairs to scale, (k, 2) each."""
-    if one_four not in get_args(OneFour):
-        raise InputError(f"one_four is {one_four!r}; choose 'exclude' or 'scale'")
+    arguments.choice("one_four", one_four, get_args(OneFour))
     require_atoms(atoms)
     bonded, far = exclusions(atoms.bonds, len(atoms))
     return (bonded, far) if one_four == "scale" else (np.concatenate([bonded, far]), far[:0])
@@ -143,16 +140,16 @@ def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
 def _are_among(codes: Codes, pairs: Ints) -> NDArray[np.bool_]:
     """(p,) whether each code, in any order, is that of one of the pairs (k, 2)."""
     wanted = np.sort(pair_codes(pairs[:, 0], pairs[:, 1]))
-    places = np.minimum(np.searchsorted(wanted, codes), max(len(wanted) - 1, 0))
-    found: NDArray[np.bool_] = wanted[places] == codes if len(wanted) else np.zeros(len(codes), np.bool_)
+    indices = np.minimum(np.searchsorted(wanted, codes), max(len(wanted) - 1, 0))
+    found: NDArray[np.bool_] = wanted[indices] == codes if len(wanted) else np.zeros(len(codes), np.bool_)
     return found
 
 
-def _places(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
-    """The places of pairs (k, 2) among sorted codes; pairs that are not there are left out."""
+def _indices_of(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
+    """The indices of pairs (k, 2) among sorted codes; pairs that are not there are left out."""
     wanted = pair_codes(pairs[:, 0], pairs[:, 1])
-    places = np.searchsorted(codes, wanted)
-    there = places < len(codes)
-    there[there] = codes[places[there]] == wanted[there]
-    found: NDArray[np.intp] = places[there]
+    indices = np.searchsorted(codes, wanted)
+    there = indices < len(codes)
+    there[there] = codes[indices[there]] == wanted[there]
+    found: NDArray[np.intp] = indices[there]
     return found

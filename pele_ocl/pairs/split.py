@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import arguments
 from ..atoms import Atoms, require_atoms
 from ..errors import InputError
 from .pairlist import Codes, PairList, pair_codes, pairs_of
-from .search import OneFour, bonded_left_out, near, require_cutoff
+from .search import OneFour, bonded_left_out, codes_within, require_cutoff
 
 # Residues of a force field have whole charges, to the digits of their templates, except at the ends of nucleic acids.
 _CHARGED_E = 0.1
@@ -50,6 +51,7 @@ def pairs_split(atoms: Atoms, cutoffs: SplitCutoffs = SHORT_CUTOFFS, one_four: O
     Returns pairs i < j, sorted; takes about 90 bytes of host memory a pair. Raises InputError for atoms without labels.
     """
     require_atoms(atoms)
+    arguments.instance("cutoffs", cutoffs, SplitCutoffs, "SplitCutoffs(neutral, mixed, charged)")
     if atoms.labels is None:
         raise InputError("split cutoffs need the residues of the atoms; read them from a structure file with residues")
     groups = np.unique(atoms.labels.residue_index, return_inverse=True)[1].reshape(-1)
@@ -69,7 +71,7 @@ def _near_groups(
     searches = ((~charged, cutoffs.neutral), (charged, cutoffs.charged), (everyone, cutoffs.mixed))
     for members, cutoff in searches:
         chosen = np.flatnonzero(members)
-        i, j = (chosen[k] for k in pairs_of(near(atoms.positions[chosen], cutoff)))
+        i, j = (chosen[k] for k in pairs_of(codes_within(atoms.positions[chosen], cutoff)))
         if members is everyone:
             unlike = charged[i] != charged[j]
             i, j = i[unlike], j[unlike]

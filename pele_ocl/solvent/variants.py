@@ -88,8 +88,8 @@ class RadiiStep:
         """rho, radii : buffers by place; sums : buffer (n_parts, n_places) of parts of the integrals"""
         self.run, self.n = run, rho.size // run.dtype.itemsize
         self.psi, self.born = system.buffer(run, "psi", self.n), system.buffer(run, "born", self.n)
-        kernel = run.kernel("solvent_radii.cl", "born_radii")
-        sizes = np.int32(self.n), np.int32(n_parts), _obc(run, system.model)
+        kernel = run.kernel("solvent/radii.cl", "born_radii", **system.model.radius_definitions)
+        sizes = np.int32(self.n), np.int32(n_parts), run.vector4(*system.model.radius_constants)
         self.launch = run.prepare(kernel, (self.n,), (ITEMS,), *sizes, sums, rho, radii, self.psi, self.born)
         run.settle(rho, radii, self.psi, self.born)
 
@@ -103,20 +103,16 @@ def _download(run: Run, psi: Any, born: Any, n: int) -> tuple[Floats, Floats]:
     return run.download(psi, n).astype(np.float64), run.download(born, n).astype(np.float64)
 
 
-def _obc(run: Run, model: SolventModel) -> Any:
-    return run.vector4(model.alpha, model.beta, model.gamma, model.offset)
-
-
 def sequential(run: Run, system: System, rows: int | None = None) -> tuple[Floats, Floats]:
     """The whole double loop in one work-item; `rows` of it where a sample is enough to time it."""
     n = system.n
     psi, born = run.empty(n), run.empty(n)
-    kernel = run.kernel("solvent_sequential.cl", "born_radii_sequential")
+    kernel = run.kernel("solvent/ladder/sequential.cl", "born_radii_sequential", **system.model.radius_definitions)
     inputs = [run.upload(a) for a in (system.atoms4, system.rho, system.radii)]
     step = n if run.progress is None else max(1, int(2e7 / n))
     for first in range(0, rows or n, step):
         last = min(first + step, rows or n)
-        sizes = np.int32(n), np.int32(first), np.int32(last), _obc(run, system.model)
+        sizes = np.int32(n), np.int32(first), np.int32(last), run.vector4(*system.model.radius_constants)
         run.launch(kernel, (1,), (1,), *sizes, *inputs, psi, born)
         if run.progress is not None:
             run.device.queue.finish()
@@ -127,7 +123,7 @@ def sequential(run: Run, system: System, rows: int | None = None) -> tuple[Float
 def inner(run: Run, system: System) -> tuple[Floats, Floats]:
     """A launch and a read-back for each atom; the host adds up."""
     n = system.n
-    kernel = run.kernel("solvent_inner.cl", "hct_row")
+    kernel = run.kernel("solvent/ladder/inner.cl", "hct_row")
     atoms, rho, radii = (run.upload(a) for a in (system.atoms4, system.rho, system.radii))
     config, contributions, sums = run.upload([n, 0], np.int32), run.empty(n), run.empty(n)
     row, integrals = np.empty(n, run.dtype), np.empty(n, run.dtype)
@@ -148,17 +144,19 @@ def outer(run: Run, system: System) -> tuple[Floats, Floats]:
     """A work-item an atom."""
     n = system.n
     psi, born = run.empty(n), run.empty(n)
-    kernel = run.kernel("solvent_outer.cl", "born_radii_outer")
+    kernel = run.kernel("solvent/ladder/outer.cl", "born_radii_outer", **system.model.radius_definitions)
     inputs = [run.upload(a) for a in (system.atoms4, system.rho, system.radii)]
     group = (run.device.largest_group,)
-    run.launch_rows(kernel, (n,), group, system.pairs, np.int32(n), _obc(run, system.model), *inputs, psi, born)
+    run.launch_rows(
+        kernel, (n,), group, system.pairs, np.int32(n), run.vector4(*system.model.radius_constants), *inputs, psi, born
+    )
     return _download(run, psi, born, n)
 
 
 def pair(run: Run, system: System) -> tuple[Floats, Floats]:
     """A work-group an atom, then a kernel for the radii."""
     n = system.n
-    kernel, group = run.group_kernel("solvent_pair.cl", "born_sums_pair", local_reals=1)
+    kernel, group = run.group_kernel("solvent/ladder/pair.cl", "born_sums_pair", local_reals=1)
     sums = run.empty(n)
     atoms, rho, radii = (run.upload(a) for a in (system.atoms4, system.rho, system.radii))
     radii_step = RadiiStep(run, system, rho, radii, sums)
@@ -180,12 +178,17 @@ def tiled(run: Run, system: System) -> tuple[Floats, Floats]:
 
 VARIANTS = {
     "sequential": Variant(
-        "solvent_sequential.cl", "born_radii_sequential", "the double loop, compiled, on one CPU core", sequential
+        "solvent/ladder/sequential.cl",
+        "born_radii_sequential",
+        "the double loop, compiled, on one CPU core",
+        sequential,
     ),
-    "inner": Variant("solvent_inner.cl", "hct_row", "host loop over atoms i, a work-item for each j", inner),
-    "outer": Variant("solvent_outer.cl", "born_radii_outer", "a work-item for each atom", outer),
-    "pair": Variant("solvent_pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory", pair),
-    "tiled": Variant("solvent_tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", tiled),
+    "inner": Variant("solvent/ladder/inner.cl", "hct_row", "host loop over atoms i, a work-item for each j", inner),
+    "outer": Variant("solvent/ladder/outer.cl", "born_radii_outer", "a work-item for each atom", outer),
+    "pair": Variant(
+        "solvent/ladder/pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory", pair
+    ),
+    "tiled": Variant("solvent/tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", tiled),
 }
 
 

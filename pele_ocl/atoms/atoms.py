@@ -1,0 +1,209 @@
+"""Atoms: positions and force-field parameters as NumPy arrays, validated once and then read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import arguments
+from ..errors import InputError
+from ..frozen import ReadOnlyArrays, frozen
+from .close_pairs import close_pair
+from .labels import Floats, Ints, Labels, labels_of
+
+_COMBINING = ("arithmetic", "geometric")
+_PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms(ReadOnlyArrays):
+    """n atoms with everything the energy functions need.
+
+    positions : (n, 3) A
+    charges : (n,) e
+    lj_sigma, lj_epsilon : (n,) A and kcal/mol, Lennard-Jones E = 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
+    gb_radii : (n,) A, intrinsic Born radii before the offset is taken off
+    gb_scales : (n,) HCT overlap scales, dimensionless
+    labels : Labels, optional
+    bonds : (m, 2) pairs of atom indices, from 0, optional
+    combining : rule for the sigma of a pair, "arithmetic" (Amber) or "geometric" (OPLS)
+    one_four : (Coulomb, Lennard-Jones) scale of 1-4 pairs
+    notes : sentences about what was read and how the parameters were found that a careful user wants to read
+
+    Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
+    copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
+    radii or bonds to atoms that do not exist.
+    """
+
+    positions: Floats
+    charges: Floats
+    lj_sigma: Floats | None = None
+    lj_epsilon: Floats | None = None
+    gb_radii: Floats | None = None
+    gb_scales: Floats | None = None
+    labels: Labels | None = None
+    bonds: Ints = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    combining: Literal["arithmetic", "geometric"] = "arithmetic"
+    one_four: tuple[float, float] = (1 / 1.2, 1 / 2)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "positions", frozen(arguments.positions_of(self.positions), np.float64))
+        if self.labels is not None and len(arguments.instance("labels", self.labels, Labels, "Labels")) != len(self):
+            raise InputError(f"{len(self.labels)} labels for {len(self)} atoms")
+        self._check_finite("positions", self.positions)
+        for name in ("charges", *_PARAMETERS):
+            if name == "charges" or getattr(self, name) is not None:
+                object.__setattr__(self, name, self._checked(name))
+        object.__setattr__(self, "bonds", self._checked_bonds())
+        arguments.choice("combining", self.combining, _COMBINING)
+        object.__setattr__(self, "one_four", _checked_scales(self.one_four))
+        object.__setattr__(self, "notes", arguments.texts("notes", self.notes))
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __repr__(self) -> str:
+        residues = "" if self.labels is None else f", {len(self.labels.residue_starts):,} residues"
+        missing = [name for name in _PARAMETERS if getattr(self, name) is None]
+        without = f", without {' and '.join(missing)}" if missing else ""
+        charge = f"net charge {self.charges.sum():+.3f} e"
+        return f"Atoms({len(self):,} atoms{residues}, {len(self.bonds):,} bonds, {charge}{without})"
+
+    def __getitem__(self, which: slice | ArrayLike) -> Atoms:
+        """Some of the atoms, with the bonds among them: `atoms[:50]`, `atoms[atoms.charges > 0]`, `atoms[[0, 5, 2]]`.
+
+        which : a slice, (n,) True for each atom wanted, or (k,) indices, each once; atoms come in that order
+
+        The other bonds are left out, and residues numbered anew; a note tells how many atoms were taken. Raises
+        InputError for other shapes, indices of no atom and atoms that are taken twice.
+        """
+        indices = self._chosen(which)
+        places = np.full(len(self), -1, np.int32)
+        places[indices] = np.arange(len(indices))
+        bonds = places[self.bonds]
+        taken: dict[str, Any] = {name: getattr(self, name) for name in ("positions", "charges", *_PARAMETERS)}
+        taken = {name: None if values is None else values[indices] for name, values in taken.items()}
+        return replace(
+            self,
+            **taken,
+            labels=None if self.labels is None else labels_of(self.labels, indices),
+            bonds=bonds[(bonds >= 0).all(axis=1)],
+            notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
+        )
+
+    def _chosen(self, which: slice | ArrayLike) -> NDArray[np.intp]:
+        """The indices (k,), from 0, that a slice, a mask or a list of indices stands for."""
+        everyone = np.arange(len(self), dtype=np.intp)
+        if isinstance(which, slice):
+            ends = [end for end in (which.start, which.stop, which.step) if end is not None]
+            if any(not isinstance(end, int | np.integer) for end in ends) or which.step == 0:
+                raise InputError(f"{which} is no slice of atoms; whole numbers, and a step other than 0, are needed")
+            found: NDArray[np.intp] = everyone[which]
+            return found
+        chosen = arguments.array("the atoms to take", which, "iub", "indices or booleans")
+        is_mask = chosen.dtype.kind == "b"
+        if chosen.ndim != 1 or (is_mask and len(chosen) != len(self)):
+            raise InputError(f"the atoms to take have shape {chosen.shape}; ({len(self)},) booleans or (k,) indices")
+        if is_mask:
+            return np.flatnonzero(chosen)
+        stray = (chosen < -len(self)) | (chosen >= len(self))
+        if stray.any():
+            raise InputError(f"atom {chosen[stray][0]} was asked for; the atoms are 0 to {len(self) - 1}")
+        indices = everyone[chosen.astype(np.intp)]
+        if len(np.unique(indices)) < len(indices):
+            raise InputError("an atom was asked for twice; name each once")
+        return indices
+
+    def describe(self, i: int) -> str:
+        """Atom i for messages: its label where there is one, its index always."""
+        return f"atom {i} ({self.labels.atom(i)})" if self.labels is not None else f"atom {i}"
+
+    def require(self, names: Sequence[str], purpose: str) -> None:
+        """Raise InputError unless the named parameter arrays are there and there is at least one atom."""
+        for name in arguments.texts("names", names):
+            arguments.choice("the parameter", name, ("charges", *_PARAMETERS))
+        missing = [name for name in names if getattr(self, name) is None]
+        if missing:
+            raise InputError(f"{purpose} needs {' and '.join(missing)}, which these atoms lack")
+        if len(self) == 0:
+            raise InputError(f"{purpose} needs at least one atom; there is none")
+
+    def moved(self, positions: ArrayLike) -> Atoms:
+        """The same atoms at other positions (n, 3) A, which alone are checked: many times faster than `replace`.
+
+        Raises InputError for another shape and for positions that are not finite.
+        """
+        there: Floats = frozen(arguments.numbers("positions", positions), np.float64)
+        if there.shape != self.positions.shape:
+            raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
+        self._check_finite("positions", there)
+        atoms = copy(self)
+        object.__setattr__(atoms, "positions", there)
+        return atoms
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Lowest and highest x, y and z, (3,) A each."""
+        columns = np.ascontiguousarray(self.positions.T)  # ten times faster to look through
+        return columns.min(axis=1), columns.max(axis=1)
+
+    def require_apart(self, distance: float = 1e-4) -> None:
+        """Raise InputError where two atoms are closer than `distance` (A): no energy is defined at r = 0."""
+        pair = close_pair(self.positions, arguments.number("distance", distance, "a positive distance in A", above=0))
+        if pair is not None:
+            i, j = sorted(pair)
+            raise InputError(f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them")
+
+    def _checked(self, name: str) -> Floats:
+        values: Floats = frozen(arguments.numbers(name, getattr(self, name)), np.float64)
+        if values.shape != (len(self),):
+            raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value an atom")
+        self._check_finite(name, values)
+        if name != "charges" and np.any(values < 0):
+            i = int(np.argmax(values < 0))
+            raise InputError(f"{name} of {self.describe(i)} is {values[i]:g}; it cannot be negative")
+        return values
+
+    def _check_finite(self, name: str, values: Floats) -> None:
+        good = np.isfinite(values)
+        if not good.all():
+            i = int(np.argwhere(~good)[0, 0])
+            raise InputError(f"{name} of {self.describe(i)} is {values[i]}; a finite number is needed")
+
+    def _checked_bonds(self) -> Ints:
+        bonds = arguments.array("bonds", self.bonds, "iuf", "whole numbers")
+        if bonds.size == 0:
+            return frozen(np.empty((0, 2)), np.int32)
+        if (bonds != np.trunc(bonds)).any():
+            raise InputError("bonds are not whole numbers; atom indices from 0 are needed")
+        if bonds.ndim != 2 or bonds.shape[1] != 2:
+            raise InputError(f"bonds have shape {bonds.shape}; (m, 2) is needed")
+        if bonds.min() < 0 or bonds.max() >= len(self):
+            stray = bonds.min() if bonds.min() < 0 else bonds.max()
+            raise InputError(f"a bond names atom {stray}; the atoms are 0 to {len(self) - 1}")
+        if np.any(bonds[:, 0] == bonds[:, 1]):
+            raise InputError(f"a bond joins atom {bonds[bonds[:, 0] == bonds[:, 1]][0, 0]} to itself")
+        return frozen(bonds, np.int32)
+
+
+def _checked_scales(one_four: object) -> tuple[float, float]:
+    """The scales of 1-4 pairs, or InputError unless they are two numbers, 0 to 1."""
+    scales = arguments.numbers("one_four", one_four)
+    if scales.shape != (2,) or not ((scales >= 0) & (scales <= 1)).all():
+        given = one_four if isinstance(one_four, tuple | list) and len(one_four) < 5 else arguments.described(one_four)
+        raise InputError(f"one_four is {given}; (Coulomb, Lennard-Jones) scales of 0 to 1 are needed")
+    return float(scales[0]), float(scales[1])
+
+
+def require_atoms(atoms: object) -> None:
+    """Raise InputError for anything but Atoms: a path, an array of positions."""
+    if not isinstance(atoms, Atoms):
+        given = arguments.described(atoms)
+        raise InputError(
+            f"atoms are {given}; Atoms are needed: read('protein.pdb'), or Atoms(positions=..., charges=...)"
+        )

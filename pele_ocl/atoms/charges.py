@@ -1,0 +1,21 @@
+"""Charges in float32."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .labels import Floats
+
+
+def rounded_charges(charges: Floats) -> NDArray[np.float32]:
+    """Charges in float32 whose running sums are right to the last digit of the largest.
+
+    Rounded one by one, the same atom of every residue is off by the same amount, and a large molecule by the sum of it.
+    So whenever what rounding has left over has grown to that digit, the charge at hand takes it.
+    """
+    rounded = charges.astype(np.float32).astype(np.float64)
+    digit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(charges).max()), 1e-30))) - 24)
+    left_over = np.round(np.cumsum(charges - rounded) / digit) * digit
+    result: NDArray[np.float32] = (rounded + np.diff(left_over, prepend=0.0)).astype(np.float32)
+    return result

@@ -1,0 +1,88 @@
+"""How `blocked` and `cutoff` are laid out on a device: pure functions of what the device is and what the map needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+# Groups of work-items along x, y and z that a GPU does equally well, the first where the map fits all.
+GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))
+# Smaller ones for NVIDIA's, whose work-items have large blocks where a map has so many points that every multiprocessor
+# gets several groups.
+SMALL_GROUPS = ((8, 8, 1), (4, 8, 2), (2, 8, 4), (4, 4, 4))
+MANY_POINTS = 1 << 21
+FEW_POINTS = 1 << 19  # for which small blocks leave a GPU less idle
+# On CPUs dy^2 + dz^2, computed once for the vectors along x, costs as much as this many of their points (measured).
+ROW_POINTS = 5
+MOST_ROW_POINTS = 64
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """How the points of a map are cut into blocks: those of a work-item, and the work-items of a group.
+
+    width : reals in a vector
+    points : (vectors along x, slices along z) that a work-item owns
+    group : work-items along x, y and z
+    soft : roots of a work-item's block that are computed without the special-function unit
+    unroll : atoms in a turn of the loop over a run
+    """
+
+    width: int
+    points: tuple[int, int]
+    group: tuple[int, int, int]
+    soft: int = 0
+    unroll: int = 1
+
+    @classmethod
+    def of(
+        cls, kind: str, vendor: str, width: int, precision: str, bare: bool, shape: tuple[int, int, int]
+    ) -> Blocking:
+        """The blocking for a device of this kind and vendor, whose vectors hold `width` reals.
+
+        bare : plain Coulomb potential; else the sums and roots of a point need more registers
+        shape : (nx, ny, nz) of the map, of which as little as possible should be padding
+        """
+        if kind == "CPU":
+            if not bare:
+                return cls(width, (1, 4), (1, 1, 1))
+            choices = [v for v in (8, 4, 2, 1) if v * width <= MOST_ROW_POINTS or v == 1]
+            vectors = min(choices, key=lambda v: -(-shape[0] // (v * width)) * (v * width + ROW_POINTS))
+            slices = min((16, 8), key=lambda n: -(-shape[2] // n) * n)
+            return cls(width, (vectors, slices), (1, 1, 1))
+        points, soft, unroll, groups = (4, 2), 0, 1, GPU_GROUPS
+        n_points = math.prod(shape)
+        if bare and precision == "float32":
+            points, unroll = (4, 2) if n_points < FEW_POINTS else (8, 4), 4
+            if vendor == "NVIDIA" and n_points >= FEW_POINTS:
+                points, soft = ((16, 4), 16) if n_points >= MANY_POINTS else ((8, 4), 8)
+                unroll, groups = 1, SMALL_GROUPS
+        blockings = [cls(1, points, group, soft, unroll) for group in groups]
+        return min(blockings, key=lambda blocking: blocking.padded(shape))
+
+    @property
+    def pad(self) -> tuple[int, int, int]:
+        """Points of a group along x, y and z."""
+        return (
+            self.width * self.points[0] * self.group[0],
+            self.group[1],
+            self.points[1] * self.group[2],
+        )
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """The macros of the kernels."""
+        x, y, z = self.group
+        return {
+            "GROUP_X": x, "GROUP_Y": y, "GROUP_Z": z, "POINTS_X": self.points[0], "POINTS_Z": self.points[1],
+            "SOFT": self.soft,
+        }  # fmt: skip
+
+    def padded(self, shape: tuple[int, int, int]) -> int:
+        """Points of a map of (nx, ny, nz) with its padding."""
+        nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, self.pad, strict=True))
+        return nx * ny * nz
+
+    def items(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Work-items for a padded map of (nx, ny, nz) points."""
+        return shape[0] // (self.width * self.points[0]), shape[1], shape[2] // self.points[1]
