@@ -93,7 +93,7 @@ def test_a_list_of_pairs_that_was_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flags", [[0.5], [float("nan")], [2], ["x"]])
 def test_flags_that_are_neither_true_nor_false(flags: list[object]) -> None:
-    with pytest.raises(InputError, match=r"one_four (of pairs\[0\] is|is no array of numbers)"):
+    with pytest.raises(InputError, match=r"one_four (of pairs\[0\] is|are not an array of numbers)"):
         PairList(2, [0], [1], one_four=flags)
     assert PairList(2, [0], [1], one_four=[1.0]).one_four.tolist() == [True]
 
