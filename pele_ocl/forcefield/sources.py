@@ -1,4 +1,4 @@
-"""Where templates and OBC tables come from: the shipped data, files and folders, and PELE's Data and DataLocal."""
+"""The sources of templates and OBC tables: the shipped data, files and folders, and PELE's Data and DataLocal."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ MAPS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class StructureFormat:
-    """How files of one format of molecules are read.
+    """The functions that read files of one format of molecules.
 
     read : the atoms of one model, by its number, the first model if None. A Structure gets its parameters from a force
         field; Atoms bring their own
@@ -68,7 +68,7 @@ class Details:
 
 @dataclass(frozen=True)
 class MapFormat:
-    """How map files of one format are read and written.
+    """The functions that read and write map files of one format.
 
     unit : what its readers take a potential to be in; None where a file can say so itself
     read_extra : the further maps of a file, by name, where the format holds several

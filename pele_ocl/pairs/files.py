@@ -123,7 +123,7 @@ def _suffix(path: Path) -> str:
 
 def _read_hdf5(file: InputFile) -> tuple[Columns, None]:
     with opened_hdf5(file) as opened:
-        columns = {name: values_of(opened[name], file) for name in _DTYPES if name in opened}
+        columns = {name: values_of(opened[name], file) for name in _DTYPES if hasattr(opened.get(name), "dtype")}
         n_atoms = attribute_of(opened, "n_atoms", file)
         return columns if n_atoms is None else {**columns, "n_atoms": np.asarray(n_atoms)}, None
 

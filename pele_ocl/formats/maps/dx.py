@@ -1,6 +1,10 @@
 """OpenDX as VMD, APBS, PyMOL and ChimeraX exchange it: text, Angstrom, z fastest.
 
 `origin` is the position of the first value. Comments stand at the top alone, as VMD takes no others.
+
+Own code, as no library does this job as well: GridDataFormats 1.2.0 does not come back from a file that was cut short,
+takes NaN and steps that are not orthogonal, and writes three times slower (1.7 million values: 5.6 s, here 1.7 s); it
+reads as fast. The tests compare with it.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ def write_hdf5(path: Path, map_: Map, details: Details) -> None:
         write_attributes(file, details.attributes)
 
 
+@np.errstate(invalid="ignore")  # values that are no numbers are refused later
 def read_hdf5(file: InputFile) -> Map:
     """The map of the dataset `potential`, or of the only dataset there is.
 
