@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..charges import scaled_charges
 from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
@@ -21,7 +22,7 @@ from .layout import Layout
 from .masks import Walk
 from .options import Options
 from .result import TERMS
-from .tables import PairTables, scaled_charges
+from .tables import PairTables
 from .terms import Term
 
 if TYPE_CHECKING:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
-from ..charges import rounded_charges
+from ..atoms import Atoms
+from ..charges import scaled_charges
 from ..pairs import exclusions
 from ..solvent_model import SolventModel
 from ..tiled.series import MOST_TERMS, series_coefficients
 from ..tiles import Tiles
-from ..units import COULOMB_KCAL_A
 from .masks import Masks, Walk
 
 if TYPE_CHECKING:
@@ -62,12 +60,6 @@ class PairTables:
             run.upload(slopes),
             _masks(run, atoms, tiles, one_four, walk),
         )
-
-
-def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:
-    """Charges times the root of Coulomb's constant over the solute dielectric, (n,)."""
-    charges: Floats = atoms.charges * math.sqrt(COULOMB_KCAL_A / model.solute_dielectric)
-    return rounded_charges(charges).astype(np.float64) if precision == "float32" else charges
 
 
 def _masks(

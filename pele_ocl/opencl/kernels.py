@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,6 +41,8 @@ class KeptLaunch:
     """A kernel with its arguments, its first two dimensions and its group; made by `Run.keep`.
 
     code : tells what is built for it, which other kernel objects may share; args : kept alive with it
+    pairs : of one conformation that it takes, where that is what its time goes by
+    divisible : whether it may be cut into launches of parts of the first dimension
     """
 
     kernel: cl.Kernel
@@ -47,6 +50,8 @@ class KeptLaunch:
     shape: tuple[int, int]
     group: tuple[int, int, int]
     args: tuple[Any, ...]
+    pairs: float = 0.0
+    divisible: bool = True
 
 
 @dataclass(eq=False)
@@ -59,6 +64,7 @@ class Run:
     profile : whether times are wanted; launches are dearer then
     progress : called with the share done, 0 to 1, now and then; long launches are then cut into slabs
     events : of the launches, in order; firsts : which of them were a kernel's first on the device
+    steps : the first launch of each step that was begun, by name
     """
 
     device: Device
@@ -68,6 +74,7 @@ class Run:
     profile: bool = True
     events: list[cl.Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
+    steps: dict[str, int] = field(default_factory=dict)
     allocated: int = 0
 
     @property
@@ -230,21 +237,30 @@ class Run:
 
     def keep(
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], *args: Any, width: int = 1,
-        **defines: int,
+        pairs: float = 0.0, divisible: bool = True, **defines: int,
     ) -> KeptLaunch:  # fmt: skip
         """A launch with its arguments set for good, on a kernel object of its own.
 
         shape : work-items in the first two dimensions; the third is how many conformations are computed
+        pairs, divisible : of KeptLaunch
         """
         program = get_program(self.device, file, self.precision, width, self.portable, defines)
         kernel = cl.Kernel(program, name)
         kernel.set_args(*args)
         group = min(group[0], self._most_items(kernel)), group[1]
         whole = _whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])
-        return KeptLaunch(kernel, (id(program), name), whole, (*group, 1), args)
+        return KeptLaunch(kernel, (id(program), name), whole, (*group, 1), args, pairs, divisible)
 
-    def launch_kept(self, launches: Sequence[KeptLaunch], n_conformations: int) -> None:
-        """Launch one after the other for the first n_conformations; what is done between two may outlast a kernel."""
+    def launch_kept(
+        self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None = None
+    ) -> None:
+        """Launch one after the other for the first n_conformations; what is done between two may outlast a kernel.
+
+        tell : called with the share of the pairs done. Then, and where a launch is long, each is waited for, in slabs.
+        """
+        if any(kept.pairs and (tell or kept.pairs * n_conformations > LONG_LAUNCH_PAIRS) for kept in launches):
+            self._launch_slabs(launches, n_conformations, tell)
+            return
         queue = self.queue
         with _device_errors(self.device):
             for kept in launches:
@@ -254,6 +270,42 @@ class Run:
                     self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel, shape, kept.group))
                 else:
                     cl.enqueue_nd_range_kernel(queue, kept.kernel, shape, kept.group)
+
+    def _launch_slabs(self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None) -> None:
+        pairs, all_pairs = 0.0, sum(kept.pairs for kept in launches)
+        for kept in launches:
+            whole, done = kept.shape[0], 0
+            slab = whole
+            if kept.divisible and kept.pairs:
+                share = min(1.0, FIRST_SLAB_PAIRS / (kept.pairs * n_conformations))
+                slab = _whole_groups(int(whole * share), kept.group[0])
+            while done < whole:
+                count = min(slab, whole - done)
+                start = time.perf_counter()
+                self._note_first(kept.code)
+                with _device_errors(self.device):
+                    event = cl.enqueue_nd_range_kernel(
+                        self.queue, kept.kernel, (count, kept.shape[1], n_conformations), kept.group, (done, 0, 0)
+                    )
+                    event.wait()
+                if self.profile:
+                    self.events.append(event)
+                done += count
+                seconds = max(time.perf_counter() - start, 1e-6)
+                slab = _whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), kept.group[0])
+                if tell is not None and kept.pairs:
+                    tell((pairs + kept.pairs * done / whole) / all_pairs)
+            pairs += kept.pairs
+
+    def begin_step(self, name: str) -> None:
+        """Have what is launched from now on belong to a step of this name."""
+        self.steps[name] = len(self.events)
+
+    def step(self, name: str) -> slice:
+        """The launches of a step."""
+        first = self.steps[name]
+        later = [start for start in self.steps.values() if start > first]
+        return slice(first, min(later, default=len(self.events)))
 
     def launch_rows(
         self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any
@@ -304,8 +356,12 @@ class Run:
     @property
     def kernel_seconds(self) -> float:
         """What the kernels took, by the device's clock; not what lay between them."""
+        return self.launched_seconds(slice(None))
+
+    def launched_seconds(self, part: slice) -> float:
+        """What the kernels of a part of the launches took, counted as `kernel_seconds` are."""
         self.finish()
-        return float(sum(event.profile.end - event.profile.start for event in self.events)) * 1e-9
+        return float(sum(event.profile.end - event.profile.start for event in self.events[part])) * 1e-9
 
     @property
     def elapsed_seconds(self) -> float:

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
-from .evaluator import Evaluator, Failures
+from .evaluator import Evaluator, Failures, untold
 from .found import Found
 from .selection import Automatic, select
 
@@ -143,7 +143,7 @@ class Plan(ABC, Generic[R, B]):
         """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted."""
         found = self._found(len(conformations))
         with self._borrowed(len(conformations)) as evaluator:
-            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or _untold)
+            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or untold)
         for k in failures.reasons:
             found.erase(k)
         return found, dict(sorted(failures.reasons.items())), dict(seconds)
@@ -163,9 +163,3 @@ class Plan(ABC, Generic[R, B]):
         finally:
             with self._lock:
                 self._idle.append(evaluator)
-
-
-def _untold(share: float) -> None:
-    """Take no notice of progress that nobody asked for."""
-
-

@@ -63,6 +63,11 @@ class TiledPasses(Passes):
         """The build definitions of kernels that take the HCT series."""
         return series_macros(self.run.precision)
 
+    @property
+    def gb_macros(self) -> dict[str, int]:
+        """The build definitions of the GB model, for every kernel that computes Born radii."""
+        return {}
+
     def solvent_constants(self) -> tuple[Any, Any]:
         """The solvent model as kernels of single atoms take it: alpha, beta, gamma, offset; the rest of energy/terms."""
         model = self.model
