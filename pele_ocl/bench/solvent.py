@@ -87,7 +87,6 @@ def _evaluated(plan: Solvent) -> tuple[float, Floats]:
 def _sampled(plan: Solvent, rows: int) -> tuple[float, Floats]:
     """The same for the first atoms alone, by the double loop."""
     run = Run(plan.device, plan.precision)
-    constants = run.vector4(*plan.model.radius_constants)
-    molecule = Molecule.of(run, plan.atoms, plan.model, constants, plan.model.radius_definitions)
+    molecule = Molecule.of(run, plan.atoms, plan.model)
     Sequential(run, molecule).compute_rows(run, 0, rows)
     return run.elapsed_seconds, run.download(molecule.born, rows).astype(np.float64)

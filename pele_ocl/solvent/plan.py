@@ -17,7 +17,7 @@ from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
-from .checks import check_radii
+from .checks import born_radius_error, check_radii
 from .layout import Layout
 from .result import TERMS, SolventBatch, SolventResult
 from .variants import VARIANTS, choose_variant
@@ -117,9 +117,6 @@ def _explain(atoms: Atoms, found: Found, k: int) -> InputError:
     born = found.born_radii[k]
     bad = ~(np.isfinite(born) & (born > 0))
     if bad.any():
-        i = int(np.argmax(bad))
-        return InputError(f"the Born radius of {atoms.describe(i)} comes out as {born[i]}; check its radius and scale")
+        return born_radius_error(atoms, int(np.argmax(bad)), born)
     i = int(np.argmax(found.bad_atoms(k)))
-    return InputError(
-        f"the energy of {atoms.describe(i)} is not finite; check its charge and the dielectric constants"
-    )
+    return InputError(f"the energy of {atoms.describe(i)} is not finite; check its charge and the dielectric constants")

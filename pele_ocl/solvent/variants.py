@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from ..variant import Variant
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
+from .passes import SolventPasses
 from .tiled import Tiled
 
-VARIANTS = {
+VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     "sequential": Variant(
         "solvent/ladder/sequential.cl", "born_radii_sequential", "the double loop, compiled, on one CPU core",
         partial(LadderPasses, Sequential), cpu_only=True,

@@ -12,6 +12,7 @@ from ..plan.conformations import Encoding
 from ..plan.passes import Passes
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
+from .radii import radius_constants, radius_macros
 from .series import series_macros
 from .tables import SphereTables
 
@@ -35,7 +36,7 @@ class TiledPasses(Passes):
             "spheres": 4 * slots, "points": 4 * slots, "x": slots, "y": slots, "z": slots, "series": 8 * slots,
             "origins": 4 * boxes, "extents": 4 * boxes,
         }  # fmt: skip
-        super().__init__(run, encoding, len(atoms), placed | sizes, most)
+        super().__init__(run, encoding, len(atoms), {**placed, **sizes}, most)
 
     def place(self) -> KeptLaunch:
         """The launch that brings positions to the tiles."""
@@ -66,12 +67,12 @@ class TiledPasses(Passes):
     @property
     def gb_macros(self) -> dict[str, int]:
         """The build definitions of the GB model, for every kernel that computes Born radii."""
-        return {}
+        return radius_macros(self.model)
 
     def solvent_constants(self) -> tuple[Any, Any]:
-        """The solvent model as kernels of single atoms take it: alpha, beta, gamma, offset; the rest of energy/terms."""
+        """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
         model = self.model
-        return self.run.vector4(model.alpha, model.beta, model.gamma, model.offset), self.run.vector4(
+        return radius_constants(self.run, model), self.run.vector4(
             model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
             model.probe_radius,
         )  # fmt: skip

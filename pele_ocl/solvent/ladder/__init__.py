@@ -10,6 +10,7 @@ from .inner import Inner
 from .outer import Outer
 from .pair import Pair
 from .passes import LadderPasses
+from .rung import ITEMS, Molecule, Rung
 from .sequential import Sequential
 
-__all__ = ["Inner", "LadderPasses", "Outer", "Pair", "Sequential"]
+__all__ = ["ITEMS", "Inner", "LadderPasses", "Molecule", "Outer", "Pair", "Rung", "Sequential"]

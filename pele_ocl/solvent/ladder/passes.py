@@ -41,8 +41,7 @@ class LadderPasses(SolventPasses):
         return {}
 
     def _born(self) -> list[KeptLaunch]:
-        constants, _ = self.solvent_constants()
-        self.molecule = Molecule.of(self.run, self.atoms, self.model, constants, self.gb_macros)
+        self.molecule = Molecule.of(self.run, self.atoms, self.model)
         return []
 
     def _before_energy(self) -> list[KeptLaunch]:

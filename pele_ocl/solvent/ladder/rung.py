@@ -11,6 +11,7 @@ import numpy as np
 
 from ...atoms import Atoms, Floats
 from ...solvent_model import SolventModel
+from ...tiled.radii import radius_constants, radius_macros
 from ...variant import Progress
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Molecule:
     macros: dict[str, int]
 
     @classmethod
-    def of(cls, run: Run, atoms: Atoms, model: SolventModel, constants: Any, macros: dict[str, int]) -> Molecule:
+    def of(cls, run: Run, atoms: Atoms, model: SolventModel) -> Molecule:
         """A molecule on a device, at the atoms' own positions."""
         assert atoms.gb_radii is not None
         assert atoms.gb_scales is not None
@@ -48,7 +49,7 @@ class Molecule:
         host_atoms = np.column_stack([np.empty((n, 3)), atoms.gb_scales * rho])
         molecule = cls(
             n, host_atoms, run.empty(4 * n), run.upload(rho), run.upload(atoms.gb_radii), run.empty(n), run.empty(n),
-            constants, macros,
+            radius_constants(run, model), radius_macros(model),
         )  # fmt: skip
         molecule.move(run, atoms.positions)
         return molecule

@@ -38,6 +38,6 @@ class Sequential(Rung):
 
     def compute_rows(self, run: Run, first: int, last: int) -> None:
         """Fill psi and born of the atoms from `first` to `last`: a sample is enough to time a large molecule."""
-        self.loop.kernel.set_arg(1, np.int32(first))
-        self.loop.kernel.set_arg(2, np.int32(last))
+        self.loop.kernel_object.set_arg(1, np.int32(first))
+        self.loop.kernel_object.set_arg(2, np.int32(last))
         run.launch_kept([self.loop], 1)
