@@ -41,12 +41,12 @@ class KeptLaunch:
 
     kernel_object : its own as long as it lives; args : kept alive with it
     pairs : of one conformation that it takes, where that is what its time goes by
-    divisible : whether it may be cut into launches of parts of the first dimension
+    divisible : 1 where it may be cut into launches of parts of the first dimension, else 0
     """
 
     def __init__(
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int, int], args: tuple[Any, ...],
-        pairs: float = 0.0, divisible: bool = True,
+        pairs: float = 0.0, divisible: int = 1,
     ) -> None:  # fmt: skip
         self.kernel, self.shape, self.group, self.args = kernel, shape, group, args
         self.pairs, self.divisible = pairs, divisible
@@ -78,14 +78,12 @@ class Run:
     it must be finished.
 
     profile : whether times are wanted; launches are dearer then
-    progress : called with the share done, 0 to 1, now and then; long launches are then cut into slabs
     events : of the launches, in order; firsts : which of them were a kernel's first on the device
     steps : the first launch of each step that was begun, by name
     """
 
     device: Device
     precision: str
-    progress: Progress | None = None
     portable: bool = False
     profile: bool = True
     events: list[cl.Event] = field(default_factory=list)
@@ -244,7 +242,7 @@ class Run:
 
     def keep(
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], *args: Any, width: int = 1,
-        pairs: float = 0.0, divisible: bool = True, **defines: int,
+        pairs: float = 0.0, divisible: int = 1, **defines: int,
     ) -> KeptLaunch:  # fmt: skip
         """A launch with its arguments set for good, on a kernel object of its own.
 
@@ -313,34 +311,6 @@ class Run:
         first = self.steps[name]
         later = [start for start in self.steps.values() if start > first]
         return slice(first, min(later, default=len(self.events)))
-
-    def launch_rows(
-        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any
-    ) -> None:
-        """As `launch`; long work, or work whose progress is asked for, in slabs of the first dimension.
-
-        cost : pairs in the whole launch, from which the first slab is guessed
-        """
-        if self.progress is None and cost < LONG_LAUNCH_PAIRS:
-            self.launch(kernel, shape, group, *args)
-            return
-        group = self._allowed(kernel, group)
-        done, slab = 0, _whole_groups(int(shape[0] * min(1.0, FIRST_SLAB_PAIRS / cost)), group[0])
-        kernel_object = kernel.borrow()
-        try:
-            kernel_object.set_args(*args)
-            while done < shape[0]:
-                count = min(slab, shape[0] - done)
-                event = self._enqueue(kernel, kernel_object, (count, *shape[1:]), group, done)
-                self.wait(event)
-                self.events.append(event)
-                done += count
-                seconds = max((event.profile.end - event.profile.start) * 1e-9, 1e-6)
-                slab = _whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), group[0])
-                if self.progress is not None:
-                    self.progress(done / shape[0])
-        finally:
-            kernel.give_back(kernel_object)
 
     def _allowed(self, kernel: Kernel, group: tuple[int, ...]) -> tuple[int, ...]:
         """The group, cut to what the kernel may have."""

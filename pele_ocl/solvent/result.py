@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
-from ..results import TermBatch, TermResult
+from ..results import TermBatch, TermResult, Terms
 from ..solvent_model import SolventModel
 
 TERMS = ("gb_self", "gb_pair", "nonpolar")
@@ -23,6 +23,7 @@ class SolventResult(TermResult):
     """
 
     model: SolventModel
+    per_atom: Terms
     born_radii: Floats
     psi: Floats
 
@@ -37,6 +38,7 @@ class SolventBatch(TermBatch[SolventResult]):
     """
 
     model: SolventModel
+    per_atom: Terms
     positions: Floats
     born_radii: Floats
     psi: Floats
@@ -46,7 +48,7 @@ class SolventBatch(TermBatch[SolventResult]):
         return SolventResult(
             atoms=self.atoms if i in self.errors else self.atoms.moved(self.positions[i]),
             terms=self.terms[i],
-            per_atom=None if self.per_atom is None else self.per_atom[i],
+            per_atom=self.per_atom[i],
             model=self.model,
             born_radii=self.born_radii[i],
             psi=self.psi[i],

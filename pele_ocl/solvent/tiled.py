@@ -65,7 +65,7 @@ class Tiled(SolventPasses):
                 np.int32(first), np.int32(last), self.largest_rho, *self.named("spheres", "x", "y", "z"),
                 spheres.scaled, spheres.rho, self.buffers["series"], spheres.coefficient_columns,
                 *self.named("origins", "extents"), spheres.counts, self.buffers["sums"], width=layout.width,
-                pairs=self.pairs * (last - first) / n_tiles, divisible=False, TILE=layout.tile, **self.series,
+                pairs=self.pairs * (last - first) / n_tiles, divisible=0, TILE=layout.tile, **self.series,
             )
             for first, last in pairwise(bounds)
         ]  # fmt: skip
