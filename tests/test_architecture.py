@@ -45,7 +45,7 @@ LAYERS = {
     "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "textfiles", "units"),
     "forcefield": ("arguments", "atoms", "chemistry", "errors", "units", "paths", "textfiles"),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
-    "charges": ("atoms",),
+    "charges": ("atoms", "solvent_model", "units"),
     "potential_model": ("arguments", "errors"),
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
@@ -53,8 +53,7 @@ LAYERS = {
     "plan": ("atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
     "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "variant"),
     "solvent": (
-        "atoms", "errors", "opencl", "plan", "results", "tiled", "reference", "solvent_model", "tiles", "tuning",
-        "units", "variant",
+        "atoms", "charges", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
     ),
     "nonbond": (
         "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",

@@ -56,9 +56,9 @@ class SolventPasses(TiledPasses):
 
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         run.begin_step("born")
-        self._launch_born(run, n_conformations, None if tell is None else lambda share: tell(share / 2))
+        self._launch_born(run, n_conformations, tell and (lambda share: tell(share / 2)))
         run.begin_step("energy")
-        run.launch_kept(self.energy, n_conformations, None if tell is None else lambda share: tell((1 + share) / 2))
+        run.launch_kept(self.energy, n_conformations, tell and (lambda share: tell((1 + share) / 2)))
 
     def seconds(self, run: Run) -> Mapping[str, float]:
         born, energy = self._born_seconds(run), run.launched_seconds(run.step("energy"))
