@@ -403,7 +403,7 @@ def test_bad_members_of_a_batch(device, precision, variant):
     for k in (0, 3):
         np.testing.assert_array_equal(batch.born_radii[k], good.born_radii)
         np.testing.assert_array_equal(batch.energies[k], good.energies)
-    with pytest.raises(InputError, match="^conformation 2 of 4: atom 0 and atom 149 stand at the same place"):
+    with pytest.raises(InputError, match=r"^conformation 2 of 4: atom 0 and atom 149 stand at the same place"):
         plan.evaluate_batch(conformations)
 
 
