@@ -4,7 +4,7 @@
 // The host reads columns of all atoms in their order: GB self energy, GB pair energy, nonpolar energy [kcal/mol], Born
 // radius [A], psi.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/gb_radius.clh"
 #include "physics/gb_self.clh"
 #include "physics/nonpolar_ace.clh"
 
@@ -38,7 +38,7 @@ void radii_of_sums(
     const int n_tiles,
     const int n_atoms,
     const int n_parts,
-    const real4 obc,                       // alpha, beta, gamma, offset [A]
+    const real4 radius_constants,          // physics/gb_radius.clh
     const real4 solvent,                   // of keep_atom
     global const real *restrict sums,      // (n_conformations, n_parts, n_places) parts of the Born integral [1/A]
     global const real *restrict rho,       // (n_places) offset radius [A]
@@ -54,7 +54,7 @@ void radii_of_sums(
     const size_t n_places = (size_t)n_tiles * TILE;
     const real integral = sum_over_shares(sums + conformation * n_parts * n_places + i, n_parts, n_places, scratch);
     if (get_local_id(1)) return;
-    const real psi = rho[i] * integral, born = born_radius(psi, rho[i], radii[i], obc);
+    const real psi = rho[i] * integral, born = born_radius(psi, rho[i], radii[i], radius_constants);
     inv_born[conformation * n_places + i] = (real)1 / born;
     if (get_local_id(0) < counts[i / TILE])
         keep_atom(results_of(results, conformation, n_atoms), n_atoms, order[i], psi, born, radii[i], charges[i], solvent);

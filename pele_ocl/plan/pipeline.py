@@ -152,7 +152,8 @@ class Pipeline(Evaluator):
         """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""
         columns = np.ascontiguousarray(positions.T, np.float64)
         lowest, highest = columns.min(axis=1), columns.max(axis=1)
-        span = float((highest - lowest).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            span = float((highest - lowest).max())
         if not np.isfinite(span):
             self.atoms.moved(positions)  # names the atom
         check_span(positions)
@@ -179,7 +180,7 @@ class Pipeline(Evaluator):
             for k in range(part.start, part.stop):
                 if k not in failures.reasons and not found.is_good(k):
                     failures.add(k, self._reason(conformations[k], found, k))
-        failures.check()
+        failures.check(part.stop)
 
     def _reason(self, positions: NDArray[Any], found: Found, k: int) -> InputError:
         """The error of a conformation that overflowed or never had a value."""

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
-from ..charges import scaled_charges
 from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
-from ..tiled.tables import SphereTables
+from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Progress
 from .layout import Layout

@@ -12,7 +12,6 @@ from ..plan.conformations import Encoding
 from ..plan.passes import Passes
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
-from .radii import radius_constants, radius_macros
 from .series import series_macros
 from .tables import SphereTables
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TiledPasses(Passes):
-    """Passes that begin with `place_tiles`; cl/energy/place.cl says what is in the buffers that it fills.
+    """Passes that begin with `place_tiles`; cl/common/place.cl says what is in the buffers that it fills.
 
     spheres : SphereTables of the molecule
     """
@@ -42,7 +41,7 @@ class TiledPasses(Passes):
         """The launch that brings positions to the tiles."""
         spheres, encoding = self.spheres, self.encoding
         return self.each_slot(
-            "energy/place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(encoding.step),
+            "common/place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(encoding.step),
             encoding.origin_step, self.buffers["positions"], spheres.order, spheres.largest_s, spheres.scaled,
             spheres.charges, spheres.coefficients,
             *self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"), **encoding.macros,
@@ -66,13 +65,13 @@ class TiledPasses(Passes):
 
     @property
     def gb_macros(self) -> dict[str, int]:
-        """The build definitions of the GB model, for every kernel that computes Born radii."""
-        return radius_macros(self.model)
+        """The build definitions of kernels that compute Born radii or their slopes."""
+        return self.model.radius_definitions
 
     def solvent_constants(self) -> tuple[Any, Any]:
         """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
         model = self.model
-        return radius_constants(self.run, model), self.run.vector4(
+        return self.run.vector4(*model.radius_constants), self.run.vector4(
             model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
             model.probe_radius,
         )  # fmt: skip

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
+from ..atoms.charges import rounded_charges
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
+from ..units import COULOMB_KCAL_A
 from .series import series_coefficients
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ class SphereTables:
     order, counts : (n_slots,) the atom of each slot, (n_tiles,) atoms of each tile
     rho, scaled, charges : (n_slots,) offset radius, scaled radius, charge
     coefficients : (n_slots, 8) of the HCT series, the first is left free
-    coefficient_columns : (MOST_TERMS, n_slots) the same as columns
+    coefficient_columns : (READY_TERMS, n_slots) the same as columns
     largest_s : (n_tiles,) largest scaled radius
     """
 
@@ -43,7 +46,7 @@ class SphereTables:
         """The tables of a molecule. charges : (n,) in the unit that the kernels want"""
         assert atoms.gb_radii is not None
         assert atoms.gb_scales is not None
-        rho, scaled = model.spheres(atoms.gb_radii, atoms.gb_scales)
+        rho, scaled = model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
         by_slot = tiles.by_slot(scaled)
         coefficients = series_coefficients(by_slot)
         return cls(
@@ -57,3 +60,9 @@ class SphereTables:
             run.upload(coefficients),
             run.upload(tiles.largest(scaled)),
         )
+
+
+def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:
+    """Charges times the root of Coulomb's constant over the solute dielectric, (n,)."""
+    charges: Floats = atoms.charges * math.sqrt(COULOMB_KCAL_A / model.solute_dielectric)
+    return rounded_charges(charges).astype(np.float64) if precision == "float32" else charges

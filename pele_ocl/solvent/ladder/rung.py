@@ -11,7 +11,6 @@ import numpy as np
 
 from ...atoms import Atoms, Floats
 from ...solvent_model import SolventModel
-from ...tiled.radii import radius_constants, radius_macros
 from ...variant import Progress
 
 if TYPE_CHECKING:
@@ -45,11 +44,11 @@ class Molecule:
         """A molecule on a device, at the atoms' own positions."""
         assert atoms.gb_radii is not None
         assert atoms.gb_scales is not None
-        n, rho = len(atoms), atoms.gb_radii - model.offset
-        host_atoms = np.column_stack([np.empty((n, 3)), atoms.gb_scales * rho])
+        n, (rho, scaled) = len(atoms), model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
+        host_atoms = np.column_stack([np.empty((n, 3)), scaled])
         molecule = cls(
             n, host_atoms, run.empty(4 * n), run.upload(rho), run.upload(atoms.gb_radii), run.empty(n), run.empty(n),
-            radius_constants(run, model), radius_macros(model),
+            run.vector4(*model.radius_constants), model.radius_definitions,
         )  # fmt: skip
         molecule.move(run, atoms.positions)
         return molecule

@@ -1,15 +1,11 @@
-"""Charges as kernels take them."""
+"""Charges in float32."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .atoms import Atoms, Floats
-from .solvent_model import SolventModel
-from .units import COULOMB_KCAL_A
+from .labels import Floats
 
 
 def rounded_charges(charges: Floats) -> NDArray[np.float32]:
@@ -23,9 +19,3 @@ def rounded_charges(charges: Floats) -> NDArray[np.float32]:
     left_over = np.round(np.cumsum(charges - rounded) / digit) * digit
     result: NDArray[np.float32] = (rounded + np.diff(left_over, prepend=0.0)).astype(np.float32)
     return result
-
-
-def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:
-    """Charges times the root of Coulomb's constant over the solute dielectric, (n,)."""
-    charges: Floats = atoms.charges * math.sqrt(COULOMB_KCAL_A / model.solute_dielectric)
-    return rounded_charges(charges).astype(np.float64) if precision == "float32" else charges

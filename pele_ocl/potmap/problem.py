@@ -1,0 +1,109 @@
+"""The input of a map for the kernels: lengths from a local origin, charges with every factor folded in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..atoms.charges import rounded_charges
+from ..grid import Grid
+from ..opencl.shared import POTENTIAL_LAW
+from ..potential_model import PotentialModel
+
+RUN = 256  # atoms summed on their own
+
+
+@dataclass(frozen=True, eq=False)
+class MapProblem:
+    """Charged atoms and a grid.
+
+    All lengths are from a point in the middle of the grid, so that float32 keeps its digits wherever the molecule lies.
+
+    positions : (n, 3) A; charges : (n,) in the map's unit times Angstrom; neither has atoms without charge
+    corner : (3,) the first point, A
+    """
+
+    grid: Grid
+    corner: Floats
+    positions: Floats
+    charges: Floats
+    model: PotentialModel
+    field: bool
+    precision: str
+
+    @classmethod
+    def of(
+        cls, atoms: Atoms, grid: Grid, model: PotentialModel, factor: float, field: bool, precision: str
+    ) -> MapProblem:
+        """The problem for some atoms and a grid.
+
+        factor : potential of a unit charge at 1 A in the map's unit, the dielectric left out
+        """
+        corner = -(np.array(grid.shape) // 2) * grid.spacing
+        charged = atoms.charges != 0
+        positions = atoms.positions[charged] - grid.origin + corner
+        charges = factor / model.dielectric * atoms.charges[charged]
+        return cls(grid, corner, positions, charges, model, field, precision)
+
+    @property
+    def n_atoms(self) -> int:
+        return len(self.charges)
+
+    @property
+    def components(self) -> int:
+        """Values of a point: the potential, and the three of the field."""
+        return 4 if self.field else 1
+
+    @cached_property
+    def atoms4(self) -> NDArray[np.floating]:
+        """(n, 4) x, y, z, charge in the working precision."""
+        atoms = np.empty((self.n_atoms, 4), self.precision)
+        atoms[:, :3] = self.positions
+        atoms[:, 3] = rounded_charges(self.charges) if self.precision == "float32" else self.charges
+        return atoms
+
+    def axis(self, dimension: int, first: int, count: int) -> NDArray[np.floating]:
+        """Coordinates (count,) from point `first` on along x, y or z, rounded; the grid may end before them."""
+        indices = np.arange(first, first + count)
+        axis: Floats = self.corner[dimension] + self.grid.spacing[dimension] * indices
+        return axis.astype(self.precision)
+
+    @cached_property
+    def law(self) -> Any:
+        """The kernels' Law."""
+        cutoff = self.model.cutoff or np.inf
+        return POTENTIAL_LAW.pack(
+            self.precision,
+            kappa=self.model.kappa,
+            min_r2=self.model.min_distance**2,
+            cutoff2=min(cutoff**2, 1e30),
+            inv_cutoff2=1 / cutoff**2,
+        )
+
+    @property
+    def switches(self) -> dict[str, int]:
+        """The macros of cl/potmap/law.clh."""
+        model = self.model
+        return {
+            "DISTANCE_DEPENDENT": int(model.distance_dependent),
+            "SCREENED": int(model.kappa > 0),
+            "CLAMPED": int(model.min_distance > 0),
+            "CUTOFF": 0 if model.cutoff is None else 2 if model.smooth else 1,
+            "FIELD": int(self.field),
+            "RUN": RUN,
+        }
+
+    @property
+    def bare(self) -> bool:
+        """Whether the plain Coulomb potential is all that is wanted."""
+        return self.switches == {**dict.fromkeys(self.switches, 0), "RUN": RUN}
+
+    @property
+    def evaluations(self) -> int:
+        """Atoms times points."""
+        return self.n_atoms * len(self.grid)
