@@ -6,7 +6,7 @@ oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|potm
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from unittest.mock import patch
 
 import numpy as np
@@ -28,9 +28,9 @@ from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.variants import blocked
-from pele_ocl.solvent import VARIANTS
+from pele_ocl.solvent import VARIANTS, Solvent
 from pele_ocl.solvent.layout import Layout
-from pele_ocl.solvent.variants import System
+from pele_ocl.tuning import Choice, trying
 
 PRECISIONS = ("float32", "float64")
 SALT = SolventModel(ionic_strength=0.1)
@@ -44,8 +44,10 @@ def solvent_cases(device: Device) -> None:
             solvent(atoms, variant=variant, precision=precision, device=device)
         solvent(atoms, precision=precision, device=device, model=SALT)
         for blocks in (False, True):
-            vectors = System.of(atoms, SolventModel(), Layout(4, 2, 16, (1, 1), 2, blocks, row=2))
-            VARIANTS["tiled"].run(Run(device, precision), vectors)
+            layout = Layout(4, 2, 16, (1, 1), 2, blocks, row=2, shares=2)
+            with trying("solvent", Choice.of("tiled", **asdict(layout))):
+                plan = Solvent(atoms, variant="tiled", precision=precision, device=device)
+            plan.evaluate_batch(np.stack([atoms.positions, atoms.positions + 0.1]))
 
 
 def nonbond_cases(device: Device) -> None:

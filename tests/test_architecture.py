@@ -52,10 +52,9 @@ LAYERS = {
     "opencl": ("errors", "paths", "variant"),
     "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
     "plan": ("arguments", "atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
-    "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "variant"),
+    "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "units", "variant"),
     "solvent": (
-        "atoms", "errors", "opencl", "plan", "results", "tiled", "reference", "solvent_model", "tiles", "tuning",
-        "units", "variant",
+        "atoms", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
     ),
     "nonbond": (
         "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",

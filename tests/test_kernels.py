@@ -2,19 +2,18 @@
 
 import re
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 from conftest import DEVICES, random_atoms
 from tolerance import BORN_RADIUS, SOFT_ROOT, TWIN
 
-from pele_ocl import DeviceError, KernelBuildError, SolventModel
+from pele_ocl import DeviceError, KernelBuildError, Solvent
 from pele_ocl.opencl import building, kernels
 from pele_ocl.opencl.building import get_kernel
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.paths import shipped
-from pele_ocl.solvent.layout import Layout
-from pele_ocl.solvent.variants import VARIANTS, System
 
 PROBE = """
 #include "common/real.clh"
@@ -40,7 +39,7 @@ kernel void probe(global const float *x, global float *roots) {
 
 
 def test_kernels_are_kept(device):
-    first, second = (get_kernel(device, "solvent/radii.cl", "born_radii", "float32", GB_RADIUS_OBC=1) for _ in range(2))
+    first, second = (get_kernel(device, "solvent/ladder/radii.cl", "born_radii", "float32", GB_RADIUS_OBC=1) for _ in range(2))
     assert first is second
 
 
@@ -63,7 +62,7 @@ def test_kernels_build_without_a_cache(device, monkeypatch):
     monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
     device.kernels.clear()
     device.programs.clear()
-    assert get_kernel(device, "solvent/radii.cl", "born_radii", "float32", GB_RADIUS_OBC=1)
+    assert get_kernel(device, "solvent/ladder/radii.cl", "born_radii", "float32", GB_RADIUS_OBC=1)
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
@@ -162,13 +161,13 @@ def test_soft_roots_are_as_good_as_they_say(device, monkeypatch):
     np.testing.assert_allclose(run.download(roots, len(x)), 1 / np.sqrt(x.astype(float)), rtol=SOFT_ROOT)
 
 
-def test_tiled_is_the_same_with_portable_mathematics(device, precision):
+def test_tiled_is_the_same_with_portable_mathematics(device, precision, monkeypatch):
     atoms = random_atoms(500)
-    layout = Layout.of(device.kind, device.vector_width(precision), len(atoms))
-    system = System.of(atoms, SolventModel(), layout)
-    (_, own), (_, portable) = (
-        VARIANTS["tiled"].run(Run(device, precision, portable=portable), system) for portable in (False, True)
-    )
+    plan = Solvent(atoms, variant="tiled", precision=precision, device=device)
+    own = plan.evaluate().born_radii
+    monkeypatch.setattr(kernels, "Run", partial(Run, portable=True))
+    portable = Solvent(atoms, variant="tiled", precision=precision, device=device).evaluate().born_radii
+    assert (own != portable).any() or precision == "float64"
     np.testing.assert_allclose(own, portable, rtol=BORN_RADIUS[precision])
 
 

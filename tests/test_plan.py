@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from test_reference_energy import bonded
 
-from pele_ocl import InputError
+from pele_ocl import InputError, Solvent
 from pele_ocl.energy import Energy
 from pele_ocl.plan import plan as plans
 from pele_ocl.plan.conformations import Encoding
 
-PLANS = {"energy": Energy}
+PLANS = {"energy": Energy, "solvent": Solvent}
 EVERY_PLAN = pytest.mark.parametrize("kind", PLANS)
 
 

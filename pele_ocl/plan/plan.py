@@ -15,7 +15,7 @@ from ..atoms import Atoms, Floats
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
-from .evaluator import Evaluator, Failures
+from .evaluator import Evaluator, Failures, untold
 from .found import Found
 from .selection import Automatic, select
 
@@ -148,7 +148,7 @@ class Plan(ABC, Generic[R, B]):
         found = self._found(len(conformations))
         evaluator = self._borrow(len(conformations))
         try:
-            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or _untold)
+            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or untold)
         finally:
             self._give_back(evaluator)
         for k in failures.reasons:
@@ -167,7 +167,3 @@ class Plan(ABC, Generic[R, B]):
     def _give_back(self, evaluator: Evaluator) -> None:
         with self._lock:
             self._idle.append(evaluator)
-
-
-def _untold(share: float) -> None:
-    """Take no notice of progress that nobody asked for."""
