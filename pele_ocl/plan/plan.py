@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
@@ -95,10 +95,7 @@ class Plan(ABC, Generic[R, B]):
             results are NaN and `errors` of the batch says why
         """
         start = time.perf_counter()
-        if errors not in ("raise", "record"):
-            raise InputError(f"errors is {errors!r}; choose 'raise' or 'record'")
-        given = as_conformations(conformations, len(self.atoms))
-        failures = Failures(len(given), record=errors == "record")
+        given, failures = self._checked(conformations, errors)
         found, reasons, seconds = self._compute(given, profile, progress, failures)
         return self._batch(given, found, reasons, seconds | {"total": time.perf_counter() - start})
 
@@ -132,17 +129,28 @@ class Plan(ABC, Generic[R, B]):
         """The result of the one conformation that was evaluated."""
 
     @abstractmethod
-    def _batch(
-        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
-    ) -> B:
+    def _batch(self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
         """The results of a batch."""
 
+    def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
+        """Conformations (m, n, 3) A as they are computed, and what takes those that fail."""
+        if errors not in ("raise", "record"):
+            raise InputError(f"errors is {errors!r}; choose 'raise' or 'record'")
+        given = as_conformations(conformations, len(self.atoms))
+        return given, Failures(len(given), record=errors == "record")
+
     def _compute(
-        self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures
-    ) -> tuple[Found, dict[int, str], dict[str, float]]:
-        """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted."""
+        self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
+        ready: Callable[[Evaluator], None] | None = None,
+    ) -> tuple[Found, dict[int, str], dict[str, float]]:  # fmt: skip
+        """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted.
+
+        ready : called with the evaluator before it computes
+        """
         found = self._found(len(conformations))
         with self._borrowed(len(conformations)) as evaluator:
+            if ready is not None:
+                ready(evaluator)
             seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or _untold)
         for k in failures.reasons:
             found.erase(k)
@@ -167,5 +175,3 @@ class Plan(ABC, Generic[R, B]):
 
 def _untold(share: float) -> None:
     """Take no notice of progress that nobody asked for."""
-
-
