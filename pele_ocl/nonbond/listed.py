@@ -64,7 +64,7 @@ class Listed:
 
 
 class Piecewise(ListEvaluator):
-    """Evaluates a list piece by piece, each of which is made ready anew and leaves the device before the next one comes.
+    """Evaluates a list piece by piece; each is made ready anew and leaves the device before the next one comes.
 
     most : conformations at a time; n_pairs : in all pieces
     """

@@ -39,7 +39,8 @@ class ListPasses(Passes, Generic[Index]):
         """Make buffers for up to `most` conformations."""
         self.run, self.task, self.index = run, task, index
         molecule = task.molecule
-        self.n_slots, self.n_groups = self._n_slots(), self._n_groups()
+        self.n_slots = self._n_slots()
+        self.n_groups = self._n_groups()
         self.first_energy = 3 * task.n_atoms if task.gradient else 0
         limit = self.most_conformations
         super().__init__(
@@ -124,10 +125,8 @@ class ListPasses(Passes, Generic[Index]):
     @property
     def destination(self) -> Any:
         """Destination of cl/nonbond/results.clh."""
-        own = 0, 3 * self.n_groups
-        return np.array(
-            (self.n_results, *(own if self._are_many else (self.first_energy, self.n_results))), DESTINATION
-        )[()]
+        energies = (0, 3 * self.n_groups) if self._are_many else (self.first_energy, self.n_results)
+        return np.array((self.n_results, *energies), DESTINATION)[()]
 
     @property
     def energies(self) -> Any:

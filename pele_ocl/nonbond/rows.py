@@ -1,4 +1,4 @@
-"""The passes of `rows`: several work-items an atom walk all its pairs, each pair from both sides; nothing is scattered."""
+"""The passes of `rows`: several work-items walk all pairs of an atom, and nothing is scattered."""
 
 from __future__ import annotations
 
