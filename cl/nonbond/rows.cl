@@ -24,7 +24,7 @@
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void nonbond_rows(
-    const Model constants,
+    const ListModel constants,
     const int n_atoms,
     const Destination to,
     global const int *restrict offsets,      // (n_atoms + 1) where each row begins
@@ -40,7 +40,7 @@ void nonbond_rows(
     global real *restrict results)           // nonbond/results.clh
 {
     local real scratch[3 * GROUP];
-    const Model *model = &constants;
+    const ListModel *model = &constants;
     const int item = get_local_id(0), lane = item % LANES;
     const int i = get_global_id(0) / LANES, conformation = get_global_id(2);
     places += (size_t)conformation * n_atoms;

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..opencl.shared import PAIR_MODEL, PAIR_SUMS
 from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
@@ -48,7 +49,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._common_sizes(len(atoms)) | self._sizes()
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
-        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self._walk)
+        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self.walk(layout))
         self.launches = [
             self.place(), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()), *self._finish(),
             *(launch for k, term in enumerate(terms) for launch in term.launches(self, k)),
@@ -82,9 +83,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
             if found.per_atom is not None:
                 found.per_atom[part, :, n_terms:] = further.transpose(0, 2, 1)
 
-    @property
+    @classmethod
     @abstractmethod
-    def _walk(self) -> Walk:
+    def walk(cls, layout: L) -> Walk:
         """The order in which the pair pass meets tiles."""
 
     @abstractmethod
@@ -123,7 +124,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Born radii and energies of single atoms, from parts of the Born integrals."""
         return self.each_slot(
             "energy/radii.cl", "atom_terms", np.int32(n_parts), *self.solvent_constants(), self.buffers["born_sums"],
-            *self._atom_tables(), shares=shares, SHARES=shares,
+            *self._atom_tables(), shares=shares, SHARES=shares, **self.gb_macros,
         )  # fmt: skip
 
     def _atom_tables(self) -> list[Any]:
@@ -131,14 +132,16 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [self.tables.parameters, *self.named("traits", "singles", "born", "largest_born")]
 
     def _pair_model(self) -> Any:
-        """Model of cl/energy/pair.clh."""
+        """PairModel of cl/energy/pair.clh."""
         options, model = self.options, self.model
-        scales = {
-            "outside": model.solute_dielectric / model.solvent_dielectric, "kappa": model.kappa,
-            "coulomb_scale": self.atoms.one_four[0], "lj_scale": self.atoms.one_four[1],
-            "cutoff2": 0.0 if options.cutoff is None else options.cutoff**2,
-        }  # fmt: skip
-        return np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])[()]
+        return PAIR_MODEL.pack(
+            self.run.precision,
+            outside=model.solute_dielectric / model.solvent_dielectric,
+            kappa=model.kappa,
+            coulomb_scale=self.atoms.one_four[0],
+            lj_scale=self.atoms.one_four[1],
+            cutoff2=0.0 if options.cutoff is None else options.cutoff**2,
+        )
 
     def _pair_tables(self) -> list[Any]:
         """PAIR_ARGUMENTS of cl/energy/pair.clh, and the masks."""
@@ -166,10 +169,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
         ]  # fmt: skip
 
 
+AnyPasses = EnergyPasses[Any]  # of whatever layout
+
+
 class SumsOfPairs(EnergyPasses[L]):
     """Passes that leave a column of sums at all slots, in parts; cl/energy/sums.clh."""
-
-    COLUMNS = 7
 
     @property
     @abstractmethod
@@ -177,7 +181,7 @@ class SumsOfPairs(EnergyPasses[L]):
         """Parts in which the sums come."""
 
     def _sizes(self) -> dict[str, int]:
-        return {"pair_sums": self.COLUMNS * self.n_parts * self.tiles.n_places}
+        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_places}
 
     def _finish(self) -> list[KeptLaunch]:
         spheres = self.spheres

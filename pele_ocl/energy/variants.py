@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ..variant import Variant
 from .blocks import Blocks
+from .passes import AnyPasses
 from .rows import Rows
 from .squares import Squares
 
-VARIANTS = {
+VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
     "rows": Variant("energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows),
     "blocks": Variant(
         "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from .index import BOTH, ITEMS, prefix_sum, segments_by_counting
+from ..opencl.shared import Role
+from .index import ITEMS, prefix_sum, segments_by_counting
 from .task import Task
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def entries_of(run: Run, task: Task) -> Entries:
     if n_pairs:
         place = run.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
         run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), place_of, task.pairs, placed)
-    rows = segments_by_counting(run, placed, n_pairs, len(order), BOTH, tile=tile)
+    rows = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
     offsets = run.zeros(2 * n_tiles + 1, np.int32)
     fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
     lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets

@@ -44,11 +44,10 @@ class Listed:
         from ..opencl.kernels import Run
 
         run = Run(device, precision)
-        with device.lock:  # kernels that build the index are shared
-            task = Task.of(run, molecule, pairs, gradient)
-            passes = passes.for_task(task)
-            index = passes.prepare(run, task)
-            return cls(passes, device, precision, task, index, run.elapsed_seconds)
+        task = Task.of(run, molecule, pairs, gradient)
+        passes = passes.for_task(task)
+        index = passes.prepare(run, task)
+        return cls(passes, device, precision, task, index, run.elapsed_seconds)
 
     def __len__(self) -> int:
         return self.task.n_pairs
@@ -98,6 +97,7 @@ class Piecewise(ListEvaluator):
                 sums += part
             done += len(piece)
             del piece, pipeline  # and what they hold on the device, before the next one comes
+        failures.check(m)
         return seconds
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..opencl.shared import DESTINATION
 from ..plan.found import Found
 from ..plan.passes import Passes
 from .task import Task
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 MOST_PARTS = 512
 
 ITEMS = 64  # of a group where the group does not matter
-
-DESTINATION = [("size", np.int32), ("energies_first", np.int32), ("energies_size", np.int32)]
 
 Index = TypeVar("Index")
 
@@ -125,8 +124,8 @@ class ListPasses(Passes, Generic[Index]):
     @property
     def destination(self) -> Any:
         """Destination of cl/nonbond/results.clh."""
-        energies = (0, 3 * self.n_groups) if self._are_many else (self.first_energy, self.n_results)
-        return np.array((self.n_results, *energies), DESTINATION)[()]
+        first, size = (0, 3 * self.n_groups) if self._are_many else (self.first_energy, self.n_results)
+        return DESTINATION.pack(self.run.precision, size=self.n_results, energies_first=first, energies_size=size)
 
     @property
     def energies(self) -> Any:

@@ -135,13 +135,14 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             if self._solvent is None:
                 self._solvent = Solvent(self.atoms, precision=self.precision, device=self.device, model=self.model)
         if conformations is None:
-            return self._solvent.evaluate().born_radii[None]
+            return self._solvent.evaluate().born_radii
         radii = np.ones(conformations.shape[:2])
         for k, positions in enumerate(conformations):
             try:
                 radii[k] = self._solvent.evaluate(positions).born_radii
             except InputError as error:
                 failures.add(k, error)
+                failures.check(k + 1)
         return radii
 
     def _automatic(self, per_atom: bool) -> Automatic:

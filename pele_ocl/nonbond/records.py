@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..charges import rounded_charges
 from ..errors import InputError
+from ..opencl.shared import LIST_MODEL
 from ..plan.conformations import Encoding
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
@@ -26,7 +27,7 @@ class Traits:
     step : A, the unit
     charges : (n,) times the root of Coulomb's constant over the internal dielectric
     values : (n, 4) sigma/2 or its root, sqrt(4 epsilon), 1 in place of sqrt(1 / Born radius), 1 / internal dielectric
-    model : the kernel's Model
+    model : the kernels' ListModel
     """
 
     step: float
@@ -46,15 +47,15 @@ class Traits:
         sigma = atoms.lj_sigma / step
         sigma = np.sqrt(sigma) if atoms.combining == "geometric" else _summable(sigma / 2, real)
         columns = sigma, np.sqrt(4 * atoms.lj_epsilon), np.ones(len(atoms)), 1 / internal_dielectrics
-        constants = {
-            "own_sigma2": 1 / step**2,
-            "own_charges": COULOMB_KCAL_A / (step * inside),
-            "inv_outside": inside / model.solvent_dielectric,
-            "kappa": model.kappa * step,
-            "coulomb_cut": 1 - atoms.one_four[0],
-            "lj_cut": 1 - atoms.one_four[1],
-        }
-        kernel_model = np.array(tuple(constants.values()), dtype=[(name, real) for name in constants])[()]
+        kernel_model = LIST_MODEL.pack(
+            precision,
+            own_sigma2=1 / step**2,
+            own_charges=COULOMB_KCAL_A / (step * inside),
+            inv_outside=inside / model.solvent_dielectric,
+            kappa=model.kappa * step,
+            coulomb_cut=1 - atoms.one_four[0],
+            lj_cut=1 - atoms.one_four[1],
+        )
         rounded = rounded_charges(charges) if real == np.float32 else charges
         return cls(step, rounded, np.stack(columns, axis=1, dtype=real, casting="same_kind"), kernel_model)
 

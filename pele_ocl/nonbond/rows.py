@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .index import BOTH, Segments, segments_by_counting
+from ..opencl.shared import Role
+from .index import Segments, segments_by_counting
 from .ladder.scattered import EnergiesAlone
 from .passes import ListPasses
 from .task import Task
@@ -27,7 +28,7 @@ class Rows(ListPasses[Segments]):
 
     @classmethod
     def prepare(cls, run: Run, task: Task) -> Segments:
-        return segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, BOTH)
+        return segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, Role.BOTH)
 
     @classmethod
     def for_task(cls, task: Task) -> type[ListPasses[Any]]:

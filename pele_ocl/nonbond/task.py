@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..opencl.shared import ONE_FOUR
 from ..pairs import PairList
 from .records import Molecule
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
-
-ONE_FOUR = np.uint32(0x80000000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class Task:
         """A pair list brought to the device."""
         second = pairs.second.astype(np.uint32)
         if pairs.one_four is not None:
-            second |= np.where(pairs.one_four, ONE_FOUR, np.uint32(0))
+            second |= np.where(pairs.one_four, np.uint32(ONE_FOUR), np.uint32(0))
         buffer = run.upload(np.column_stack([pairs.first.astype(np.uint32), second]), np.uint32)
         return cls(molecule, len(pairs), buffer, _own_values(run, molecule, pairs), gradient)
 

@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -41,7 +41,7 @@ class Plan(ABC, Generic[R, B]):
     """
 
     quantity: ClassVar[str]
-    variants: ClassVar[Mapping[str, Variant]]
+    variants: ClassVar[Mapping[str, Variant[Any]]]
 
     def __init__(
         self, atoms: Atoms, *, model: SolventModel, precision: str, variant: str, device: Device | int | str | None,

@@ -15,7 +15,7 @@ from .term import Term
 
 if TYPE_CHECKING:
     from ...opencl.kernels import KeptLaunch
-    from ..passes import EnergyPasses
+    from ..passes import AnyPasses
 
 ITEMS = 64  # of a work-group
 
@@ -50,7 +50,7 @@ class PositionalRestraint(Term):
         away, constants = atoms.positions - self._places(atoms), self._constants(atoms)
         return constants * (away**2).sum(axis=1), 2 * constants[:, None] * away
 
-    def launches(self, passes: EnergyPasses, row: int) -> list[KeptLaunch]:
+    def launches(self, passes: AnyPasses, row: int) -> list[KeptLaunch]:
         run, encoding, atoms = passes.run, passes.encoding, passes.atoms
         lowest, highest = atoms.bounds()
         offsets = self._places(atoms) - (lowest + highest) / 2
@@ -61,7 +61,7 @@ class PositionalRestraint(Term):
         n = len(atoms)
         return [
             run.keep(
-                "energy/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
+                "energy/terms/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
                 np.int32(row), run.dtype.type(encoding.step), passes.buffers["positions"],
                 run.upload(places, encoding.dtype), run.upload(self._constants(atoms)), passes.buffers["results"],
                 **encoding.macros, **passes.result_macros,

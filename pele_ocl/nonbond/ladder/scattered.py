@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...opencl.shared import Scatter
 from ..passes import ITEMS
 from ..task import Task
 from .passes import GROUP, Index, LadderPasses
 
 if TYPE_CHECKING:
     from ...opencl.kernels import KeptLaunch, Run
-
-# What the kernel file nonbond/ladder/pairs.cl does with a pair's gradient.
-NONE, NAIVE, ATOMIC, STORED = 0, 1, 2, 3
 
 PAIRS_AN_ITEM = 4
 
@@ -25,11 +23,11 @@ class PairPasses(LadderPasses[Index]):
     scatter : what becomes of a pair's gradient
     """
 
-    scatter: ClassVar[int]
+    scatter: ClassVar[Scatter]
     more_macros: ClassVar[dict[str, int]] = {}
 
     def __init__(self, run: Run, task: Task, index: Index, most: int) -> None:
-        self._macros = {"SCATTER": self.scatter, **self.more_macros, **task.macros}
+        self._macros = {"SCATTER": int(self.scatter), **self.more_macros, **task.macros}
         _, self.group = run.group_kernel(
             "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **self._macros
         )
@@ -66,19 +64,19 @@ class Scattered(PairPasses[None]):
 class EnergiesAlone(Scattered):
     """Each pair once, no gradient."""
 
-    scatter = NONE
+    scatter = Scatter.NONE
 
 
 class Naive(Scattered):
     """Work-items that share an atom race and lose updates: wrong by design."""
 
-    scatter = NAIVE
+    scatter = Scatter.NAIVE
 
 
 class Atomic(Scattered):
     """Additions by compare-exchange."""
 
-    scatter = ATOMIC
+    scatter = Scatter.ATOMIC
     more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 0}
 
     @classmethod
@@ -90,7 +88,7 @@ class Atomic(Scattered):
 class AtomicNative(Scattered):
     """Additions by the device's own instruction."""
 
-    scatter = ATOMIC
+    scatter = Scatter.ATOMIC
     more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 1}
 
     @classmethod

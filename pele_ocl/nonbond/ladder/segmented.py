@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..index import FIRSTS, SECONDS, Segments, segments_by_counting, segments_by_sorting
+from ...opencl.shared import Role, Scatter
+from ..index import Segments, segments_by_counting, segments_by_sorting
 from ..passes import ITEMS, ListPasses
 from ..task import Task
 from .passes import GROUP
-from .scattered import STORED, EnergiesAlone, PairPasses
+from .scattered import EnergiesAlone, PairPasses
 
 if TYPE_CHECKING:
     from ...opencl.kernels import KeptLaunch, Run
@@ -33,7 +34,7 @@ class Segmented(PairPasses[Lists]):
     kernel : that adds up
     """
 
-    scatter = STORED
+    scatter = Scatter.STORED
     sorting: ClassVar[bool] = False
     kernel: ClassVar[str] = "segment_sums"
 
@@ -49,9 +50,9 @@ class Segmented(PairPasses[Lists]):
         sizes = task.n_pairs, task.n_atoms
         if cls.sorting:
             task, firsts = _sorted_by_first(run, task)
-            return Lists(task, firsts, segments_by_sorting(run, task.pairs, *sizes, SECONDS))
-        firsts = segments_by_counting(run, task.pairs, *sizes, FIRSTS)
-        return Lists(task, firsts, segments_by_counting(run, task.pairs, *sizes, SECONDS))
+            return Lists(task, firsts, segments_by_sorting(run, task.pairs, *sizes, Role.SECONDS))
+        firsts = segments_by_counting(run, task.pairs, *sizes, Role.FIRSTS)
+        return Lists(task, firsts, segments_by_counting(run, task.pairs, *sizes, Role.SECONDS))
 
     @classmethod
     def for_task(cls, task: Task) -> type[ListPasses[Any]]:
@@ -98,7 +99,7 @@ class OffsetsGroup(Segmented):
 def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Segments]:
     """The task with its pairs in the order of their first atom, and the segments of it."""
     n = task.n_pairs
-    firsts = segments_by_sorting(run, task.pairs, n, task.n_atoms, FIRSTS)
+    firsts = segments_by_sorting(run, task.pairs, n, task.n_atoms, Role.FIRSTS)
     pairs, own = run.empty(2 * n, np.uint32), tuple(run.empty(n) for _ in task.own)
     permute = run.kernel("nonbond/pair_index.cl", "permute_pairs")
     run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, task.pairs, pairs)
