@@ -12,7 +12,7 @@ from ..plan.evaluator import Failures
 from ..plan.found import Found
 from ..plan.pipeline import Explain
 from ..variant import Progress
-from .passes import ListPasses
+from .passes import AnyPasses
 from .pipeline import ListEvaluator, ListPipeline
 from .records import Molecule
 from .task import Task
@@ -28,7 +28,7 @@ class Listed:
     seconds : that the kernels took to build it
     """
 
-    passes: type[ListPasses[Any]]
+    passes: type[AnyPasses]
     device: Device
     precision: str
     task: Task
@@ -37,7 +37,7 @@ class Listed:
 
     @classmethod
     def of(
-        cls, passes: type[ListPasses[Any]], device: Device, precision: str, molecule: Molecule, pairs: PairList,
+        cls, passes: type[AnyPasses], device: Device, precision: str, molecule: Molecule, pairs: PairList,
         gradient: bool,
     ) -> Listed:  # fmt: skip
         """Make a list ready for the passes of a variant."""

@@ -151,3 +151,6 @@ class ListPasses(Passes, Generic[Index]):
                 *self.named("energies", "results"), PARTS=MOST_PARTS,
             )
         ]  # fmt: skip
+
+
+AnyPasses = ListPasses[Any]

@@ -14,7 +14,7 @@ from ..plan.evaluator import Evaluator, Failures
 from ..plan.found import Found
 from ..plan.pipeline import Chunk, Explain, Pipeline
 from ..variant import Progress
-from .passes import ListPasses
+from .passes import AnyPasses
 from .records import check_float32_span
 
 
@@ -32,9 +32,9 @@ class ListPipeline(Pipeline, ListEvaluator):
     prepare_seconds : kernels' time that it took to prepare the list
     """
 
-    passes: ListPasses[Any]
+    passes: AnyPasses
 
-    def __init__(self, atoms: Atoms, passes: ListPasses[Any], explain: Explain, prepare_seconds: float) -> None:
+    def __init__(self, atoms: Atoms, passes: AnyPasses, explain: Explain, prepare_seconds: float) -> None:
         super().__init__(atoms, passes, explain)
         self.prepare_seconds = prepare_seconds
         self._radii: Floats | None = None  # (n,) that are on the device, for all conformations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,6 @@ from ..solvent_model import SolventModel
 from ..variant import Progress
 from .checks import check_molecule, one_a_conformation, one_an_atom
 from .listed import Listed, Piecewise
-from .passes import ListPasses
 from .pipeline import ListEvaluator
 from .records import Molecule
 from .result import TERMS, NonbondBatch, NonbondResult
@@ -163,7 +162,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             return self._listed
 
     def _made_ready(self, pairs: PairList) -> Listed:
-        passes = cast("type[ListPasses[Any]]", VARIANTS[self.variant].run)
+        passes = VARIANTS[self.variant].run
         return Listed.of(passes, self.device, self.precision, self._molecule, pairs, self.gradient)
 
     def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..opencl.shared import Role
 from .index import Segments, segments_by_counting
 from .ladder.scattered import EnergiesAlone
-from .passes import ListPasses
+from .passes import AnyPasses, ListPasses
 from .task import Task
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Rows(ListPasses[Segments]):
         return segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, Role.BOTH)
 
     @classmethod
-    def for_task(cls, task: Task) -> type[ListPasses[Any]]:
+    def for_task(cls, task: Task) -> type[AnyPasses]:
         return cls if task.gradient else EnergiesAlone
 
     def _n_groups(self) -> int:

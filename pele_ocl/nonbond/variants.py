@@ -6,10 +6,11 @@ from ..variant import Variant
 from .ladder.scattered import Atomic, AtomicNative, Naive
 from .ladder.segmented import Bitonic, Offsets, OffsetsGroup
 from .ladder.sequential import Sequential
+from .passes import AnyPasses
 from .rows import Rows
 from .tiled import Tiled
 
-VARIANTS = {
+VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
     "sequential": Variant(
         "nonbond/ladder/sequential.cl", "nonbond_sequential", "one loop over the list, compiled, on one CPU core",
         Sequential, cpu_only=True,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ...opencl.shared import Role, Scatter
 from ..index import Segments, segments_by_counting, segments_by_sorting
-from ..passes import ITEMS, ListPasses
+from ..passes import ITEMS, AnyPasses
 from ..task import Task
 from .passes import GROUP
 from .scattered import EnergiesAlone, PairPasses
@@ -55,7 +55,7 @@ class Segmented(PairPasses[Lists]):
         return Lists(task, firsts, segments_by_counting(run, task.pairs, *sizes, Role.SECONDS))
 
     @classmethod
-    def for_task(cls, task: Task) -> type[ListPasses[Any]]:
+    def for_task(cls, task: Task) -> type[AnyPasses]:
         return cls if task.gradient else EnergiesAlone
 
     def _sizes(self) -> dict[str, int]:
