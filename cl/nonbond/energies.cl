@@ -1,11 +1,17 @@
 // The energies that work-groups leave, added up into few parts, always in the same order. Each part comes as two numbers,
-// the sum and what its additions lost (Kahan 1965): together they are as good as a sum in float64.
+// the sum and what its additions lost: together they are as good as a sum in float64.
 #include "common/real.clh"
-#include "common/sums.clh"
 
 #ifndef PARTS
 #error "PARTS: into which the groups are shared out, one a work-item"
 #endif
+
+// Adds to a sum, and to `lost` what the addition rounds off, exactly (Knuth, TAOCP 2, 4.2.2, theorem B).
+INLINE void add_exactly(real *sum, real *lost, real value) {
+    const real total = *sum + value, added = total - *sum;
+    *lost += (*sum - (total - added)) + (value - added);
+    *sum = total;
+}
 
 kernel void add_energies(
     const int n_groups,
@@ -23,6 +29,6 @@ kernel void add_energies(
         for (int k = 0; k < 3; ++k) add_exactly(&sums[k], &lost[k], energies[3 * group + k]);
     for (int k = 0; k < 3; ++k) {
         results[k] = sums[k];
-        results[3 + k] = -lost[k];
+        results[3 + k] = lost[k];
     }
 }

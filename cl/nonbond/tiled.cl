@@ -144,6 +144,13 @@ INLINE void add_entries(
 #endif
 }
 
+// Adds to a sum what an earlier addition lost and keeps what this one loses (Kahan 1965).
+INLINE void add_exactly(realv *sum, realv *lost, realv value) {
+    const realv more = value - *lost, total = *sum + more;
+    *lost = (total - *sum) - more;
+    *sum = total;
+}
+
 kernel void nonbond_tiled(
     const ListModel constants,
     const int n_tiles,
