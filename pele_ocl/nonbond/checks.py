@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arguments import is_among
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..pairs import Pairs, require_pairs
@@ -14,7 +15,7 @@ from ..pairs import Pairs, require_pairs
 
 def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
     """Raise InputError for a solvent that does not exist, missing parameters, and a list for other atoms."""
-    if solvent not in ("gb", "vacuum"):
+    if not is_among(solvent, ("gb", "vacuum")):
         raise InputError(f"there is no solvent {solvent!r}; choose gb or vacuum")
     require_atoms(atoms)
     require_pairs(pairs)

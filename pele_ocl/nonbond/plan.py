@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arguments import callback, flag
 from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..pairs import PairList, Pairs
@@ -57,6 +58,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         progress: Progress | None = None,
     ) -> None:
         model = SolventModel.or_default(model)
+        flag("gradient", gradient)
+        callback("progress", progress)
         check_options(precision, variant, VARIANTS)
         check_molecule(atoms, pairs, solvent)
         self.dielectrics = (
@@ -85,6 +88,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         may become a quarter wider than it was and 64 A more, up to 4,000 A; float64 has no such bound.
         """
         start = time.perf_counter()
+        flag("profile", profile)
+        callback("progress", progress)
         atoms = self.atoms if positions is None else self.atoms.moved(positions)
         failures = Failures(1)
         if born_radii is not None:
@@ -104,6 +109,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         progress, profile, errors : as in `Energy.evaluate_batch`
         """
         start = time.perf_counter()
+        flag("profile", profile)
+        callback("progress", progress)
         given, failures = self._checked(conformations, errors)
         if born_radii is not None:
             born_radii = one_a_conformation("born_radii", born_radii, *given.shape[:2])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arguments import array, numbers
 from ..atoms import Floats
 from ..errors import InputError
 from ..tiles import ORIGIN_STEP
@@ -23,20 +24,21 @@ WIDE_STEP = 2.0**-28
 def as_conformations(conformations: ArrayLike, n: int) -> NDArray[Any]:
     """Conformations (m, n, 3), float32 or float64. Raises InputError for any other shape."""
     try:
-        array = np.asarray(conformations)
-        if array.dtype != np.float32:  # which is converted on the way
-            array = np.asarray(array, np.float64)
-    except (TypeError, ValueError):
+        given = array("conformations", conformations, "iuf", "numbers")
+    except InputError:
         raise InputError("conformations are no array of numbers, or not all of one shape") from None
-    if array.ndim != 3 or array.shape[1:] != (n, 3) or not len(array):
-        raise InputError(f"positions have shape {array.shape}; (m, {n}, 3) is needed, m at least 1")
-    return array
+    if given.dtype != np.float32:  # which is converted on the way
+        given = numbers("conformations", given)
+    if given.ndim != 3 or given.shape[1:] != (n, 3) or not len(given):
+        raise InputError(f"positions have shape {given.shape}; (m, {n}, 3) is needed, m at least 1")
+    return given
 
 
 def check_span(positions: Floats) -> None:
     """Raise InputError where positions (..., 3) A reach farther than a molecule does."""
     columns = np.ascontiguousarray(positions.reshape(-1, 3).T)  # ten times faster to look through
-    span = float(np.ptp(columns, axis=1).max())
+    with np.errstate(over="ignore"):
+        span = float(np.ptp(columns, axis=1).max())
     if span > LARGEST_SPAN:
         raise InputError(f"the atoms span {span:.3g} A; a molecule up to {LARGEST_SPAN:,.0f} A can be computed")
 
@@ -77,15 +79,24 @@ class Encoding:
         """Build definitions of kernels that take positions."""
         return {"WIDE": int(self.dtype == np.int64)}
 
-    def encode(self, offsets: Floats, encoded: NDArray[Any]) -> None:
-        """Write offsets from the middle, A, which are lost, into an array of this dtype and their shape."""
+    @property
+    def base(self) -> float:
+        """A float64 to which this is added is rounded to whole steps, which are then its low bits; 0 for float64."""
+        return 0.0 if self.dtype.kind == "f" else 1.5 * 2**52 * self.step
+
+    def shift(self, lowest: Floats, highest: Floats) -> Floats:
+        """What is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
+
+        lowest, highest : bounds of the molecule, (3,) A
+        """
+        shift: Floats = np.rint((lowest + highest) / 2 / self.step) * self.step - self.base
+        return shift
+
+    def encode(self, shifted: Floats, encoded: NDArray[Any]) -> None:
+        """Write offsets from the middle, A, with `base` added, into an array of this dtype and their shape."""
         if self.dtype.kind == "f":
-            np.copyto(encoded, offsets)
-            return
-        # A float64 to which this is added is rounded to whole steps, which are then its low bits.
-        base = 1.5 * 2**52 * self.step
-        offsets += base
-        if self.dtype == np.int32:
-            np.copyto(encoded, offsets.view(np.int64), casting="unsafe")  # the low 32 bits
+            np.copyto(encoded, shifted)
+        elif self.dtype == np.int32:
+            np.copyto(encoded, shifted.view(np.int64), casting="unsafe")  # the low 32 bits
         else:
-            np.subtract(offsets.view(np.int64), np.float64(base).view(np.int64), out=encoded)
+            np.subtract(shifted.view(np.int64), np.float64(self.base).view(np.int64), out=encoded)
