@@ -91,7 +91,7 @@ def measure(
         result = plan.evaluate(born_radii=born)  # also builds the kernels
         fresh = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
         prepare = fresh.evaluate(born_radii=born).seconds["prepare"]
-        seconds = mean_of_middle(lambda: plan.evaluate(born_radii=born).seconds["kernel"], runs)  # noqa: B023
+        seconds = mean_of_middle(lambda: plan.evaluate(born_radii=born, profile=True).seconds["kernel"], runs)  # noqa: B023
         if variant == "sequential":
             baseline = seconds
         yield Timing(

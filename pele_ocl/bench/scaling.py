@@ -72,7 +72,7 @@ def _energy(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
 
 def _nonbond(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
     pairs = pairs_within(atoms, CUTOFF)
-    return Nonbond(atoms, pairs, solvent="vacuum", precision=precision, device=device).evaluate
+    return partial(Nonbond(atoms, pairs, solvent="vacuum", precision=precision, device=device).evaluate, profile=True)
 
 
 def _potmap(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:

@@ -74,7 +74,7 @@ def _nonbond(case: Case, device: Device, precision: str) -> Once:
     plan = Nonbond(case.atoms, case.pairs, precision=precision, device=device)
 
     def once() -> tuple[float, float]:
-        result = plan.evaluate(born_radii=case.born_radii)
+        result = plan.evaluate(born_radii=case.born_radii, profile=True)
         assert result.gradient is not None
         return result.seconds["kernel"], float(np.abs(result.gradient).sum())
 

@@ -104,6 +104,13 @@ LIST_MODEL = Struct(
     coulomb_cut="share of 1-4 pairs' Coulomb energy that is taken off",
     lj_cut="share of 1-4 pairs' Lennard-Jones energy that is taken off",
 )
+DESTINATION = Struct(
+    "Destination",
+    "int",
+    size="reals of a conformation in the results",
+    energies_first="where its energies begin in their buffer",
+    energies_size="reals of a conformation in that buffer",
+)
 POTENTIAL_LAW = Struct(
     "Law",
     "real",
@@ -138,6 +145,7 @@ def _listed(enum: type[IntEnum]) -> str:
 HEADERS = {
     "pair_model": PAIR_MODEL.in_c(),
     "list_model": LIST_MODEL.in_c(),
+    "destination": DESTINATION.in_c(),
     "potential_law": POTENTIAL_LAW.in_c(),
     "ring_steps": RING_STEPS.in_c(),
     "follows": _listed(Follows),
