@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..atoms import Atoms
+from ..callable_module import make_callable
 from ..solvent_model import SolventModel
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
@@ -55,3 +56,6 @@ def energy(
         precision=precision, variant=variant, device=device, model=model,
     )  # fmt: skip
     return plan.evaluate(profile=True)
+
+
+make_callable(__name__)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..atoms import Atoms
+from ..callable_module import make_callable
 from ..errors import InputError
 from ..grid import Grid, Map
 from ..potential_model import PotentialModel
@@ -120,3 +121,6 @@ def _check(atoms: Atoms, method: str, variant: str, precision: str, field: bool,
     if not (math.isfinite(ionic_strength) and ionic_strength >= 0):
         raise InputError(f"the ionic strength is {ionic_strength:g}; it cannot be negative")
     atoms.require((), "a potential map")
+
+
+make_callable(__name__)
