@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from ..errors import FormatError
+from ..inputfile import read_file
 from ..textfiles import lines, number
 
 Key = tuple[str, str]
 ObcTable = dict[Key, tuple[float, float]]
 
 
-def read_obc(path: str | Path) -> ObcTable:
+def read_obc(path: str | PathLike[str]) -> ObcTable:
     """Read a table as {(template, atom name): (radius in A, scale)}.
 
     Text rows are template, atom, type, radius, scale; `#` starts a header. The usual header names the last two
     columns the wrong way round, so they are taken by position and each row is checked: radii are above 1 A and
     scales below 1. Raises FormatError with file and line.
     """
-    path = Path(path)
-    text = "".join(lines(path, "parameter"))
-    table = _read_json(path, text) if text.lstrip().startswith("{") else _read_text(path, text)
+    file = read_file(path)
+    text = "".join(lines(file, "parameter"))
+    table = _read_json(file.path, text) if text.lstrip().startswith("{") else _read_text(file.path, text)
     if not table:
         raise FormatError(f"{path}: the OBC table holds no row; rows are template, atom, type, radius and scale")
     return table
