@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from ..errors import KernelBuildError, PeleError
+from ..errors import KernelBuildError, PeleError, printable
 from .clock import process_start
 from .command import DEBUG
-from .terminal import note, one_line, open_standard_streams, printable
+from .terminal import note, one_line, open_standard_streams
 
 # Each command is loaded when it is called; its module and the command have one name.
 COMMANDS = {
@@ -107,7 +107,7 @@ def _compiling_said_once() -> Iterator[None]:
 def _sentence(error: Exception) -> str:
     """One line for whatever went wrong."""
     if isinstance(error, KernelBuildError):
-        return printable(str(error))  # with the compiler's lines
+        return str(error)  # with the compiler's lines
     if isinstance(error, PeleError):
         return one_line(str(error))
     if isinstance(error, OSError):

@@ -1,31 +1,30 @@
-"""Text to the terminal: results on stdout, notes on stderr, and no control characters of a file's names on either."""
+"""Text to the terminal: results on stdout, notes on stderr, and no control characters of names on either."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
-import re
 import sys
 
 import click
 
-# All but line feed and tabulator of the control characters; what turns the direction of text; halves of surrogate
-# pairs, which stand for bytes of file names that are not UTF-8.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    """The text with every control character as JSON escapes it: `\\u001b`."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+from ..errors import printable
 
 
 def one_line(text: str) -> str:
     """The printable text with its line ends escaped, too."""
-    return printable(text).replace("\n", "\\u000a")
+    return printable(text).replace("\n", "\\n")
 
 
 def say(text: str) -> None:
     """Print a result on stdout."""
     click.echo(printable(text))
+
+
+def say_json(report: object) -> None:
+    """Print a result on stdout as one JSON object."""
+    click.echo(json.dumps(report, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
 def note(text: str) -> None:
@@ -43,7 +42,8 @@ def open_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # until the program ends
-        getattr(sys, name).reconfigure(errors="backslashreplace")
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the program ends
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
