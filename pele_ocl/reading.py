@@ -8,13 +8,13 @@ from .arguments import described
 from .atoms import Atoms
 from .errors import InputError
 from .forcefield import ForceField
-from .formats import is_pqr, read_pqr, read_structure
+from .formats import is_pqr, read_molecule
 
 
 def read(path: str | PathLike[str], forcefield: ForceField | str | None = None, model: int | None = None) -> Atoms:
     """Read a molecule and give it parameters.
 
-    path : a .pdb, .ent, .cif, .mmcif or .pqr file, also with .gz
+    path : a .pdb, .ent, .cif, .mmcif or .pqr file, also with .gz; an InputFile in place of a path is not read again
     forcefield : a ForceField, or the name of a built-in one; by default Amber99SB. A PQR file brings its own
         parameters and takes none
     model : number of the model in a file with several; by default the first
@@ -26,10 +26,11 @@ def read(path: str | PathLike[str], forcefield: ForceField | str | None = None, 
         raise InputError(f"path is {described(path)}; the path of a file is needed")
     if not isinstance(forcefield, ForceField | str | None):
         raise InputError(f"forcefield is {described(forcefield)}; a ForceField or the name of one is needed")
-    if is_pqr(path):
-        if forcefield is not None:
-            raise InputError(f"{path}: a PQR file brings its own charges and radii; give no force field with it")
-        return read_pqr(path, model)
+    if forcefield is not None and is_pqr(path):
+        raise InputError(f"{path}: a PQR file brings its own charges and radii; give no force field with it")
+    found = read_molecule(path, model)
+    if isinstance(found, Atoms):
+        return found
     if not isinstance(forcefield, ForceField):
         forcefield = ForceField.load(forcefield)
-    return forcefield.assign(read_structure(path, model))
+    return forcefield.assign(found)

@@ -38,7 +38,7 @@ LAYERS = {
     "tiles": ("atoms",),
     "solvent_model": ("arguments", "errors", "units"),
     "formats": ("atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units"),
-    "forcefield": ("atoms", "chemistry", "errors", "units", "paths", "textfiles"),
+    "forcefield": ("atoms", "chemistry", "errors", "inputfile", "units", "paths", "textfiles"),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
     "charges": ("atoms",),
     "potential_model": ("errors",),

@@ -59,7 +59,7 @@ class Commands(click.Group):
             with _warnings_as_notes(), _compiling_said_once():
                 return super().invoke(ctx)
         except click.ClickException as error:
-            error.message = printable(error.message)
+            vars(error)["message"] = printable(error.message)
             raise
         except (click.Abort, click.exceptions.Exit):
             raise

@@ -27,9 +27,7 @@ def devices() -> None:
     rows = [_row(device) for device in list_devices()]
     head = ("", "device", "type", "platform", "units", "memory", "vector", "fp64", "used for")
     say(table(head, rows, "><<<>>><<"))
-    say(
-        f"\nDefault: {get_device()}. Choose another with --device or {DEVICE_VARIABLE}, by number or part of a name."
-    )
+    say(f"\nDefault: {get_device()}. Choose another with --device or {DEVICE_VARIABLE}, by number or part of a name.")
 
 
 def _row(device: Device) -> tuple[str, ...]:

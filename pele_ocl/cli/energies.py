@@ -24,9 +24,7 @@ def residue_names(atoms: Atoms) -> list[str]:
 def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[dict[str, Any]]:
     """An object for each residue; terms : name -> (n_residues,) kcal/mol"""
     columns = [values.tolist() for values in terms.values()]
-    return [
-        {"residue": name, **dict(zip(terms, row, strict=True))} for name, *row in zip(names, *columns, strict=True)
-    ]
+    return [{"residue": name, **dict(zip(terms, row, strict=True))} for name, *row in zip(names, *columns, strict=True)]
 
 
 def residue_table(names: Sequence[str], models: Iterable[tuple[int | None, Mapping[str, Floats]]]) -> str:
@@ -47,8 +45,7 @@ def model_lines(numbers: Sequence[int], energies: Sequence[Energies]) -> list[st
     """How many models there are, and a table of their energies."""
     heads = "model", *(term.replace("_", " ") for term in energies[0])
     rows = [
-        (str(number), *(f"{value:.3f}" for value in of.values()))
-        for number, of in zip(numbers, energies, strict=True)
+        (str(number), *(f"{value:.3f}" for value in of.values())) for number, of in zip(numbers, energies, strict=True)
     ]
     return [counted(len(numbers), "model"), "", f"Energy of models, {UNIT}", table(heads, rows, ">" * len(heads))]
 

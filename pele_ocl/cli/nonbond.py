@@ -69,7 +69,9 @@ class Computed:
 @click.option("--no-cutoff", is_flag=True, help="All pairs.")
 @click.option("--split-cutoffs", is_flag=True, help="PELE's short list: 10 A, 15 A between charged groups.")
 @click.option("--pairs", "pairs_file", type=INPUT, metavar="FILE", help="Pair list to use: .h5, .npz or text.")
-@click.option("--write-pairs", type=OUTPUT, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text.")
+@click.option(
+    "--write-pairs", type=OUTPUT, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text."
+)
 @click.option(
     "--solvent",
     type=click.Choice(["gb", "vacuum"]),

@@ -12,8 +12,9 @@ from ..atoms import Floats, Labels
 from ..errors import FormatError, InputError
 from ..formats import (
     POINT_SUFFIXES,
-    STRUCTURE_READERS,
+    STRUCTURES,
     is_pqr,
+    is_structure,
     read_map,
     read_points,
     read_pqr,
@@ -81,10 +82,10 @@ def _points(source: InputFile, model: int | None) -> tuple[Floats, Labels | None
         atoms = read_pqr(source, model)
         return atoms.positions, atoms.labels
     if path.suffix.lower() not in POINT_SUFFIXES:
-        if path.name.lower().removesuffix(".gz").endswith(tuple(STRUCTURE_READERS)):
+        if is_structure(path):
             structure = read_structure(source, model)
             return structure.positions, structure.labels
-        known = ", ".join([*STRUCTURE_READERS, ".pqr", *POINT_SUFFIXES])
+        known = ", ".join([*STRUCTURES, *POINT_SUFFIXES])
         raise FormatError(f"{path}: unknown suffix {path.suffix!r}; points end in {known}")
     return read_points(source), None
 
@@ -112,7 +113,6 @@ def _as_text(map_: Map, positions: Floats, values: Floats, labels: Labels | None
 def _summary(map_: Map, values: Floats) -> str:
     inside = values[np.isfinite(values)]
     missing = "" if len(inside) == len(values) else f", {len(values) - len(inside):,} of them outside the map"
-    facts = (
-        f": {inside.min():,.4f} to {inside.max():,.4f}, mean {inside.mean():,.4f} {one_line(map_.unit)}" if len(inside) else ""
-    )
+    spread = f"{inside.min():,.4f} to {inside.max():,.4f}, mean {inside.mean():,.4f}" if len(inside) else ""
+    facts = f": {spread} {one_line(map_.unit)}" if spread else ""
     return f"{counted(len(values), 'point')}{missing}{facts}".rstrip()

@@ -129,7 +129,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
     if verbose:
         lines += ["", *_details(result)]
     if per_residue:
-        numbers = molecule.numbers or [None]
+        numbers: Sequence[int | None] = molecule.numbers or [None]
         residues = [(number, _by_residue(of)) for number, of in zip(numbers, results, strict=True)]
         lines += ["", residue_table(residue_names(molecule.atoms), residues)]
     return "\n".join(lines)

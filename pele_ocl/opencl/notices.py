@@ -1,4 +1,4 @@
-"""Notices of the runtime to the program that uses it. Free of OpenCL, so that a program can listen before it is loaded."""
+"""Notices of the runtime to the program that uses it, which may listen before OpenCL is loaded."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class PairList:
         self._set("first", first.astype(np.int32))
         self._set("second", second.astype(np.int32))
         if self.one_four is not None:
-            self._set("one_four", self._per_pair("one_four", np.bool_))
+            self._set("one_four", self._flags())
         for name in ("sigma2", "charge_products"):
             if getattr(self, name) is not None:
                 self._set(name, self._finite(name))
@@ -105,10 +105,21 @@ class PairList:
         object.__setattr__(self, name, array)
 
     def _per_pair(self, name: str, dtype: Any) -> NDArray[Any]:
-        values = np.array(getattr(self, name), dtype)
+        try:
+            values = np.array(getattr(self, name), dtype)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} is no array of numbers: {error}") from None
         if values.shape != (len(self),):
             raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value a pair")
         return values
+
+    def _flags(self) -> Flags:
+        values = self._per_pair("one_four", np.float64)
+        bad = (values != 0) & (values != 1)
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise InputError(f"one_four of pairs[{k}] is {values[k]:g}; True or False is needed, or 1 or 0")
+        return values.astype(np.bool_)
 
     def _finite(self, name: str) -> Floats:
         values = self._per_pair(name, np.float64)

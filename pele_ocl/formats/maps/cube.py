@@ -14,9 +14,11 @@ import numpy as np
 from ...atoms import Atoms, Floats
 from ...errors import FormatError
 from ...grid import Grid, Map
+from ...inputfile import InputFile
 from ...textfiles import lines, number
 from ...units import BOHR_A
-from .notes import Details, title_line, understood, unit_line
+from ..registry import Details, MapFormat
+from .notes import title_line, understood, unit_line
 from .numbers import orthogonal_spacing, read_numbers, texts
 
 _PER_LINE = 6
@@ -25,18 +27,19 @@ _TITLE = 200  # characters; VMD goes wrong from 255 on
 
 def write_cube(path: Path, map_: Map, details: Details) -> None:
     """Write a map, and the atoms if there are any; `path` as given."""
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(_text(map_, details.atoms))
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        file.writelines(_text(map_, details))
 
 
-def read_cube(path: Path) -> Map:
+def read_cube(file: InputFile) -> Map:
     """The map of a file with one value a point.
 
     Lengths are in bohr; in Angstrom if the numbers of points are negative, as Gaussian's manual has it.
 
     Raises FormatError for orbitals, several values a point, axes that are not orthogonal, and damage.
     """
-    text = lines(path, "cube")
+    path = file.path
+    text = lines(file, "cube")
     notes = [next(text, ""), next(text, "")]
     first = _fields(path, 3, next(text, ""), (4, 5))
     n_atoms = _count(path, 3, first[0])
@@ -53,10 +56,10 @@ def read_cube(path: Path) -> Map:
     return Map(grid, np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0)), **understood(notes))
 
 
-def _text(map_: Map, atoms: Atoms | None) -> Iterator[str]:
+def _text(map_: Map, details: Details) -> Iterator[str]:
     # The widths are Gaussian's: I5, 3F12.6, 6E13.5; a blank stays where a number needs more.
     yield f"{title_line(map_)[:_TITLE] or 'map'}\n{unit_line(map_)}\n"
-    atom_lines = _atom_lines(atoms, map_)
+    atom_lines = _atom_lines(details.atoms, map_)
     yield f"{len(atom_lines):5d}{_lengths(map_.grid.origin / BOHR_A, 6)}\n"
     for n, axis in zip(map_.grid.shape, np.diag(map_.grid.spacing / BOHR_A), strict=True):
         yield f"{n:5d}{_lengths(axis, 8)}\n"
@@ -64,6 +67,7 @@ def _text(map_: Map, atoms: Atoms | None) -> Iterator[str]:
     nx, ny, nz = map_.grid.shape
     step = max(1, 65_536 // (ny * nz))
     for start in range(0, nx, step):
+        details.tell(start / nx)
         planes = map_.values[:, :, start : start + step].transpose(2, 1, 0)
         yield from texts(planes.reshape(-1, nz), _PER_LINE, "%12.5E", " ")
 
@@ -104,3 +108,6 @@ def _grid(path: Path, origin: Floats, steps: Floats, counts: list[int]) -> Grid:
     in_angstrom = all(n < 0 for n in counts)
     scale = 1.0 if in_angstrom else BOHR_A
     return Grid(origin * scale, spacing * scale, [-n for n in counts] if in_angstrom else counts)
+
+
+FORMAT = MapFormat(read_cube, write_cube, unit="hartree/e")
