@@ -30,6 +30,7 @@ LAYERS = {
     "inputfile": ("errors",),
     "textfiles": ("errors", "inputfile"),
     "variant": (),
+    "callable_module": (),
     "atoms": ("arguments", "errors", "units"),
     "pairs": ("arguments", "atoms", "errors", "forcefield", "formats", "inputfile", "paths", "textfiles"),
     "grid": ("atoms", "errors", "units"),
@@ -37,7 +38,7 @@ LAYERS = {
     "pictures": ("atoms", "errors", "formats", "grid"),
     "tiles": ("atoms",),
     "solvent_model": ("arguments", "errors", "units"),
-    "formats": ("atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units"),
+    "formats": ("atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units", "variant"),
     "forcefield": ("atoms", "chemistry", "errors", "inputfile", "units", "paths", "textfiles"),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
     "charges": ("atoms",),
@@ -45,18 +46,22 @@ LAYERS = {
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
     "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
-    "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "tuning", "units", "variant"),
-    "nonbond": (
-        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
+    "solvent": (
+        "callable_module", "atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "tuning", "units",
         "variant",
     ),
+    "nonbond": (
+        "callable_module", "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles",
+        "tuning", "units", "variant",
+    ),
     "energy": (
-        "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
-        "variant",
+        "callable_module", "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles",
+        "tuning", "units", "variant",
     ),
     "ions": ("atoms", "errors", "grid", "opencl", "potmap", "reference", "tiles", "units", "variant"),
     "potmap": (
-        "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "tuning", "units", "variant",
+        "callable_module", "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "tuning",
+        "units", "variant",
     ),
     "bench": (
         "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap",

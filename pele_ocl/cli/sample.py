@@ -19,6 +19,7 @@ from ..formats import (
     read_points,
     read_pqr,
     read_structure,
+    require_map_suffix,
     require_table_suffix,
     write_table,
 )
@@ -53,6 +54,8 @@ def sample(
     """
     if output is not None:
         require_table_suffix(output)
+    require_map_suffix(map_path)
+    _require_points_suffix(points_path)
     points, source = read_file(points_path), read_file(map_path)
     positions, labels = _points(points, model)
     map_ = read_map(source)
@@ -75,18 +78,20 @@ def sample(
         say(_summary(map_, values))
 
 
-def _points(source: InputFile, model: int | None) -> tuple[Floats, Labels | None]:
-    """Positions (n, 3), and what they are called if they are atoms."""
-    path = source.path
-    if is_pqr(path):
-        atoms = read_pqr(source, model)
-        return atoms.positions, atoms.labels
-    if path.suffix.lower() not in POINT_SUFFIXES:
-        if is_structure(path):
-            structure = read_structure(source, model)
-            return structure.positions, structure.labels
+def _require_points_suffix(path: Path) -> None:
+    if not is_structure(path) and path.suffix.lower() not in POINT_SUFFIXES:
         known = ", ".join([*STRUCTURES, *POINT_SUFFIXES])
         raise FormatError(f"{path}: unknown suffix {path.suffix!r}; points end in {known}")
+
+
+def _points(source: InputFile, model: int | None) -> tuple[Floats, Labels | None]:
+    """Positions (n, 3), and the labels of the atoms if they are atoms."""
+    if is_pqr(source):
+        atoms = read_pqr(source, model)
+        return atoms.positions, atoms.labels
+    if is_structure(source):
+        structure = read_structure(source, model)
+        return structure.positions, structure.labels
     return read_points(source), None
 
 
