@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,6 +16,11 @@ class _File(click.Path):
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) == "" or "\0" in str(value):
+            self.fail("no file can have this name", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Input(_File):
