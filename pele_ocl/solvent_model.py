@@ -42,8 +42,8 @@ class SolventModel:
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            if not is_finite(value):
-                raise InputError(f"{f.name} is {described(value)}; a finite number is needed")
+            if not is_finite(value) or abs(value) > 1e6:
+                raise InputError(f"{f.name} is {described(value)}; a finite number is needed, at most 1,000,000")
             if f.name in ("solute_dielectric", "solvent_dielectric", "temperature") and not 1e-3 <= value <= 1e6:
                 raise InputError(f"{f.name} is {value:g}; it must be positive, 0.001 to 1,000,000")
             if f.name == "probe_radius" and value <= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 
+from ..arguments import file_path
 from ..atoms import Floats
 from ..errors import FormatError
 from ..inputfile import read_file
@@ -17,7 +18,7 @@ def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
 
     Raises FormatError, with the line, where a model has other atoms than the first, and for other formats.
     """
-    read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
+    read = structure_format(path).conformations if structure_suffix(file_path(path)) in STRUCTURES else None
     if read is None:
         raise FormatError(f"{path}: models are read together from PDB files alone, .pdb or .ent; choose one by --model")
     return read(read_file(path))
@@ -28,4 +29,4 @@ def model_numbers(path: str | PathLike[str]) -> list[int]:
 
     Raises FormatError where the file cannot be read, and where two models have one number.
     """
-    return structure_format(path).models(read_file(path))
+    return structure_format(file_path(path)).models(read_file(path))

@@ -13,7 +13,7 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import described, whole_number
+from .. import arguments
 from ..atoms import Labels
 from ..errors import FormatError, InputError
 from ..formats.arrays import MOST_EXPANSION, attribute_of, first_line, npy_array, opened_hdf5, values_of
@@ -51,9 +51,11 @@ def read_pairs(
 
     Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
     """
-    whole_number("n_atoms", n_atoms)
-    if base not in (0, 1):
-        raise InputError(f"base is {described(base)}; the first atom of a file has the number 0 or 1")
+    arguments.whole_number("n_atoms", n_atoms)
+    if labels is not None:
+        arguments.instance("labels", labels, Labels, "Labels")
+    if not isinstance(base, int | np.integer) or base not in (0, 1):
+        raise InputError(f"base is {arguments.described(base)}; the first atom of a file has the number 0 or 1")
     read = _READERS[require_pairs_suffix(path)]
     file = read_file(path)
     columns, lines = read(file)
@@ -109,7 +111,7 @@ def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
 
 def require_pairs_suffix(path: str | PathLike[str]) -> str:
     """The suffix of a file of pairs, in lower case; raises FormatError unless it is one of PAIR_SUFFIXES."""
-    suffix = Path(path).suffix.lower()
+    suffix = arguments.file_path(path).suffix.lower()
     if suffix not in PAIR_SUFFIXES:
         raise FormatError(
             f"{path}: unknown suffix {Path(path).suffix!r}; lists of pairs end in {', '.join(PAIR_SUFFIXES)}"
