@@ -17,6 +17,7 @@ from .errors import FormatError
 from .inputfile import read_file
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_QUOTED = 60  # characters of a word that messages show
 _NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HETATM")
 
@@ -52,6 +53,15 @@ def number(text: str) -> float | None:
     """
     text = text.strip()
     return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def quoted(value: object) -> str:
+    """A word of a file for messages: in quotation marks, control characters escaped, and no longer than a line."""
+    try:
+        text = str(value)
+    except ValueError:  # a whole number of thousands of digits
+        text = "a number of too many digits"
+    return ascii(text) if len(text) <= _QUOTED else f"{text[:_QUOTED]!a} and {len(text) - _QUOTED:,} more characters"
 
 
 def _checked(text: Iterator[str], path: Path, kind: str) -> Iterator[str]:

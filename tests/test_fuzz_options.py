@@ -21,18 +21,18 @@ LEFT_OUT = ("bench", "tune")  # they measure for minutes whatever the values
 STRUCTURES = shipped("data") / "structures"
 # Texts that stand where a number should, or a number that no molecule has.
 NUMBERS = [
-    "0", "-1", "1", "2.5", "1e308", "-1e308", "1e-320", "1e30", "1e5", "nan", "inf", "-inf", "1e400", "0x10", "1_0", "٣",
-    "9" * 5000, "", " ", "\x1b[31m", "a", "1,2", "--", "0.0000001",
-]  # fmt: skip
+    *("0", "-1", "1", "2.5", "1e308", "-1e308", "1e-320", "1e30", "1e5", "nan", "inf", "-inf", "1e400", "0x10", "1_0"),
+    *("9" * 5000, "", " ", "\x1b[31m", "a", "1,2", "--", "0.0000001", "\N{ARABIC-INDIC DIGIT THREE}"),
+]
 TEXTS = [
-    "", " ", "\x1b[31mred", "a\nb", "\udcff", "../..", "%s", "{}", "$HOME", "-", "=1", "x" * 5000, "0", "-1", "amber99sb",
-    "NA:3", "NA:auto", "CL:999999999", "NA:1:2", "ZZ:1", ":", "nan",
-]  # fmt: skip
+    *("", " ", "\x1b[31mred", "a\nb", "\udcff", "../..", "%s", "{}", "$HOME", "-", "=1", "x" * 5000, "0", "-1"),
+    *("amber99sb", "NA:3", "NA:auto", "CL:999999999", "NA:1:2", "ZZ:1", ":", "nan"),
+]
 PATHS = [
-    ".", "/", "", "missing/file.pdb", "in.pdb", "map.dx", "out.h5", "out.csv", "out.json", "out.dx", "out.png", "out.pdb",
-    "out.npz", "out.txt", "a\x1b[31m.h5", "a\nb.csv", "\udcff.json", "$a\\b$.png", "x" * 300 + ".h5", "/dev/null", "/proc/self/mem",
-    "nul\0.h5", "empty.pdb", "bytes.npy",
-]  # fmt: skip
+    *(".", "/", "", "missing/file.pdb", "in.pdb", "map.dx", "empty.pdb", "bytes.npy", "/dev/null", "/proc/self/mem"),
+    *("out.h5", "out.csv", "out.json", "out.dx", "out.png", "out.pdb", "out.npz", "out.txt"),
+    *("a\x1b[31m.h5", "a\nb.csv", "\udcff.json", "$a\\b$.png", "x" * 300 + ".h5", "nul\0.h5"),
+]
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # deflate makes 1 byte of 1032 at most; what claims to be more is not there.
 MOST_EXPANSION = 1032
 _MOST_ATTRIBUTE_BYTES = 2**24
+_SHOWN = 200  # characters of another library's message
 
 
 @contextmanager
@@ -79,4 +80,5 @@ def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
 
 def first_line(error: Exception) -> str:
     """The first line of what an error says, or its type where it says nothing."""
-    return printable(str(error).partition("\n")[0]) or type(error).__name__
+    text = " ".join(printable(str(error).partition("\n")[0]).split())
+    return (text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ...") or type(error).__name__

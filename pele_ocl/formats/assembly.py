@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats, Ints, Labels, Strings, Structure
 from ..chemistry import is_polymer, is_water
 from ..errors import FormatError
+from ..textfiles import quoted
 
 Bools = NDArray[np.bool_]
 
@@ -93,7 +94,7 @@ def structure(records: Records, source: str, notes: tuple[str, ...] = (), *, nam
 
 
 def model_note(source: str, model: str | int) -> str:
-    """What a reader notes that took the first of several models for want of a choice."""
+    """The note of a reader that took the first of several models, as none was named."""
     return f"{source} holds several models; model {model}, the first, was read, and --model reads another"
 
 
@@ -191,7 +192,9 @@ def _refuse_control_characters(atoms: Records, source: str) -> None:
         for name, i in zip(distinct.tolist(), first.tolist(), strict=True):
             if not name.isprintable():
                 line = f":{atoms.lines[i]}" if atoms.lines[i] else ""
-                raise FormatError(f"{source}{line}: the name {name!a} holds characters that are no text; rename it")
+                raise FormatError(
+                    f"{source}{line}: the name {quoted(name)} holds characters that are no text; rename it"
+                )
 
 
 def _refuse_duplicates(atoms: Records, residues: Records, labels: Labels, source: str, names_matter: bool) -> None:

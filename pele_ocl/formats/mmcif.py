@@ -13,7 +13,7 @@ from ..atoms import Floats, Ints, Strings, Structure
 from ..chemistry import element
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
-from ..textfiles import lines
+from ..textfiles import lines, quoted
 from .assembly import Records, model_note, structure
 from .registry import StructureFormat
 
@@ -72,7 +72,7 @@ def mmcif_models(path: InputFile) -> list[int]:
     names = dict.fromkeys(_Site(_block(path), str(path)).models.tolist())
     strange = [name for name in names if name and not re.fullmatch("[0-9]{1,9}", name)]
     if strange:
-        raise FormatError(f"{path}: the model number {strange[0]!r} is not a number")
+        raise FormatError(f"{path}: the model number {quoted(strange[0])} is not a number")
     numbers = [int(name or 1) for name in names]
     if len(set(numbers)) < len(numbers):
         raise FormatError(f"{path}: two models have one number ({', '.join(map(repr, names))}); number them anew")
@@ -141,7 +141,7 @@ class _Site:
     def _integers(self, values: Strings) -> Ints:
         for value in values.tolist():
             if value and not re.fullmatch(r"[-+]?\d{1,9}", value):
-                raise FormatError(f"{self._source}: residue number {value!r} in auth_seq_id is not a number")
+                raise FormatError(f"{self._source}: residue number {quoted(value)} in auth_seq_id is not a number")
         return np.array([int(value or 0) for value in values.tolist()], np.int32)
 
 

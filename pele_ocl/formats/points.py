@@ -11,7 +11,7 @@ import numpy as np
 from ..atoms import Floats
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
-from ..textfiles import lines, number
+from ..textfiles import lines, number, quoted
 from .arrays import npy_array
 
 _TEXTS = (".txt", ".dat", ".csv")
@@ -59,7 +59,7 @@ def _read_text(path: InputFile) -> Floats:
         chosen = [words[k] if k < len(words) else "" for k in columns]
         values = [number(word) for word in chosen]
         if None in values:
-            raise FormatError(f"{path}:{at}: x, y and z are needed here, not {data.strip()!r}")
+            raise FormatError(f"{path}:{at}: x, y and z are needed here, not {quoted(data.strip())}")
         points.append([value for value in values if value is not None])
     return np.array(points, np.float64).reshape(-1, 3)
 
@@ -68,5 +68,5 @@ def _columns(path: InputFile, at: int, names: list[str]) -> tuple[int, ...]:
     """Where x, y and z stand, by the line that names the columns."""
     short = [name.partition("[")[0].strip().lower().rpartition("_")[2] for name in names]
     if any(short.count(axis) != 1 for axis in "xyz"):
-        raise FormatError(f"{path}:{at}: names no columns x, y and z: {', '.join(names)}")
+        raise FormatError(f"{path}:{at}: names no columns x, y and z: {quoted(', '.join(names))}")
     return tuple(short.index(axis) for axis in "xyz")

@@ -14,7 +14,7 @@ from ..atoms import Atoms, Floats, Labels
 from ..chemistry import element, hct_scale, is_polymer, is_water
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
-from ..textfiles import lines, number
+from ..textfiles import lines, number, quoted
 from .assembly import Records, model_note, shown_models, structure
 from .models import Record, model_numbers_of, records
 from .registry import StructureFormat
@@ -155,7 +155,7 @@ def _row(line: str, line_number: int, piece: int, where: str) -> _Row:
         raise FormatError(f"{where}: radius {values[4]:g} is negative; a radius in angstrom is needed")
     found = _RESIDUE_NUMBER.fullmatch(fields.residue_number)
     if found is None:
-        raise FormatError(f"{where}: residue number {fields.residue_number!r} is not a number")
+        raise FormatError(f"{where}: residue number {quoted(fields.residue_number)} is not a number")
     hetero = line.lstrip().upper().startswith("HETATM")
     return _Row(fields, int(found[2]), found[3], fields.chain or found[1], values, hetero, piece, line_number)
 
@@ -203,10 +203,10 @@ def _by_columns(line: str) -> _Fields | None:
 def _complaint(line: str) -> str:
     serial = next(iter(_RECORD.sub("", line).split()), "")
     if serial and not _SERIAL.fullmatch(serial):
-        return f"{serial!r} stands where the serial number of the atom should, behind the record name"
+        return f"{quoted(serial)} stands where the serial number of the atom should, behind the record name"
     joined = next((word for word in line.split() if re.fullmatch(r"[-+]?\d*\.\d*\.[\d.]*", word)), None)
     if joined:
-        return f"the numbers {joined!r} run together; put blanks between them"
+        return f"the numbers {quoted(joined)} run together; put blanks between them"
     return (
         f"holds {len(line.split())} fields; a PQR line has record, serial, atom, residue, chain (or none), residue "
         "number, x, y, z, charge and radius"
@@ -216,9 +216,9 @@ def _complaint(line: str) -> str:
 def _value(text: str, quantity: str, where: str) -> float:
     value = number(text)
     if value is None:
-        raise FormatError(f"{where}: {quantity} {text!r} is not a number")
+        raise FormatError(f"{where}: {quantity} {quoted(text)} is not a number")
     if not math.isfinite(value):
-        raise FormatError(f"{where}: {quantity} {text!r} is not a finite number")
+        raise FormatError(f"{where}: {quantity} {quoted(text)} is not a finite number")
     return value
 
 

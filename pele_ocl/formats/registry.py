@@ -60,7 +60,7 @@ class StructureFormat:
 
 @dataclass(frozen=True)
 class Details:
-    """What goes into a map file beside the map, as far as the format has room for it, and who hears of progress."""
+    """The content of a map file beside the map, as far as the format has room for it, and who hears of progress."""
 
     atoms: Atoms | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)

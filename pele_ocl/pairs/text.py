@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..inputfile import InputFile
-from ..textfiles import lines
+from ..textfiles import lines, number, quoted
 
 Columns = dict[str, NDArray[Any]]
 
@@ -57,7 +57,8 @@ def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
             if _column_names(words):
                 rows, where = rows[1:], where[1:]
         if rows:
-            blocks.append(_parsed(path, names, rows, where))
+            strict = any("_" in line or not line.isascii() for line in block)  # int and float take `1_0`
+            blocks.append(_parsed(path, names, rows, where, strict))
             numbers.append(where)
     names = names or _UNNAMED[2]
     if not blocks:
@@ -91,10 +92,12 @@ def _column_names(words: list[str]) -> list[str] | None:
 
 
 def _parsed(
-    path: InputFile, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64]
+    path: InputFile, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64], strict: bool
 ) -> list[NDArray[Any]]:
-    """One array a name."""
+    """One array a name; strict : whether to look at each word before it is parsed."""
     try:
+        if strict and any(number(word) is None for words in rows for word in words):
+            raise ValueError
         if set(map(len, rows)) != {len(names)}:
             raise ValueError
         return [_array(name, column) for name, column in zip(names, zip(*rows, strict=True), strict=True)]
@@ -113,13 +116,13 @@ def _array(name: str, words: Sequence[str]) -> NDArray[Any]:
 
 def _complaint(path: InputFile, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64]) -> str:
     """A sentence about the first row that is wrong."""
-    for number, words in zip(where.tolist(), rows, strict=True):
+    for at, words in zip(where.tolist(), rows, strict=True):
         if len(words) != len(names):
             has = "1 column" if len(words) == 1 else f"{len(words)} columns"
-            return f"{path}:{number}: has {has}; {len(names)} are needed: {', '.join(names)}"
+            return f"{path}:{at}: has {has}; {len(names)} are needed: {', '.join(names)}"
         for name, word in zip(names, words, strict=True):
             try:
-                _array(name, [word])
+                _array(name, [word if number(word) is not None else "?"])
             except (ValueError, KeyError, OverflowError):
-                return f"{path}:{number}: {name} is {word!r}; {_PARSERS[name][2]} is needed"
+                return f"{path}:{at}: {name} is {quoted(word)}; {_PARSERS[name][2]} is needed"
     raise AssertionError("no row is wrong")

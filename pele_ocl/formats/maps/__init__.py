@@ -49,7 +49,7 @@ def read_map(path: str | PathLike[str]) -> Map:
 
 
 def read_extra_maps(path: str | PathLike[str]) -> dict[str, Map]:
-    """What a file holds beside the map that read_map reads, by name; raises FormatError for what cannot be read."""
+    """The maps of a file beside the one that read_map reads, by name; raises FormatError for what cannot be read."""
     read = map_format(require_map_suffix(path)).read_extra
     return {} if read is None else read(read_file(path))
 

@@ -15,7 +15,7 @@ from ...atoms import Atoms, Floats
 from ...errors import FormatError
 from ...grid import Grid, Map
 from ...inputfile import InputFile
-from ...textfiles import lines, number
+from ...textfiles import lines, number, quoted
 from ...units import BOHR_A
 from ..registry import Details, MapFormat
 from .notes import title_line, understood, unit_line
@@ -93,7 +93,9 @@ def _fields(path: Path, at: int, line: str, allowed: tuple[int, ...]) -> list[fl
     numbers = [number(word) for word in line.split()]
     if len(numbers) not in allowed or None in numbers:
         wanted = " or ".join(map(str, allowed))
-        raise FormatError(f"{path}:{at}: {wanted} numbers are needed here, not {line.strip()!r}; is it a cube file?")
+        raise FormatError(
+            f"{path}:{at}: {wanted} numbers are needed here, not {quoted(line.strip())}; is it a cube file?"
+        )
     return [value for value in numbers if value is not None]
 
 

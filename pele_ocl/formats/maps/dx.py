@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import FormatError
 from ...grid import Grid, Map
 from ...inputfile import InputFile
-from ...textfiles import lines, number
+from ...textfiles import lines, number, quoted
 from ..registry import Details, MapFormat
 from .notes import note_lines, title_line, understood
 from .numbers import orthogonal_spacing, read_numbers, texts
@@ -100,7 +100,7 @@ def _row(name: str, numbers: list[float]) -> str:
 def _three(words: list[str], path: Path, at: int) -> list[float]:
     numbers = [number(word) for word in words[1:]]
     if len(numbers) != 3 or None in numbers:
-        raise FormatError(f"{path}:{at}: {words[0]} needs three numbers, not {' '.join(words[1:])!r}")
+        raise FormatError(f"{path}:{at}: {words[0]} needs three numbers, not {quoted(' '.join(words[1:]))}")
     return [value for value in numbers if value is not None]
 
 
