@@ -12,7 +12,9 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..energy import TERMS, VARIANTS, Energy, EnergyBatch, EnergyResult
+from ..errors import InputError
 from ..formats import require_table_suffix, write_table
+from ..grid import FARTHEST
 from ..solvent_model import SolventModel
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
@@ -68,6 +70,8 @@ def energy(
     """
     if no_gradient and fixed_radii:
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
+    if cutoff is not None and cutoff > FARTHEST:
+        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
     if output is not None:
         require_table_suffix(output)
     require_lennard_jones(path)

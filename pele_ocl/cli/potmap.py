@@ -200,8 +200,9 @@ def _announce(models: list[Atoms], grid: Grid, options: dict[str, Any]) -> None:
     size = len(grid) * np.dtype(options["precision"]).itemsize * (4 if options.get("field") else 1)
     n_atoms = counted(len(models[0]), "atom") + (f" for each of {len(models)} models" if len(models) > 1 else "")
     note(
-        f"{' x '.join(map(str, grid.shape))} points, {binary_size(size)}, {n_atoms}: kernels "
+        f"{' x '.join(map(str, grid.shape))} points, {binary_size(size)}, {n_atoms}: "
         + (f"about {duration(seconds)}" if seconds >= 1e-3 else "less than 1 ms")
+        + " of kernels"
     )
 
 
@@ -234,7 +235,7 @@ def _write(source: InputFile, outputs: tuple[Path, ...], png: Path | None, compu
                 progress=progress,
             )  # fmt: skip
     if png is not None:
-        draw_slices(png, replace(computed.map, title=f"{one_line(source.path.name)}: {computed.map.title}"))
+        draw_slices(png, replace(computed.map, title=f"{one_line(source.path.name)}: {computed.map.title}"), [source])
 
 
 def _as_json(computed: Computed) -> dict[str, Any]:
