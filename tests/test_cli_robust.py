@@ -68,7 +68,6 @@ def test_what_is_not_used_is_not_loaded(words):
 
 def test_public_names_are_told_to_checkers_and_loaded_alike():
     text = (ROOT / "pele_ocl" / "__init__.py").read_text()
-    told = dict(re.findall(r"^    from \.([\w.]+) import \w+ as (\w+)$", text, re.MULTILINE))
     told = {name: module for module, name in re.findall(r"^    from \.([\w.]+) import \w+ as (\w+)$", text, re.M)}
     homes = {**pele_ocl._MODULES, **{name: name for name in pele_ocl._CALLED}}
     assert told == homes
@@ -77,12 +76,13 @@ def test_public_names_are_told_to_checkers_and_loaded_alike():
         _ = pele_ocl.nothing
 
 
-@pytest.mark.parametrize("name", ["energy", "nonbond", "potmap", "solvent"])
-@pytest.mark.parametrize("order", ["import pele_ocl; import pele_ocl.{0}.variants", "import pele_ocl.{0}.variants"])
-def test_packages_are_called_as_their_functions(name, order):
-    check = f"import inspect; f = pele_ocl.{name}; print(f.variants.VARIANTS is f.VARIANTS, inspect.signature(f))"
-    told = process(f'-c "{order.format(name)}; {check}"').stdout.decode()
-    assert told.startswith("True (atoms: 'Atoms'")
+@pytest.mark.parametrize("first", ["import pele_ocl", "import pele_ocl.energy.plan, pele_ocl.nonbond.plan"])
+def test_packages_are_called_as_their_functions(first):
+    names = ("energy", "nonbond", "potmap", "solvent")
+    check = "; ".join(f"f = pele_ocl.{name}; print(f.variants.VARIANTS is f.VARIANTS, signature(f))" for name in names)
+    modules = ", ".join(f"pele_ocl.{name}.variants" for name in names)
+    told = process(f'-c "{first}; import {modules}; from inspect import signature; {check}"').stdout.decode()
+    assert re.findall(r"^True \(atoms: 'Atoms'", told, re.MULTILINE) == ["True (atoms: 'Atoms'"] * 4
 
 
 def test_a_called_package_is_its_function():
@@ -169,7 +169,7 @@ def test_no_file_of_a_folder_that_is_read_is_an_output(tmp_path):
 def test_two_outputs_of_one_name(tmp_path):
     out = tmp_path / "out.h5"
     told = run("potmap", HEXAPEPTIDE, "-o", out, "-o", tmp_path / "." / "out.h5", code=2).stderr
-    assert "-o and -o name the same file" in told
+    assert "-o names one file twice" in told
 
 
 def test_a_result_is_of_the_bytes_that_were_read(tmp_path, monkeypatch):
@@ -277,3 +277,27 @@ def test_writing_a_large_map_is_told(tmp_path, monkeypatch):
     maps(tmp_path)
     told = run("convert", tmp_path / "m.dx", tmp_path / "m.h5").stderr
     assert f"Writing {tmp_path / 'm.h5'}: 100 %, 0 s left\n" in told
+
+
+# The checkout
+
+
+def test_a_copy_in_place_of_the_checkout_is_told(tmp_path, monkeypatch):
+    from pele_ocl import paths
+
+    assert paths.copy_installed(ROOT) == ""
+    (tmp_path / "pele_ocl").mkdir()
+    (tmp_path / "pele_ocl" / "__init__.py").write_text("")
+    info = tmp_path / "pele_ocl-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pele-ocl\nVersion: 0.1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    told = paths.copy_installed(ROOT)
+    copy = tmp_path / "pele_ocl"
+    assert told == f"{copy} is a copy of this checkout, whose changes do not count: pip install --editable '{ROOT}'"
+
+
+def test_the_citation_is_of_this_version():
+    version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert (ROOT / "pele_ocl" / "py.typed").exists()

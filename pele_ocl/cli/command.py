@@ -69,9 +69,9 @@ class EachOnce(click.Command):
         for k, (name, path) in enumerate(outputs):
             for other_name, other in outputs[:k]:
                 if same_file(path, other):
-                    raise click.UsageError(
-                        f"{other_name} and {name} name the same file; give one of them another name", ctx
-                    )
+                    both = f"{name} names one file twice" if name == other_name else f"{other_name} and {name} name"
+                    same = "" if name == other_name else " the same file"
+                    raise click.UsageError(f"{both}{same}; give one of them another name", ctx)
         inputs = [path for _, path in self._paths(ctx, Input)]
         for _, path in outputs:
             refuse_overwriting(path, inputs)
