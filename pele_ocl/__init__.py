@@ -122,5 +122,5 @@ def _version() -> str:
 
 
 def __dir__() -> list[str]:
-    """What is there for users, whether loaded already or not."""
+    """Return the public names, whether they are loaded already or not."""
     return sorted([*__all__, "__version__", "units"])

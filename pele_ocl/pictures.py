@@ -136,7 +136,7 @@ def _shown(text: str) -> str:
 
 
 def _note(map_: Map, start: float, end: float, beyond: float) -> str:
-    """What the colours and the lines leave out."""
+    """The sentences below the picture: the range of the whole map, and the values of the lines."""
     least, most = (_number(float(value)) for value in (map_.values.min(), map_.values.max()))
     sentence, sign = f"The whole map spans {least} to {most} {_shown(map_.unit)}".rstrip(), "±" if start else ""
     if beyond:

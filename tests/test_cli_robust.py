@@ -136,6 +136,30 @@ def test_titles_of_pictures_are_no_formulas(tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "potmap --min-distance 1e30", "potmap --min-distance 1e308", "potmap --spacing 1e308",
+        "potmap --spacing 1e-320", "potmap --padding 1e308", "potmap --units kT/e --temperature 1e308",
+        "potmap --units kT/e --temperature 1e-320", "potmap --ionic-strength 1e308", "potmap --dielectric 1e-320",
+        "potmap --method cutoff --cutoff 1e308", "energy --cutoff 1e308",
+        "solvent --temperature 1e-320 --ionic-strength 1", "solvent --solvent-dielectric 1e308",
+        "ions -o o.pdb --neutralize --ion-distance 1e308", "ions -o o.pdb --concentration 1e308",
+        "ions -o o.pdb --neutralize --solute-distance 1e308",
+    ],
+)  # fmt: skip
+def test_numbers_beyond_all_bounds_are_a_sentence(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    command, *options = words.split()
+    spacing = ["--spacing", 4] if command in ("potmap", "ions") and "--spacing" not in options else []
+    result = run(command, HEXAPEPTIDE, *spacing, *options, code=1)
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    assert "unexpected" not in result.stderr
+    assert "Warning" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_control_character_in_an_option():
     told = run("solvent", "in.pdb", "--\x1b[31m", code=2).stderr
     assert "\x1b" not in told

@@ -71,7 +71,7 @@ class Commands(click.Group):
 
 @contextmanager
 def _warnings_as_notes() -> Iterator[None]:
-    """What the library warns of on purpose as one line on stderr; other warnings as Python has them."""
+    """Show warnings of the library's own classes as one line on stderr, and other warnings as Python does."""
     with warnings.catch_warnings():
         shown_by_python = warnings.showwarning
 

@@ -124,7 +124,7 @@ def _ions_of(atoms: Atoms) -> Counter[str]:
 
 
 def _why_none(result: IonsResult, neutralize: bool, concentration: float | None) -> str:
-    """What left no ion to place."""
+    """The reason why no ion was placed."""
     if neutralize:
         left = f"no ion that was asked for brings the net charge of {result.net_charge:+.3f} e nearer to 0"
         return f"{left}; --concentration adds a salt"

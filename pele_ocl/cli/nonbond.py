@@ -52,7 +52,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 
 @dataclass(frozen=True)
 class Computed:
-    """What was found for a model, and the seconds of each step."""
+    """The result of one model, and the seconds of each step."""
 
     result: NonbondResult
     seconds: dict[str, float]
@@ -165,7 +165,7 @@ def _pairs(
 
 
 def _why_none(cutoff: float | None, pairs_file: Path | None) -> str:
-    """What left no pair."""
+    """The reason why there is no pair."""
     if pairs_file is not None:
         return f"{pairs_file} lists none that bonds do not exclude"
     within = "" if cutoff is None else f" within {cutoff:g} A of each other"

@@ -34,7 +34,7 @@ FIELD_NAMES = ("field_x", "field_y", "field_z")
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """What the command has to tell and to write.
+    """The maps that were computed, and the facts to report.
 
     map : the potential, or what was asked for of all models; extra : name -> further maps of a file that holds several
     """

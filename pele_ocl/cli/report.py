@@ -21,7 +21,7 @@ from .terminal import one_line
 
 
 class Computation(Protocol):
-    """What a result says about how it was computed."""
+    """Any result: its device, variant and precision."""
 
     @property
     def device(self) -> str: ...
