@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
+from .arguments import file_path
 from .errors import FormatError
 
 
@@ -50,7 +50,7 @@ def read_file(path: str | PathLike[str]) -> InputFile:
     """
     if isinstance(path, InputFile):
         return path
-    file = Path(path)
+    file = file_path(path)
     try:
         with open(file, "rb") as stream:
             return InputFile(file, stream.read())
@@ -60,7 +60,5 @@ def read_file(path: str | PathLike[str]) -> InputFile:
         raise FormatError(f"{file}: a folder; name a file in it") from None
     except PermissionError:
         raise FormatError(f"{file}: no permission to read the file") from None
-    except ValueError:  # a NUL in the name
-        raise FormatError(f"{os.fspath(path)!r}: no file can have this name") from None
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror or error}") from None

@@ -17,8 +17,9 @@ from pele_ocl.solvent import VARIANTS as SOLVENT
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pele_ocl"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-KERNELS = sorted((ROOT / "cl").glob("*.cl"))
-HEADERS = sorted((ROOT / "cl").glob("*.clh"))
+CL = ROOT / "cl"
+KERNELS = sorted(CL.rglob("*.cl"))
+HEADERS = sorted(CL.rglob("*.clh"))
 
 # Who may import whom; a layer may import from the layers behind it and from itself.
 LAYERS = {
@@ -27,7 +28,7 @@ LAYERS = {
     "units": ("arguments", "errors"),
     "paths": (),
     "chemistry": ("atoms",),
-    "inputfile": ("errors",),
+    "inputfile": ("arguments", "errors"),
     "textfiles": ("errors", "inputfile"),
     "variant": (),
     "callable_module": (),
@@ -41,7 +42,8 @@ LAYERS = {
     "sampling": ("arguments", "atoms", "errors", "grid"),
     "pictures": ("arguments", "atoms", "errors", "formats", "grid"),
     "tiles": ("atoms",),
-    "solvent_model": ("arguments", "errors", "units"),
+    "gb_models": ("atoms",),
+    "solvent_model": ("arguments", "errors", "gb_models", "units"),
     "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units", "variant"),
     "forcefield": ("arguments", "atoms", "chemistry", "errors", "inputfile", "units", "paths", "textfiles"),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
@@ -50,8 +52,11 @@ LAYERS = {
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
     "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
+    "plan": ("atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
+    "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "variant"),
     "solvent": (
-        "callable_module", "atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "tuning", "units",
+        "atoms", "callable_module", "errors", "opencl", "plan", "results", "tiled", "reference", "solvent_model",
+        "tiles", "tuning", "units",
         "variant",
     ),
     "nonbond": (
@@ -59,8 +64,8 @@ LAYERS = {
         "tuning", "units", "variant",
     ),
     "energy": (
-        "callable_module", "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles",
-        "tuning", "units", "variant",
+        "arguments", "atoms", "callable_module", "charges", "errors", "opencl", "pairs", "plan", "results", "solvent",
+        "tiled", "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "ions": (
         "arguments", "atoms", "errors", "grid", "opencl", "potential_model", "potmap", "tiles", "units",
@@ -121,7 +126,7 @@ def test_pyopencl_is_imported_in_one_place(path):
         assert not re.search(r"^\s*(import|from) pyopencl", path.read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", MODULES + KERNELS + HEADERS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", MODULES + KERNELS + HEADERS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_files_are_short(path):
     assert len(path.read_text().splitlines()) <= (300 if path.suffix in (".cl", ".clh") else 400)
 
@@ -137,7 +142,19 @@ def test_every_kernel_file_is_used():
     used = {variant.file for variant in (*SOLVENT.values(), *NONBOND.values(), *ENERGY.values(), *POTMAP.values())}
     hosts = "".join(path.read_text() for path in MODULES)
     for path in KERNELS:
-        assert path.name in used or f'"{path.name}"' in hosts, path.name
+        name = str(path.relative_to(CL))
+        assert name in used or f'"{name}"' in hosts, name
+
+
+@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: str(p.relative_to(CL)))
+def test_includes_are_named_from_the_folder_of_all_kernels(path):
+    for name in re.findall(r'#include "([^"]+)"', path.read_text()):
+        assert (CL / name).is_file(), name
+
+
+def test_folders_of_kernels_are_small():
+    for folder in (CL, *(path for path in CL.rglob("*") if path.is_dir())):
+        assert sum(path.is_file() for path in folder.iterdir()) <= 20, folder
 
 
 @pytest.mark.parametrize(
@@ -150,17 +167,17 @@ def test_variants_name_a_kernel_of_their_file(variant):
     assert re.search(rf"\b{variant.kernel}\(", source)
 
 
-@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: str(p.relative_to(CL)))
 def test_missing_macros_are_sentences(path):
     source = path.read_text()
     for macro in re.findall(r"#ifndef (\w+)", source):
         assert re.search(rf'#error "{macro}: \w', source), f"{path.name}: {macro} has no sentence"
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", KERNELS, ids=lambda p: str(p.relative_to(CL)))
 def test_kernel_files_open_with_what_a_work_item_does(path):
     assert path.read_text().startswith("// ")
-    assert '#include "real.clh"' in path.read_text()
+    assert '#include "common/real.clh"' in path.read_text()
 
 
 def test_the_names_a_user_sees_are_the_public_ones():

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from ..atoms import Atoms, Floats
-from ..energy import TERMS, VARIANTS, Energy, EnergyBatch, EnergyResult
+from ..atoms import Floats
+from ..energy import VARIANTS, Energy, EnergyBatch, EnergyResult
 from ..errors import InputError
 from ..formats import require_table_suffix, write_table
 from ..grid import FARTHEST
@@ -29,7 +29,7 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, ending, energy_lines, headline, label_columns, origin
+from .report import choice_line, ending, energy_lines, headline, label_columns, model_line, origin
 from .terminal import say, say_json
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -119,14 +119,6 @@ def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
     }
 
 
-def _by_residue(atoms: Atoms, per_atom: Floats | None) -> dict[str, Floats]:
-    """The terms of each residue and their sum, (n_residues,) kcal/mol each; per_atom : (n, 5)"""
-    assert atoms.labels is not None
-    assert per_atom is not None
-    terms = np.add.reduceat(per_atom, atoms.labels.residue_starts, axis=0)
-    return {**dict(zip(TERMS, terms.T, strict=True)), "total": terms.sum(axis=1)}
-
-
 def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
     radii = result.born_radii
     report = {
@@ -137,8 +129,7 @@ def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
         "seconds": {**result.seconds, "total": elapsed()},
     }
     if per_residue:
-        terms = _by_residue(result.atoms, result.per_atom)
-        report["residues"] = residues_as_json(residue_names(result.atoms), terms)
+        report["residues"] = residues_as_json(residue_names(result.atoms), result.per_residue().columns())
     return report
 
 
@@ -150,40 +141,34 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
         lines.append(f"Gradient      norm {norms['norm']:,.3f}, {longest}")
     lines += ["", ending(result, result.seconds["kernel"])]
     if verbose:
-        model = ", ".join(f"{name} {value:g}" for name, value in asdict(result.model).items())
         variant = VARIANTS[result.variant]
         kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
-        lines += ["", f"Solvent model: {model}", kernel, choice_line(result.device)]
+        lines += ["", model_line(result.model), kernel, choice_line(result.device)]
     if per_residue:
-        lines += ["", residue_table(residue_names(result.atoms), [(None, _by_residue(result.atoms, result.per_atom))])]
+        lines += ["", residue_table(residue_names(result.atoms), [(None, result.per_residue().columns())])]
     return "\n".join(lines)
 
 
 def _energies(batch: EnergyBatch) -> list[dict[str, float]]:
     """The terms and the total of each model."""
-    return [
-        {**dict(zip(TERMS, terms, strict=True)), "total": total}
-        for terms, total in zip(batch.energies.tolist(), batch.total.tolist(), strict=True)
-    ]
+    return [result.energy for result in batch]
 
 
 def _models_as_json(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> dict[str, Any]:
     models = models_as_json(molecule.numbers, _energies(batch))
-    if per_residue and batch.per_atom is not None:
+    if per_residue:
         names = residue_names(batch.atoms)
-        for model, per_atom in zip(models, batch.per_atom, strict=True):
-            model["residues"] = residues_as_json(names, _by_residue(batch.atoms, per_atom))
+        for model, result in zip(models, batch, strict=True):
+            model["residues"] = residues_as_json(names, result.per_residue().columns())
     return {**_facts(batch), "models": models, "seconds": {**batch.seconds, "total": elapsed()}}
 
 
 def _models_as_text(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> str:
     lines = [headline(molecule.source, batch.atoms), *model_lines(molecule.numbers, _energies(batch))]
     lines += ["", ending(batch, batch.seconds["kernel"])]
-    if per_residue and batch.per_atom is not None:
-        residues = [
-            (number, _by_residue(batch.atoms, per_atom))
-            for number, per_atom in zip(molecule.numbers, batch.per_atom, strict=True)
-        ]
+    if per_residue:
+        terms = [result.per_residue().columns() for result in batch]
+        residues = list(zip(molecule.numbers, terms, strict=True))
         lines += ["", residue_table(residue_names(batch.atoms), residues)]
     return "\n".join(lines)
 
@@ -200,7 +185,7 @@ def _save(output: Path, molecule: Molecule, result: EnergyResult) -> None:
     """Every atom's energies, Born radius and gradient, and how they were made."""
     assert result.per_atom is not None
     columns = label_columns(result.atoms) | {"born_radii": result.born_radii}
-    columns |= dict(zip(TERMS, result.per_atom.T, strict=True)) | {"total": result.per_atom.sum(axis=1)}
+    columns |= result.per_atom.columns()
     if result.gradient is not None:
         columns["gradient"] = result.gradient
     units = dict.fromkeys(result.energy, UNIT) | {"born_radii": "angstrom", "gradient": f"{UNIT}/angstrom"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import asdict
 from typing import Any, Protocol
 
 import click
@@ -15,6 +16,7 @@ from ..atoms import Atoms, Labels
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
+from ..solvent_model import SolventModel
 from ..tuning import describe
 from .clock import elapsed
 from .terminal import one_line
@@ -71,6 +73,12 @@ def ending(how: Computation, kernel_seconds: float) -> str:
     """How a result was computed and how long the command took, from its start to this line."""
     times = f"kernels {duration(kernel_seconds)}, in all {duration(elapsed())}"
     return f"{how.variant}, {how.precision}, on {how.device}: {times}"
+
+
+def model_line(model: SolventModel) -> str:
+    """The constants of the solvent model."""
+    values = {name: value if isinstance(value, str) else f"{value:g}" for name, value in asdict(model).items()}
+    return "Solvent model: " + ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def energy_lines(energy: dict[str, float]) -> list[str]:

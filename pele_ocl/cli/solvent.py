@@ -19,7 +19,7 @@ from .energies import UNIT, model_columns, model_lines, models_as_json, residue_
 from .molecule import Molecule, models_option, read_molecule
 from .options import ReadAtoms, model_options, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import choice_line, duration, ending, energy_lines, headline, label_columns, origin
+from .report import choice_line, duration, ending, energy_lines, headline, label_columns, model_line, origin
 from .terminal import say, say_json
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -137,7 +137,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
 
 def _details(result: SolventResult) -> list[str]:
     return [
-        "Solvent model: " + ", ".join(f"{name} {value:g}" for name, value in asdict(result.model).items()),
+        model_line(result.model),
         f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
         choice_line(result.device),

@@ -91,17 +91,16 @@ def place_ions(
         map = molecule.map
 
     run = Run(device, precision)
-    with device.lock:
-        placement = Placement(run, map.grid, map.values, atoms.positions, solute_distance, ion_distance)
-        volume = placement.n_allowed * float(np.prod(map.grid.spacing))
-        exclusion_seconds = run.kernel_seconds
-        counts = count_ions(ions, float(atoms.charges.sum()), volume, neutralize, concentration)
-        order = interleaved(counts)
-        charges = [COULOMB_KCAL_A / dielectric * species.charge for species in order]
-        points, potentials = placement.place(charges, progress)
-        ion_seconds = run.kernel_seconds
-        _require_room(order, len(points), volume, solute_distance, ion_distance)
-        values = placement.with_ions(map.values, points, potentials, charges) if keep_map else None
+    placement = Placement(run, map.grid, map.values, atoms.positions, solute_distance, ion_distance)
+    volume = placement.n_allowed * float(np.prod(map.grid.spacing))
+    exclusion_seconds = run.kernel_seconds
+    counts = count_ions(ions, float(atoms.charges.sum()), volume, neutralize, concentration)
+    order = interleaved(counts)
+    charges = [COULOMB_KCAL_A / dielectric * species.charge for species in order]
+    points, potentials = placement.place(charges, progress)
+    ion_seconds = run.kernel_seconds
+    _require_room(order, len(points), volume, solute_distance, ion_distance)
+    values = placement.with_ions(map.values, points, potentials, charges) if keep_map else None
     seconds = {
         "map": molecule.seconds["kernel"] if molecule else 0.0,
         "exclusion": exclusion_seconds,

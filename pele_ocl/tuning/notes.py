@@ -77,8 +77,9 @@ def versions() -> tuple[str, str]:
     """The version of pele-ocl and the digest of its kernel files."""
     from .. import __version__
 
-    files = sorted(path for path in shipped("cl").iterdir() if path.suffix in (".cl", ".clh"))
-    digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files))
+    folder = shipped("cl")
+    files = sorted(path for path in folder.rglob("*") if path.suffix in (".cl", ".clh"))
+    digest = hashlib.sha256(b"".join(bytes(path.relative_to(folder)) + path.read_bytes() for path in files))
     return __version__, digest.hexdigest()[:16]
 
 
