@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -276,8 +277,11 @@ def test_compiling_is_said_once(monkeypatch):
     compute = solvent.compute
 
     def compiled(*arguments, **options):
-        for _ in range(3):
-            notices.compiling("Voodoo 2")
+        for seconds in (math.inf, 0, 0):
+            monkeypatch.setattr(notices, "COMPILED_SECONDS", seconds)
+            with notices.building("Voodoo 2"):
+                pass
+        monkeypatch.setattr(notices, "COMPILED_SECONDS", math.inf)
         return compute(*arguments, **options)
 
     monkeypatch.setattr(solvent, "compute", compiled)
