@@ -90,20 +90,20 @@ def ions(
     if map_file is not None:
         require_map_suffix(map_file)
     source = read_file(path)
-    with replacing(output) as temporary:
-        atoms = read_atoms(source)
-        if there := _ions_of(atoms):
-            held = ", ".join(f"{count} {name}" for name, count in there.items())
-            what = "they stay as atoms of the molecule, which count for --neutralize and not for --concentration"
-            note(f"Note: {path} holds ions already ({held}); {what}")
-        with ProgressLine("Ions") as progress:
-            result = place_ions(
-                atoms, requests or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
-                padding=padding, solute_distance=solute_distance, ion_distance=ion_distance, dielectric=dielectric,
-                keep_map=map_file is not None, variant=variant, precision=precision, device=device, progress=progress,
-            )  # fmt: skip
-        if not len(result):
-            note(f"Note: no ion was placed: {_why_none(result, neutralize, concentration)}")
+    atoms = read_atoms(source)
+    if there := _ions_of(atoms):
+        held = ", ".join(f"{count} {name}" for name, count in there.items())
+        what = "they stay as atoms of the molecule, which count for --neutralize and not for --concentration"
+        note(f"Note: {path} holds ions already ({held}); {what}")
+    with ProgressLine("Ions") as progress:
+        result = place_ions(
+            atoms, requests or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
+            padding=padding, solute_distance=solute_distance, ion_distance=ion_distance, dielectric=dielectric,
+            keep_map=map_file is not None, variant=variant, precision=precision, device=device, progress=progress,
+        )  # fmt: skip
+    if not len(result):
+        note(f"Note: no ion was placed: {_why_none(result, neutralize, concentration)}")
+    with replacing(output) as temporary:  # which stays away if the map cannot be written
         write_pdb_with_ions(temporary, source, atoms, _written(result), click.get_current_context().params["model"])
         if map_file is not None and result.map is not None:
             with ProgressLine(f"Writing {map_file}") as progress:
