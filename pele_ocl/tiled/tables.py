@@ -24,7 +24,7 @@ class SphereTables:
     order, counts : (n_slots,) the atom of each slot, (n_tiles,) atoms of each tile
     rho, scaled, charges : (n_slots,) offset radius, scaled radius, charge
     coefficients : (n_slots, 8) of the HCT series, the first is left free
-    coefficient_columns : (MOST_TERMS, n_slots) the same as columns
+    coefficient_columns : (READY_TERMS, n_slots) the same as columns
     largest_s : (n_tiles,) largest scaled radius
     """
 
