@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .formats import read_conformations as read_conformations
     from .formats import read_map as read_map
     from .formats import write_map as write_map
+    from .formats.maps.pictures import draw_slices as draw_slices
     from .grid import Grid as Grid
     from .grid import Map as Map
     from .ions import IonsResult as IonsResult
@@ -51,7 +52,6 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .pairs import read_pairs as read_pairs
     from .pairs import without_bonded as without_bonded
     from .pairs import write_pairs as write_pairs
-    from .pictures import draw_slices as draw_slices
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
     from .reading import read as read
@@ -69,6 +69,7 @@ _HOMES = {
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "forcefield": ("ForceField",),
     "formats": ("read_conformations", "read_map", "write_map"),
+    "formats.maps.pictures": ("draw_slices",),
     "grid": ("Grid", "Map"),
     "ions": ("IonsResult", "place_ions"),
     "nonbond": ("Nonbond", "NonbondResult"),
@@ -77,7 +78,6 @@ _HOMES = {
         "AllPairs", "PairList", "all_pairs", "internal_dielectrics", "pairs_split", "pairs_within", "read_pairs",
         "without_bonded", "write_pairs",
     ),
-    "pictures": ("draw_slices",),
     "potmap": ("PotmapResult",),
     "reading": ("read",),
     "sampling": ("sample",),

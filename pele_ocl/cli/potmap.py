@@ -11,9 +11,9 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..formats import model_numbers, require_map_suffix, write_map
+from ..formats.maps.pictures import draw_slices, require_png
 from ..grid import Grid, Map
 from ..inputfile import InputFile, read_file
-from ..pictures import draw_slices, require_png
 from ..potmap import VARIANTS, PotmapResult
 from ..potmap import potmap as compute
 from ..potmap.estimate import estimate_seconds
