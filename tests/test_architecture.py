@@ -34,17 +34,17 @@ LAYERS = {
     "inputfile": ("arguments", "errors"),
     "textfiles": ("errors", "inputfile"),
     "variant": (),
+    "callable_module": (),
     "atoms": ("arguments", "errors", "frozen"),
     "frozen": (),
     "results": ("atoms", "errors", "frozen"),
     "pairs": ("arguments", "atoms", "errors", "forcefield", "formats", "frozen", "inputfile", "paths", "textfiles"),
     "grid": ("arguments", "atoms", "errors", "frozen", "units"),
     "sampling": ("arguments", "atoms", "errors", "grid"),
-    "pictures": ("arguments", "atoms", "errors", "formats", "grid"),
     "tiles": ("atoms",),
     "gb_models": ("atoms",),
     "solvent_model": ("arguments", "errors", "gb_models", "units"),
-    "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units"),
+    "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units", "variant"),
     "forcefield": ("arguments", "atoms", "chemistry", "errors", "inputfile", "units", "paths", "textfiles"),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
     "potential_model": ("arguments", "errors"),
@@ -54,14 +54,14 @@ LAYERS = {
     "plan": ("arguments", "atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
     "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "units", "variant"),
     "solvent": (
-        "atoms", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
+        "atoms", "callable_module", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
     ),
     "nonbond": (
-        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
+        "atoms", "callable_module", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
         "variant",
     ),
     "energy": (
-        "arguments", "atoms", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",
+        "arguments", "atoms", "callable_module", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",
         "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "ions": (
@@ -69,7 +69,7 @@ LAYERS = {
         "variant",
     ),
     "potmap": (
-        "arguments", "atoms", "errors", "grid", "opencl", "potential_model", "tuning", "units",
+        "arguments", "atoms", "callable_module", "errors", "grid", "opencl", "potential_model", "tuning", "units",
         "variant",
     ),
     "bench": (
@@ -78,11 +78,11 @@ LAYERS = {
     ),
     "cli": (
         "__init__", "atoms", "bench", "chemistry", "energy", "errors", "forcefield", "formats", "grid", "inputfile",
-        "ions", "opencl", "paths", "pictures", "potmap", "reading", "sampling", "solvent", "nonbond", "pairs",
+        "ions", "opencl", "paths", "potmap", "reading", "sampling", "solvent", "nonbond", "pairs",
         "potential_model", "solvent_model", "tuning", "units", "variant",
     ),
     "__init__": (
-        "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "ions", "opencl", "pictures",
+        "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "ions", "opencl",
         "potmap", "reading", "sampling", "solvent", "solvent_model",
     ),
     "__main__": ("cli",),

@@ -245,7 +245,6 @@ def test_errors_are_sentences(tmp_path):
     pqr = tmp_path / "two.pqr"
     pqr.write_text("ATOM 1 N ALA 1 0 0 0 0.1 1.5\nATOM 2 C ALA 1 3 0 0 -0.1 1.5\n")
     assert error_of("energy", pqr) == f"{pqr}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file"
-    run("energy", HEXAPEPTIDE, "--models", "all", "--per-residue", code=2)
     run("energy", HEXAPEPTIDE, "--no-gradient", "--fixed-radii", code=2)
 
 

@@ -14,7 +14,7 @@ import click
 from ... import __version__
 from ...errors import FormatError
 from ...formats import refuse_target, replacing
-from ...pictures import require_png
+from ...formats.maps.pictures import require_png
 from ..options import PATH, Command
 from .options import without_nan
 

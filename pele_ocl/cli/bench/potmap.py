@@ -59,8 +59,8 @@ def potmap(
     """
     from ...bench.charts import draw_rates
     from ...bench.potmap import BOOKS, measure, random_system
+    from ...formats.maps.pictures import require_png
     from ...opencl.device import get_device
-    from ...pictures import require_png
 
     if chart is not None:
         require_png(chart)
