@@ -28,10 +28,12 @@ from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
 from pele_ocl.potmap.layout import Layout as MapLayout
 from pele_ocl.potmap.task import Slab, Task
 from pele_ocl.potmap.variants import blocked
+from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import VARIANTS
 from pele_ocl.solvent.layout import Layout
 from pele_ocl.solvent.variants import System
 
+LAYOUT_OF = energy_plan.Layout.of
 PRECISIONS = ("float32", "float64")
 SALT = SolventModel(ionic_strength=0.1)
 POTMAP_VECTORS = MapLayout(4, (2, 3), (1, 1, 1))
@@ -125,6 +127,20 @@ def energy_cases(device: Device) -> None:
                 Energy(atoms, fixed_radii=True, **options).evaluate()
                 with patch.object(squares, "MOST_LAYERS", 1):
                     Energy(atoms, **options).evaluate()
+    gpu_layouts_case(device, atoms)
+
+
+def gpu_layouts_case(device: Device, atoms: Atoms) -> None:
+    """The layouts that GPUs get by themselves, for few atoms and for many, against the definition."""
+    expected = definition.energy(atoms)
+    for variant in ("rows", "squares"):
+        for n_atoms in (100, 10_000):
+            layout = LAYOUT_OF(variant, "GPU", 1, n_atoms)
+            energy_plan.Layout.of = staticmethod(lambda *_, layout=layout: layout)
+            found = Energy(atoms, variant=variant, precision="float64", device=device).evaluate()
+            np.testing.assert_allclose(found.total, sum(term.sum() for term in expected.per_atom.values()), rtol=1e-11)
+            apart = np.linalg.norm(found.gradient - expected.gradient) / np.linalg.norm(expected.gradient)
+            assert apart < 1e-9, (variant, n_atoms)
 
 
 CASES = {
