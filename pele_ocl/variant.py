@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
+
+S = TypeVar("S")  # the host steps of a quantity's variants
 
 PRECISIONS = ("float32", "float64")
 
@@ -13,16 +15,22 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(Generic[S]):
     """One way to compute a quantity: a kernel file and the host steps around it.
 
     file : name in cl/
     kernel : name of its main kernel
     summary : one line for tables and help
     run : host steps; what it takes and gives is the quantity's matter
+    exact : False where updates are lost to races
+    cpu_only : True where it always runs on a CPU device
+    per_atom : whether it tells the energies of single atoms apart
     """
 
     file: str
     kernel: str
     summary: str
-    run: Callable[..., Any]
+    run: S
+    exact: bool = True
+    cpu_only: bool = False
+    per_atom: bool = True

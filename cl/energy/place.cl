@@ -8,21 +8,15 @@
 #error "TILE: atoms in a tile, a power of two; also the size of a work-group"
 #endif
 
-#if REAL_BITS == 32
-typedef int place;
-#define OFFSET(place, origin) ((real)((place) - (origin)) * step)
-#else
-typedef double place;
-#define OFFSET(place, origin) ((place) - (origin))
-#endif
+#include "common/position.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void place_tiles(
     const int n_tiles,
     const int n_atoms,
     const real step,                           // A of one fixed-point unit, a power of two; else 1
-    const place origin_step,                   // origins are multiples of this, which makes their differences exact
-    global const place *restrict positions,    // (n_conformations, n_atoms, 3)
+    const coordinate origin_step,                   // origins are multiples of this, which makes their differences exact
+    global const coordinate *restrict positions,    // (n_conformations, n_atoms, 3)
     global const int *restrict order,          // (n_places) which atom stands at each place
     global const real *restrict largest_s,     // (n_tiles) largest scaled radius [A]
     global const real *restrict s,             // (n_places) scaled radius [A]
@@ -37,33 +31,33 @@ void place_tiles(
     global real4 *restrict origins,            // (n_conformations, n_tiles) from where positions count [A]; w = largest s
     global real4 *restrict extents)            // (n_conformations, n_tiles) half edges of the box [A]
 {
-    local place lowest[3 * TILE], highest[3 * TILE];
+    local coordinate lowest[3 * TILE], highest[3 * TILE];
     local real widest[3 * TILE];
     const int item = get_local_id(0), i = get_global_id(0), conformation = get_global_id(2);
     const int n_places = n_tiles * TILE;
-    global const place *own = positions + 3 * ((size_t)conformation * n_atoms + order[i]);
+    global const coordinate *own = positions + 3 * ((size_t)conformation * n_atoms + order[i]);
     for (int k = 0; k < 3; ++k) lowest[k * TILE + item] = highest[k * TILE + item] = own[k];
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int half_size = TILE / 2; half_size > 0; half_size /= 2) {
         if (item < half_size) {
             for (int k = 0; k < 3; ++k) {
-                const int place_ = k * TILE + item;
-                lowest[place_] = min(lowest[place_], lowest[place_ + half_size]);
-                highest[place_] = max(highest[place_], highest[place_ + half_size]);
+                const int slot = k * TILE + item;
+                lowest[slot] = min(lowest[slot], lowest[slot + half_size]);
+                highest[slot] = max(highest[slot], highest[slot + half_size]);
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    place origin[3];
+    coordinate origin[3];
     real offset[3];
     for (int k = 0; k < 3; ++k) {
-#if REAL_BITS == 32
+#if FIXED_POINT
         // Halves before they are added, since the sum of two may not fit 32 bits.
         origin[k] = (lowest[k * TILE] / 2 + highest[k * TILE] / 2) / origin_step * origin_step;
 #else
         origin[k] = rint((lowest[k * TILE] + highest[k * TILE]) / 2 / origin_step) * origin_step;
 #endif
-        offset[k] = OFFSET(own[k], origin[k]);
+        offset[k] = coordinate_difference(own[k], origin[k], step);
         widest[k * TILE + item] = fabs(offset[k]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -86,7 +80,9 @@ void place_tiles(
     if (item == 0) {
         const int tile = i / TILE;
         const size_t box = (size_t)conformation * n_tiles + tile;
-        origins[box] = (real4)(OFFSET(origin[0], 0), OFFSET(origin[1], 0), OFFSET(origin[2], 0), largest_s[tile]);
+        real from_middle[3];
+        for (int k = 0; k < 3; ++k) from_middle[k] = coordinate_difference(origin[k], 0, step);
+        origins[box] = (real4)(from_middle[0], from_middle[1], from_middle[2], largest_s[tile]);
         extents[box] = (real4)(widest[0], widest[TILE], widest[2 * TILE], 0);
     }
 }

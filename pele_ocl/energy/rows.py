@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import KernelBuildError
+from .layout import RowsLayout
+from .masks import Walk
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
@@ -15,28 +17,32 @@ if TYPE_CHECKING:
 LOCAL_REALS = 16  # of local memory that an atom takes at most
 
 
-class Rows(SumsOfPairs):
+class Rows(SumsOfPairs[RowsLayout]):
     """A group owns a tile, and its parts meet all tiles; cl/energy/rows.clh."""
 
-    variant = "rows"
+    layout_type = RowsLayout
     n_parts = 1
+
+    @classmethod
+    def walk(cls, layout: RowsLayout) -> Walk:
+        return Walk(ring=False, own_vectors=True)
 
     def _born(self) -> list[KeptLaunch]:
         return [
             self._over_rows(
-                "energy/born_rows.cl", "born_rows", self._largest_rho, *self._solvent(),
-                *self._of("spheres", "x", "y", "z", "series", "origins", "extents"), self.tables.counts,
-                *self._atom_tables(), ROW=1, **self.model.radius_definitions, **self._series,
+                "energy/born_rows.cl", "born_rows", self.largest_rho, *self.solvent_constants(),
+                *self.named("spheres", "x", "y", "z", "series", "origins", "extents"), self.spheres.counts,
+                *self._atom_tables(), ROW=1, **self.gb_macros, **self.series,
             )
         ]  # fmt: skip
 
     def _pairs(self) -> list[KeptLaunch]:
-        slopes = self._of("singles", "weights", "pair_sums")
+        slopes = self.named("singles", "weights", "pair_sums")
         return [self._over_rows("energy/pair_rows.cl", "pair_rows", *self._pair_tables(), *slopes, **self._pair_macros)]
 
     def _chain(self) -> list[KeptLaunch]:
         sums = self.buffers["pair_sums"]
-        return [self._over_rows("energy/chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self._series)]
+        return [self._over_rows("energy/chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self.series)]
 
     def _over_rows(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:
         """A pass row by row, in groups as large as the device allows the kernel."""

@@ -8,8 +8,6 @@ from ..atoms import Atoms, Floats
 from ..errors import InputError, ParameterError
 from ..solvent_model import SolventModel
 
-LARGEST_SPAN = 500_000.0  # A; beyond, tiles' origins would not be exact in float32
-
 
 def check_radii(atoms: Atoms, model: SolventModel) -> None:
     """Raise ParameterError for a GB radius at or below the offset, which leaves no atom."""
@@ -23,9 +21,8 @@ def check_radii(atoms: Atoms, model: SolventModel) -> None:
         )
 
 
-def check_span(positions: Floats) -> None:
-    """Raise InputError where positions (..., 3) A reach farther than a molecule does."""
-    columns = np.ascontiguousarray(positions.reshape(-1, 3).T)  # ten times faster to look through
-    span = float(np.ptp(columns, axis=1).max())
-    if span > LARGEST_SPAN:
-        raise InputError(f"the atoms span {span:.3g} A; a molecule up to {LARGEST_SPAN:,.0f} A can be computed")
+def born_radius_error(atoms: Atoms, i: int, born_radii: Floats) -> InputError:
+    """The error of an atom whose Born radius (n,) A is negative or not finite."""
+    return InputError(
+        f"the Born radius of {atoms.describe(i)} comes out as {born_radii[i]}; check its radius and scale"
+    )

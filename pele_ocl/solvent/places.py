@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..tiled.series import series_coefficients
 from ..tiles import Tiles
-from .tiled import series_coefficients
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run

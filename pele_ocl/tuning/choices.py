@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..tiles import cpu_parts
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
 
 L = TypeVar("L")
 
@@ -65,6 +68,11 @@ class Machine:
     units: int
     width: int
     precision: str
+
+    @classmethod
+    def of(cls, device: Device, precision: str) -> Machine:
+        """The machine that a device is."""
+        return cls(device.kind, device.vendor, device.compute_units, device.vector_width(precision), precision)
 
     @property
     def parts(self) -> tuple[int, ...]:

@@ -1,0 +1,61 @@
+"""The interface between a plan and what computes for it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..atoms import Floats
+from ..errors import InputError
+from ..variant import Progress
+from .found import Found
+
+
+@dataclass(eq=False)
+class Failures:
+    """Conformations that could not be computed.
+
+    count : conformations in the evaluation
+    record : False where the first failure ends the evaluation
+    reasons : sentences by the number of a conformation, from 0
+    """
+
+    count: int
+    record: bool = False
+    reasons: dict[int, str] = field(default_factory=dict)
+
+    def add(self, k: int, error: InputError) -> None:
+        """Note that conformation k failed."""
+        self.reasons.setdefault(k, str(error))
+
+    def check(self, done: int) -> None:
+        """Raise InputError for the first of the `done` conformations that failed, where that ends the evaluation."""
+        k = min(self.reasons, default=done)
+        if k < done and not self.record:
+            which = "" if self.count == 1 else f"conformation {k + 1} of {self.count}: "
+            raise InputError(f"{which}{self.reasons[k]}")
+
+
+class Evaluator(ABC):
+    """Buffers and kernels of one plan, which one evaluation uses at a time."""
+
+    def takes(self, m: int) -> bool:
+        """Whether its buffers serve m conformations, or as many as are ever computed together."""
+        return True
+
+    @abstractmethod
+    def compute(
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+    ) -> Mapping[str, float]:
+        """Fill `found` for conformations (m, n, 3) A, float32 or float64.
+
+        profile : whether times of kernels are wanted; then their seconds are returned by name, "kernel" among them
+        tell : called with the share done; it may compute with other evaluators
+
+        Positions and results that cannot be go to `failures`, which is checked whenever conformations are done.
+        """
+
+    def repeat(self, count: int) -> None:
+        """Compute what was computed last so many times more, with positions and results left on the device."""
+        raise InputError("this variant passes by the host in each evaluation; it cannot be repeated on the device")

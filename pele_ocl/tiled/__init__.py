@@ -1,0 +1,1 @@
+"""A molecule's tiles on the device and the series of the HCT integral, which solvent and energy share."""
