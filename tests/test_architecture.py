@@ -227,6 +227,13 @@ def test_includes_are_named_from_the_folder_of_all_kernels(path):
         assert (CL / name).is_file() or name.removeprefix("shared/") in HEADERS_MADE, name
 
 
+@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: str(p.relative_to(CL)))
+def test_places_in_arrays_of_parts_are_counted_with_64_bits(path):
+    """A part of millions of atoms times a number of parts passes 2^31."""
+    parts = re.compile(r"(?<!\(size_t\))\b(part|chunk|conformation|layer) \* n_\w+")
+    assert not parts.search(path.read_text()), path
+
+
 def test_folders_of_kernels_are_small():
     for folder in (CL, *(path for path in CL.rglob("*") if path.is_dir())):
         assert sum(path.is_file() for path in folder.iterdir()) <= 20, folder

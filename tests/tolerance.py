@@ -28,3 +28,9 @@ MAP = {"float64": 1e-12, "float32": 1e-6}
 
 # Relative, by norm: a gradient against central differences of the same energy in float64.
 DIFFERENCES = 1e-7
+
+# Relative to the parts that are added up, of a pair in float32, besides what follows from its coordinates; and by how
+# much two of them may be wrong together, A: in `energy` the last digits of offsets up to 16 A from a tile's origin, in
+# `nonbond` two fixed-point steps of a molecule that reaches so far from its middle.
+FLOAT32_PARTS = 5e-6
+COORDINATE = {"energy": lambda reach: 2e-6, "nonbond": lambda reach: 2 * 2 * reach / 2**30}
