@@ -39,7 +39,8 @@ kernel void probe(global const float *x, global float *roots) {
 
 
 def test_kernels_are_kept(device):
-    first, second = (get_kernel(device, "solvent/ladder/radii.cl", "born_radii", "float32", GB_RADIUS_OBC=1) for _ in range(2))
+    asked = device, "solvent/ladder/radii.cl", "born_radii", "float32"
+    first, second = (get_kernel(*asked, GB_RADIUS_OBC=1) for _ in range(2))
     assert first is second
 
 
