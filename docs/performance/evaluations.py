@@ -1,4 +1,4 @@
-"""One checkout's evaluations for before_after.py; cases and counts come on stdin, answers go to stdout, as JSON lines."""
+"""One checkout's evaluations for before_after.py: cases and counts come on stdin, answers go to stdout, JSON lines."""
 
 from __future__ import annotations
 
