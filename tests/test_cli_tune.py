@@ -9,7 +9,7 @@ from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
 from pele_ocl.bench import tune
-from pele_ocl.tuning import RULES, choices_for, notes
+from pele_ocl.tuning import RULES, choices_for, findings, store
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -51,7 +51,7 @@ def test_what_is_measured_is_printed_and_remembered(file):
     assert ratios[names.index("rules")] == "1.00"
     assert "auto took at most" in text
     assert f"Remembered in {file}" in text
-    (entry,) = notes.entries()
+    (entry,) = store.entries()
     assert entry.is_of(DEVICES[0])
     assert entry.is_current
     assert [(f.quantity, f.precision, f.size) for f in entry.findings] == [("nonbond", "float32", 3633)]
@@ -106,13 +106,13 @@ def test_an_interruption_keeps_what_is_measured(file, better, monkeypatch):
 
     monkeypatch.setattr(tune, "measure", interrupted)
     run("tune", "--system", "hexapeptide", "--precision", "float32", code=1)
-    (entry,) = notes.entries()
+    (entry,) = store.entries()
     assert [finding.quantity for finding in entry.findings] == ["solvent"]
 
 
 def test_what_other_versions_measured_is_shown_as_such(file, better, monkeypatch):
     run("tune", "--quantity", "solvent", "--system", "hexapeptide")
-    monkeypatch.setattr(notes, "versions", lambda: ("9.9", "0" * 16))
+    monkeypatch.setattr(findings, "versions", lambda: ("9.9", "0" * 16))
     assert "left aside, since this is another version" in run("tune", "--show").stdout
     assert "was measured with other versions" in run("solvent", HEXAPEPTIDE, "-v").stdout
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..bench.systems import SYSTEMS, load
-from ..tuning import CHOICES, RULES, SIZES, Entry, Finding, notes
+from ..tuning import CHOICES, RULES, SIZES, Entry, Finding, findings, store
 from ..variant import PRECISIONS
 from .command import EachOnce
 from .options import debug_option
@@ -68,11 +68,11 @@ def tune(
     from ..opencl.device import get_device
 
     if forget:
-        gone = notes.forget([get_device(choice) for choice in devices])
-        click.echo(f"{notes.require_path()}: {'forgotten' if gone else 'nothing was remembered'}")
+        gone = store.forget([get_device(choice) for choice in devices])
+        click.echo(f"{store.require_path()}: {'forgotten' if gone else 'nothing was remembered'}")
         return
     if not dry_run:
-        notes.prepare_folder()
+        store.prepare_folder()
     reports = []
     for device in [get_device(choice) for choice in devices or (None,)]:
         rows: list[Row] = []
@@ -81,16 +81,16 @@ def tune(
         for series in _measure(device, quantities, precisions, systems):
             rows += series
             if not dry_run:
-                notes.remember(_entry(device, series))  # now, so that an interruption later on loses little
+                store.remember(_entry(device, series))  # now, so that an interruption later on loses little
             if not as_json:
                 click.echo("\n".join(_line(row, verbose) for row in series))
         if not as_json:
             click.echo(_worst(rows))
         reports.append({"device": str(device), "driver": device.driver, "rows": [_row_as_json(row) for row in rows]})
     if as_json:
-        click.echo(json.dumps({"file": None if dry_run else str(notes.require_path()), "devices": reports}))
+        click.echo(json.dumps({"file": None if dry_run else str(store.require_path()), "devices": reports}))
     elif not dry_run:
-        click.echo(f"\nRemembered in {notes.require_path()}; `pele-ocl tune --forget` undoes it.")
+        click.echo(f"\nRemembered in {store.require_path()}; `pele-ocl tune --forget` undoes it.")
 
 
 def _measure(
@@ -152,26 +152,26 @@ def _row_as_json(row: Row) -> dict[str, Any]:
 
 
 def _entry(device: Device, rows: Sequence[Row]) -> Entry:
-    findings = (
+    found = (
         Finding(
             row.quantity, row.precision, row.size, row.best, round(1e3 * row.seconds[row.best], 4),
             round(1e3 * row.seconds[RULES], 4),
         )
         for row in rows
     )  # fmt: skip
-    version, kernels = notes.versions()
+    version, kernels = findings.versions()
     today = date.today().isoformat()
-    return Entry(device.name, device.platform, device.driver, version, kernels, today, tuple(findings))
+    return Entry(device.name, device.platform, device.driver, version, kernels, today, tuple(found))
 
 
 def _remembered_as_json() -> str:
     return json.dumps(
-        {"file": str(notes.require_path()), "devices": [notes.as_json(entry) for entry in notes.entries()]}
+        {"file": str(store.require_path()), "devices": [findings.as_json(entry) for entry in store.entries()]}
     )
 
 
 def _remembered_as_text() -> str:
-    path, known = notes.require_path(), notes.entries()
+    path, known = store.require_path(), store.entries()
     if not known:
         return f"{path}: nothing is remembered; `pele-ocl tune` measures"
     return "\n\n".join([str(path), *(_entry_as_text(entry) for entry in known)])
