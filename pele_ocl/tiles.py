@@ -82,6 +82,11 @@ class Tiles:
         used: NDArray[np.bool_] = (np.arange(self.size) < self.counts[:, None]).ravel()
         return used
 
+    def by_slot(self, values: Floats) -> Floats:
+        """Values (n,) in the order of the slots, (n_places,); 0 in unused ones."""
+        placed: Floats = np.where(self.used, values[self.order], 0.0)
+        return placed
+
     def largest(self, values: Floats) -> Floats:
         """The largest of `values` (n,) in each tile, (n_tiles,)."""
         largest: Floats = values[self.order].reshape(-1, self.size).max(axis=1)

@@ -20,9 +20,15 @@ class Variant:
     kernel : name of its main kernel
     summary : one line for tables and help
     run : host steps; what it takes and gives is the quantity's matter
+    exact : False where updates are lost to races
+    cpu_only : True where it always runs on a CPU device
+    per_atom : whether it tells the energies of single atoms apart
     """
 
     file: str
     kernel: str
     summary: str
     run: Callable[..., Any]
+    exact: bool = True
+    cpu_only: bool = False
+    per_atom: bool = True

@@ -17,8 +17,9 @@ from pele_ocl.solvent import VARIANTS as SOLVENT
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pele_ocl"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-KERNELS = sorted((ROOT / "cl").glob("*.cl"))
-HEADERS = sorted((ROOT / "cl").glob("*.clh"))
+CL = ROOT / "cl"
+KERNELS = sorted(CL.rglob("*.cl"))
+HEADERS = sorted(CL.rglob("*.clh"))
 
 # Who may import whom; a layer may import from the layers behind it and from itself.
 LAYERS = {
@@ -30,6 +31,8 @@ LAYERS = {
     "textfiles": ("errors",),
     "variant": (),
     "atoms": ("arguments", "errors", "units"),
+    "frozen": (),
+    "results": ("atoms", "errors", "frozen"),
     "pairs": ("arguments", "atoms", "errors", "forcefield", "formats", "paths", "textfiles"),
     "grid": ("atoms", "errors", "units"),
     "sampling": ("atoms", "errors", "grid"),
@@ -108,7 +111,7 @@ def test_pyopencl_is_imported_in_one_place(path):
         assert not re.search(r"^\s*(import|from) pyopencl", path.read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", MODULES + KERNELS + HEADERS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", MODULES + KERNELS + HEADERS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_files_are_short(path):
     assert len(path.read_text().splitlines()) <= (300 if path.suffix in (".cl", ".clh") else 400)
 
@@ -124,7 +127,19 @@ def test_every_kernel_file_is_used():
     used = {variant.file for variant in (*SOLVENT.values(), *NONBOND.values(), *ENERGY.values(), *POTMAP.values())}
     hosts = "".join(path.read_text() for path in MODULES)
     for path in KERNELS:
-        assert path.name in used or f'"{path.name}"' in hosts, path.name
+        name = str(path.relative_to(CL))
+        assert name in used or f'"{name}"' in hosts, name
+
+
+@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: str(p.relative_to(CL)))
+def test_includes_are_named_from_the_folder_of_all_kernels(path):
+    for name in re.findall(r'#include "([^"]+)"', path.read_text()):
+        assert (CL / name).is_file(), name
+
+
+def test_folders_of_kernels_are_small():
+    for folder in (CL, *(path for path in CL.rglob("*") if path.is_dir())):
+        assert sum(path.is_file() for path in folder.iterdir()) <= 20, folder
 
 
 @pytest.mark.parametrize(
@@ -137,17 +152,17 @@ def test_variants_name_a_kernel_of_their_file(variant):
     assert re.search(rf"\b{variant.kernel}\(", source)
 
 
-@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: str(p.relative_to(CL)))
 def test_missing_macros_are_sentences(path):
     source = path.read_text()
     for macro in re.findall(r"#ifndef (\w+)", source):
         assert re.search(rf'#error "{macro}: \w', source), f"{path.name}: {macro} has no sentence"
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", KERNELS, ids=lambda p: str(p.relative_to(CL)))
 def test_kernel_files_open_with_what_a_work_item_does(path):
     assert path.read_text().startswith("// ")
-    assert '#include "real.clh"' in path.read_text()
+    assert '#include "common/real.clh"' in path.read_text()
 
 
 def test_the_names_a_user_sees_are_the_public_ones():

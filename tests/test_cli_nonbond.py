@@ -68,7 +68,7 @@ def test_verbose_says_more():
         ", prepare ",
         ", kernel ",
         ", total ",
-        f"Kernel: cl/nonbond_{AUTO}.cl, {VARIANTS[AUTO].summary}",
+        f"Kernel: cl/nonbond/{AUTO}.cl, {VARIANTS[AUTO].summary}",
     ):
         assert part in text
     assert "Times" not in run("nonbond", HEXAPEPTIDE).stdout

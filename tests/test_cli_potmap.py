@@ -73,7 +73,7 @@ def test_summary_is_for_reading():
 def test_verbose_says_more():
     text = run("potmap", HEXAPEPTIDE, *SMALL, "-v").stdout
     assert " billion atom evaluations a second" in text
-    assert "Kernel: cl/potmap_blocked.cl, blocks of points in two dimensions" in text
+    assert "Kernel: cl/potmap/blocked.cl, blocks of points in two dimensions" in text
     assert "Rate" not in run("potmap", HEXAPEPTIDE, *SMALL).stdout
 
 

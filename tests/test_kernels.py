@@ -1,4 +1,4 @@
-"""Building kernels, and the vendors' lines of real.clh against their portable twins."""
+"""Building kernels, and the vendors' lines of common/real.clh against their portable twins."""
 
 import time
 
@@ -15,7 +15,7 @@ from pele_ocl.solvent.layout import Layout
 from pele_ocl.solvent.variants import VARIANTS, System
 
 PROBE = """
-#include "real.clh"
+#include "common/real.clh"
 kernel void probe(
     global const real *x, global real *inverses, global real *roots, global real *bare_roots, global real *powers,
     global real *sums) {
@@ -28,8 +28,8 @@ kernel void probe(
 }
 """
 SOFT_PROBE = """
-#include "real.clh"
-#include "soft_root.clh"
+#include "common/real.clh"
+#include "common/soft_root.clh"
 kernel void probe(global const float *x, global float *roots) {
     const int i = get_global_id(0);
     roots[i] = soft_root(x[i]);
@@ -38,7 +38,7 @@ kernel void probe(global const float *x, global float *roots) {
 
 
 def test_kernels_are_kept(device):
-    first, second = (get_kernel(device, "solvent_radii.cl", "born_radii", "float32") for _ in range(2))
+    first, second = (get_kernel(device, "solvent/radii.cl", "born_radii", "float32") for _ in range(2))
     assert first is second
 
 
@@ -54,15 +54,15 @@ def test_kernels_build_without_a_cache(device, monkeypatch):
     device.kernels.clear()
     device.programs.clear()
     device.programs.clear()
-    assert get_kernel(device, "solvent_radii.cl", "born_radii", "float32")
+    assert get_kernel(device, "solvent/radii.cl", "born_radii", "float32")
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
     run = Run(device, "float32")
-    _, group = run.group_kernel("solvent_pair.cl", "born_sums_pair", local_reals=1)
+    _, group = run.group_kernel("solvent/ladder/pair.cl", "born_sums_pair", local_reals=1)
     assert group <= device.largest_group
     monkeypatch.setattr(Run, "_most_items", lambda self, kernel: 32)
-    assert run.group_kernel("solvent_pair.cl", "born_sums_pair", local_reals=1)[1] == 32
+    assert run.group_kernel("solvent/ladder/pair.cl", "born_sums_pair", local_reals=1)[1] == 32
 
 
 def test_what_opencl_refuses_is_a_device_error(device):
@@ -78,7 +78,7 @@ def test_building_does_not_count_as_running(device, monkeypatch):
     run = Run(device, "float32")
 
     def launch(name, group):
-        kernel = run.kernel("scan.cl", name, GROUP=group)
+        kernel = run.kernel("nonbond/scan.cl", name, GROUP=group)
         run.launch(kernel, (2,), (group,), np.int32(4), run.zeros(4, np.int32), run.zeros(2, np.int32))
         device.queue.finish()
 
@@ -96,7 +96,7 @@ def test_building_of_kept_launches_does_not_count_either(device):
     kept, run = [], Run(device, "float32")
     for name, group in (("scan_blocks", 1), ("add_totals", 2), ("add_totals", 2)):
         args = np.int32(4), run.zeros(4, np.int32), run.zeros(2, np.int32)
-        kept.append(run.keep("scan.cl", name, (2, 1), (group, 1), *args, GROUP=group))
+        kept.append(run.keep("nonbond/scan.cl", name, (2, 1), (group, 1), *args, GROUP=group))
     for firsts in ({0, 1}, set()):
         run = Run(device, "float32")
         for launch in kept:
@@ -110,8 +110,10 @@ def test_building_of_kept_launches_does_not_count_either(device):
 
 
 def test_a_missing_macro_is_a_sentence(device):
-    with pytest.raises(KernelBuildError, match=r"cl/solvent_pair.cl does not compile on .*(?s:.*)GROUP: work-items in"):
-        get_kernel(device, "solvent_pair.cl", "born_sums_pair", "float32")
+    with pytest.raises(
+        KernelBuildError, match=r"cl/solvent/ladder/pair.cl does not compile on .*(?s:.*)GROUP: work-items in"
+    ):
+        get_kernel(device, "solvent/ladder/pair.cl", "born_sums_pair", "float32")
 
 
 def probe_widths(device, precision):

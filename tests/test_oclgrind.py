@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+CL = HERE.parent / "cl"
 
 pytestmark = pytest.mark.skipif(
     shutil.which("oclgrind") is None, reason="oclgrind is not installed (Debian: apt install oclgrind)"
@@ -25,16 +26,11 @@ def report_of(cases: str) -> str:
     return report.lower()
 
 
-# Kernels of the nonbonded energy whose files are not called after it.
-OTHER_FILES = {"bitonic.cl": "nonbond", "scan.cl": "nonbond", "pair_index.cl": "nonbond", "tile_entries.cl": "nonbond"}
-
-
 def kernels_of(cases: str) -> set[str]:
-    """Every kernel of the files that these cases are to cover."""
+    """Every kernel of the folder that these cases are to cover."""
     return {
-        f"{path.name}:{name}".lower()
-        for path in (HERE.parent / "cl").glob("*.cl")
-        if OTHER_FILES.get(path.name, path.name.split("_")[0]) == cases
+        f"{path.relative_to(CL)}:{name}".lower()
+        for path in (CL / cases).rglob("*.cl")
         for name in re.findall(r"^(?:kernel .*void|void) (\w+)\(", path.read_text(), re.MULTILINE)
     }
 
@@ -44,7 +40,7 @@ def test_no_race_and_no_invalid_access(cases):
     report = report_of(cases)
     for complaint in ("data race", "invalid", "oclgrind error"):
         assert complaint not in report, report[:3000]
-    ran = set(re.findall(r"\w+\.cl:\w+", report[report.index("kernels: ") :]))
+    ran = set(re.findall(r"[\w/]+\.cl:\w+", report[report.index("kernels: ") :]))
     assert kernels_of(cases)
     assert kernels_of(cases) <= ran
 

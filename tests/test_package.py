@@ -34,7 +34,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_kernels_and_data(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("cl/real.clh", "cl/solvent_tiled.cl", "data/structures/ubiquitin.pdb", "data/obc/amber99.txt"):
+    for name in ("cl/common/real.clh", "cl/solvent/tiled.cl", "data/structures/ubiquitin.pdb", "data/obc/amber99.txt"):
         assert f"pele_ocl/{name}" in names
     assert not [name for name in names if name.startswith(("tests", "docs"))]
 

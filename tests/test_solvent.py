@@ -382,7 +382,7 @@ def test_parts_are_added_without_loss(device, precision):
     parts = np.full((n_parts, 3), small)
     parts[0] = 1
     macros = {"TILE": 32, "VECTORS": 1, "SCREENED": 0}
-    potential, kernel = run.empty(3), run.kernel("solvent_energy.cl", "add_potentials", **macros)
+    potential, kernel = run.empty(3), run.kernel("solvent/energy.cl", "add_potentials", **macros)
     run.launch(kernel, (3,), (1,), np.int32(3), np.int32(n_parts), run.upload(parts), potential)
     expected = 1 + (n_parts - 1) * small
     np.testing.assert_allclose(run.download(potential, 3), expected, rtol=np.finfo(precision).eps)

@@ -98,6 +98,18 @@ def test_what_another_version_measured_is_dropped_when_measured_anew(file):
     assert store.entries() == (entry(found("energy", RULES)),)
 
 
+def test_kernels_in_folders_count_in_the_version(tmp_path, monkeypatch):
+    monkeypatch.setattr("pele_ocl.tuning.findings.shipped", lambda name: tmp_path)
+    (tmp_path / "solvent").mkdir()
+    digests = set()
+    for text in ("one", "two"):
+        (tmp_path / "solvent" / "tiled.cl").write_text(text)
+        versions.cache_clear()
+        digests.add(versions())
+    versions.cache_clear()
+    assert len(digests) == 2
+
+
 @pytest.mark.parametrize("name", ["driver", "pele_ocl", "kernels"])
 def test_other_versions_are_left_aside(file, name):
     store.remember(entry(found("energy", some_choice("energy")), **{name: "other"}))

@@ -39,13 +39,13 @@ kernel void roots(global real *out, const real start, const int rounds) {
 
 
 def roots_a_second(device: Device) -> float:
-    """Of cl/real.clh's inverse_sqrt in float32."""
+    """Of cl/common/real.clh's inverse_sqrt in float32."""
     width = device.vector_width("float32")
     options = [
         "-cl-std=CL1.2", "-cl-mad-enable", "-cl-denorms-are-zero", "-DREAL_BITS=32", f"-DWIDTH={width}",
         f"-DVENDOR_{device.vendor}=1", f"-DCHAINS={CHAINS}",
     ]  # fmt: skip
-    source = (shipped("cl") / "real.clh").read_text() + SOURCE
+    source = (shipped("cl") / "common/real.clh").read_text() + SOURCE
     kernel = cl.Kernel(cl.Program(device.context, source).build(options), "roots")
     items = ITEMS.get(device.kind, ITEMS_ELSEWHERE)
     out = cl.Buffer(device.context, cl.mem_flags.WRITE_ONLY, 4 * items)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from ..atoms import Atoms
 from ..solvent_model import SolventModel
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
+from .terms import PositionalRestraint, Term
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["TERMS", "VARIANTS", "Energy", "EnergyBatch", "EnergyResult", "choose_variant", "energy"]
+__all__ = ["TERMS", "VARIANTS", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint", "Term", "choose_variant", "energy"]
 
 
 def energy(
@@ -24,6 +26,7 @@ def energy(
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
     per_atom: bool = False,
+    terms: Sequence[Term] = (),
     precision: str = "float32",
     variant: str = "auto",
     device: Device | int | str | None = None,
@@ -40,6 +43,7 @@ def energy(
         bonds apart are always excluded, and GB takes all pairs
     cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
     per_atom : True for energies of atoms and residues
+    terms : further terms, such as PositionalRestraint(10.0)
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
@@ -52,6 +56,6 @@ def energy(
     """
     plan = Energy(
         atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
-        precision=precision, variant=variant, device=device, model=model,
+        terms=terms, precision=precision, variant=variant, device=device, model=model,
     )  # fmt: skip
     return plan.evaluate(profile=True)

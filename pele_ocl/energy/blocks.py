@@ -6,50 +6,56 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .layout import BlocksLayout
+from .masks import Walk
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
     from ..opencl.kernels import KeptLaunch
 
 
-class Blocks(SumsOfPairs):
+class Blocks(SumsOfPairs[BlocksLayout]):
     """A few work-items share the rows of tiles, each with sums of its own for all atoms."""
 
-    variant = "blocks"
+    layout_type = BlocksLayout
 
     @property
     def n_parts(self) -> int:
         return self.layout.parts(len(self.tiles))
 
+    @property
+    def _walk(self) -> Walk:
+        return Walk(ring=True, own_vectors=False)
+
     def _sizes(self) -> dict[str, int]:
         return super()._sizes() | {"born_sums": self.n_parts * self.tiles.n_places}
 
     def _born(self) -> list[KeptLaunch]:
-        tables = self.tables
+        spheres = self.spheres
         sums = self._over_blocks(
-            "solvent_blocks.cl", "born_sums_blocks", np.int32(0), np.int32(len(self.tiles)), self._largest_rho,
-            *self._of("spheres", "x", "y", "z"), tables.scaled, tables.rho, self.buffers["series"],
-            tables.coefficient_columns, *self._of("origins", "extents"), tables.counts, self.buffers["born_sums"],
-            **self._series,
+            "solvent/blocks.cl", "born_sums_blocks", np.int32(0), np.int32(len(self.tiles)), self.largest_rho,
+            *self.named("spheres", "x", "y", "z"), spheres.scaled, spheres.rho, self.buffers["series"],
+            spheres.coefficient_columns, *self.named("origins", "extents"), spheres.counts, self.buffers["born_sums"],
+            **self.series,
         )  # fmt: skip
         return [sums, self._atom_terms(self.n_parts)]
 
     def _pairs(self) -> list[KeptLaunch]:
         return [
             self._over_blocks(
-                "energy_pair_blocks.cl", "pair_blocks", *self._pair_tables(), self.buffers["pair_sums"],
+                "energy/pair_blocks.cl", "pair_blocks", *self._pair_tables(), self.buffers["pair_sums"],
                 PER_ATOM=int(self.options.per_atom), **self._pair_macros,
             )
         ]  # fmt: skip
 
     def _chain(self) -> list[KeptLaunch]:
-        weights = self._each_place(
-            "energy_radii.cl", "chain_weights", np.int32(self.n_parts),
-            *self._of("pair_sums", "born", "singles"), self.tables.counts,
+        weights = self.each_slot(
+            "energy/radii.cl", "chain_weights", np.int32(self.n_parts),
+            *self.named("pair_sums", "born", "singles"), self.spheres.counts,
             self.buffers["weights"], SHARES=1,
         )  # fmt: skip
         sums = self.buffers["pair_sums"]
-        chain = self._over_blocks("energy_chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self._series)
+        chain = self._over_blocks("energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self.series)
         return [weights, chain]
 
     def _over_blocks(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:

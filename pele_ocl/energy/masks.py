@@ -13,6 +13,20 @@ from ..tiles import Tiles
 BITS = 32  # of a word
 
 
+@dataclass(frozen=True)
+class Walk:
+    """The order in which kernels meet tiles.
+
+    ring : whether a tile meets half a ring of tiles, itself first; otherwise all tiles in rising order
+    own_vectors : whether the atoms of its own tile lie in vectors; otherwise they come one by one
+    row_tiles : tiles that are walked together as a row, in a ring of rows
+    """
+
+    ring: bool
+    own_vectors: bool
+    row_tiles: int = 1
+
+
 @dataclass(frozen=True, eq=False)
 class Masks:
     """For each tile its masked partners, the tile itself among them, and the bits of each.
@@ -28,16 +42,12 @@ class Masks:
     words: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, tiles: Tiles, excluded: Ints, scaled: Ints, variant: str, row_tiles: int = 1) -> Masks:
-        """For the kernels of a variant.
+    def of(cls, tiles: Tiles, excluded: Ints, scaled: Ints, walk: Walk) -> Masks:
+        """Masks for kernels that walk the tiles so.
 
         excluded, scaled : (k, 2) pairs of atoms
-        row_tiles : tiles in a row of `squares`
-
-        In `rows` a tile's atoms are vectors and meet all tiles in rising order; in `blocks` they come one by one and
-        meet those of half a ring, the tile itself first; in `squares` they are vectors and meet half a ring of rows.
         """
-        ring, own_vectors = variant != "rows", variant != "blocks"
+        ring, own_vectors, row_tiles = walk.ring, walk.own_vectors, walk.row_tiles
         n_tiles, size = len(tiles), tiles.size
         n_rows = -(-n_tiles // row_tiles)
         places = np.empty(int(tiles.counts.sum()), np.int64)

@@ -1,86 +1,91 @@
-"""The launches of one evaluation, in order; nothing comes back to the host between them."""
+"""The launches of one evaluation of the energy, in order."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
-from ..solvent.tiled import series_macros
+from ..plan.conformations import Encoding
+from ..plan.found import Found
 from ..solvent_model import SolventModel
+from ..tiled.passes import TiledPasses
+from ..tiled.tables import SphereTables
 from ..tiles import Tiles
+from ..tuning import Machine
 from .layout import Layout
-from .tables import Fixed, Tables
+from .masks import Walk
+from .options import Options
+from .result import TERMS
+from .tables import PairTables, scaled_charges
+from .terms import Term
 
 if TYPE_CHECKING:
     from ..opencl.kernels import KeptLaunch, Run
 
-N_TERMS = 5
+L = TypeVar("L", bound=Layout)
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the kernels are built for.
+class EnergyPasses(TiledPasses, Generic[L]):
+    """The kernels of a variant with their buffers, for up to `batch` conformations at a time.
 
-    gradient : whether it is wanted; chain : whether Born radii follow the positions in it
-    per_atom : whether energies of single atoms are wanted
-    cutoff : of the pair terms, A; None for all pairs
-    one_four : what becomes of 1-4 pairs, "scale" or "exclude"
+    terms : further terms, each of which adds to the gradient and leaves the energies of atoms
     """
 
-    gradient: bool
-    chain: bool
-    per_atom: bool
-    cutoff: float | None
-    one_four: Literal["scale", "exclude"]
-
-
-class Passes(ABC):
-    """The kernels of a variant with their buffers, for up to `batch` conformations at a time."""
-
-    variant: ClassVar[str]
+    layout_type: ClassVar[type[Layout]]
 
     def __init__(
-        self, run: Run, atoms: Atoms, tiles: Tiles, layout: Layout, options: Options, model: SolventModel, fixed: Fixed,
-        most: int,
+        self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
+        encoding: Encoding, terms: Sequence[Term], most: int,
     ) -> None:  # fmt: skip
-        """Buffers for up to `most` conformations, or as many as are computed at a time."""
-        self.run, self.atoms, self.tiles, self.layout = run, atoms, tiles, layout
-        self.options, self.model = options, model
+        self.run, self.tiles, self.layout, self.options = run, tiles, layout, options
+        self.terms = terms
+        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
-        sizes = self._common_sizes() | self._sizes()
-        self.n_results = sizes["results"]
-        most_in_buffers = run.device.largest_buffer // (max(sizes.values()) * run.dtype.itemsize)
-        self.most_at_once = max(1, min(layout.batch(sum(sizes.values()) * run.dtype.itemsize), most_in_buffers))
-        self.batch = min(most, self.most_at_once)
-        self.tables = Tables.of(run, atoms, tiles, model, options.one_four, self.variant, layout.row)
-        self.buffers = {name: run.empty(self.batch * size) for name, size in sizes.items()}
-        self.place_type = np.dtype(np.int32 if run.precision == "float32" else np.float64)
-        self.buffers["positions"] = run.empty(self.batch * 3 * len(atoms), self.place_type)
+        sizes = self._common_sizes(len(atoms)) | self._sizes()
+        super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
+        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self._walk)
         self.launches = [
-            self._place(fixed), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()),
-            *self._finish(),
+            self.place(), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()), *self._finish(),
+            *(launch for k, term in enumerate(terms) for launch in term.launches(self, k)),
         ]  # fmt: skip
 
-    def start(self, run: Run, positions: NDArray[Any], results: NDArray[Any]) -> tuple[Any, Any]:
-        """Have the device read encoded positions, of shape (m, 3 n), make all passes, and fill results (m, n_results).
+    @classmethod
+    def layout_for(cls, machine: Machine, n_atoms: int) -> Layout:
+        """The layout for a machine and a number of atoms."""
+        layout: Layout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
+        return layout
 
-        Returns events to keep; when the last one has come all is done.
-        """
-        read = run.start_write(self.buffers["positions"], positions)
-        run.launch_kept(self.launches, len(positions))
-        return read, run.start_read(results, self.buffers["results"])
+    @property
+    def n_columns(self) -> int:
+        """Reals of an atom behind the energies in the results: Born radius, gradient, energies of further terms."""
+        return (4 if self.options.gradient else 1) + len(self.terms)
 
-    def taken_apart(self, results: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        """Energies (m, n_energies, N_TERMS), Born radii (m, n) and gradients (m, n, 3) in the results."""
-        m, first = len(results), N_TERMS * self.n_energies
-        n = (self.n_results - first) // (4 if self.options.gradient else 1)
-        gradients = results[:, first + n :].reshape(m, n, 3) if self.options.gradient else None
-        return results[:, :first].reshape(m, -1, N_TERMS), results[:, first : first + n], gradients
+    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+        m, n, n_terms = len(results), len(self.atoms), len(TERMS)
+        first = n_terms * self.n_energies
+        rows = results[:, :first].reshape(m, -1, n_terms).astype(np.float64)
+        found.energies[part, :n_terms] = rows.sum(axis=1)
+        assert found.born_radii is not None
+        found.born_radii[part] = results[:, first : first + n]
+        if found.gradients is not None:
+            found.gradients[part] = results[:, first + n : first + 4 * n].reshape(m, n, 3)
+        if found.per_atom is not None:
+            found.per_atom[part, :, :n_terms] = rows
+        if self.terms:
+            further = results[:, -n * len(self.terms) :].reshape(m, -1, n).astype(np.float64)
+            found.energies[part, n_terms:] = further.sum(axis=2)
+            if found.per_atom is not None:
+                found.per_atom[part, :, n_terms:] = further.transpose(0, 2, 1)
+
+    @property
+    @abstractmethod
+    def _walk(self) -> Walk:
+        """The order in which the pair pass meets tiles."""
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:
@@ -96,68 +101,37 @@ class Passes(ABC):
 
     @abstractmethod
     def _chain(self) -> list[KeptLaunch]:
-        """What Born radii add to the gradient."""
+        """The gradient by way of the Born radii."""
 
     @abstractmethod
     def _finish(self) -> list[KeptLaunch]:
         """Results in the order of the atoms, where the passes do not leave them so."""
 
-    def _common_sizes(self) -> dict[str, int]:
-        places, boxes, n = self.tiles.n_places, len(self.tiles), len(self.atoms)
+    def _common_sizes(self, n: int) -> dict[str, int]:
+        slots, boxes = self.tiles.n_places, len(self.tiles)
         return {
-            "spheres": 4 * places, "points": 4 * places, "x": places, "y": places, "z": places, "series": 8 * places,
-            "origins": 4 * boxes, "extents": 4 * boxes, "traits": 4 * places, "born": places, "largest_born": boxes,
-            "singles": 4 * places, "weights": places,
-            "results": N_TERMS * self.n_energies + n * (4 if self.options.gradient else 1),
+            "traits": 4 * slots, "born": slots, "largest_born": boxes, "singles": 4 * slots, "weights": slots,
+            "results": len(TERMS) * self.n_energies + n * self.n_columns,
         }  # fmt: skip
 
-    def _of(self, *names: str) -> list[Any]:
-        return [self.buffers[name] for name in names]
-
-    def _each_place(self, file: str, name: str, *args: Any, shares: int = 1, **defines: int) -> KeptLaunch:
-        """A kernel of a work-group a tile, of so many work-items a place."""
-        tile = self.layout.tile
-        shape, group = (self.tiles.n_places, shares), (tile, shares)
-        return self.run.keep(file, name, shape, group, np.int32(len(self.tiles)), *args, TILE=tile, **defines)
-
-    def _place(self, fixed: Fixed) -> KeptLaunch:
-        tables = self.tables
-        return self._each_place(
-            "energy_place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(fixed.step),
-            fixed.origin_step, self.buffers["positions"], tables.order, tables.largest_s, tables.scaled,
-            tables.charges, tables.coefficients,
-            *self._of("spheres", "points", "x", "y", "z", "series", "origins", "extents"),
-        )  # fmt: skip
+    @property
+    def result_macros(self) -> dict[str, int]:
+        """The build definitions of cl/energy/results.clh."""
+        return {"GRADIENT": int(self.options.gradient), "MORE_TERMS": len(self.terms)}
 
     def _atom_terms(self, n_parts: int, shares: int = 1) -> KeptLaunch:
-        """Born radii and what goes with them, from parts of the Born integrals."""
-        return self._each_place(
-            "energy_radii.cl", "atom_terms", np.int32(n_parts), *self._solvent(), self.buffers["born_sums"],
+        """Born radii and energies of single atoms, from parts of the Born integrals."""
+        return self.each_slot(
+            "energy/radii.cl", "atom_terms", np.int32(n_parts), *self.solvent_constants(), self.buffers["born_sums"],
             *self._atom_tables(), shares=shares, SHARES=shares,
         )  # fmt: skip
 
-    @property
-    def _largest_rho(self) -> Any:
-        return self.run.dtype.type(self.tables.largest_rho)
-
-    @property
-    def _series(self) -> dict[str, int]:
-        return series_macros(self.run.precision)
-
-    def _solvent(self) -> tuple[Any, Any]:
-        """The solvent's constants as the kernels of single atoms take them."""
-        model = self.model
-        return self.run.vector4(model.alpha, model.beta, model.gamma, model.offset), self.run.vector4(
-            model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
-            model.probe_radius,
-        )  # fmt: skip
-
     def _atom_tables(self) -> list[Any]:
-        """ATOM_ARGUMENTS of cl/energy_terms.clh."""
-        return [self.tables.parameters, *self._of("traits", "singles", "born", "largest_born")]
+        """ATOM_ARGUMENTS of cl/energy/terms.clh."""
+        return [self.tables.parameters, *self.named("traits", "singles", "born", "largest_born")]
 
     def _pair_model(self) -> Any:
-        """Model of cl/energy_pair.clh."""
+        """Model of cl/energy/pair.clh."""
         options, model = self.options, self.model
         scales = {
             "outside": model.solute_dielectric / model.solvent_dielectric, "kappa": model.kappa,
@@ -167,32 +141,33 @@ class Passes(ABC):
         return np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])[()]
 
     def _pair_tables(self) -> list[Any]:
-        """PAIR_ARGUMENTS of cl/energy_pair.clh, and the masks."""
-        tables = self.tables
+        """PAIR_ARGUMENTS of cl/energy/pair.clh, and the masks."""
+        tables, spheres = self.tables, self.spheres
         return [
-            self._pair_model(), *self._of("points", "traits", "x", "y", "z", "born"), tables.charges, tables.sigmas,
-            tables.epsilons, *self._of("origins", "extents", "largest_born"), tables.counts, *tables.masks,
+            self._pair_model(), *self.named("points", "traits", "x", "y", "z", "born"), spheres.charges,
+            tables.sigmas, tables.epsilons, *self.named("origins", "extents", "largest_born"), spheres.counts,
+            *tables.masks,
         ]  # fmt: skip
 
     @property
     def _pair_macros(self) -> dict[str, int]:
         options = self.options
         return {
-            "GRADIENT": int(options.gradient), "SCREENED": int(self.model.kappa > 0),
-            "GEOMETRIC": int(self.atoms.combining == "geometric"), "CUTOFF": int(options.cutoff is not None),
+            "SCREENED": int(self.model.kappa > 0), "GEOMETRIC": int(self.atoms.combining == "geometric"),
+            "CUTOFF": int(options.cutoff is not None), "GRADIENT": int(options.gradient),
         }  # fmt: skip
 
     def _chain_tables(self) -> list[Any]:
-        """CHAIN_ARGUMENTS of cl/energy_chain.clh."""
-        tables = self.tables
+        """CHAIN_ARGUMENTS of cl/energy/chain.clh."""
+        tables, spheres = self.tables, self.spheres
         return [
-            self._largest_rho, *self._of("spheres", "x", "y", "z", "weights"), tables.scaled, tables.rho,
-            tables.slopes, tables.slope_columns, *self._of("origins", "extents"), tables.counts,
+            self.largest_rho, *self.named("spheres", "x", "y", "z", "weights"), spheres.scaled, spheres.rho,
+            tables.slopes, tables.slope_columns, *self.named("origins", "extents"), spheres.counts,
         ]  # fmt: skip
 
 
-class SumsOfPairs(Passes):
-    """Passes that leave a column of sums at all places, in parts; cl/energy_sums.clh."""
+class SumsOfPairs(EnergyPasses[L]):
+    """Passes that leave a column of sums at all slots, in parts; cl/energy/sums.clh."""
 
     COLUMNS = 7
 
@@ -205,11 +180,11 @@ class SumsOfPairs(Passes):
         return {"pair_sums": self.COLUMNS * self.n_parts * self.tiles.n_places}
 
     def _finish(self) -> list[KeptLaunch]:
-        options, tables = self.options, self.tables
+        spheres = self.spheres
         return [
-            self._each_place(
-                "energy_finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
-                *self._of("pair_sums", "singles", "born"), tables.order, tables.counts, self.buffers["results"],
-                GRADIENT=int(options.gradient), PER_ATOM=int(options.per_atom),
+            self.each_slot(
+                "energy/finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
+                *self.named("pair_sums", "singles", "born"), spheres.order, spheres.counts, self.buffers["results"],
+                PER_ATOM=int(self.options.per_atom), **self.result_macros,
             )
         ]  # fmt: skip

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import KernelBuildError
+from .layout import RowsLayout
+from .masks import Walk
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
@@ -15,28 +17,32 @@ if TYPE_CHECKING:
 LOCAL_REALS = 16  # of local memory that an atom takes at most
 
 
-class Rows(SumsOfPairs):
-    """A group owns a tile, and its parts meet all tiles; cl/rows.clh."""
+class Rows(SumsOfPairs[RowsLayout]):
+    """A group owns a tile, and its parts meet all tiles; cl/energy/rows.clh."""
 
-    variant = "rows"
+    layout_type = RowsLayout
     n_parts = 1
+
+    @property
+    def _walk(self) -> Walk:
+        return Walk(ring=False, own_vectors=True)
 
     def _born(self) -> list[KeptLaunch]:
         return [
             self._over_rows(
-                "energy_born_rows.cl", "born_rows", self._largest_rho, *self._solvent(),
-                *self._of("spheres", "x", "y", "z", "series", "origins", "extents"), self.tables.counts,
-                *self._atom_tables(), **self._series,
+                "energy/born_rows.cl", "born_rows", self.largest_rho, *self.solvent_constants(),
+                *self.named("spheres", "x", "y", "z", "series", "origins", "extents"), self.spheres.counts,
+                *self._atom_tables(), **self.series,
             )
         ]  # fmt: skip
 
     def _pairs(self) -> list[KeptLaunch]:
-        slopes = self._of("singles", "weights", "pair_sums")
-        return [self._over_rows("energy_pair_rows.cl", "pair_rows", *self._pair_tables(), *slopes, **self._pair_macros)]
+        slopes = self.named("singles", "weights", "pair_sums")
+        return [self._over_rows("energy/pair_rows.cl", "pair_rows", *self._pair_tables(), *slopes, **self._pair_macros)]
 
     def _chain(self) -> list[KeptLaunch]:
         sums = self.buffers["pair_sums"]
-        return [self._over_rows("energy_chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self._series)]
+        return [self._over_rows("energy/chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self.series)]
 
     def _over_rows(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:
         """A pass row by row, in groups as large as the device allows the kernel."""

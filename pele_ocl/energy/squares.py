@@ -7,20 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .layout import MOST_LAYERS, Slab
-from .passes import Passes
+from .layout import MOST_LAYERS, Slab, SquaresLayout
+from .masks import Walk
+from .passes import EnergyPasses
 
 if TYPE_CHECKING:
     from ..opencl.kernels import KeptLaunch
 
-# What follows when a launch's layers are added up; cl/energy_collect.clh.
+# What follows when a launch's layers are added up; cl/energy/collect.clh.
 KEEP_TOTALS, KEEP_WEIGHTS, KEEP_RESULTS = range(3)
 
 
-class Squares(Passes):
-    """A group owns a row of tiles and meets half a ring of rows, in layers for what each tile gets; cl/squares.clh."""
+class Squares(EnergyPasses[SquaresLayout]):
+    """A group owns a row of tiles and meets half a ring of rows, in layers for what each tile gets.
 
-    variant = "squares"
+    The kernels' side of it is cl/energy/squares.clh.
+    """
+
+    layout_type = SquaresLayout
+
+    @property
+    def _walk(self) -> Walk:
+        return Walk(ring=True, own_vectors=True, row_tiles=self.layout.row)
 
     @property
     def fused(self) -> bool:
@@ -56,29 +64,29 @@ class Squares(Passes):
         # Counters of arrivals, which the groups of each launch leave at zero.
         self.buffers["arrivals"] = self.run.zeros(self.batch * n_tiles, np.int32)
         n_parts, per_part = layout.chunks(n_tiles)
-        columns = [] if fused else [*self._of("x", "y", "z"), self.tables.rho]
-        more = [*self._solvent(), *self._atom_tables(), self.buffers["arrivals"]] if fused else []
+        columns = [] if fused else [*self.named("x", "y", "z"), self.spheres.rho]
+        more = [*self.solvent_constants(), *self._atom_tables(), self.buffers["arrivals"]] if fused else []
         sums = self.run.keep(
-            "solvent_tiled.cl", "born_sums", (self.n_rows * layout.tile, n_parts), (layout.tile, 1), np.int32(n_tiles),
-            np.int32(per_part), self._largest_rho, self.buffers["spheres"], *columns,
-            *self._of("series", "origins", "extents"), self.tables.counts, *more, self.buffers["born_sums"],
-            TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self._series,
+            "solvent/tiled.cl", "born_sums", (self.n_rows * layout.tile, n_parts), (layout.tile, 1), np.int32(n_tiles),
+            np.int32(per_part), self.largest_rho, self.buffers["spheres"], *columns,
+            *self.named("series", "origins", "extents"), self.spheres.counts, *more, self.buffers["born_sums"],
+            TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self.series,
         )  # fmt: skip
         return [sums] if fused else [sums, self._atom_terms(n_parts, layout.shares)]
 
     def _pairs(self) -> list[KeptLaunch]:
         then = KEEP_WEIGHTS if self.options.chain else KEEP_RESULTS
         return self._over_squares(
-            "energy_pair_squares.cl", "pair_squares", True, then, self._pair_model(),
-            *self._of("points", "origins", "extents", "largest_born"), *self.tables.masks, **self._pair_macros,
+            "energy/pair_squares.cl", "pair_squares", True, then, self._pair_model(),
+            *self.named("points", "origins", "extents", "largest_born"), *self.tables.masks, **self._pair_macros,
         )  # fmt: skip
 
     def _chain(self) -> list[KeptLaunch]:
         tables = self.tables
         return self._over_squares(
-            "energy_chain_squares.cl", "chain_squares", False, KEEP_RESULTS, self._largest_rho, self.buffers["spheres"],
-            tables.rho, tables.slopes, tables.slope_columns, *self._of("origins", "extents"), GRADIENT=1,
-            **self._series,
+            "energy/chain_squares.cl", "chain_squares", False, KEEP_RESULTS, self.largest_rho, self.buffers["spheres"],
+            self.spheres.rho, tables.slopes, tables.slope_columns, *self.named("origins", "extents"), GRADIENT=1,
+            **self.series,
         )  # fmt: skip
 
     def _finish(self) -> list[KeptLaunch]:
@@ -89,7 +97,7 @@ class Squares(Passes):
     ) -> list[KeptLaunch]:
         """A pass over pairs, slab by slab. begins : whether it is the first; then : what follows the last slab."""
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
-        macros = {"TILE": layout.tile, "ROW": layout.row}
+        macros = {"TILE": layout.tile, "ROW": layout.row, "MORE_TERMS": len(self.terms)}
         for slab in slabs:
             last = slab is slabs[-1]
             collected = self._collected(slab, begins and slab is slabs[0], then if last else KEEP_TOTALS)
@@ -103,18 +111,18 @@ class Squares(Passes):
             # Without a gradient nothing is to be added up but energies, in the end.
             if not self.fused and (self.options.gradient or last):
                 launches.append(
-                    self._each_place(
-                        "energy_collect.cl", "collect", *collected, shares=layout.shares,
-                        SHARES=layout.shares, ROW=layout.row, GRADIENT=int(self.options.gradient), FUSED=0,
+                    self.each_slot(
+                        "energy/collect.cl", "collect", *collected, shares=layout.shares,
+                        SHARES=layout.shares, ROW=layout.row, FUSED=0, **self.result_macros,
                     )
                 )  # fmt: skip
         return launches
 
     def _collected(self, slab: Slab, begins: bool, then: int) -> list[Any]:
-        """COLLECT_ARGUMENTS of cl/energy_collect.clh."""
+        """COLLECT_ARGUMENTS of cl/energy/collect.clh."""
         values = {**asdict(slab), "n_chunks": slab.n_chunks, "n_layers": slab.n_layers, "begins": begins, "then": then}
         packed = np.array(tuple(values.values()), dtype=[(name, np.int32) for name in values])
         return [
-            packed[()], np.int32(len(self.atoms)), self.tables.counts, self.tables.order,
-            *self._of("traits", "singles", "layers", "energies", "totals", "arrivals", "weights", "results"),
+            packed[()], np.int32(len(self.atoms)), self.spheres.counts, self.spheres.order,
+            *self.named("traits", "singles", "layers", "energies", "totals", "arrivals", "weights", "results"),
         ]  # fmt: skip

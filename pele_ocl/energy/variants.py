@@ -8,14 +8,15 @@ from .rows import Rows
 from .squares import Squares
 
 VARIANTS = {
-    "rows": Variant("energy_pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows),
+    "rows": Variant("energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows),
     "blocks": Variant(
-        "energy_pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks
+        "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks
     ),
     "squares": Variant(
-        "energy_pair_squares.cl", "pair_squares", "each pair once, squares of two tiles in groups; for GPUs", Squares
+        "energy/pair_squares.cl", "pair_squares", "each pair once, squares of two tiles in groups; for GPUs", Squares,
+        per_atom=False,
     ),
-}
+}  # fmt: skip
 
 
 def choose_variant(kind: str, per_atom: bool) -> str:

@@ -84,13 +84,13 @@ class Placement:
         state, threshold = run.zeros(2, np.int32), run.zeros(1)
         seen, slopes = run.zeros(self.n_blocks, np.int32), run.zeros(4 * self.n_blocks)
         bounds, best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
-        kernel, group = self._kernel("ions_refresh.cl", "refresh", 5)
+        kernel, group = self._kernel("ions/refresh.cl", "refresh", 5)
         refresh = run.prepare(
             kernel, (self.n_blocks,), (group,),
             self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, state, threshold, places, strengths,
             self.map, seen, bounds, slopes, best,
         )  # fmt: skip
-        kernel, group = run.group_kernel("ions_choose.cl", "choose", 5, self.layout.choosing)
+        kernel, group = run.group_kernel("ions/choose.cl", "choose", 5, self.layout.choosing)
         choose = run.prepare(
             kernel, (group,), (group,),
             np.int32(self.n_blocks), np.int32(n_ions), self._spacing, self.reach2, strengths, best, state, threshold,
@@ -118,7 +118,7 @@ class Placement:
         """
         run = self.run
         run.write(self.map, self._padded(potential))
-        kernel, group = self._kernel("ions_add.cl", "add_all")
+        kernel, group = self._kernel("ions/add.cl", "add_all")
         places = np.column_stack([points, np.zeros(len(points))])
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
@@ -139,7 +139,7 @@ class Placement:
         middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
         centres = tiles.origins + (middle - self.grid.origin)
         n_allowed = run.zeros(self.n_blocks, np.int32)
-        kernel, group = self._kernel("ions_exclude.cl", "exclude_solute")
+        kernel, group = self._kernel("ions/exclude.cl", "exclude_solute")
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
             self._blocks, run.int4(*self.grid.shape), self._spacing, reach2, np.int32(len(tiles)), np.int32(TILE),

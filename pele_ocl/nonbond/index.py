@@ -31,35 +31,35 @@ class Segments:
 
 def prefix_sum(run: Run, values: Any, n: int) -> None:
     """Replace n int32 by their exclusive prefix sum, in place; their sum must fit 31 bits."""
-    scan, group = run.group_kernel("scan.cl", "scan_blocks", local_reals=2, most=256)
+    scan, group = run.group_kernel("nonbond/scan.cl", "scan_blocks", local_reals=2, most=256)
     block = 2 * group
     n_blocks = max(1, -(-n // block))
     totals = run.empty(n_blocks, np.int32)
     run.launch(scan, (n_blocks * group,), (group,), np.int32(n), values, totals)
     if n_blocks > 1:
         prefix_sum(run, totals, n_blocks)
-        add = run.kernel("scan.cl", "add_totals", GROUP=group)
+        add = run.kernel("nonbond/scan.cl", "add_totals", GROUP=group)
         run.launch(add, (n_blocks * group,), (group,), np.int32(n), values, totals)
 
 
 def sort_keys(run: Run, keys: Any, n: int) -> None:
     """Sort n uint64 in place, ascending, by a bitonic network."""
     # A key takes two reals of local memory in float32.
-    sort, group = run.group_kernel("bitonic.cl", "sort_blocks", local_reals=4, most=256)
+    sort, group = run.group_kernel("nonbond/ladder/bitonic.cl", "sort_blocks", local_reals=4, most=256)
     block = 2 * group
     n_blocks = max(1, -(-n // block))
     shape, size = (n_blocks * group,), np.int32(n)
     run.launch(sort, shape, (group,), size, keys)
     span = 2 * block
     while span < 2 * n:
-        step = run.kernel("bitonic.cl", "merge_step", GROUP=group)
+        step = run.kernel("nonbond/ladder/bitonic.cl", "merge_step", GROUP=group)
         comparators = (-(-n // span) * span // 2,)
         run.launch(step, comparators, (ITEMS,), size, np.int32(span), np.int32(0), keys)
         distance = span // 4
         while distance >= block:
             run.launch(step, comparators, (ITEMS,), size, np.int32(span), np.int32(distance), keys)
             distance //= 2
-        run.launch(run.kernel("bitonic.cl", "merge_blocks", GROUP=group), shape, (group,), size, keys)
+        run.launch(run.kernel("nonbond/ladder/bitonic.cl", "merge_blocks", GROUP=group), shape, (group,), size, keys)
         span *= 2
 
 
@@ -73,14 +73,14 @@ def segments_by_counting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role:
     offsets = run.zeros(n_segments + 1, np.int32)
     sizes = np.int32(n_pairs), np.int32(role), np.int32(tile)
     if n_pairs:
-        run.launch(run.kernel("pair_index.cl", "count_pairs"), (n_pairs,), (ITEMS,), *sizes, pairs, offsets)
+        run.launch(run.kernel("nonbond/pair_index.cl", "count_pairs"), (n_pairs,), (ITEMS,), *sizes, pairs, offsets)
     prefix_sum(run, offsets, n_segments + 1)
     keys = run.empty(n_keys, np.uint64)
     if n_pairs:
         taken = run.zeros(n_segments, np.int32)
-        fill = run.kernel("pair_index.cl", "fill_segments")
+        fill = run.kernel("nonbond/pair_index.cl", "fill_segments")
         run.launch(fill, (n_pairs,), (ITEMS,), *sizes, pairs, offsets, taken, keys)
-        sort = run.kernel("pair_index.cl", "sort_segments")
+        sort = run.kernel("nonbond/pair_index.cl", "sort_segments")
         run.launch(sort, (n_segments,), (ITEMS,), np.int32(n_segments), offsets, keys)
     return Segments(offsets, *_split(run, keys, n_keys, role == BOTH))
 
@@ -90,7 +90,7 @@ def segments_by_sorting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: 
     keys, offsets = run.empty(n_pairs, np.uint64), run.zeros(n_atoms + 1, np.int32)
     if n_pairs:
         run.launch(
-            run.kernel("pair_index.cl", "make_keys"),
+            run.kernel("nonbond/pair_index.cl", "make_keys"),
             (n_pairs,),
             (ITEMS,),
             np.int32(n_pairs),
@@ -100,7 +100,7 @@ def segments_by_sorting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: 
         )
         sort_keys(run, keys, n_pairs)
         sizes = np.int32(n_pairs), np.int32(n_atoms)
-        run.launch(run.kernel("pair_index.cl", "find_offsets"), (n_pairs + 1,), (ITEMS,), *sizes, keys, offsets)
+        run.launch(run.kernel("nonbond/pair_index.cl", "find_offsets"), (n_pairs + 1,), (ITEMS,), *sizes, keys, offsets)
     return Segments(offsets, *_split(run, keys, n_pairs, False))
 
 
@@ -108,5 +108,5 @@ def _split(run: Run, keys: Any, n: int, rows: bool) -> tuple[Any, Any]:
     """Lower and upper halves of the keys: pair numbers, and in rows the neighbours."""
     low, high = run.empty(n, np.int32), run.empty(n, np.uint32)
     if n:
-        run.launch(run.kernel("pair_index.cl", "split_keys"), (n,), (ITEMS,), np.int32(n), keys, high, low)
+        run.launch(run.kernel("nonbond/pair_index.cl", "split_keys"), (n,), (ITEMS,), np.int32(n), keys, high, low)
     return low, high if rows else None

@@ -88,7 +88,7 @@ class Traits:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """What cl/nonbond.clh calls places and traits, of one conformation.
+    """What cl/nonbond/pair.clh calls places and traits, of one conformation.
 
     places : (n, 4) x, y, z in steps from the middle, in float32 whole numbers, and charge
     kept : the buffers of places and of traits

@@ -24,7 +24,7 @@ LARGEST_PARTS = 2**28  # bytes that the gradients of all parts may take
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """A pair list by tiles, on the device; cl/nonbond_tiled.cl says what is in the buffers.
+    """A pair list by tiles, on the device; cl/nonbond/tiled.cl says what is in the buffers.
 
     order : (n_places,) the atom at each place
     own : lane_sigma2 and lane_charges, or two buffers of one unused number
@@ -44,7 +44,7 @@ def tiled(run: Run, task: Task) -> Evaluate:
     layout = {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}
     listed = _entries(run, task, width, layout)
     kernel, add = (
-        run.kernel("nonbond_tiled.cl", name, width, **layout, **task.switches)
+        run.kernel("nonbond/tiled.cl", name, width, **layout, **task.switches)
         for name in ("nonbond_tiled", "add_gradients")
     )
     n_places = len(listed.order)
@@ -78,11 +78,11 @@ def _entries(run: Run, task: Task, width: int, layout: dict[str, int]) -> Entrie
     switches = {**layout, "OWN_VALUES": task.switches["OWN_VALUES"]}
     placed = run.empty(2 * n_pairs, np.uint32)
     if n_pairs:
-        place = run.kernel("tile_entries.cl", "place_pairs", width, **switches)
+        place = run.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
         run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), place_of, task.pairs, placed)
     rows = segments_by_counting(run, placed, n_pairs, len(order), BOTH, tile=tile)
     offsets = run.zeros(2 * n_tiles + 1, np.int32)
-    fill = run.kernel("tile_entries.cl", "tile_entries", width, **switches)
+    fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
     lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets
 
     def launch(writing: bool, entries: Any, *lanes: Any) -> None:

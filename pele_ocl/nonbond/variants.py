@@ -21,7 +21,7 @@ from .tiled import tiled
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
 
-# What the kernel file nonbond_pairs.cl does with a pair's gradient.
+# What the kernel file nonbond/ladder/pairs.cl does with a pair's gradient.
 NONE, NAIVE, ATOMIC, STORED = 0, 1, 2, 3
 
 GROUP = 128
@@ -31,7 +31,7 @@ PAIRS_AN_ITEM = 4
 
 def sequential(run: Run, task: Task) -> Evaluate:
     """One loop in one work-item."""
-    kernel = run.kernel("nonbond_sequential.cl", "nonbond_sequential", **task.switches)
+    kernel = run.kernel("nonbond/ladder/sequential.cl", "nonbond_sequential", **task.switches)
 
     def evaluate(run: Run, records: Records) -> Evaluation:
         energies, gradient = run.empty(3), run.zeros(3 * task.n_atoms)
@@ -70,7 +70,7 @@ def segmented(sorting: bool, grouped: bool, run: Run, task: Task) -> Evaluate:
     kernel, group = _pairs_kernel(run, task, STORED)
     name = "group_sums" if grouped else "segment_sums"
     adding, adders = run.group_kernel(
-        "nonbond_segments.cl", name, local_reals=3, most=GROUP, SORTED_FIRSTS=int(sorting)
+        "nonbond/ladder/segments.cl", name, local_reals=3, most=GROUP, SORTED_FIRSTS=int(sorting)
     )
     shape = ((task.n_atoms * adders,), (adders,)) if grouped else ((task.n_atoms,), (ITEMS,))
 
@@ -91,7 +91,7 @@ def rows(run: Run, task: Task) -> Evaluate:
         return scattered(NONE, False, run, task)
     full = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, BOTH)
     kernel, group = run.group_kernel(
-        "nonbond_rows.cl", "nonbond_rows", local_reals=3, most=GROUP, LANES=LANES, **task.switches
+        "nonbond/rows.cl", "nonbond_rows", local_reals=3, most=GROUP, LANES=LANES, **task.switches
     )
     lanes = min(LANES, group)
     n_groups = -(-task.n_atoms * lanes // group)
@@ -112,9 +112,9 @@ def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Any]:
     n, pairs = task.n_pairs, run.empty(2 * task.n_pairs, np.uint32)
     own = tuple(run.empty(n) for _ in task.own)
     if n:
-        permute = run.kernel("pair_index.cl", "permute_pairs")
+        permute = run.kernel("nonbond/pair_index.cl", "permute_pairs")
         run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, task.pairs, pairs)
-        permute = run.kernel("pair_index.cl", "permute_reals")
+        permute = run.kernel("nonbond/pair_index.cl", "permute_reals")
         for before, after in zip(task.own, own, strict=True):
             run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, before, after)
     return Task(task.positions, n, pairs, own, task.switches), firsts
@@ -126,7 +126,7 @@ def _list_arguments(run: Run, task: Task, records: Records) -> tuple[Any, ...]:
 
 def _pairs_kernel(run: Run, task: Task, scatter: int, **more: int) -> tuple[Any, int]:
     switches = {"SCATTER": scatter, **more, **task.switches}
-    return run.group_kernel("nonbond_pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **switches)
+    return run.group_kernel("nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **switches)
 
 
 def _launch_pairs(run: Run, kernel: Any, group: int, task: Task, records: Records, gradient: Any) -> tuple[Any, int]:
@@ -139,34 +139,36 @@ def _launch_pairs(run: Run, kernel: Any, group: int, task: Task, records: Record
 
 VARIANTS = {
     "sequential": Variant(
-        "nonbond_sequential.cl", "nonbond_sequential", "one loop over the list, compiled, on one CPU core", sequential
+        "nonbond/ladder/sequential.cl", "nonbond_sequential", "one loop over the list, compiled, on one CPU core",
+        sequential,
     ),
     "naive": Variant(
-        "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design",
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design",
         partial(scattered, NAIVE, False),
     ),
     "atomic": Variant(
-        "nonbond_pairs.cl", "nonbond_pairs", "a work-item a pair, additions by atomic compare-exchange",
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, additions by atomic compare-exchange",
         partial(scattered, ATOMIC, False),
     ),
     "atomic-native": Variant(
-        "nonbond_pairs.cl", "nonbond_pairs", "the same with the device's own atomic addition, where it has one",
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "the same with the device's own atomic addition, where it has one",
         partial(scattered, ATOMIC, True),
     ),
     "bitonic": Variant(
-        "bitonic.cl", "merge_step", "pairs sorted by a bitonic network, summed by atom", partial(segmented, True, False)
+        "nonbond/ladder/bitonic.cl", "merge_step", "pairs sorted by a bitonic network, summed by atom",
+        partial(segmented, True, False),
     ),
     "offsets": Variant(
-        "nonbond_segments.cl", "segment_sums", "index lists by prefix sums, a work-item an atom adds",
+        "nonbond/ladder/segments.cl", "segment_sums", "index lists by prefix sums, a work-item an atom adds",
         partial(segmented, False, False),
     ),
     "offsets-group": Variant(
-        "nonbond_segments.cl", "group_sums", "index lists by prefix sums, a work-group an atom adds",
+        "nonbond/ladder/segments.cl", "group_sums", "index lists by prefix sums, a work-group an atom adds",
         partial(segmented, False, True),
     ),
-    "rows": Variant("nonbond_rows.cl", "nonbond_rows", "full rows, 32 work-items an atom, nothing scattered", rows),
+    "rows": Variant("nonbond/rows.cl", "nonbond_rows", "full rows, 32 work-items an atom, nothing scattered", rows),
     "tiled": Variant(
-        "nonbond_tiled.cl", "nonbond_tiled", "tiles of neighbours in vector lanes, each pair once; for CPUs", tiled
+        "nonbond/tiled.cl", "nonbond_tiled", "tiles of neighbours in vector lanes, each pair once; for CPUs", tiled
     ),
 }  # fmt: skip
 

@@ -89,7 +89,7 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
     seen.add(file)
     lines = [f'#line 1 "{file}"']
     for number, line in enumerate(read(file).splitlines(), 1):
-        header = re.match(r'\s*#include "([\w.]+)"', line)
+        header = re.match(r'\s*#include "([\w./]+)"', line)
         if header is None:
             lines.append(line)
         elif header[1] not in seen:

@@ -313,10 +313,15 @@ class Run:
 
         What lies before a kernel's first launch does not count: then it is built, by some runtimes as late as that.
         """
+        return self.elapsed(slice(None))
+
+    def elapsed(self, part: slice) -> float:
+        """Elapsed seconds of a part of the launches, counted as `elapsed_seconds` are."""
         self.finish()
-        bounds = sorted({0, *self.firsts, len(self.events)})
+        first, last, _ = part.indices(len(self.events))
+        bounds = sorted({first, *(k for k in self.firsts if first < k < last), last})
         stretches = [self.events[start:stop] for start, stop in pairwise(bounds)]
-        return float(sum(part[-1].profile.end - part[0].profile.start for part in stretches)) * 1e-9
+        return float(sum(some[-1].profile.end - some[0].profile.start for some in stretches)) * 1e-9
 
 
 def _whole_groups(n: int, group: int) -> int:

@@ -83,7 +83,7 @@ class Task:
 
     @property
     def switches(self) -> dict[str, int]:
-        """The macros of cl/potmap.clh."""
+        """The macros of cl/potmap/law.clh."""
         model = self.model
         return {
             "DISTANCE_DEPENDENT": int(model.distance_dependent),

@@ -44,8 +44,8 @@ class Steps:
 
 
 def _kernel(run: Run, task: Task, algorithm: str, width: int = 1, **defines: int) -> Any:
-    name = f"potmap_{algorithm}"
-    return run.kernel(f"{name}.cl", name, width, **task.switches, **defines)
+    variant = VARIANTS[algorithm]
+    return run.kernel(variant.file, variant.kernel, width, **task.switches, **defines)
 
 
 def sequential(run: Run, task: Task) -> Steps:
@@ -66,8 +66,8 @@ def scatter(run: Run, task: Task) -> Steps:
     if run.precision == "float64" and not native:
         run.device.require_int64_atomics()
     switches = {**task.switches, "NATIVE_ATOMICS": int(native)}
-    scatter = run.kernel("potmap_scatter.cl", "potmap_scatter", **switches)
-    add_run = run.kernel("potmap_scatter.cl", "add_run", **switches)
+    scatter = run.kernel("potmap/ladder/scatter.cl", "potmap_scatter", **switches)
+    add_run = run.kernel("potmap/ladder/scatter.cl", "add_run", **switches)
 
     def add(run: Run, slab: Slab, first: int, last: int) -> None:
         sums = run.zeros(slab.n_points)
@@ -186,32 +186,37 @@ def tuned_choice(task: Task, device: Device) -> Choice:
 
 VARIANTS = {
     "sequential": Variant(
-        "potmap_sequential.cl", "potmap_sequential", "the loops over slices, atoms and points, on one CPU core",
+        "potmap/ladder/sequential.cl", "potmap_sequential", "the loops over slices, atoms and points, on one CPU core",
         sequential,
     ),
     "scatter": Variant(
-        "potmap_scatter.cl", "potmap_scatter", "a work-item an atom and slice, additions to the points atomic", scatter
+        "potmap/ladder/scatter.cl", "potmap_scatter", "a work-item an atom and slice, additions to the points atomic",
+        scatter,
     ),
-    "gather": Variant("potmap_gather.cl", "potmap_gather", "a work-item a point, atoms from global memory", gather),
+    "gather": Variant(
+        "potmap/ladder/gather.cl", "potmap_gather", "a work-item a point, atoms from global memory", gather
+    ),
     "constant": Variant(
-        "potmap_constant.cl", "potmap_constant", "slice by slice, chunks of atoms in constant memory", constant
+        "potmap/ladder/constant.cl", "potmap_constant", "slice by slice, chunks of atoms in constant memory", constant
     ),
     "coarsened": Variant(
-        "potmap_coarsened.cl", "potmap_coarsened", "four neighbouring points a work-item",
+        "potmap/ladder/coarsened.cl", "potmap_coarsened", "four neighbouring points a work-item",
         partial(rows, "coarsened", 4, False),
     ),
     "shared": Variant(
-        "potmap_shared.cl", "potmap_shared", "eight neighbouring points a work-item, totals in local memory",
+        "potmap/ladder/shared.cl", "potmap_shared", "eight neighbouring points a work-item, totals in local memory",
         partial(rows, "shared", 8, True),
     ),
     "coalesced": Variant(
-        "potmap_coalesced.cl", "potmap_coalesced", "eight points a work-item, a group's width apart",
+        "potmap/ladder/coalesced.cl", "potmap_coalesced", "eight points a work-item, a group's width apart",
         partial(rows, "coalesced", 8, True),
     ),
     "blocked": Variant(
-        "potmap_blocked.cl", "potmap_blocked", "blocks of points in two dimensions, vectors on CPUs", blocked
+        "potmap/blocked.cl", "potmap_blocked", "blocks of points in two dimensions, vectors on CPUs", blocked
     ),
-    "cutoff": Variant("potmap_cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff),
+    "cutoff": Variant(
+        "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff
+    ),
 }  # fmt: skip
 
 # Those that compute the field, too.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..tiles import Tiles
-from .tiled import series_coefficients
+from ..tiled.series import series_coefficients
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run

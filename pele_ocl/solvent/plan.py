@@ -14,7 +14,8 @@ from ..solvent_model import SolventModel
 from ..tuning import remembered
 from ..units import COULOMB_KCAL_A
 from ..variant import PRECISIONS, Progress
-from .checks import check_radii, check_span
+from ..plan.conformations import check_span
+from .checks import check_radii
 from .layout import Layout
 from .result import EnergyTerms, SolventResult
 from .variants import ITEMS, VARIANTS, System, choose_variant
@@ -127,7 +128,7 @@ def _gb_potential(run: Run, system: System, born: Floats) -> Floats:
     tiles, layout, model, places = system.tiles, system.layout, system.model, system.places(run)
     macros = {"TILE": layout.tile, "VECTORS": layout.vectors, "SCREENED": int(model.kappa > 0)}
     kernel, add = (
-        run.kernel("solvent_energy.cl", name, layout.width, **macros) for name in ("gb_potential", "add_potentials")
+        run.kernel("solvent/energy.cl", name, layout.width, **macros) for name in ("gb_potential", "add_potentials")
     )
     n, (n_chunks, tiles_per_chunk) = tiles.n_places, layout.chunks(len(tiles))
     inverses, potential = system.buffer(run, "inverses", n), system.buffer(run, "potential", n)

@@ -1,4 +1,4 @@
-"""HCT sums over tiles of sorted atoms: what the kernels of cl/solvent_tiled.cl and cl/solvent_blocks.cl are given."""
+"""HCT sums over tiles of sorted atoms: what the kernels of cl/solvent/tiled.cl and cl/solvent/blocks.cl are given."""
 
 from __future__ import annotations
 
@@ -6,43 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atoms import Floats
-from ..variant import PRECISIONS
+from ..tiled.series import series_macros
 from .layout import Layout
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
     from .places import Places
 
-MOST_TERMS = 7  # of the series from ready coefficients
-
-# Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
-# out: docs/theory/solvent.md, "Far pairs". Of pairs: FAR, and CLOSED where terms cost less than another closed form. Of
-# whole tiles: FAR_A, FAR_B and FAR_C.
-SERIES = {
-    "float32": {"CLOSED": (3, 7), "FAR": (4, 5), "FAR_A": (5, 4), "FAR_B": (8, 3), "FAR_C": (20, 2)},
-    "float64": {"CLOSED": (4, 10), "FAR": (4, 10), "FAR_A": (7, 7), "FAR_B": (12, 5), "FAR_C": (24, 4)},
-}
-
 # Pairs in one launch of blocks where more would keep a display waiting, or progress is asked for.
 LAUNCH_PAIRS = 4e8
-
-
-def series_macros(precision: str) -> dict[str, int]:
-    """Distances and numbers of terms as the macros of the kernels."""
-    assert precision in PRECISIONS
-    macros = {}
-    for distance, (scaled_radii, terms) in SERIES[precision].items():
-        macros[distance] = scaled_radii
-        macros[distance.replace("FAR", "TERMS") if "FAR" in distance else "CLOSED_TERMS"] = terms
-    return macros
-
-
-def series_coefficients(scaled: Floats) -> Floats:
-    """k/(2k+1) s^(2k+1) for k = 1 to MOST_TERMS, the coefficients of r^-(2k+2) in eq. 4; (MOST_TERMS, n)."""
-    k = np.arange(1, MOST_TERMS + 1)[:, None]
-    coefficients: Floats = k / (2 * k + 1) * scaled ** (2 * k + 1)
-    return coefficients
 
 
 def launch_rows(
@@ -51,7 +23,7 @@ def launch_rows(
     """Each atom by itself. sums : (n_chunks, n_places)"""
     n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
     kernel = run.kernel(
-        "solvent_tiled.cl", "born_sums", layout.width, TILE=layout.tile, ROW=layout.row, FUSED=0,
+        "solvent/tiled.cl", "born_sums", layout.width, TILE=layout.tile, ROW=layout.row, FUSED=0,
         **series_macros(run.precision),
     )  # fmt: skip
     run.launch_rows(
@@ -67,7 +39,7 @@ def launch_blocks(
     """Both atoms of a pair at once. sums : (n_parts, n_places)"""
     n_parts = layout.parts(n_tiles)
     kernel = run.kernel(
-        "solvent_blocks.cl", "born_sums_blocks", layout.width, TILE=layout.tile, **series_macros(run.precision)
+        "solvent/blocks.cl", "born_sums_blocks", layout.width, TILE=layout.tile, **series_macros(run.precision)
     )
     rows = n_tiles
     if run.progress is not None or pairs > LAUNCH_PAIRS:

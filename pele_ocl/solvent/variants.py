@@ -88,7 +88,7 @@ class RadiiStep:
         """rho, radii : buffers by place; sums : buffer (n_parts, n_places) of parts of the integrals"""
         self.run, self.n = run, rho.size // run.dtype.itemsize
         self.psi, self.born = system.buffer(run, "psi", self.n), system.buffer(run, "born", self.n)
-        kernel = run.kernel("solvent_radii.cl", "born_radii")
+        kernel = run.kernel("solvent/radii.cl", "born_radii")
         sizes = np.int32(self.n), np.int32(n_parts), _obc(run, system.model)
         self.launch = run.prepare(kernel, (self.n,), (ITEMS,), *sizes, sums, rho, radii, self.psi, self.born)
         run.settle(rho, radii, self.psi, self.born)
@@ -111,7 +111,7 @@ def sequential(run: Run, system: System, rows: int | None = None) -> tuple[Float
     """The whole double loop in one work-item; `rows` of it where a sample is enough to time it."""
     n = system.n
     psi, born = run.empty(n), run.empty(n)
-    kernel = run.kernel("solvent_sequential.cl", "born_radii_sequential")
+    kernel = run.kernel("solvent/ladder/sequential.cl", "born_radii_sequential")
     inputs = [run.upload(a) for a in (system.atoms4, system.rho, system.radii)]
     step = n if run.progress is None else max(1, int(2e7 / n))
     for first in range(0, rows or n, step):
@@ -127,7 +127,7 @@ def sequential(run: Run, system: System, rows: int | None = None) -> tuple[Float
 def inner(run: Run, system: System) -> tuple[Floats, Floats]:
     """A launch and a read-back for each atom; the host adds up."""
     n = system.n
-    kernel = run.kernel("solvent_inner.cl", "hct_row")
+    kernel = run.kernel("solvent/ladder/inner.cl", "hct_row")
     atoms, rho, radii = (run.upload(a) for a in (system.atoms4, system.rho, system.radii))
     config, contributions, sums = run.upload([n, 0], np.int32), run.empty(n), run.empty(n)
     row, integrals = np.empty(n, run.dtype), np.empty(n, run.dtype)
@@ -148,7 +148,7 @@ def outer(run: Run, system: System) -> tuple[Floats, Floats]:
     """A work-item an atom."""
     n = system.n
     psi, born = run.empty(n), run.empty(n)
-    kernel = run.kernel("solvent_outer.cl", "born_radii_outer")
+    kernel = run.kernel("solvent/ladder/outer.cl", "born_radii_outer")
     inputs = [run.upload(a) for a in (system.atoms4, system.rho, system.radii)]
     group = (run.device.largest_group,)
     run.launch_rows(kernel, (n,), group, system.pairs, np.int32(n), _obc(run, system.model), *inputs, psi, born)
@@ -158,7 +158,7 @@ def outer(run: Run, system: System) -> tuple[Floats, Floats]:
 def pair(run: Run, system: System) -> tuple[Floats, Floats]:
     """A work-group an atom, then a kernel for the radii."""
     n = system.n
-    kernel, group = run.group_kernel("solvent_pair.cl", "born_sums_pair", local_reals=1)
+    kernel, group = run.group_kernel("solvent/ladder/pair.cl", "born_sums_pair", local_reals=1)
     sums = run.empty(n)
     atoms, rho, radii = (run.upload(a) for a in (system.atoms4, system.rho, system.radii))
     radii_step = RadiiStep(run, system, rho, radii, sums)
@@ -180,12 +180,17 @@ def tiled(run: Run, system: System) -> tuple[Floats, Floats]:
 
 VARIANTS = {
     "sequential": Variant(
-        "solvent_sequential.cl", "born_radii_sequential", "the double loop, compiled, on one CPU core", sequential
+        "solvent/ladder/sequential.cl",
+        "born_radii_sequential",
+        "the double loop, compiled, on one CPU core",
+        sequential,
     ),
-    "inner": Variant("solvent_inner.cl", "hct_row", "host loop over atoms i, a work-item for each j", inner),
-    "outer": Variant("solvent_outer.cl", "born_radii_outer", "a work-item for each atom", outer),
-    "pair": Variant("solvent_pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory", pair),
-    "tiled": Variant("solvent_tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", tiled),
+    "inner": Variant("solvent/ladder/inner.cl", "hct_row", "host loop over atoms i, a work-item for each j", inner),
+    "outer": Variant("solvent/ladder/outer.cl", "born_radii_outer", "a work-item for each atom", outer),
+    "pair": Variant(
+        "solvent/ladder/pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory", pair
+    ),
+    "tiled": Variant("solvent/tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", tiled),
 }
 
 

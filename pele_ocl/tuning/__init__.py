@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = [
-    "CHOICES", "RULES", "SIZES", "Choice", "Entry", "Finding", "TuningWarning", "choices_for", "describe",
+    "CHOICES", "RULES", "SIZES", "Choice", "Entry", "Finding", "Machine", "TuningWarning", "choices_for", "describe",
     "remembered", "trying", "tuning_path",
 ]  # fmt: skip
 
@@ -48,8 +48,7 @@ def remembered(quantity: str, device: Device, precision: str, size: int, without
 
 def choices_for(quantity: str, device: Device, precision: str, size: int) -> list[Choice]:
     """All choices that there are on a device."""
-    machine = Machine(device.kind, device.vendor, device.compute_units, device.vector_width(precision), precision)
-    return CHOICES[quantity](machine, size)
+    return CHOICES[quantity](Machine.of(device, precision), size)
 
 
 @contextmanager

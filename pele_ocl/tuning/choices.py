@@ -16,6 +16,8 @@ from ..tiles import cpu_parts
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from ..opencl.device import Device
+
 L = TypeVar("L", bound="DataclassInstance")
 
 Value = int | tuple[int, ...]
@@ -70,6 +72,11 @@ class Machine:
     units: int
     width: int
     precision: str
+
+    @classmethod
+    def of(cls, device: Device, precision: str) -> Machine:
+        """The machine that a device is."""
+        return cls(device.kind, device.vendor, device.compute_units, device.vector_width(precision), precision)
 
     @property
     def parts(self) -> tuple[int, ...]:

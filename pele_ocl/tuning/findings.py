@@ -79,8 +79,8 @@ def versions() -> tuple[str, str]:
     from .. import __version__
 
     folder = shipped("cl")
-    files = sorted((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*.cl*") if path.is_file())
-    digest = hashlib.sha256(b"".join(name.encode() + path.read_bytes() for name, path in files))
+    files = sorted(path for path in folder.rglob("*") if path.suffix in (".cl", ".clh"))
+    digest = hashlib.sha256(b"".join(bytes(path.relative_to(folder)) + path.read_bytes() for path in files))
     return __version__, digest.hexdigest()[:16]
 
 

@@ -1,0 +1,62 @@
+// Born radii and energies of single atoms, row by row, for GPUs. Third dimension: conformations.
+#include "common/real.clh"
+#include "physics/born.clh"
+#include "common/tiles.clh"
+#include "solvent/hct_tiles.clh"
+#include "energy/rows.clh"
+#define ROW 1
+#include "solvent/hct_rows.clh"
+#include "energy/terms.clh"
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void born_rows(
+    const int n_tiles,
+    const real largest_rho,                // largest offset radius of all atoms [A]
+    const real4 obc,                       // alpha, beta, gamma, offset [A]
+    const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
+    global const real4 *restrict spheres,  // (n_conformations, n_places) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict x,         // (n_conformations, n_places) the same x, y, z as columns, for whole vectors
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real4 *restrict series,   // (n_conformations, n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
+    global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
+    global const int *restrict counts,     // (n_tiles) atoms in the tile
+    ATOM_ARGUMENTS(restrict))
+{
+    local real scratch[PARTS * TILE], integrals[TILE];
+    local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
+    const int item = get_local_id(0), part = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
+    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const real4 origin = origins[box + row], extent = extents[box + row];
+    const realv own_x = LOAD(at + first, x), own_y = LOAD(at + first, y), own_z = LOAD(at + first, z);
+    const realv own_rho = LOAD(first, parameters);
+    realv total = 0;
+    for (int start = 0; start < n_tiles; start += PARTS) {
+        const int tile = start + part;
+        Met met = {met_points + part * TILE, met_first + part * TILE, met_rest + part * TILE, 0};
+        if (tile < n_tiles) {
+            met.count = counts[tile];
+            stage_tile(&met, within, spheres, series, at + tile * TILE);
+        }
+        PART_BARRIER();
+        if (tile < n_tiles) {
+            const real4 met_origin = origins[box + tile], shift = origin - met_origin, met_extent = extents[box + tile];
+            const real s = met_origin.w, s_square = s * s, gap2 = box_gap2(shift, extent, met_extent);
+            Own own = {own_x + shift.x, own_y + shift.y, own_z + shift.z, 0};
+            if (gap2 <= least_far_gap2(s, largest_rho, met_extent)) add_near_tile(&own, own_rho, &met, largest_rho);
+            else if (gap2 > (real)(FAR_C * FAR_C) * s_square) add_far_tile(&own, 1, &met, TERMS_C);
+            else if (gap2 > (real)(FAR_B * FAR_B) * s_square) add_far_tile(&own, 1, &met, TERMS_B);
+            else add_far_tile(&own, 1, &met, TERMS_A);
+            // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+            total += own.sum;
+        }
+        PART_BARRIER();
+    }
+    add_parts(total, scratch, integrals);
+    for (int k = item; k < TILE; k += GROUP)
+        integrals[k] = keep_terms(row * TILE + k, at + row * TILE + k, n_places, integrals[k], obc, solvent, OF_ATOMS);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item == 0) largest_born[box + row] = largest_of(integrals, TILE);
+}

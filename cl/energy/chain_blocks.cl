@@ -1,0 +1,150 @@
+// What Born radii add to the gradient, over blocks of two tiles, each pair once for both of its atoms, for CPUs. Shared
+// out as in solvent/blocks.cl; third dimension: conformations.
+#include "common/real.clh"
+#include "physics/born.clh"
+#include "solvent/hct_tiles.clh"
+#include "common/tiles.clh"
+#include "energy/chain.clh"
+#include "energy/sums.clh"
+#include "solvent/tile_lists.clh"
+
+// Sums of the other atoms, which come one by one.
+typedef struct { realv x, y, z; } Gradient;
+
+INLINE void add_pair(Own *own, Gradient *other, realv dx, realv dy, realv dz, realv slope, const bool both) {
+    own->gx += slope * dx;
+    own->gy += slope * dy;
+    own->gz += slope * dz;
+    if (!both) return;
+    other->x -= slope * dx;
+    other->y -= slope * dy;
+    other->z -= slope * dz;
+}
+
+// All pairs are far. own_series: the coefficients of `own`, n_places apart; series: those of each other atom.
+INLINE void add_far(
+    Own *own, Gradient *others, global const real4 *spheres, global const real *weights, global const real4 *series,
+    global const real *own_series, int n_places, int count, const int terms) {
+    const realv a1 = LOAD(0, own_series), a2 = LOAD(n_places, own_series);
+    realv a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
+    if (terms > 2) a3 = LOAD(2 * n_places, own_series);
+    if (terms > 3) a4 = LOAD(3 * n_places, own_series);
+    if (terms > 4) a5 = LOAD(4 * n_places, own_series);
+    if (terms > 5) a6 = LOAD(5 * n_places, own_series);
+    if (terms > 6) a7 = LOAD(6 * n_places, own_series);
+    for (int j = 0; j < count; ++j) {
+        const real4 other = spheres[j], b = series[2 * j];
+        real4 c = 0;
+        if (terms > 4) c = series[2 * j + 1];
+        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+        const realv inv_r2 = inverse(dx * dx + dy * dy + dz * dz);
+        add_pair(own, others + j, dx, dy, dz,
+                 FAR_SLOPE(inv_r2, terms, own->weight, b, c, weights[j], a1, a2, a3, a4, a5, a6, a7), true);
+    }
+}
+
+INLINE void add_listed_far(
+    Own *own, Gradient *others, global const real4 *spheres, global const real *weights, const int *list, int count,
+    const bool both) {
+    const realv s2 = own->s * own->s, s3 = s2 * own->s;
+    for (int k = 0; k < count; ++k) {
+        const int j = list[k];
+        const real4 other = spheres[j];
+        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+        const realv inv_r2 = inverse(dx * dx + dy * dy + dz * dz);
+        const real other_s2 = other.w * other.w;
+        const realv slope = own->weight * hct_series_slope(inv_r2, other_s2, other_s2 * other.w, TERMS)
+                          + weights[j] * hct_series_slope(inv_r2, s2, s3, TERMS);
+        add_pair(own, others + j, dx, dy, dz, slope, both);
+    }
+}
+
+INLINE void add_listed_near(
+    Own *own, Gradient *others, global const real4 *spheres, global const real *weights, global const real *rhos,
+    const int *list, int count, real largest_rho, real largest_s, const bool both) {
+    for (int k = 0; k < count; ++k) {
+        const int j = list[k];
+        const real4 other = spheres[j];
+        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+        const real s = fmax(largest_s, other.w), reach = fmax((real)CLOSED * s, largest_rho + s);
+        const realv slope = near_slope(own, other, dx * dx + dy * dy + dz * dz, rhos[j], weights[j], reach);
+        add_pair(own, others + j, dx, dy, dz, slope, both);
+    }
+}
+
+kernel void chain_blocks(
+    const int n_tiles,
+    const int n_parts,
+    CHAIN_ARGUMENTS,
+    global real *restrict sums)             // (n_conformations, n_parts, PAIR_SUMS, n_places): adds to the gradient
+{
+    const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
+    if (part >= n_parts) return;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    global real *out = sums + (((size_t)conformation * n_parts + part) * PAIR_SUMS + GRADIENT_SUM) * n_places;
+
+    for (int row = part; row < n_tiles; row += n_parts) {
+        const int start = row * TILE, count = counts[row];
+        const real4 origin = origins[box + row], extent = extents[box + row];
+        global const real4 *row_spheres = spheres + at + start;
+        global const real *row_weights = weights + at + start;
+        Gradient row_sums[TILE], row_totals[TILE];
+        const Gradient none = {0, 0, 0};
+        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = none;
+        // Half way around the ring; the tile opposite in an even ring is met from one side only.
+        const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
+        for (int step = 0; step <= last_step; ++step) {
+            const int tile = (row + step) % n_tiles;
+            const real4 shift = origins[box + tile] - origin;
+            const real gap2 = box_gap2(shift, extents[box + tile], extent);
+            const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
+            const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square
+                          && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
+            int near_list[TILE], far_list[TILE];
+            int2 listed = 0;
+            if (!far) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
+                                          count, shift, extents[box + tile], origins[box + tile].w, largest_rho);
+            for (int i = tile * TILE; i < (tile + 1) * TILE; i += WIDTH) {
+                Own own;
+                own.x = LOAD(at + i, x) + shift.x;
+                own.y = LOAD(at + i, y) + shift.y;
+                own.z = LOAD(at + i, z) + shift.z;
+                own.rho = LOAD(i, rho);
+                own.s = LOAD(i, s);
+                own.weight = LOAD(at + i, weights);
+                own.gx = own.gy = own.gz = 0;
+#define ADD_FAR(terms) \
+    add_far(&own, row_sums, row_spheres, row_weights, series + 2 * start, columns + i, n_places, count, terms)
+                if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
+                else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
+                else if (far) ADD_FAR(TERMS_A);
+#undef ADD_FAR
+                else if (step == 0) {
+                    add_listed_far(&own, row_sums, row_spheres, row_weights, far_list, listed.y, false);
+                    add_listed_near(&own, row_sums, row_spheres, row_weights, rho + start, near_list, listed.x,
+                                    largest_rho, origins[box + tile].w, false);
+                } else {
+                    add_listed_far(&own, row_sums, row_spheres, row_weights, far_list, listed.y, true);
+                    add_listed_near(&own, row_sums, row_spheres, row_weights, rho + start, near_list, listed.x,
+                                    largest_rho, origins[box + tile].w, true);
+                }
+                STORE(LOAD(i, out) + own.gx, i, out);
+                STORE(LOAD(n_places + i, out) + own.gy, n_places + i, out);
+                STORE(LOAD(2 * n_places + i, out) + own.gz, 2 * n_places + i, out);
+            }
+            if (step % RUN_OF_TILES == 0 || step == last_step) {
+                for (int j = 0; j < TILE; ++j) {
+                    row_totals[j].x += row_sums[j].x;
+                    row_totals[j].y += row_sums[j].y;
+                    row_totals[j].z += row_sums[j].z;
+                    row_sums[j] = none;
+                }
+            }
+        }
+        for (int j = 0; j < count; ++j) {
+            out[start + j] += lane_sum(row_totals[j].x);
+            out[n_places + start + j] += lane_sum(row_totals[j].y);
+            out[2 * n_places + start + j] += lane_sum(row_totals[j].z);
+        }
+    }
+}

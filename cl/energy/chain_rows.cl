@@ -1,0 +1,126 @@
+// What Born radii add to the gradient, each atom's row of pairs by itself, for GPUs. Third dimension: conformations.
+#include "common/real.clh"
+#include "physics/born.clh"
+#include "solvent/hct_tiles.clh"
+#include "common/tiles.clh"
+#include "energy/rows.clh"
+
+#ifndef CLOSED
+#error "CLOSED: scaled radii within which the closed form is taken"
+#endif
+#ifndef CLOSED_TERMS
+#error "CLOSED_TERMS: terms of the series at that distance"
+#endif
+
+#include "energy/chain.clh"
+#include "energy/sums.clh"
+
+// The tile that is met.
+typedef struct {
+    local real4 *points;  // x, y, z, weight
+    local real4 *first;   // coefficients of r^-6 to r^-12
+    local real4 *rest;    // of r^-14 to r^-18, scaled radius
+    local real *rhos;
+    int count;
+} Met;
+
+// own_series: the coefficients of `own`, n_places apart.
+INLINE void add_far_tile(Own *own, const Met *met, global const real *own_series, int n_places, const int terms) {
+    const realv a1 = LOAD(0, own_series), a2 = LOAD(n_places, own_series);
+    realv a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
+    if (terms > 2) a3 = LOAD(2 * n_places, own_series);
+    if (terms > 3) a4 = LOAD(3 * n_places, own_series);
+    if (terms > 4) a5 = LOAD(4 * n_places, own_series);
+    if (terms > 5) a6 = LOAD(5 * n_places, own_series);
+    if (terms > 6) a7 = LOAD(6 * n_places, own_series);
+    for (int j = 0; j < met->count; ++j) {
+        const real4 other = met->points[j], b = met->first[j];
+        real4 c = 0;
+        if (terms > 4) c = met->rest[j];
+        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+        const realv inv_r2 = inverse(dx * dx + dy * dy + dz * dz);
+        const realv slope = FAR_SLOPE(inv_r2, terms, own->weight, b, c, other.w, a1, a2, a3, a4, a5, a6, a7);
+        own->gx += slope * dx;
+        own->gy += slope * dy;
+        own->gz += slope * dz;
+    }
+}
+
+INLINE void add_near_tile(Own *own, const Met *met, real largest_rho, real largest_s) {
+    for (int j = 0; j < met->count; ++j) {
+        real4 other = met->points[j];
+        const real weight = other.w;
+        other.w = met->rest[j].w;
+        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+        const real s = fmax(largest_s, other.w), reach = fmax((real)CLOSED * s, largest_rho + s);
+        const realv slope = near_slope(own, other, dx * dx + dy * dy + dz * dz, met->rhos[j], weight, reach);
+        own->gx += slope * dx;
+        own->gy += slope * dy;
+        own->gz += slope * dz;
+    }
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void chain_rows(
+    const int n_tiles,
+    CHAIN_ARGUMENTS,
+    global real *restrict sums)             // (n_conformations, PAIR_SUMS, n_places): adds to the gradient
+{
+    local real scratch[PARTS * TILE], column[TILE], met_rhos[PARTS * TILE];
+    local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
+    const int item = get_local_id(0), part = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
+    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const real4 origin = origins[box + row], extent = extents[box + row];
+
+    Own own;
+    own.rho = LOAD(first, rho);
+    own.s = LOAD(first, s);
+    own.weight = LOAD(at + first, weights);
+    realv gx = 0, gy = 0, gz = 0;
+    for (int start = 0; start < n_tiles; start += PARTS) {
+        const int tile = start + part, skipped = part * TILE;
+        Met met = {met_points + skipped, met_first + skipped, met_rest + skipped, met_rhos + skipped, 0};
+        if (tile < n_tiles) {
+            met.count = counts[tile];
+            for (int k = within; k < within + WIDTH; ++k) {
+                const int j = tile * TILE + k;
+                const real4 sphere = spheres[at + j], rest = series[2 * j + 1];
+                met.points[k] = (real4)(sphere.x, sphere.y, sphere.z, weights[at + j]);
+                met.first[k] = series[2 * j];
+                met.rest[k] = (real4)(rest.x, rest.y, rest.z, sphere.w);
+                met.rhos[k] = rho[j];
+            }
+        }
+        PART_BARRIER();
+        if (tile < n_tiles) {
+            const real4 shift = origin - origins[box + tile];
+            const real gap2 = box_gap2(shift, extent, extents[box + tile]);
+            const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
+            const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square
+                          && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
+            own.x = LOAD(at + first, x) + shift.x;
+            own.y = LOAD(at + first, y) + shift.y;
+            own.z = LOAD(at + first, z) + shift.z;
+            own.gx = own.gy = own.gz = 0;
+#define ADD_FAR_TILE(terms) add_far_tile(&own, &met, columns + first, n_places, terms)
+            if (!far) add_near_tile(&own, &met, largest_rho, origin.w);
+            else if (gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR_TILE(TERMS_C);
+            else if (gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR_TILE(TERMS_B);
+            else ADD_FAR_TILE(TERMS_A);
+#undef ADD_FAR_TILE
+            // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+            gx += own.gx;
+            gy += own.gy;
+            gz += own.gz;
+        }
+        PART_BARRIER();
+    }
+    const realv totals[3] = {gx, gy, gz};
+    global real *out = sums + ((size_t)conformation * PAIR_SUMS + GRADIENT_SUM) * n_places + row * TILE;
+    #pragma unroll
+    for (int sum = 0; sum < 3; ++sum) {
+        add_parts(totals[sum], scratch, column);
+        for (int k = item; k < TILE; k += GROUP) out[sum * n_places + k] += column[k];
+    }
+}

@@ -1,0 +1,141 @@
+// Pair energies over blocks of two tiles, each pair once for both of its atoms, for CPUs; docs/variants-energy.md.
+//
+// The atoms of the one tile are vectors of WIDTH, those of the other come one by one, each with vectors of sums of its
+// own. A work-item walks every n_parts-th tile of one conformation (third dimension), pairs it with half of the others in
+// a ring, so that each two meet once, and adds to sums of its own: no atomics, no barriers, the same bits every run.
+#include "common/real.clh"
+#include "common/tiles.clh"
+#include "energy/pair.clh"
+
+#ifndef TILE
+#error "TILE: atoms in a tile; a multiple of WIDTH, at most 32"
+#endif
+#ifndef PER_ATOM
+#error "PER_ATOM: 1 where each atom gets its half of an energy, 0 where the sum over atoms is wanted alone"
+#endif
+
+INLINE void add_block(
+    Sums *sums, Sums *row_sums, const Atom *own, global const real4 *points, global const real4 *traits, int count,
+    const Model *model, maskv excluded, maskv scaled, const Kind kind, const bool both) {
+    for (int j = 0; j < count; ++j) {
+        const maskv is_excluded = kind.masked ? ((excluded >> j) & 1) != 0 : (maskv)0;
+        const maskv is_scaled = kind.masked ? ((scaled >> j) & 1) != 0 : (maskv)0;
+        const Pair pair = evaluate_pair(own, points[j], traits[j], is_excluded, is_scaled, model, kind);
+        add_pair(sums, &pair, kind);
+        if (!both) continue;
+        Sums *other = row_sums + j;
+#if PER_ATOM
+        other->lennard_jones += pair.lennard_jones;
+        other->coulomb += pair.coulomb;
+        other->gb += pair.gb;
+#endif
+#if GRADIENT
+        other->x -= pair.slope * pair.dx;
+        other->y -= pair.slope * pair.dy;
+        other->z -= pair.slope * pair.dz;
+        if (!kind.bare) other->radius += pair.tied * pair.arm;
+#endif
+    }
+}
+
+INLINE void add_sums(Sums *total, const Sums *sums) {
+    total->x += sums->x;
+    total->y += sums->y;
+    total->z += sums->z;
+    total->radius += sums->radius;
+#if PER_ATOM
+    total->lennard_jones += sums->lennard_jones;
+    total->coulomb += sums->coulomb;
+    total->gb += sums->gb;
+#endif
+}
+
+INLINE void add_to(global real *out, int column, int n_places, int i, realv value) {
+    global real *place = out + (size_t)column * n_places;
+    STORE(LOAD(i, place) + value, i, place);
+}
+
+kernel void pair_blocks(
+    const int n_tiles,
+    const int n_parts,
+    PAIR_ARGUMENTS,
+    global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
+    global const int *restrict specials,        // partners in the order of the ring
+    global const SAME_BITS *restrict masks,     // (n_specials, 2, TILE) bits of the tile, for each atom of the partner
+    global real *restrict sums)                 // (n_conformations, n_parts, PAIR_SUMS, n_places)
+{
+    const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
+    if (part >= n_parts) return;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    global real *out = sums + ((size_t)conformation * n_parts + part) * PAIR_SUMS * n_places;
+    for (int i = 0; i < PAIR_SUMS * n_places; i += WIDTH) STORE((realv)0, i, out);
+
+    for (int row = part; row < n_tiles; row += n_parts) {
+        Sums row_sums[TILE], row_totals[TILE];
+        const Sums none = {0, 0, 0, 0, 0, 0, 0};
+        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = none;
+        const int count = counts[row];
+        const real4 origin = origins[box + row], extent = extents[box + row];
+        global const real4 *row_points = points + at + row * TILE, *row_traits = traits + at + row * TILE;
+        const Kind common = {false, false}, with_masks = {true, false}, without_gauss = {false, true};
+        int special = special_starts[row];
+        const int last_special = special_starts[row + 1];
+        // Half way around the ring; the tile opposite in an even ring is met from one side only.
+        const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
+        for (int step = 0; step <= last_step; ++step) {
+            const int tile = (row + step) % n_tiles;
+            const real4 shift = origins[box + tile] - origin;
+            const real gap2 = box_gap2(shift, extents[box + tile], extent);
+            const bool masked = special < last_special && specials[special] == tile;
+#if CUTOFF
+            const bool near = gap2 <= model.cutoff2 || masked;
+#else
+            const bool near = true;
+#endif
+            const bool bare = gap2 > BARE_RADII2 * largest_born[box + row] * largest_born[box + tile];
+            // A tile with itself has each pair twice, once for either atom; so energies count double everywhere.
+            const real share = PER_ATOM || step == 0 ? 1 : 2;
+            for (int v = 0; near && v < TILE; v += WIDTH) {
+                const int i = tile * TILE + v;
+                const Atom own = load_atom(i, shift, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
+                Sums own_sums = none;
+#define ADD_BLOCK(kind, both) \
+    add_block(&own_sums, row_sums, &own, row_points, row_traits, count, &model, excluded, scaled, kind, both)
+                maskv excluded = 0, scaled = 0;
+                if (masked) {
+                    global const SAME_BITS *words = masks + (size_t)special * 2 * TILE + v;
+                    excluded = LOAD(0, words);
+                    scaled = LOAD(TILE, words);
+                    if (step == 0) ADD_BLOCK(with_masks, false);
+                    else ADD_BLOCK(with_masks, true);
+                } else if (bare) ADD_BLOCK(without_gauss, true);
+                else ADD_BLOCK(common, true);
+#undef ADD_BLOCK
+                add_to(out, LENNARD_JONES_SUM, n_places, i, share * own_sums.lennard_jones);
+                add_to(out, COULOMB_SUM, n_places, i, share * own_sums.coulomb);
+                add_to(out, GB_SUM, n_places, i, share * own_sums.gb);
+                add_to(out, GRADIENT_SUM, n_places, i, own_sums.x);
+                add_to(out, GRADIENT_SUM + 1, n_places, i, own_sums.y);
+                add_to(out, GRADIENT_SUM + 2, n_places, i, own_sums.z);
+                add_to(out, RADIUS_SUM, n_places, i, own_sums.radius);
+            }
+            special += masked;
+            if (step % RUN_OF_TILES == 0 || step == last_step) {
+                for (int j = 0; j < TILE; ++j) {
+                    add_sums(row_totals + j, row_sums + j);
+                    row_sums[j] = none;
+                }
+            }
+        }
+        for (int j = 0; j < count; ++j) {
+            const int i = row * TILE + j;
+            out[LENNARD_JONES_SUM * n_places + i] += lane_sum(row_totals[j].lennard_jones);
+            out[COULOMB_SUM * n_places + i] += lane_sum(row_totals[j].coulomb);
+            out[GB_SUM * n_places + i] += lane_sum(row_totals[j].gb);
+            out[GRADIENT_SUM * n_places + i] += lane_sum(row_totals[j].x);
+            out[(GRADIENT_SUM + 1) * n_places + i] += lane_sum(row_totals[j].y);
+            out[(GRADIENT_SUM + 2) * n_places + i] += lane_sum(row_totals[j].z);
+            out[RADIUS_SUM * n_places + i] += lane_sum(row_totals[j].radius);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+// Pair energies, each atom's row of pairs by itself, for GPUs; docs/variants-energy.md. Third dimension: conformations.
+#include "common/real.clh"
+#include "physics/born.clh"
+#include "common/tiles.clh"
+#include "energy/rows.clh"
+#include "energy/pair.clh"
+#include "energy/terms.clh"
+
+// Words of 32 bits for the atoms of a tile, of which there are less than 32 or a multiple of it.
+#define WORDS ((TILE + 31) / 32)
+
+INLINE void add_tile(
+    Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const Model *model,
+    const Kind kind) {
+    for (int j = 0; j < count; ++j) {
+        const Pair pair = evaluate_pair(own, points[j], traits[j], 0, 0, model, kind);
+        add_pair(sums, &pair, kind);
+    }
+}
+
+// masks: of each of this tile's atoms, WORDS words of 32 bits for exclusions, and as many for 1-4 pairs, word by word.
+INLINE void add_masked_tile(
+    Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const Model *model,
+    global const SAME_BITS *masks) {
+    const Kind kind = {true, false};
+    for (int word = 0; word < WORDS; ++word) {
+        const maskv excluded = LOAD(word * TILE, masks), scaled = LOAD((WORDS + word) * TILE, masks);
+        const int first = 32 * word, last = min(count, first + 32);
+        for (int j = first; j < last; ++j) {
+            const int bit = j - first;
+            const Pair pair = evaluate_pair(
+                own, points[j], traits[j], ((excluded >> bit) & 1) != 0, ((scaled >> bit) & 1) != 0, model, kind);
+            add_pair(sums, &pair, kind);
+        }
+    }
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void pair_rows(
+    const int n_tiles,
+    PAIR_ARGUMENTS,
+    global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
+    global const int *restrict specials,        // partners in rising order
+    global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE)
+    global const real4 *restrict singles,       // (n_conformations, n_places) cl/energy/terms.clh
+    global real *restrict weights,              // (n_conformations, n_places) of the chain rule, 0 at unused places [kcal/mol A]
+    global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_places)
+{
+    local real scratch[PARTS * TILE], column[TILE];
+    local real4 met_points[PARTS * TILE], met_traits[PARTS * TILE];
+    const int item = get_local_id(0), part_number = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
+    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
+    local real4 *tile_points = met_points + part_number * TILE, *tile_traits = met_traits + part_number * TILE;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const real4 origin = origins[box + row], extent = extents[box + row];
+    const real own_born = largest_born[box + row];
+
+    int special = special_starts[row];
+    const int last_special = special_starts[row + 1];
+    const real4 nowhere = 0;
+    const Atom placed = load_atom(first, nowhere, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
+    Sums total = {0, 0, 0, 0, 0, 0, 0};
+    for (int start = 0; start < n_tiles; start += PARTS) {
+        const int tile = start + part_number;
+        if (tile < n_tiles) {
+            for (int k = within; k < within + WIDTH; ++k) {
+                tile_points[k] = points[at + tile * TILE + k];
+                tile_traits[k] = traits[at + tile * TILE + k];
+            }
+        }
+        PART_BARRIER();
+        if (tile < n_tiles) {
+            const real4 shift = origin - origins[box + tile];
+            const real gap2 = box_gap2(shift, extent, extents[box + tile]);
+            while (special < last_special && specials[special] < tile) ++special;
+            const bool masked = special < last_special && specials[special] == tile;
+            Atom own = placed;
+            own.x += shift.x;
+            own.y += shift.y;
+            own.z += shift.z;
+            Sums part = {0, 0, 0, 0, 0, 0, 0};
+            if (masked) {
+                add_masked_tile(&part, &own, tile_points, tile_traits, counts[tile], &model,
+                                masks + (size_t)special * 2 * WORDS * TILE + first % TILE);
+            }
+#if CUTOFF
+            else if (gap2 > model.cutoff2) { }
+#endif
+            else if (gap2 > BARE_RADII2 * own_born * largest_born[box + tile]) {
+                const Kind bare = {false, true};
+                add_tile(&part, &own, tile_points, tile_traits, counts[tile], &model, bare);
+            } else {
+                const Kind common = {false, false};
+                add_tile(&part, &own, tile_points, tile_traits, counts[tile], &model, common);
+            }
+            // Summing tile by tile keeps the runs short, so that float32 keeps its digits.
+            total.lennard_jones += part.lennard_jones;
+            total.coulomb += part.coulomb;
+            total.gb += part.gb;
+            total.x += part.x;
+            total.y += part.y;
+            total.z += part.z;
+            total.radius += part.radius;
+        }
+        PART_BARRIER();
+    }
+    const realv totals[PAIR_SUMS] = {
+        total.lennard_jones, total.coulomb, total.gb, total.x, total.y, total.z, total.radius};
+    global real *out = sums + (size_t)conformation * PAIR_SUMS * n_places + row * TILE;
+    #pragma unroll
+    for (int sum = 0; sum < PAIR_SUMS; ++sum) {
+        add_parts(totals[sum], scratch, column);
+        for (int k = item; k < TILE; k += GROUP) out[sum * n_places + k] = column[k];
+    }
+#if GRADIENT
+    // The last of the sums, RADIUS_SUM, still stands in `column`.
+    for (int k = item; k < TILE; k += GROUP) {
+        const size_t i = at + row * TILE + k;
+        weights[i] = k < counts[row] ? weight_of(column[k], born[i], singles[i]) : (real)0;
+    }
+#endif
+}

@@ -1,0 +1,61 @@
+// A work-item for each pair (several where the list is long): energies through a tree in every group, and the gradient of
+// the pair handed on in the way SCATTER says.
+//
+//   NAIVE    += and -= on the atoms' gradients: work-items that share an atom race and lose updates. Wrong by design.
+//   ATOMIC   the same six updates, each atomic (common/atomics.clh)
+//   STORE    the pair's gradient kept at the pair's own place; another kernel adds up (nonbond/ladder/segments.cl)
+#include "common/real.clh"
+#include "nonbond/ladder/list.clh"
+#include "common/sums.clh"
+
+#ifndef GROUP
+#error "GROUP: work-items in a work-group, a power of two"
+#endif
+#define NONE 0
+#define NAIVE 1
+#define ATOMIC 2
+#define STORED 3
+#ifndef SCATTER
+#error "SCATTER: 0 energy alone, 1 racing updates, 2 atomic updates, 3 gradients stored by pair"
+#endif
+#if SCATTER == ATOMIC
+#include "common/atomics.clh"
+#endif
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void nonbond_pairs(
+    LIST_ARGUMENTS,
+    global real *restrict energies,  // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
+    global real *gradient)           // NAIVE, ATOMIC: (n_atoms, 3), zero before; STORED: (3, n_pairs) [kcal/mol/step]
+{
+    local real scratch[3 * GROUP];
+    real lennard_jones = 0, coulomb = 0, gb = 0;
+    for (int p = get_global_id(0); p < n_pairs; p += get_global_size(0)) {
+        const Pair pair = PAIR(p);
+        lennard_jones += pair.lennard_jones;
+        coulomb += pair.coulomb;
+        gb += pair.gb;
+#if SCATTER == NAIVE
+        const int i = 3 * pairs[p].x, j = 3 * ATOM(pairs[p].y);
+        gradient[i] += pair.gx;
+        gradient[i + 1] += pair.gy;
+        gradient[i + 2] += pair.gz;
+        gradient[j] -= pair.gx;
+        gradient[j + 1] -= pair.gy;
+        gradient[j + 2] -= pair.gz;
+#elif SCATTER == ATOMIC
+        const int i = 3 * pairs[p].x, j = 3 * ATOM(pairs[p].y);
+        atomic_add_real(gradient + i, pair.gx);
+        atomic_add_real(gradient + i + 1, pair.gy);
+        atomic_add_real(gradient + i + 2, pair.gz);
+        atomic_add_real(gradient + j, -pair.gx);
+        atomic_add_real(gradient + j + 1, -pair.gy);
+        atomic_add_real(gradient + j + 2, -pair.gz);
+#elif SCATTER == STORED
+        gradient[p] = pair.gx;
+        gradient[n_pairs + p] = pair.gy;
+        gradient[2 * n_pairs + p] = pair.gz;
+#endif
+    }
+    add_over_group(lennard_jones, coulomb, gb, scratch, get_local_id(0), GROUP, energies + 3 * get_group_id(0));
+}

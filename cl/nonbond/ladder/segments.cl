@@ -1,0 +1,69 @@
+// Each atom adds up the stored gradients of its pairs: those in which it is first, less those in which it is second.
+//
+// segment_sums: a work-item owns an atom and walks its segments. group_sums: a work-group owns an atom, its work-items
+// take every GROUP-th pair of a segment of any length, and a tree in local memory adds them.
+#include "common/real.clh"
+#include "common/sums.clh"
+
+#ifndef GROUP
+#error "GROUP: work-items in a work-group of group_sums, a power of two"
+#endif
+#ifndef SORTED_FIRSTS
+#error "SORTED_FIRSTS: 1 where the stored gradients are sorted by first atom, 0 where an index list says which are whose"
+#endif
+
+#if SORTED_FIRSTS
+#define FIRST_PAIR(place) (place)
+#else
+#define FIRST_PAIR(place) firsts[place]
+#endif
+
+#define SEGMENT_ARGUMENTS \
+    const int n_atoms, \
+    const int n_pairs, \
+    global const real *restrict stored,        /* (3, n_pairs) gradients by pair [kcal/mol/step] */ \
+    global const int *restrict firsts,         /* (n_pairs) pairs in the order of their first atom */ \
+    global const int *restrict first_offsets,  /* (n_atoms + 1) where each atom's segment of it begins */ \
+    global const int *restrict seconds,        /* (n_pairs) pairs in the order of their second atom */ \
+    global const int *restrict second_offsets  /* (n_atoms + 1) */
+
+kernel void segment_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/step] */) {
+    const int i = get_global_id(0);
+    if (i >= n_atoms) return;
+    real x = 0, y = 0, z = 0;
+    for (int place = first_offsets[i]; place < first_offsets[i + 1]; ++place) {
+        const int p = FIRST_PAIR(place);
+        x += stored[p];
+        y += stored[n_pairs + p];
+        z += stored[2 * n_pairs + p];
+    }
+    for (int place = second_offsets[i]; place < second_offsets[i + 1]; ++place) {
+        const int p = seconds[place];
+        x -= stored[p];
+        y -= stored[n_pairs + p];
+        z -= stored[2 * n_pairs + p];
+    }
+    gradient[3 * i] = x;
+    gradient[3 * i + 1] = y;
+    gradient[3 * i + 2] = z;
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void group_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n_atoms, 3) [kcal/mol/step] */) {
+    local real scratch[3 * GROUP];
+    const int i = get_group_id(0), item = get_local_id(0);
+    real x = 0, y = 0, z = 0;
+    for (int place = first_offsets[i] + item; place < first_offsets[i + 1]; place += GROUP) {
+        const int p = FIRST_PAIR(place);
+        x += stored[p];
+        y += stored[n_pairs + p];
+        z += stored[2 * n_pairs + p];
+    }
+    for (int place = second_offsets[i] + item; place < second_offsets[i + 1]; place += GROUP) {
+        const int p = seconds[place];
+        x -= stored[p];
+        y -= stored[n_pairs + p];
+        z -= stored[2 * n_pairs + p];
+    }
+    add_over_group(x, y, z, scratch, item, GROUP, gradient + 3 * i);
+}

@@ -1,0 +1,84 @@
+// LANES work-items own atom i and share its full row: every pair it is in, from either side. Each pair is computed twice,
+// once for each atom, and nothing is scattered; a tree in local memory adds the lanes' sums.
+#include "common/real.clh"
+#include "nonbond/pair.clh"
+#include "common/sums.clh"
+
+#ifndef GROUP
+#error "GROUP: work-items in a work-group, a power of two and a multiple of LANES"
+#endif
+#ifndef LANES
+#error "LANES: work-items an atom, a power of two"
+#endif
+#if LANES > GROUP  // a device of small groups
+#undef LANES
+#define LANES GROUP
+#endif
+
+#if OWN_VALUES
+#define OWN_VALUES_OF(k) sigma2[pair_of[k]], charges[pair_of[k]]
+#else
+#define OWN_VALUES_OF(k) 0, 0
+#endif
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void nonbond_rows(
+    const Model constants,
+    const int n_atoms,
+    global const int *restrict offsets,      // (n_atoms + 1) where each row begins
+    global const uint *restrict neighbours,  // (2 n_pairs) the other atom, with its ONE_FOUR bit
+#if OWN_VALUES
+    global const int *restrict pair_of,      // (2 n_pairs) the pair in the list
+    global const real *restrict sigma2,      // (n_pairs) [A^2]
+    global const real *restrict charges,     // (n_pairs) charge product times Coulomb's constant
+#endif
+    global const place4 *restrict places,    // (n_atoms)
+    global const real4 *restrict traits,     // (n_atoms)
+    global real *restrict energies,          // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
+    global real *restrict gradient)          // (n_atoms, 3) [kcal/mol/step]
+{
+    local real scratch[3 * GROUP];
+    const Model *model = &constants;
+    const int item = get_local_id(0), lane = item % LANES;
+    const int i = get_global_id(0) / LANES;
+    real lennard_jones = 0, coulomb = 0, gb = 0, gx = 0, gy = 0, gz = 0;
+    if (i < n_atoms) {
+        const Atom here = atom_of(places[i], traits[i]);
+        const int end = offsets[i + 1];
+        for (int k = offsets[i] + lane; k < end; k += LANES) {
+            const uint entry = neighbours[k];
+            const Atom there = atom_of(places[ATOM(entry)], traits[ATOM(entry)]);
+            const Between apart = between(&here, &there);
+            const Pair pair = evaluate_pair(&apart, &here, &there, OWN_VALUES_OF(k), (entry & ONE_FOUR) != 0, model);
+            lennard_jones += pair.lennard_jones;
+            coulomb += pair.coulomb;
+            gb += pair.gb;
+            gx += pair.gx;
+            gy += pair.gy;
+            gz += pair.gz;
+        }
+        // Both atoms of a pair come by it, so each counts half of its energy.
+        lennard_jones *= (real)0.5 * here.well;
+        coulomb *= (real)0.5 * FIRST_CHARGE(&here);
+        gb *= (real)0.5 * FIRST_CHARGE(&here) * GB_FACTOR;
+    }
+    add_over_group(lennard_jones, coulomb, gb, scratch, item, GROUP, energies + 3 * get_group_id(0));
+    barrier(CLK_LOCAL_MEM_FENCE);
+    scratch[item] = gx;
+    scratch[GROUP + item] = gy;
+    scratch[2 * GROUP + item] = gz;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half_lanes = LANES / 2; half_lanes > 0; half_lanes /= 2) {
+        if (lane < half_lanes) {
+            scratch[item] += scratch[item + half_lanes];
+            scratch[GROUP + item] += scratch[GROUP + item + half_lanes];
+            scratch[2 * GROUP + item] += scratch[2 * GROUP + item + half_lanes];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (lane == 0 && i < n_atoms) {
+        gradient[3 * i] = scratch[item];
+        gradient[3 * i + 1] = scratch[GROUP + item];
+        gradient[3 * i + 2] = scratch[2 * GROUP + item];
+    }
+}

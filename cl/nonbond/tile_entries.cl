@@ -1,0 +1,148 @@
+// What each tile of TILE atoms computes of a pair list: its entries, each another atom with the lanes it pairs with.
+//
+// A pair of atoms of two tiles may stand with either tile: as an entry of the one's atom with the other tile, or the
+// other way round. So the entries of two tiles are atoms of both that cover all their pairs. The fewer, the fewer vectors
+// to compute.
+#include "common/real.clh"
+
+#define ONE_FOUR 0x80000000u
+#define PLACE(key) ((key) & ~ONE_FOUR)
+
+#ifndef TILE
+#error "TILE: atoms of a tile: 8, or WIDTH where that is less"
+#endif
+#define OTHERS (WIDTH / TILE)  // other atoms of an entry
+#ifndef ENTRIES
+#error "ENTRIES: entries are padded to multiples of this"
+#endif
+#ifndef OWN_VALUES
+#error "OWN_VALUES: 1 where the list brings sigma^2 and charge product of each pair, else 0"
+#endif
+
+// Pairs by place: tiles own places TILE * tile to TILE * (tile + 1).
+kernel void place_pairs(
+    const int n_pairs,
+    global const int *restrict place_of,  // (n_atoms)
+    global const uint2 *restrict pairs,   // (n_pairs) first atom, second atom with its ONE_FOUR bit
+    global uint2 *restrict placed)        // (n_pairs) the same with places for atoms
+{
+    const int p = get_global_id(0);
+    if (p >= n_pairs) return;
+    placed[p].x = place_of[pairs[p].x];
+    placed[p].y = place_of[PLACE(pairs[p].y)] | (pairs[p].y & ONE_FOUR);
+}
+
+// First of the sorted keys from begin to end that is not below `key`, or end.
+INLINE int lower_bound(global const uint *keys, int begin, int end, uint key) {
+    while (begin < end) {
+        const int middle = begin + (end - begin) / 2;
+        if (keys[middle] < key) begin = middle + 1;
+        else end = middle;
+    }
+    return begin;
+}
+
+// Which atoms of two tiles, bits 0 to 2 TILE - 1, cover all their pairs: always the one with most pairs not covered yet.
+// That is a few per cent from the fewest possible.
+INLINE uint cover(uint *linked) {
+    for (uint covering = 0;;) {
+        int best = 0;
+        for (int v = 1; v < 2 * TILE; ++v)
+            if (popcount(linked[v]) > popcount(linked[best])) best = v;
+        if (linked[best] == 0) return covering;
+        covering |= 1u << best;
+        linked[best] = 0;
+        for (int v = 0; v < 2 * TILE; ++v) linked[v] &= ~(1u << best);
+    }
+}
+
+INLINE uint own_place(uint2 pair, uint place) { return pair.x == place ? PLACE(pair.y) : pair.x; }
+
+// For each atom of another tile, the lanes of `tile` whose pairs with it stand with `tile`, given the part of the tile's
+// row that the other one has, from begin to end. The other tile comes to the same end from its own row.
+INLINE void find_lanes(
+    int tile, int other, global const uint *neighbours, global const int *pair_of, global const uint2 *placed, int begin,
+    int end, uint *lanes) {
+    // Tiles take turns in standing first, where it is all the same, so that each gets its share.
+    const bool leads = ((tile + other) & 1) ? tile < other : tile > other;
+    const uint here = leads ? 0 : TILE, there = TILE - here;
+    uint linked[2 * TILE];
+    for (int v = 0; v < 2 * TILE; ++v) linked[v] = 0;
+    for (int lane = 0; lane < TILE; ++lane) lanes[lane] = 0;
+    for (int k = begin; k < end; ++k) {
+        const uint place = PLACE(neighbours[k]), own = own_place(placed[pair_of[k]], place) % TILE, lane = place % TILE;
+        if (tile == other && own > lane) continue;  // the same pair comes by from its other atom
+        lanes[lane] |= 1u << own;
+        linked[here + own] |= 1u << (there + lane);
+        linked[there + lane] |= 1u << (here + own);
+    }
+    if (tile == other) return;
+    const uint covering = cover(linked), of_here = (covering >> here) & ((1u << TILE) - 1);
+    for (int lane = 0; lane < TILE; ++lane) {
+        if (!(covering >> (there + lane) & 1)) lanes[lane] = 0;
+        else if (!leads) lanes[lane] &= ~of_here;  // pairs covered twice stand with the first
+    }
+}
+
+// Puts another atom with its lanes `at` that place of the list.
+INLINE void write_other(global uint *entries, int at, uint2 other) {
+    global uint *entry = entries + (OTHERS + 1) * (at / OTHERS);
+    const int o = at % OTHERS;
+    entry[o] = other.x;
+    entry[OTHERS] = (o ? entry[OTHERS] : 0u) | other.y << (TILE * o);
+}
+
+// Once to count entries, and once, when the counts have become offsets, to write them. Segment 2 * tile holds the tile's
+// plain pairs, the next one its 1-4 pairs.
+kernel void tile_entries(
+    const int n_tiles,
+    const int writing,
+    global const int *restrict rows,          // (n_tiles + 1) where each tile's row begins
+    global const uint *restrict neighbours,   // (2 n_pairs) rows: place of the other atom with its ONE_FOUR bit, sorted
+    global const int *restrict pair_of,       // (2 n_pairs) rows: the pair
+    global const uint2 *restrict placed,      // (n_pairs) by place
+    global int *restrict offsets,             // (2 n_tiles + 1) number of entries out, or where they begin in
+    global uint *restrict entries             // (n_entries, OTHERS + 1) places of other atoms, bit mask of lanes
+#if OWN_VALUES
+    , global const real *restrict sigma2      // (n_pairs) [A^2]
+    , global const real *restrict charges     // (n_pairs)
+    , global real *restrict lane_sigma2       // (n_entries, WIDTH), zero before
+    , global real *restrict lane_charges      // (n_entries, WIDTH), zero before
+#endif
+) {
+    const int segment = get_global_id(0), tile = segment / 2;
+    if (tile >= n_tiles) return;
+    const uint mark = segment % 2 ? ONE_FOUR : 0u;
+    const int middle = lower_bound(neighbours, rows[tile], rows[tile + 1], ONE_FOUR);
+    const int end = mark ? rows[tile + 1] : middle;
+    const int start = writing ? OTHERS * offsets[segment] : 0;
+    int at = start;  // number of other atoms so far
+    uint2 last = (uint2)(0, 0);
+    for (int k = mark ? middle : rows[tile]; k < end;) {
+        const int other = PLACE(neighbours[k]) / TILE;
+        const int block_end = lower_bound(neighbours, k, end, mark | (uint)(TILE * (other + 1)));
+        uint lanes[TILE];
+        find_lanes(tile, other, neighbours, pair_of, placed, k, block_end, lanes);
+        while (k < block_end) {
+            const uint key = neighbours[k], place = PLACE(key);
+            const uint2 here = (uint2)(place, lanes[place % TILE]);
+            for (; k < block_end && neighbours[k] == key; ++k) {
+#if OWN_VALUES
+                const uint lane = own_place(placed[pair_of[k]], place) % TILE;
+                if (writing && (here.y >> lane & 1)) {
+                    lane_sigma2[at * TILE + lane] = sigma2[pair_of[k]];
+                    lane_charges[at * TILE + lane] = charges[pair_of[k]];
+                }
+#endif
+            }
+            if (here.y == 0) continue;
+            if (writing) write_other(entries, at, here);
+            last = here;
+            ++at;
+        }
+    }
+    last.y = 0;
+    for (; (at - start) % (OTHERS * ENTRIES) != 0; ++at)
+        if (writing) write_other(entries, at, last);
+    if (!writing) offsets[segment] = at / OTHERS;
+}

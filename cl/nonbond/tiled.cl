@@ -1,0 +1,229 @@
+// Tiles of up to eight atoms that are neighbours in space, one atom a lane, and the other atoms of their pairs, one at a
+// time or, where a vector holds the tile twice, two: each pair once. docs/variants-nonbond.md, "tiled", has a drawing.
+//
+// A work-item takes a share of the tiles. What its pairs give to the atoms' gradients it adds to an array of its own, so
+// that nobody races; a second kernel adds the arrays up. The same bits every run.
+#include "common/real.clh"
+#include "nonbond/pair.clh"
+#include "common/sums.clh"
+
+#ifndef TILE
+#error "TILE: atoms of a tile: 8, or WIDTH where that is less"
+#endif
+#define OTHERS (WIDTH / TILE)  // 1, or 2 where a vector holds the tile twice
+#ifndef ENTRIES
+#error "ENTRIES: entries computed side by side: 4"
+#endif
+// Entries whose energies are summed by themselves, a multiple of ENTRIES. Of long lists most pairs are far and weak, and
+// would be lost below the last digit of one sum.
+#define RUN 512
+#define EACH_ENTRY _Pragma("unroll") for (int e = 0; e < ENTRIES; ++e)
+#define EACH_OTHER _Pragma("unroll") for (int o = 0; o < OTHERS; ++o)
+#ifndef GRADIENT
+#error "GRADIENT: 1 for energy and gradient, 0 for the energy alone"
+#endif
+
+#if OWN_VALUES
+#define OWN_VALUES_OF(entry) LOAD((entry) * WIDTH, list.lane_sigma2), LOAD((entry) * WIDTH, list.lane_charges)
+#else
+#define OWN_VALUES_OF(entry) 0, 0
+#endif
+
+typedef struct { uint others[OTHERS], lanes; } Entry;
+
+typedef struct {
+    global const Entry *entries;      // (n_entries) places of the other atoms, bit mask of the lanes that hold a pair
+    global const real *lane_sigma2;   // (n_entries, WIDTH) [A^2], where the list brings its own
+    global const real *lane_charges;  // (n_entries, WIDTH) charge product times Coulomb's constant
+    global const place4 *places;      // (n_places)
+    global const real4 *traits;       // (n_places)
+    global real4 *gradient;           // (n_places) of this work-item
+} List;
+
+typedef struct { realv lennard_jones, coulomb, gb, gx, gy, gz; } Sums;
+
+// The atoms of a tile, one a lane.
+INLINE Atom atoms_of_tile(global const place4 *places, global const real4 *traits) {
+#if WIDTH == 1
+    return atom_of(places[0], traits[0]);
+#else
+    coordinate x[WIDTH], y[WIDTH], z[WIDTH];
+    real charge[WIDTH], sigma[WIDTH], well[WIDTH], root_inv_born[WIDTH], inv_inside[WIDTH];
+    for (int lane = 0; lane < WIDTH; ++lane) {
+        const place4 place = places[lane % TILE];
+        const real4 trait = traits[lane % TILE];
+        x[lane] = place.x;
+        y[lane] = place.y;
+        z[lane] = place.z;
+        charge[lane] = CHARGE(place);
+        sigma[lane] = trait.x;
+        well[lane] = trait.y;
+        root_inv_born[lane] = trait.z;
+        inv_inside[lane] = trait.w;
+    }
+    const Atom atoms = {
+        LOAD(0, x), LOAD(0, y), LOAD(0, z), LOAD(0, charge), LOAD(0, sigma), LOAD(0, well), LOAD(0, root_inv_born),
+        LOAD(0, inv_inside),
+    };
+    return atoms;
+#endif
+}
+
+// An entry's other atoms, each in the lanes that hold the tile once.
+#if OTHERS == 1
+INLINE Atom other_atoms(List list, global const Entry *entry) {
+    return atom_of(list.places[entry->others[0]], list.traits[entry->others[0]]);
+}
+#else
+#define PAIRED(type, first, second) (CAT(type, 16))((CAT(type, 8))(first), (CAT(type, 8))(second))
+INLINE Atom other_atoms(List list, global const Entry *entry) {
+    const place4 p = list.places[entry->others[0]], q = list.places[entry->others[1]];
+    const real4 t = list.traits[entry->others[0]], u = list.traits[entry->others[1]];
+    const Atom atoms = {
+        PAIRED(COORDINATE, p.x, q.x), PAIRED(COORDINATE, p.y, q.y), PAIRED(COORDINATE, p.z, q.z),
+        PAIRED(REAL, CHARGE(p), CHARGE(q)), PAIRED(REAL, t.x, u.x), PAIRED(REAL, t.y, u.y), PAIRED(REAL, t.z, u.z),
+        PAIRED(REAL, t.w, u.w),
+    };
+    return atoms;
+}
+#endif
+
+INLINE maskv lane_bits(void) {
+#if WIDTH == 1
+    return 1;
+#else
+    SAME_BITS bits[WIDTH];
+    for (int lane = 0; lane < WIDTH; ++lane) bits[lane] = (SAME_BITS)1 << lane;
+    return LOAD(0, bits);
+#endif
+}
+
+// Takes what an entry gives to the tile's atoms from its other atoms.
+INLINE void take(List list, const Entry *entry, realv gx, realv gy, realv gz) {
+    real4 sums[OTHERS];
+    sums_of_eights(gx, gy, gz, sums);
+    EACH_OTHER list.gradient[entry->others[o]] -= sums[o];
+}
+
+INLINE void add_entries(
+    Sums *sums, const Atom *tile, maskv bits, int begin, int end, const bool one_four, List list, const Model *model) {
+    realv gx[ENTRIES], gy[ENTRIES], gz[ENTRIES];
+    Entry before[ENTRIES];
+    EACH_ENTRY { gx[e] = gy[e] = gz[e] = 0; EACH_OTHER before[e].others[o] = 0; }
+    for (int k = begin; k < end; k += ENTRIES) {
+        Between apart[ENTRIES];
+        // One part of the work for all entries before the next, so that some compute while others wait.
+        EACH_ENTRY {
+            const Atom others = other_atoms(list, &list.entries[k + e]);
+            measure(&apart[e], tile, &others);
+        }
+#if GRADIENT
+        EACH_ENTRY take(list, &before[e], gx[e], gy[e], gz[e]);
+#endif
+        EACH_ENTRY invert(&apart[e], ((maskv)(SAME_BITS)list.entries[k + e].lanes & bits) != 0);
+        EACH_ENTRY {
+            const Atom others = other_atoms(list, &list.entries[k + e]);
+            const Pair pair = evaluate_pair(&apart[e], tile, &others, OWN_VALUES_OF(k + e), one_four, model);
+            sums->lennard_jones += pair.lennard_jones;
+            sums->coulomb += pair.coulomb;
+            sums->gb += pair.gb;
+            gx[e] = pair.gx;
+            gy[e] = pair.gy;
+            gz[e] = pair.gz;
+            sums->gx += pair.gx;
+            sums->gy += pair.gy;
+            sums->gz += pair.gz;
+            before[e] = list.entries[k + e];
+        }
+    }
+#if GRADIENT
+    if (begin < end) {
+        EACH_ENTRY take(list, &before[e], gx[e], gy[e], gz[e]);
+    }
+#endif
+}
+
+// Adds to a sum what an earlier addition lost and keeps what this one loses (Kahan 1965).
+INLINE void add_exactly(realv *sum, realv *lost, realv value) {
+    const realv more = value - *lost, total = *sum + more;
+    *lost = (total - *sum) - more;
+    *sum = total;
+}
+
+kernel void nonbond_tiled(
+    const Model constants,
+    const int n_tiles,
+    const int n_parts,                         // work-items that share the tiles
+    global const int *restrict offsets,        // (2 n_tiles + 1) where each tile's plain and 1-4 entries begin
+    global const Entry *restrict entries,      // (n_entries)
+    global const real *restrict lane_sigma2,   // (n_entries, WIDTH), or unused
+    global const real *restrict lane_charges,  // (n_entries, WIDTH), or unused
+    global const place4 *restrict places,      // (n_tiles, TILE) the atoms' records by place
+    global const real4 *restrict traits,       // (n_tiles, TILE)
+    global real *restrict energies,            // (n_parts, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
+    global real4 *restrict gradients)          // (n_parts, n_tiles, TILE) [kcal/mol/step]
+{
+    const int part = get_global_id(0);
+    if (part >= n_parts) return;
+    const int n_places = TILE * n_tiles;
+    const List list = {entries, lane_sigma2, lane_charges, places, traits, gradients + (size_t)part * n_places};
+#if GRADIENT
+    for (int i = 0; i < n_places; ++i) list.gradient[i] = (real4)0;
+#endif
+    const Model *model = &constants;
+    const maskv bits = lane_bits();
+    realv lennard_jones = 0, coulomb = 0, gb = 0, lost_lj = 0, lost_coulomb = 0, lost_gb = 0;
+    // Tiles whose entries begin in this part's share of all entries.
+    const long n_entries = offsets[2 * n_tiles];
+    const long first = n_entries * part / n_parts, last = n_entries * (part + 1) / n_parts;
+    for (int tile = 0; tile < n_tiles; ++tile) {
+        const int begin = offsets[2 * tile], middle = offsets[2 * tile + 1], end = offsets[2 * tile + 2];
+        if (begin < first || begin >= last || begin == end) continue;
+        const Atom atoms = atoms_of_tile(places + TILE * tile, traits + TILE * tile);
+        Sums sums = {0, 0, 0, 0, 0, 0};
+        const realv charge = FIRST_CHARGE(&atoms);
+        int run = begin;
+        do {
+            const int run_end = min(run + RUN, middle);
+            add_entries(&sums, &atoms, bits, run, run_end, false, list, model);
+            if (run_end == middle) add_entries(&sums, &atoms, bits, middle, end, true, list, model);
+            add_exactly(&lennard_jones, &lost_lj, atoms.well * sums.lennard_jones);
+            add_exactly(&coulomb, &lost_coulomb, charge * sums.coulomb);
+            add_exactly(&gb, &lost_gb, charge * sums.gb);
+            sums.lennard_jones = sums.coulomb = sums.gb = 0;
+            run = run_end;
+        } while (run < middle);
+#if GRADIENT
+        real gx[WIDTH], gy[WIDTH], gz[WIDTH];
+        STORE(sums.gx, 0, gx);
+        STORE(sums.gy, 0, gy);
+        STORE(sums.gz, 0, gz);
+        for (int lane = 0; lane < WIDTH; ++lane)
+            list.gradient[TILE * tile + lane % TILE] += (real4)(gx[lane], gy[lane], gz[lane], 0);
+#endif
+    }
+    const real4 energy = sum_of_lanes(lennard_jones, coulomb, gb * GB_FACTOR);
+    energies[3 * part] = energy.x;
+    energies[3 * part + 1] = energy.y;
+    energies[3 * part + 2] = energy.z;
+}
+
+kernel void add_gradients(
+    const int n_atoms,
+    const int n_places,
+    const int n_parts,
+    global const int *restrict place_of,     // (n_atoms)
+    global const real4 *restrict gradients,  // (n_parts, n_places)
+    global real *restrict gradient)          // (n_atoms, 3)
+{
+    const int share = get_global_id(0);
+    if (share >= n_parts) return;
+    const int first = (long)n_atoms * share / n_parts, last = (long)n_atoms * (share + 1) / n_parts;
+    for (int i = first; i < last; ++i) {
+        real4 sum = 0;
+        for (int part = 0; part < n_parts; ++part) sum += gradients[(size_t)part * n_places + place_of[i]];
+        gradient[3 * i] = sum.x;
+        gradient[3 * i + 1] = sum.y;
+        gradient[3 * i + 2] = sum.z;
+    }
+}

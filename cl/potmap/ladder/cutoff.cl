@@ -1,0 +1,72 @@
+// A work-item sums a block of points (potmap/block.clh) over the atoms near it. Atoms lie in cubic bins of DEPTH places. Each
+// group walks one list of bins, given relative to the bin of the middle of its points, that reaches all atoms within the
+// cutoff wherever in that bin the middle is. Atoms that found their bin full stand in a list of their own.
+#include "common/real.clh"
+#include "potmap/law.clh"
+#include "potmap/block.clh"
+
+#ifndef DEPTH
+#error "DEPTH: atoms that a bin holds"
+#endif
+
+// The lowest and highest corner of a box; w = 0.
+typedef struct { real4 low, high; } Box;
+
+// Square of the distance from a box to another of these corners [A^2].
+INLINE real gap2(const Box *box, real4 low, real4 high) {
+    const real4 gap = fmax(fmax(low - box->high, box->low - high), (real4)0);
+    return gap.x * gap.x + gap.y * gap.y + gap.z * gap.z;
+}
+
+#define FIRST(axis) (get_group_id(axis) * GROUP_POINTS_##axis)
+#define GROUP_POINTS_0 (POINTS_X * GROUP_X * WIDTH)
+#define GROUP_POINTS_1 GROUP_Y
+#define GROUP_POINTS_2 (POINTS_Z * GROUP_Z)
+
+kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void potmap_cutoff(
+    MAP_ARGUMENTS,  // nx, ny, nz are multiples of the group's points; n_atoms are those that overflowed
+    const real4 corner,                       // lowest corner of the first bin [A]; w = edge of a bin
+    const int4 n_bins,                        // bins along x, y, z
+    const int n_offsets,
+    global const int4 *restrict offsets,      // (n_offsets) bins to walk, from the group's own
+    global const int *restrict middle_x,      // (groups along x) the bin of the middle of a group's points
+    global const int *restrict middle_y,
+    global const int *restrict middle_z,
+    global const int *restrict counts,        // (n_bins z, y, x) atoms in a bin
+    global const real4 *restrict bins,        // (n_bins z, y, x, DEPTH) x, y, z [A], charge
+    global const real4 *restrict overflowing) // (n_atoms)
+{
+    Block block;
+    load_block(&block, x, y, z);
+    const Box points = {
+        (real4)(x[FIRST(0)], y[FIRST(1)], z[FIRST(2)], 0),
+        (real4)(x[FIRST(0) + GROUP_POINTS_0 - 1], y[FIRST(1) + GROUP_POINTS_1 - 1], z[FIRST(2) + GROUP_POINTS_2 - 1], 0),
+    };
+    // What rounding may do to a box is less than what this adds to the cutoff; the points' own test is the exact one.
+    const real reach2 = law.cutoff2 * (real)1.001;
+    const int4 middle = (int4)(middle_x[get_group_id(0)], middle_y[get_group_id(1)], middle_z[get_group_id(2)], 0);
+    Sums total, sums;
+    clear(&total);
+    for (int o = 0; o < n_offsets; ++o) {
+        const int4 bin = middle + offsets[o];
+        const real4 low = (real4)(corner.x + bin.x * corner.w, corner.y + bin.y * corner.w, corner.z + bin.z * corner.w, 0);
+        if (gap2(&points, low, low + corner.w) > reach2) continue;
+        const int place = (bin.z * n_bins.y + bin.y) * n_bins.x + bin.x, count = counts[place];
+        clear(&sums);
+        for (int a = 0; a < count; ++a) add_atom(&block, bins[(size_t)place * DEPTH + a], &law, &sums);
+        add_sums(&total, &sums);
+    }
+    clear(&sums);
+    for (int a = 0, count = 0; a < n_atoms; ++a) {
+        const real4 atom = overflowing[a];
+        const real4 place = (real4)(atom.x, atom.y, atom.z, 0);
+        if (gap2(&points, place, place) > reach2) continue;
+        add_atom(&block, atom, &law, &sums);
+        if (++count % RUN == 0) {
+            add_sums(&total, &sums);
+            clear(&sums);
+        }
+    }
+    add_sums(&total, &sums);
+    add_to_map(&total, nx, ny, nz, map);
+}

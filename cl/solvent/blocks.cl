@@ -1,0 +1,198 @@
+// HCT sums over blocks of two tiles of spatially sorted atoms, for CPUs; why so: docs/variants.md, "tiled".
+//
+// A block gives what the atoms of either tile take from the other's: distance and reciprocal are computed once for both.
+// The atoms of the one are vectors of WIDTH; those of the other come one by one, each with a vector of sums of its own.
+// A work-item walks every n_parts-th tile, pairs it with half of the others in a ring, so that each two meet once, and
+// adds to sums of its own: no atomics, no barriers, the same bits every run. Positions are relative to a tile's origin.
+// Conformations of a molecule are the third dimension.
+#include "common/real.clh"
+#include "physics/born.clh"
+#include "solvent/hct_tiles.clh"
+#include "common/tiles.clh"
+#include "solvent/tile_lists.clh"
+
+// A vector of atoms: place from the other tile's origin, offset and scaled radius [A], and its sums.
+typedef struct { realv x, y, z, rho, s, sum; } Own;
+
+INLINE realv distance2(const Own *own, real4 other) {
+    const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
+    return dx * dx + dy * dy + dz * dz;
+}
+
+// Coefficients of the series for a vector of atoms; those beyond the terms that are wanted are 0.
+typedef struct { realv a1, a2, a3, a4, a5, a6, a7; } Series;
+
+INLINE Series load_series(global const real *columns, int n_places, const int terms) {
+    Series own = {LOAD(0, columns), LOAD(n_places, columns), 0, 0, 0, 0, 0};
+    if (terms > 2) own.a3 = LOAD(2 * n_places, columns);
+    if (terms > 3) own.a4 = LOAD(3 * n_places, columns);
+    if (terms > 4) own.a5 = LOAD(4 * n_places, columns);
+    if (terms > 5) own.a6 = LOAD(5 * n_places, columns);
+    if (terms > 6) own.a7 = LOAD(6 * n_places, columns);
+    return own;
+}
+
+// What an atom's vector takes of a sphere, and the other way round. series: two real4 of the other atom.
+INLINE realv taken(realv inv_r2, global const real4 *series, const int terms) {
+    const real4 b = series[0];
+    real4 c = 0;
+    if (terms > 3) c = series[1];
+    return inv_r2 * inv_r2 * SERIES_SUM(inv_r2, terms, b.y, b.z, b.w, c.x, c.y, c.z, c.w);
+}
+INLINE realv given(realv inv_r2, const Series *own, const int terms) {
+    return inv_r2 * inv_r2
+         * SERIES_SUM(inv_r2, terms, own->a1, own->a2, own->a3, own->a4, own->a5, own->a6, own->a7);
+}
+
+// All pairs are far. columns: the coefficients of `own`, n_places apart; series: those of each other atom, after the
+// square of its distance from the origin.
+INLINE void add_far(
+    Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *columns,
+    int n_places, int count, const int terms) {
+    const realv norm = own->x * own->x + own->y * own->y + own->z * own->z;
+    const realv x = (real)-2 * own->x, y = (real)-2 * own->y, z = (real)-2 * own->z;
+    const Series spheres = load_series(columns, n_places, terms);
+    realv sum = own->sum;
+    for (int j = 0; j < count; ++j) {
+        const real4 other = atoms[j];
+        const realv inv_r2 = inverse((norm + series[2 * j].x) + x * other.x + y * other.y + z * other.z);
+        sum += taken(inv_r2, series + 2 * j, terms);
+        other_sums[j] += given(inv_r2, &spheres, terms);
+    }
+    own->sum = sum;
+}
+
+// The pairs of the listed atoms are far. In float64 they need more terms than are ready.
+INLINE void add_listed_far(
+    Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *columns,
+    int n_places, const int *list, int count, const bool both) {
+    const realv s2 = own->s * own->s, s3 = s2 * own->s;
+    const Series spheres = load_series(columns, n_places, TERMS);
+    realv sum = own->sum;
+    for (int k = 0; k < count; ++k) {
+        const int j = list[k];
+        const real4 other = atoms[j];
+        const realv inv_r2 = inverse(distance2(own, other));
+        const real other_s2 = other.w * other.w;
+        if (TERMS <= READY_TERMS) {
+            sum += taken(inv_r2, series + 2 * j, TERMS);
+            if (both) other_sums[j] += given(inv_r2, &spheres, TERMS);
+        } else {
+            sum += hct_series(inv_r2, other_s2, other_s2 * other.w, TERMS);
+            if (both) other_sums[j] += hct_series(inv_r2, s2, s3, TERMS);
+        }
+    }
+    own->sum = sum;
+}
+
+// Each pair is looked at. both, a constant: whether the listed atoms take from own ones, too; not in a tile's own block.
+INLINE void add_listed_near(
+    Own *own, realv *other_sums, global const real4 *atoms, global const real *rhos, const int *list, int count,
+    real largest_rho, real largest_s, const bool both) {
+    const realv s2 = own->s * own->s, s3 = s2 * own->s, inv_rho = inverse(own->rho);
+    realv sum = own->sum;
+    for (int k = 0; k < count; ++k) {
+        const int j = list[k];
+        const real4 other = atoms[j];
+        const realv r2 = distance2(own, other);
+        const realv apart_r2 = fmax(r2, CLOSEST_R2), inv_r2 = inverse(apart_r2);
+        const real s = fmax(largest_s, other.w), other_s2 = other.w * other.w;
+        const real reach = fmax((real)CLOSED * s, largest_rho + s);
+        const maskv near = r2 < (realv)(reach * reach);
+        realv term = hct_series(inv_r2, other_s2, other_s2 * other.w, CLOSED_TERMS), other_term = 0;
+        if (both) other_term = hct_series(inv_r2, s2, s3, CLOSED_TERMS);
+        if (ANY(near)) {
+            const realv inv_r = inverse_sqrt(apart_r2), r = apart_r2 * inv_r;
+            const realv closed = hct_closed(r, inv_r, own->rho, inv_rho, other.w);
+            term = CHOOSE(term, if_apart(closed, r2), near);
+            if (both) {
+                const realv other_closed = hct_closed(r, inv_r, rhos[j], (real)1 / rhos[j], own->s);
+                other_term = CHOOSE(other_term, if_apart(other_closed, r2), near);
+            }
+        }
+        sum += term;
+        if (both) other_sums[j] += other_term;
+    }
+    own->sum = sum;
+}
+
+kernel void born_sums_blocks(
+    const int n_tiles,
+    const int n_parts,
+    const int first_row,                   // tiles to walk: a multiple of n_parts, and the end
+    const int last_row,
+    const real largest_rho,                // largest offset radius of all atoms [A]
+    global const real4 *restrict atoms,    // (n_conformations, n_places) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict x,         // (n_conformations, n_places) the same as columns, for whole vectors
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real *restrict s,         // (n_places) scaled radius, 0 at unused places [A]
+    global const real *restrict rho,       // (n_places) offset radius [A]
+    global const real4 *restrict series,   // (n_conformations, n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
+    global const real *restrict columns,   // (7, n_places) the coefficients as columns
+    global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
+    global const int *restrict counts,     // (n_tiles) atoms in the tile
+    global real *restrict sums)            // (n_conformations, n_parts, n_places) part of the Born integral [1/A]
+{
+    const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
+    if (part >= n_parts) return;
+    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    global real *own_sums = sums + ((size_t)conformation * n_parts + part) * n_places;
+    if (first_row == 0) for (int i = 0; i < n_places; i += WIDTH) STORE((realv)0, i, own_sums);
+
+    for (int row = first_row + part; row < last_row; row += n_parts) {
+        const int start = row * TILE, count = counts[row];
+        const real4 origin = origins[box + row], extent = extents[box + row];
+        realv row_sums[TILE], row_totals[TILE];
+        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = 0;
+        // Half way around the ring; the tile opposite in an even ring is met from one side only.
+        const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
+        for (int step = 0; step <= last_step; ++step) {
+            const int tile = (row + step) % n_tiles;
+            const real4 shift = origins[box + tile] - origin;
+            const real gap2 = box_gap2(shift, extents[box + tile], extent);
+            const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
+            const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square && keeps_digits(gap2, extent)
+                          && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
+            int near_list[TILE], far_list[TILE];
+            int2 listed = 0;
+            if (!far) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
+                                          count, shift, extents[box + tile], origins[box + tile].w, largest_rho);
+            for (int i = tile * TILE; i < (tile + 1) * TILE; i += WIDTH) {
+                Own own;
+                own.x = LOAD(at + i, x) + shift.x;
+                own.y = LOAD(at + i, y) + shift.y;
+                own.z = LOAD(at + i, z) + shift.z;
+                own.rho = LOAD(i, rho);
+                own.s = LOAD(i, s);
+                own.sum = 0;
+#define ADD_FAR(terms) \
+    add_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_places, count, terms)
+                if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
+                else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
+                else if (far) ADD_FAR(TERMS_A);
+#undef ADD_FAR
+                else if (step == 0) {
+                    add_listed_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_places,
+                                   far_list, listed.y, false);
+                    add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
+                                    origins[box + tile].w, false);
+                } else {
+                    add_listed_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_places,
+                                   far_list, listed.y, true);
+                    add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
+                                    origins[box + tile].w, true);
+                }
+                STORE(LOAD(i, own_sums) + own.sum, i, own_sums);
+            }
+            if (step % RUN_OF_TILES == 0 || step == last_step) {
+                for (int j = 0; j < TILE; ++j) {
+                    row_totals[j] += row_sums[j];
+                    row_sums[j] = 0;
+                }
+            }
+        }
+        for (int j = 0; j < count; ++j) own_sums[start + j] += lane_sum(row_totals[j]);
+    }
+}

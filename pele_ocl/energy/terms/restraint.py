@@ -1,0 +1,82 @@
+"""Harmonic restraints that hold atoms to places in space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import described, is_finite
+from ...atoms import Atoms, Floats
+from ...errors import InputError
+from .term import Term
+
+if TYPE_CHECKING:
+    from ...opencl.kernels import KeptLaunch
+    from ..passes import EnergyPasses
+
+ITEMS = 64  # of a work-group
+
+
+@dataclass(frozen=True, eq=False)
+class PositionalRestraint(Term):
+    """Harmonic positional restraint: the sum of k |x - x0|^2 over the restrained atoms, kcal/mol.
+
+    force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square, as Amber has it
+    reference : (n, 3) x0 of all atoms, A; by default the positions that the plan is made with
+    atoms : restrained atoms, a mask (n,) or indices; by default all
+    name : of the term in results
+    """
+
+    movable: ClassVar[bool] = False
+
+    force_constant: float
+    reference: ArrayLike | None = None
+    atoms: ArrayLike | None = None
+    name: str = "restraint"
+
+    def __post_init__(self) -> None:
+        if not is_finite(self.force_constant) or self.force_constant < 0:
+            given = described(self.force_constant)
+            raise InputError(f"force_constant is {given}; a number of kcal/mol/A^2, 0 or more, is needed")
+
+    def check(self, atoms: Atoms) -> None:
+        self._places(atoms)
+        self._constants(atoms)
+
+    def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
+        away, constants = atoms.positions - self._places(atoms), self._constants(atoms)
+        return constants * (away**2).sum(axis=1), 2 * constants[:, None] * away
+
+    def launches(self, passes: EnergyPasses, row: int) -> list[KeptLaunch]:
+        run, encoding, atoms = passes.run, passes.encoding, passes.atoms
+        lowest, highest = atoms.bounds()
+        offsets = self._places(atoms) - (lowest + highest) / 2
+        if np.abs(offsets).max() > encoding.reach:
+            raise InputError("the places that atoms are restrained to lie far from the molecule; use float64")
+        places = np.empty(offsets.shape, encoding.dtype)
+        encoding.encode(offsets, places)
+        n = len(atoms)
+        return [
+            run.keep(
+                "energy/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
+                np.int32(row), run.dtype.type(encoding.step), passes.buffers["positions"],
+                run.upload(places, encoding.dtype), run.upload(self._constants(atoms)), passes.buffers["results"],
+                **encoding.macros, **passes.result_macros,
+            )
+        ]  # fmt: skip
+
+    def _places(self, atoms: Atoms) -> Floats:
+        """x0 of all atoms, (n, 3)."""
+        return atoms.positions if self.reference is None else atoms.moved(self.reference).positions
+
+    def _constants(self, atoms: Atoms) -> Floats:
+        """k of each atom, (n,); 0 where it is free."""
+        constants = np.zeros(len(atoms))
+        try:
+            constants[slice(None) if self.atoms is None else np.asarray(self.atoms)] = self.force_constant
+        except (IndexError, TypeError, ValueError):
+            raise InputError(f"atoms to restrain are no mask of {len(atoms)} atoms and no indices of them") from None
+        return constants

@@ -1,0 +1,91 @@
+"""Positions as users give them, checked, and as devices take them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..atoms import Floats
+from ..errors import InputError
+from ..tiles import ORIGIN_STEP
+
+LARGEST_SPAN = 500_000.0  # A; beyond, tiles' origins would not be exact in float32
+
+# The largest step, A, with which close pairs keep their digits in float32; wider molecules take 64 bits a coordinate.
+LARGEST_STEP = 2.0**-20
+WIDE_STEP = 2.0**-28
+
+
+def as_conformations(conformations: ArrayLike, n: int) -> NDArray[Any]:
+    """Conformations (m, n, 3), float32 or float64. Raises InputError for any other shape."""
+    try:
+        array = np.asarray(conformations)
+        if array.dtype != np.float32:  # which is converted on the way
+            array = np.asarray(array, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("conformations are no array of numbers, or not all of one shape") from None
+    if array.ndim != 3 or array.shape[1:] != (n, 3) or not len(array):
+        raise InputError(f"positions have shape {array.shape}; (m, {n}, 3) is needed, m at least 1")
+    return array
+
+
+def check_span(positions: Floats) -> None:
+    """Raise InputError where positions (..., 3) A reach farther than a molecule does."""
+    columns = np.ascontiguousarray(positions.reshape(-1, 3).T)  # ten times faster to look through
+    span = float(np.ptp(columns, axis=1).max())
+    if span > LARGEST_SPAN:
+        raise InputError(f"the atoms span {span:.3g} A; a molecule up to {LARGEST_SPAN:,.0f} A can be computed")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Positions on their way to a device: from the molecule's middle, in float32 as fixed-point numbers.
+
+    Differences of fixed-point numbers are exact, so that float32 keeps its digits wherever an atom lies.
+
+    dtype : of a coordinate: int32, int64 for wide molecules, float64
+    step : A of one unit, a power of two; 1 for float64
+    reach : A that a coordinate may have from the middle
+    """
+
+    dtype: np.dtype[Any]
+    step: float
+    reach: float
+
+    @classmethod
+    def of(cls, precision: str, span: float) -> Encoding:
+        """For a molecule of this span, A, which may become twice as wide and 128 A more."""
+        if precision == "float64":
+            return cls(np.dtype(np.float64), 1.0, LARGEST_SPAN / 2)
+        reach = 2.0 ** math.ceil(math.log2(span + 64))
+        step = reach / 2**30
+        if step > LARGEST_STEP:
+            return cls(np.dtype(np.int64), WIDE_STEP, LARGEST_SPAN / 2)
+        return cls(np.dtype(np.int32), step, min(reach, LARGEST_SPAN / 2))
+
+    @property
+    def origin_step(self) -> Any:
+        """The origins of tiles are multiples of this, in units."""
+        return self.dtype.type(ORIGIN_STEP if self.dtype.kind == "f" else max(1, round(ORIGIN_STEP / self.step)))
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Build definitions of kernels that take positions."""
+        return {"WIDE": int(self.dtype == np.int64)}
+
+    def encode(self, offsets: Floats, encoded: NDArray[Any]) -> None:
+        """Write offsets from the middle, A, which are lost, into an array of this dtype and their shape."""
+        if self.dtype.kind == "f":
+            np.copyto(encoded, offsets)
+            return
+        # A float64 to which this is added is rounded to whole steps, which are then its low bits.
+        base = 1.5 * 2**52 * self.step
+        offsets += base
+        if self.dtype == np.int32:
+            np.copyto(encoded, offsets.view(np.int64), casting="unsafe")  # the low 32 bits
+        else:
+            np.subtract(offsets.view(np.int64), np.float64(base).view(np.int64), out=encoded)

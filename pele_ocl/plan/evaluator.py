@@ -1,0 +1,56 @@
+"""The interface between a plan and what computes for it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..atoms import Floats
+from ..errors import InputError
+from ..variant import Progress
+from .found import Found
+
+
+@dataclass(eq=False)
+class Failures:
+    """Conformations that could not be computed: raised with their number, or recorded.
+
+    count : conformations in the evaluation
+    record : whether a failure is recorded in `reasons` by the number of its conformation, from 0
+    """
+
+    count: int
+    record: bool = False
+    reasons: dict[int, str] = field(default_factory=dict)
+
+    def add(self, k: int, error: InputError) -> None:
+        """Record that conformation k failed. Raises InputError where failures are not recorded."""
+        if not self.record:
+            which = "" if self.count == 1 else f"conformation {k + 1} of {self.count}: "
+            raise InputError(f"{which}{error}") from None
+        self.reasons.setdefault(k, str(error))
+
+
+class Evaluator(ABC):
+    """Buffers and kernels of one plan, which one evaluation uses at a time."""
+
+    def takes(self, m: int) -> bool:
+        """Whether its buffers serve m conformations, or as many as are ever computed together."""
+        return True
+
+    @abstractmethod
+    def compute(
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+    ) -> Mapping[str, float]:
+        """Fill `found` for conformations (m, n, 3) A, float32 or float64.
+
+        profile : whether times of kernels are wanted; then their seconds are returned by name, "kernel" among them
+        tell : called with the share done; it may compute with other evaluators
+
+        Raises InputError for positions and results that cannot be, by way of `failures`.
+        """
+
+    def repeat(self, count: int) -> None:
+        """Compute what was computed last so many times more, with positions and results left on the device."""
+        raise InputError("this variant passes by the host in each evaluation; it cannot be repeated on the device")

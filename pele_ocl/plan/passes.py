@@ -1,0 +1,77 @@
+"""Kernels with their arguments and buffers: what a pipeline takes conformations through."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .conformations import Encoding
+from .found import Found
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import KeptLaunch, Run
+
+# Bytes that one batch of conformations may take on a device, unless one alone takes more.
+BATCH_BYTES = 1 << 30
+
+# Conformations in one launch, of which each is a layer of groups in the third dimension: CUDA's devices take so many.
+MOST_CONFORMATIONS = 65_535
+
+
+class Passes(ABC):
+    """The launches of one evaluation, in order; nothing comes back to the host between them.
+
+    run : on whose device the buffers lie
+    batch : conformations that are computed together; most_at_once : what it could be at most
+    n_results : reals of a conformation that the host reads
+    buffers : by name; "positions" (batch, 3 n) and "results" (batch, n_results) among them
+    """
+
+    launches: Sequence[KeptLaunch]
+
+    def __init__(self, run: Run, encoding: Encoding, n_atoms: int, sizes: Mapping[str, int], most: int) -> None:
+        """Make buffers for up to `most` conformations.
+
+        sizes : reals of one conformation in each buffer; "results" must be among them
+        """
+        self.run, self.encoding, self.n_atoms = run, encoding, n_atoms
+        self.n_results = sizes["results"]
+        bytes_each = sum(sizes.values()) * run.dtype.itemsize
+        fit_in_buffer = run.device.largest_buffer // (max(sizes.values()) * run.dtype.itemsize)
+        fit = min(MOST_CONFORMATIONS, BATCH_BYTES // bytes_each, fit_in_buffer)
+        self.most_at_once = max(1, fit)
+        self.batch = min(most, self.most_at_once)
+        self.buffers = {name: run.empty(self.batch * size) for name, size in sizes.items()}
+        self.buffers["positions"] = run.empty(self.batch * 3 * n_atoms, encoding.dtype)
+
+    @property
+    def steps(self) -> Mapping[str, slice]:
+        """Launches whose seconds are told apart, by name."""
+        return {}
+
+    def start(self, run: Run, positions: NDArray[Any], results: NDArray[Any]) -> tuple[Any, Any]:
+        """Have the device read encoded positions (m, 3 n), make all passes, and fill results (m, n_results).
+
+        Returns events to keep; when the last one has come all is done.
+        """
+        read = run.start_write(self.buffers["positions"], positions)
+        run.launch_kept(self.launches, len(positions))
+        return read, run.start_read(results, self.buffers["results"])
+
+    @abstractmethod
+    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+        """Write results (m, n_results) where they belong: in part `part` of what is found."""
+
+    def named(self, *names: str) -> list[Any]:
+        """Buffers by name."""
+        return [self.buffers[name] for name in names]
+
+    def is_plausible(self, results: NDArray[Any], part: slice, found: Found) -> bool:
+        """Whether all results are finite and all Born radii positive; one look at each number."""
+        # No comparison is true of NaN.
+        finite = results.min() > -np.inf and results.max() < np.inf
+        return bool(finite and (found.born_radii is None or found.born_radii[part].min() > 0))

@@ -1,0 +1,189 @@
+"""Conformations to the device and back, in chunks: while it computes one, the host takes care of two others."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..errors import InputError
+from ..variant import Progress
+from .conformations import check_span
+from .evaluator import Evaluator, Failures
+from .found import Found
+from .passes import Passes
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
+
+# Chunks under way at a time: one is encoded, one computed, one collected.
+UNDER_WAY = 3
+
+# The error of a conformation whose results are not finite, from its atoms and what was found of it.
+Explain = Callable[[Atoms, Found, int], InputError]
+
+
+@dataclass(eq=False)
+class Slot:
+    """Host memory of a chunk, which the device reads and fills by itself.
+
+    positions : (batch, 3 n) encoded; results : (batch, n_results)
+    events : to be kept while the device uses them; the last one says that all is done
+    """
+
+    positions: NDArray[Any]
+    results: NDArray[Any]
+    events: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Conformations that are computed together, the run that computes them, and their host memory."""
+
+    part: slice
+    run: Run
+    slot: Slot
+
+
+class Pipeline(Evaluator):
+    """Takes conformations of a molecule through passes, in chunks as large as their buffers are.
+
+    movable : whether the energy stays the same where all atoms move together
+    """
+
+    def __init__(self, atoms: Atoms, passes: Passes, explain: Explain, movable: bool = True) -> None:
+        self.atoms, self.passes, self._explain, self._movable = atoms, passes, explain, movable
+        self.batch = passes.batch
+        lowest, highest = atoms.bounds()
+        self._middles = np.tile((lowest + highest) / 2, len(atoms))
+        self._offsets = np.empty((self.batch, 3 * len(atoms)))
+        self._slots: list[Slot] = []
+
+    def takes(self, m: int) -> bool:
+        return self.batch >= min(m, self.passes.most_at_once)
+
+    def compute(
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+    ) -> Mapping[str, float]:
+        m = len(conformations)
+        chunks = self._chunks(m, profile)
+
+        def collect(chunk: Chunk) -> float:
+            self._collect(chunk, conformations, found, failures)
+            share: float = chunk.part.stop / m
+            return share
+
+        try:
+            if len(chunks) == 1:
+                self._start(chunks[0], conformations, failures)
+                tell(collect(chunks[0]))
+            else:
+                self._compute_several(chunks, conformations, failures, collect, tell)
+        except BaseException:
+            chunks[0].run.finish()  # nothing may run on when the next evaluation begins
+            raise
+        return self._seconds(chunks) if profile else {}
+
+    def repeat(self, count: int) -> None:
+        """Launch the passes so many times over, for the first conformation that lies on the device."""
+        run = self.passes.run.anew(False)
+        for _ in range(count):
+            run.launch_kept(self.passes.launches, 1)
+        run.finish()
+
+    def _compute_several(
+        self, chunks: list[Chunk], conformations: NDArray[Any], failures: Failures,
+        collect: Callable[[Chunk], float], tell: Progress,
+    ) -> None:  # fmt: skip
+        """As many chunks under way as may be; a second thread collects."""
+        with ThreadPoolExecutor(1) as second:
+            under_way: deque[Future[float]] = deque()
+            for chunk in chunks:
+                if len(under_way) == UNDER_WAY:
+                    tell(under_way.popleft().result())
+                self._start(chunk, conformations, failures)
+                under_way.append(second.submit(collect, chunk))
+            while under_way:
+                tell(under_way.popleft().result())
+
+    def _seconds(self, chunks: list[Chunk]) -> dict[str, float]:
+        steps = {"kernel": slice(None), **self.passes.steps}
+        return {name: sum(chunk.run.elapsed(part) for chunk in chunks) for name, part in steps.items()}
+
+    def _chunks(self, m: int, profile: bool) -> list[Chunk]:
+        firsts, run = range(0, m, self.batch), self.passes.run
+        while len(self._slots) < min(UNDER_WAY, len(firsts)):
+            positions = run.host_array((self.batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
+            self._slots.append(Slot(positions, run.host_array((self.batch, self.passes.n_results))))
+        return [
+            Chunk(slice(first, min(first + self.batch, m)), run.anew(profile), self._slots[k % UNDER_WAY])
+            for k, first in enumerate(firsts)
+        ]
+
+    def _start(self, chunk: Chunk, conformations: NDArray[Any], failures: Failures) -> None:
+        """Encode a chunk and give it to the device."""
+        slot, count = chunk.slot, chunk.part.stop - chunk.part.start
+        self._encode(conformations, chunk.part, slot.positions[:count], failures)
+        slot.events = self.passes.start(chunk.run, slot.positions[:count], slot.results[:count])
+
+    def _encode(
+        self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures
+    ) -> None:
+        """Positions from the molecule's middle, those out of reach of it from their own."""
+        offsets, reach = self._offsets[: len(encoded)], self.passes.encoding.reach
+        np.subtract(conformations[part].reshape(offsets.shape), self._middles, out=offsets)
+        if not (offsets.min() >= -reach and offsets.max() <= reach):  # neither is true of NaN
+            near = (offsets.min(axis=1) >= -reach) & (offsets.max(axis=1) <= reach)
+            for k in np.flatnonzero(~near).tolist():
+                try:
+                    offsets[k] = self._from_own_middle(conformations[part.start + k])
+                except InputError as error:
+                    failures.add(part.start + k, error)
+                    offsets[k] = self.atoms.positions.ravel() - self._middles  # so that something can be computed
+        self.passes.encoding.encode(offsets, encoded)
+
+    def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
+        """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""
+        columns = np.ascontiguousarray(positions.T, np.float64)
+        lowest, highest = columns.min(axis=1), columns.max(axis=1)
+        span = float((highest - lowest).max())
+        if not np.isfinite(span):
+            self.atoms.moved(positions)  # names the atom
+        check_span(positions)
+        if not self._movable:
+            raise InputError("the positions lie too far from the molecule's own, to which terms of the energy hold them")
+        if span / 2 > self.passes.encoding.reach:
+            raise InputError(
+                f"the positions span {span:,.0f} A, far more than the molecule's own; make the plan from atoms that "
+                "span as much, or use float64"
+            )
+        offsets: Floats = (positions - (lowest + highest) / 2).ravel()
+        return offsets
+
+    def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Found, failures: Failures) -> None:
+        """Wait for a chunk and put its results where they belong."""
+        part, slot = chunk.part, chunk.slot
+        chunk.run.wait(slot.events[-1])
+        slot.events = ()
+        results = slot.results[: part.stop - part.start]
+        self.passes.unpack(results, part, found)
+        if self.passes.is_plausible(results, part, found):
+            return
+        for k in range(part.start, part.stop):
+            if k not in failures.reasons and not found.is_good(k):
+                failures.add(k, self._reason(conformations[k], found, k))
+
+    def _reason(self, positions: NDArray[Any], found: Found, k: int) -> InputError:
+        """The error of a conformation that overflowed or never had a value."""
+        atoms = self.atoms.moved(positions)
+        try:
+            atoms.require_apart()
+        except InputError as error:
+            return error
+        return self._explain(atoms, found, k)

@@ -1,0 +1,171 @@
+"""A molecule prepared once for a device and evaluated in as many conformations as one likes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
+
+from numpy.typing import ArrayLike
+
+from ..atoms import Atoms, Floats
+from ..errors import InputError
+from ..solvent_model import SolventModel
+from ..variant import Progress, Variant
+from .conformations import as_conformations
+from .evaluator import Evaluator, Failures
+from .found import Found
+from .selection import Automatic, select
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+R = TypeVar("R")  # result of one conformation
+B = TypeVar("B")  # results of many
+
+# Atoms of all conformations in a chunk: enough to fill any device, few enough for the host's caches.
+CHUNK_ATOMS = 1 << 17
+
+
+class Plan(ABC, Generic[R, B]):
+    """What `Solvent`, `Nonbond` and `Energy` share: construction, checks, evaluation, batches.
+
+    A plan may be used by several threads at once, and within the progress callbacks of its own evaluations: each
+    evaluation borrows an evaluator, with kernels and buffers of its own.
+
+    atoms : the molecule; precision : "float32" or "float64"; model : SolventModel
+    device : Device that computes; variant : key of `variants`, never "auto"
+    """
+
+    quantity: ClassVar[str]
+    variants: ClassVar[Mapping[str, Variant]]
+
+    def __init__(
+        self, atoms: Atoms, *, model: SolventModel, precision: str, variant: str, device: Device | int | str | None,
+        size: int, per_atom: bool = False,
+    ) -> None:  # fmt: skip
+        """Select device, variant and layout.
+
+        size : of the work, in the unit in which the quantity is tuned
+        per_atom : whether energies of single atoms are wanted
+
+        Raises InputError for options that do not exist, DeviceError where the device cannot do it.
+        """
+        self.atoms, self.model, self.precision = atoms, model, precision
+        selection = select(
+            self.quantity, self.variants, self._automatic(per_atom), variant=variant, precision=precision,
+            device=device, size=size, per_atom=per_atom,
+        )  # fmt: skip
+        self.device, self.variant, self._choice = selection.device, selection.variant, selection.choice
+        self._idle: list[Evaluator] = []
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        size = f"{len(self.atoms):,} atoms"
+        return f"{type(self).__name__}({size}, {self.variant}, {self.precision}, on {self.device})"
+
+    def evaluate(
+        self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None
+    ) -> R:
+        """Evaluate positions (n, 3) A, by default the atoms' own.
+
+        profile : True to have the kernels' times taken, which makes launches slower
+        progress : called with the share done, 0 to 1
+
+        Raises InputError for positions that do not fit, and for results that overflow. In float32 a molecule may
+        become twice as wide as it was and 128 A more; float64 has no such bound.
+        """
+        start = time.perf_counter()
+        atoms = self.atoms if positions is None else self.atoms.moved(positions)
+        found, _, seconds = self._compute(atoms.positions[None], profile, progress, Failures(1))
+        return self._result(atoms, found, seconds | {"total": time.perf_counter() - start})
+
+    def evaluate_batch(
+        self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
+        errors: Literal["raise", "record"] = "raise",
+    ) -> B:  # fmt: skip
+        """Evaluate conformations (m, n, 3) A together; each gets the same bits as alone.
+
+        progress : called with the share of the conformations done, 0 to 1
+        profile : as in `evaluate`
+        errors : "raise" for an InputError that names the first conformation that fails, or "record" to go on: its
+            results are NaN and `errors` of the batch says why
+        """
+        start = time.perf_counter()
+        if errors not in ("raise", "record"):
+            raise InputError(f"errors is {errors!r}; choose 'raise' or 'record'")
+        given = as_conformations(conformations, len(self.atoms))
+        failures = Failures(len(given), record=errors == "record")
+        found, reasons, seconds = self._compute(given, profile, progress, failures)
+        return self._batch(given, found, reasons, seconds | {"total": time.perf_counter() - start})
+
+    def repeat(self, count: int) -> None:
+        """Evaluate what was evaluated last so many times more, with positions and results left on the device.
+
+        For timing: what a step costs a program that moves nothing to and fro. Of a batch it takes one conformation, and
+        the atoms' own positions where nothing was evaluated yet.
+        """
+        if not (isinstance(count, int) and count > 0):
+            raise InputError(f"count is {count!r}; a whole number from 1 on is needed")
+        if not self._idle:
+            self.evaluate()
+        with self._borrowed(1) as evaluator:
+            evaluator.repeat(count)
+
+    @abstractmethod
+    def _automatic(self, per_atom: bool) -> Automatic:
+        """The rule for `auto` where nothing was measured."""
+
+    @abstractmethod
+    def _prepare(self, m: int) -> Evaluator:
+        """An evaluator for up to m conformations at a time."""
+
+    @abstractmethod
+    def _found(self, m: int) -> Found:
+        """Arrays for the results of m conformations."""
+
+    @abstractmethod
+    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> R:
+        """The result of the one conformation that was evaluated."""
+
+    @abstractmethod
+    def _batch(
+        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
+    ) -> B:
+        """The results of a batch."""
+
+    def _compute(
+        self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures
+    ) -> tuple[Found, dict[int, str], dict[str, float]]:
+        """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted."""
+        found = self._found(len(conformations))
+        with self._borrowed(len(conformations)) as evaluator:
+            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or _untold)
+        for k in failures.reasons:
+            found.erase(k)
+        return found, dict(sorted(failures.reasons.items())), dict(seconds)
+
+    @contextmanager
+    def _borrowed(self, m: int) -> Iterator[Evaluator]:
+        """An evaluator for m conformations that nobody else uses."""
+        m = min(m, max(1, CHUNK_ATOMS // len(self.atoms)))
+        with self._lock:
+            evaluator = self._idle.pop() if self._idle else None
+        if evaluator is not None and not evaluator.takes(m):
+            evaluator = None  # and what it holds on the device, before more is asked for
+        if evaluator is None:
+            evaluator = self._prepare(m)
+        try:
+            yield evaluator
+        finally:
+            with self._lock:
+                self._idle.append(evaluator)
+
+
+def _untold(share: float) -> None:
+    """Take no notice of progress that nobody asked for."""
+
+

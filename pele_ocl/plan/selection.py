@@ -1,0 +1,64 @@
+"""Which variant, device and layout a plan takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from ..tuning import Choice, remembered
+from ..variant import PRECISIONS, Variant
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+
+# The name of a variant, from the kind of a device and the size of the work.
+Automatic = Callable[[str, int], str]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The device, the variant's name, and the choice that was measured to be best on the device."""
+
+    device: Device
+    variant: str
+    choice: Choice
+
+
+def check_options(precision: str, variant: str, variants: Mapping[str, Variant], per_atom: bool = False) -> None:
+    """Raise InputError for a precision or a variant that does not exist or cannot do what is wanted."""
+    if precision not in PRECISIONS:
+        raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
+    if variant == "auto":
+        return
+    if variant not in variants:
+        raise InputError(f"there is no variant {variant!r}; choose auto, {', '.join(variants)}")
+    if per_atom and not variants[variant].per_atom:
+        able = " or ".join(name for name, other in variants.items() if other.per_atom)
+        raise InputError(f"{variant} does not tell the energies of atoms apart; choose variant {able}")
+
+
+def select(
+    quantity: str, variants: Mapping[str, Variant], automatic: Automatic, *, variant: str, precision: str,
+    device: Device | int | str | None, size: int, per_atom: bool,
+) -> Selection:  # fmt: skip
+    """Select the device that computes, and what `auto` stands for on it.
+
+    quantity : as it is tuned; size : of the work, in the unit of the tuning
+    automatic : the rule for where nothing was measured, from the kind of device and the size
+
+    Raises DeviceError where the device lacks the precision.
+    """
+    # OpenCL is loaded when it is first needed: reading files and the command's help do without.
+    from ..opencl.device import get_cpu_device, get_device
+
+    chosen = get_device(device)
+    unable = [name for name, other in variants.items() if per_atom and not other.per_atom]
+    choice = remembered(quantity, chosen, precision, size, without=unable)
+    name = (choice.variant or automatic(chosen.kind, size)) if variant == "auto" else variant
+    if variants[name].cpu_only:
+        chosen = get_cpu_device(chosen)
+    chosen.require_precision(precision)
+    return Selection(chosen, name, choice)

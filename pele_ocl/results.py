@@ -1,0 +1,238 @@
+"""The common form of results: energy terms by name, of a molecule, its atoms, its residues or many conformations."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .atoms import Atoms, Floats, Labels
+from .errors import InputError
+from .frozen import ReadOnlyArrays
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Terms(ReadOnlyArrays):
+    """Energies by term.
+
+    names : of the terms, n_terms of them; each is an attribute, too: `terms.coulomb` has shape (...,)
+    values : (..., n_terms) kcal/mol; the leading axes are those of conformations, atoms or residues
+
+    `terms[index]` takes an index of the leading axes, as NumPy does, and gives their Terms. `numpy.asarray(terms)` is
+    `terms.values`, which is read-only and not copied. Raises InputError where names and values do not fit.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values, np.float64).view()
+        values.flags.writeable = False
+        if values.ndim == 0 or values.shape[-1] != len(self.names):
+            raise InputError(f"energies have shape {values.shape}; (..., {len(self.names)}) is needed, one a term")
+        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "values", values)
+
+    @classmethod
+    def of(cls, terms: Mapping[str, ArrayLike]) -> Terms:
+        """Terms of arrays of one shape (...,), by name."""
+        return Terms(tuple(terms), np.stack([np.asarray(values, np.float64) for values in terms.values()], axis=-1))
+
+    def __getattr__(self, name: str) -> Floats:
+        names = self.__dict__.get("names", ())  # there are none yet while a pickle is read
+        if name not in names:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}; its terms are {', '.join(names)}")
+        term: Floats = self.values[..., names.index(name)]
+        return term
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.names})
+
+    def __len__(self) -> int:
+        if self.values.ndim == 1:
+            raise TypeError("the terms of one molecule have no length")
+        return len(self.values)
+
+    def __getitem__(self, index: Any) -> Terms:
+        leading = index if isinstance(index, tuple) else (index,)
+        return Terms(self.names, self.values[(*leading, slice(None))])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype) if copy else np.asarray(self.values, dtype)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.names)}; shape {self.values.shape[:-1]}, kcal/mol)"
+
+    @property
+    def total(self) -> Floats:
+        """Sum of all terms, (...,) kcal/mol."""
+        total: Floats = self.values.sum(axis=-1)
+        return total
+
+    def columns(self) -> dict[str, Floats]:
+        """The terms by name and, last, their "total"; (...,) kcal/mol each."""
+        return {**{name: getattr(self, name) for name in self.names}, "total": self.total}
+
+    def added_up(self) -> Terms:
+        """Sums over the last leading axis: the terms of molecules from those of their atoms, (..., n, n_terms)."""
+        return Terms.of({name: getattr(self, name).sum(axis=-1) for name in self.names})
+
+    def by_residue(self, labels: Labels) -> ResidueTerms:
+        """Sums over the atoms of each residue: (..., n_residues, n_terms) from (..., n, n_terms)."""
+        starts = labels.residue_starts
+        sums = [np.add.reduceat(getattr(self, name), starts, axis=-1) for name in self.names]
+        return ResidueTerms(self.names, np.stack(sums, axis=-1), residues_of(labels))
+
+
+class Residue(NamedTuple):
+    """A residue as its file calls it; `str(residue)` is `A:ALA5`, with the insertion code if it has one."""
+
+    chain: str
+    name: str
+    number: int
+    insertion_code: str = ""
+
+    def __str__(self) -> str:
+        chain = f"{self.chain}:" if self.chain else ""
+        return f"{chain}{self.name}{self.number}{self.insertion_code}"
+
+
+def residues_of(labels: Labels) -> tuple[Residue, ...]:
+    """The residues of atoms in their order, each once."""
+    columns = (labels.chains, labels.residue_names, labels.residue_numbers, labels.insertion_codes)
+    return tuple(
+        Residue(*values) for values in zip(*(column[labels.residue_starts].tolist() for column in columns), strict=True)
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResidueTerms(Terms):
+    """Energies by term and residue: `terms.residues[terms.total.argmin()]` is the residue of lowest energy.
+
+    values : (..., n_residues, n_terms) kcal/mol
+    residues : n_residues of them, in the order of the atoms
+    """
+
+    residues: tuple[Residue, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.values.shape[-2:-1] != (len(self.residues),):
+            raise InputError(f"energies have shape {self.values.shape}; there are {len(self.residues)} residues")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Computed:
+    """What results of one and of many conformations share.
+
+    atoms : Atoms that were computed
+    per_atom : Terms of each atom, a pair shared equally by its two; None where they were not asked for
+    device, variant, precision : with which they were computed
+    seconds : by step; "total" has everything around
+    """
+
+    atoms: Atoms
+    terms: Terms
+    per_atom: Terms | None = None
+    device: str
+    variant: str
+    precision: str
+    seconds: Mapping[str, float]
+
+    @property
+    def energies(self) -> Floats:
+        """(n_terms,), or of a batch (m, n_terms), kcal/mol, in the order of `terms.names`."""
+        return self.terms.values
+
+    def per_residue(self) -> ResidueTerms:
+        """The terms summed by residue, with the residues' names.
+
+        Raises InputError where the atoms have no labels or energies by atom were not asked for.
+        """
+        if self.atoms.labels is None:
+            raise InputError("energies per residue need atoms with labels; these have none")
+        if self.per_atom is None:
+            raise InputError("energies per residue need those of atoms; ask for them with per_atom=True")
+        return self.per_atom.by_residue(self.atoms.labels)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.terms.names})
+
+    def _about(self, size: str, energy: str) -> str:
+        return f"{type(self).__name__}({size}, total {energy} kcal/mol, {self.variant}, {self.precision})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TermResult(_Computed):
+    """Energy of one conformation of n atoms, and how it was computed; the base class of results.
+
+    terms : Terms of shape (n_terms,); `result.coulomb` is the term of that name, kcal/mol
+    per_atom : Terms of shape (n, n_terms)
+    """
+
+    def __getattr__(self, name: str) -> float:
+        return float(_term(self, name))
+
+    def __repr__(self) -> str:
+        return self._about(f"{len(self.atoms):,} atoms", f"{self.total:.3f}")
+
+    @property
+    def total(self) -> float:
+        """Sum of all terms, kcal/mol."""
+        return float(self.terms.total)
+
+    @property
+    def energy(self) -> dict[str, float]:
+        """The terms by name and, last, their "total", kcal/mol."""
+        return {name: float(value) for name, value in self.terms.columns().items()}
+
+
+Result = TypeVar("Result", bound=TermResult)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TermBatch(_Computed, Generic[Result]):
+    """Energies of m conformations of n atoms; `batch[i]` is the result of one; the base class of batches.
+
+    terms : Terms of shape (m, n_terms); `batch.coulomb` is the term of that name, (m,) kcal/mol
+    per_atom : Terms of shape (m, n, n_terms)
+    """
+
+    def __getattr__(self, name: str) -> Floats:
+        return _term(self, name)
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __getitem__(self, i: int) -> Result:
+        """The result of conformation i, counted from 0 or, where i is negative, from the end."""
+        return self._member(range(len(self))[i])
+
+    def __iter__(self) -> Iterator[Result]:
+        return map(self._member, range(len(self)))
+
+    def __repr__(self) -> str:
+        size = f"{len(self):,} conformations of {len(self.atoms):,} atoms"
+        return self._about(size, f"{self.total.min():.3f} to {self.total.max():.3f}")
+
+    @property
+    def total(self) -> Floats:
+        """Sum of all terms of each conformation, (m,) kcal/mol."""
+        return self.terms.total
+
+    @abstractmethod
+    def _member(self, i: int) -> Result:
+        """The result of conformation i, 0 <= i < m."""
+
+
+def _term(result: object, name: str) -> Floats:
+    """A term by its name, or AttributeError; works while a pickle is read, when nothing is there yet."""
+    terms = vars(result).get("terms")
+    if terms is None or name not in terms.names:
+        raise AttributeError(f"{type(result).__name__} has no {name!r}")
+    term: Floats = getattr(terms, name)
+    return term

@@ -1,0 +1,72 @@
+"""Passes over tiles: the positions of each conformation are placed in the tiles first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..plan.conformations import Encoding
+from ..plan.passes import Passes
+from ..solvent_model import SolventModel
+from ..tiles import Tiles
+from .series import series_macros
+from .tables import SphereTables
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import KeptLaunch, Run
+
+
+class TiledPasses(Passes):
+    """Passes that begin with `place_tiles`; cl/energy/place.cl says what is in the buffers that it fills.
+
+    spheres : SphereTables of the molecule
+    """
+
+    def __init__(
+        self, run: Run, atoms: Atoms, tiles: Tiles, encoding: Encoding, model: SolventModel, spheres: SphereTables,
+        sizes: Mapping[str, int], most: int,
+    ) -> None:  # fmt: skip
+        self.atoms, self.tiles, self.model, self.spheres = atoms, tiles, model, spheres
+        slots, boxes = tiles.n_places, len(tiles)
+        placed = {
+            "spheres": 4 * slots, "points": 4 * slots, "x": slots, "y": slots, "z": slots, "series": 8 * slots,
+            "origins": 4 * boxes, "extents": 4 * boxes,
+        }  # fmt: skip
+        super().__init__(run, encoding, len(atoms), placed | sizes, most)
+
+    def place(self) -> KeptLaunch:
+        """The launch that brings positions to the tiles."""
+        spheres, encoding = self.spheres, self.encoding
+        return self.each_slot(
+            "energy/place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(encoding.step),
+            encoding.origin_step, self.buffers["positions"], spheres.order, spheres.largest_s, spheres.scaled,
+            spheres.charges, spheres.coefficients,
+            *self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"), **encoding.macros,
+        )  # fmt: skip
+
+    def each_slot(self, file: str, name: str, *args: Any, shares: int = 1, **defines: int) -> KeptLaunch:
+        """The launch of a kernel of a work-group a tile, of so many work-items a slot."""
+        tile = self.tiles.size
+        shape, group = (self.tiles.n_places, shares), (tile, shares)
+        return self.run.keep(file, name, shape, group, np.int32(len(self.tiles)), *args, TILE=tile, **defines)
+
+    @property
+    def largest_rho(self) -> Any:
+        """The largest offset radius as a kernel's argument, A."""
+        return self.run.dtype.type(self.spheres.largest_rho)
+
+    @property
+    def series(self) -> dict[str, int]:
+        """The build definitions of kernels that take the HCT series."""
+        return series_macros(self.run.precision)
+
+    def solvent_constants(self) -> tuple[Any, Any]:
+        """The solvent model as kernels of single atoms take it: alpha, beta, gamma, offset; the rest of energy/terms."""
+        model = self.model
+        return self.run.vector4(model.alpha, model.beta, model.gamma, model.offset), self.run.vector4(
+            model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
+            model.probe_radius,
+        )  # fmt: skip

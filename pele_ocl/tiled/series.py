@@ -1,0 +1,34 @@
+"""The log-free series of the HCT integral: where it takes over, its terms and coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..atoms import Floats
+from ..variant import PRECISIONS
+
+MOST_TERMS = 7  # of the series from ready coefficients
+
+# Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
+# out: docs/theory/solvent.md, "Far pairs". Of pairs: FAR, and CLOSED where terms cost less than another closed form. Of
+# whole tiles: FAR_A, FAR_B and FAR_C.
+SERIES = {
+    "float32": {"CLOSED": (3, 7), "FAR": (4, 5), "FAR_A": (5, 4), "FAR_B": (8, 3), "FAR_C": (20, 2)},
+    "float64": {"CLOSED": (4, 10), "FAR": (4, 10), "FAR_A": (7, 7), "FAR_B": (12, 5), "FAR_C": (24, 4)},
+}
+
+def series_macros(precision: str) -> dict[str, int]:
+    """Distances and numbers of terms as the macros of the kernels."""
+    assert precision in PRECISIONS
+    macros = {}
+    for distance, (scaled_radii, terms) in SERIES[precision].items():
+        macros[distance] = scaled_radii
+        macros[distance.replace("FAR", "TERMS") if "FAR" in distance else "CLOSED_TERMS"] = terms
+    return macros
+
+
+def series_coefficients(scaled: Floats) -> Floats:
+    """k/(2k+1) s^(2k+1) for k = 1 to MOST_TERMS, the coefficients of r^-(2k+2) in eq. 4; (MOST_TERMS, n)."""
+    k = np.arange(1, MOST_TERMS + 1)[:, None]
+    coefficients: Floats = k / (2 * k + 1) * scaled ** (2 * k + 1)
+    return coefficients

@@ -1,0 +1,60 @@
+"""Spheres and charges of a molecule's tiles, which stay the same for all conformations, on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..solvent_model import SolventModel
+from ..tiles import Tiles
+from .series import series_coefficients
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
+
+
+@dataclass(frozen=True, eq=False)
+class SphereTables:
+    """Buffers of the atoms in the order of the tiles' slots; unused slots hold spheres of no radius and no charge.
+
+    largest_rho : A, of all atoms
+    order, counts : (n_slots,) the atom of each slot, (n_tiles,) atoms of each tile
+    rho, scaled, charges : (n_slots,) offset radius, scaled radius, charge
+    coefficients : (n_slots, 8) of the HCT series, the first is left free
+    coefficient_columns : (MOST_TERMS, n_slots) the same as columns
+    largest_s : (n_tiles,) largest scaled radius
+    """
+
+    largest_rho: float
+    order: Any
+    counts: Any
+    rho: Any
+    scaled: Any
+    charges: Any
+    coefficients: Any
+    coefficient_columns: Any
+    largest_s: Any
+
+    @classmethod
+    def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats) -> SphereTables:
+        """The tables of a molecule. charges : (n,) in the unit that the kernels want"""
+        assert atoms.gb_radii is not None
+        assert atoms.gb_scales is not None
+        rho = atoms.gb_radii - model.offset
+        scaled = atoms.gb_scales * rho
+        by_slot = tiles.by_slot(scaled)
+        coefficients = series_coefficients(by_slot)
+        return cls(
+            float(rho.max()),
+            run.upload(tiles.order, np.int32),
+            run.upload(tiles.counts, np.int32),
+            run.upload(rho[tiles.order]),
+            run.upload(by_slot),
+            run.upload(tiles.by_slot(charges)),
+            run.upload(np.column_stack([np.zeros(tiles.n_places), coefficients.T])),
+            run.upload(coefficients),
+            run.upload(tiles.largest(scaled)),
+        )

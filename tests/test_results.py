@@ -1,0 +1,130 @@
+"""Energy terms by name: attributes, indices, sums by atom and residue, and pickles."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from conftest import random_atoms
+
+import pele_ocl
+from pele_ocl import Atoms, InputError
+from pele_ocl.atoms import Floats
+from pele_ocl.results import Residue, TermBatch, TermResult, Terms
+
+NAMES = ("coulomb", "gb_pair", "nonpolar")
+ATOMS = pele_ocl.read(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb")
+HOW = {"device": "a device", "variant": "rows", "precision": "float64", "seconds": {"total": 1.0}}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class OneResult(TermResult):
+    radii: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ManyResults(TermBatch[OneResult]):
+    radii: Floats
+
+    def _member(self, i: int) -> OneResult:
+        return OneResult(atoms=self.atoms, terms=self.terms[i], radii=self.radii[i], **HOW)
+
+
+def values(*shape: int) -> Floats:
+    return np.random.default_rng(1).normal(size=(*shape, len(NAMES)))
+
+
+def result(atoms: Atoms = ATOMS, per_atom: bool = True) -> OneResult:
+    by_atom = Terms(NAMES, values(len(atoms)))
+    return OneResult(
+        atoms=atoms, terms=by_atom.added_up(), per_atom=by_atom if per_atom else None, radii=np.ones(len(atoms)), **HOW
+    )
+
+
+def batch(m: int = 4) -> ManyResults:
+    return ManyResults(atoms=ATOMS, terms=Terms(NAMES, values(m)), radii=np.arange(m), **HOW)
+
+
+def test_terms_by_name_and_index():
+    given = values(5, 7)
+    terms = Terms(NAMES, given)
+    for k, name in enumerate(NAMES):
+        np.testing.assert_array_equal(getattr(terms, name), given[..., k])
+    np.testing.assert_array_equal(terms.total, given.sum(axis=-1))
+    np.testing.assert_array_equal(terms[2].coulomb, given[2, :, 0])
+    np.testing.assert_array_equal(terms[2, 3].values, given[2, 3])
+    np.testing.assert_array_equal(terms[1:3], given[1:3])
+    np.testing.assert_array_equal(np.array(terms, np.float32), given.astype(np.float32))
+    assert len(terms) == 5
+    assert set(NAMES) <= set(dir(terms))
+    assert list(terms.columns()) == [*NAMES, "total"]
+    assert repr(terms) == "Terms(coulomb, gb_pair, nonpolar; shape (5, 7), kcal/mol)"
+    with pytest.raises(AttributeError, match="Terms has no 'columb'; its terms are coulomb, gb_pair, nonpolar"):
+        _ = terms.columb
+    with pytest.raises(IndexError):
+        terms[0, 0, 0]
+    with pytest.raises(ValueError, match="read-only"):
+        terms.coulomb[0] = 1
+    given[0] = 0  # a caller's own array stays his
+
+
+def test_terms_that_do_not_fit_are_refused():
+    with pytest.raises(InputError, match=r"energies have shape \(5, 2\); \(\.\.\., 3\) is needed, one a term"):
+        Terms(NAMES, np.zeros((5, 2)))
+
+
+def test_residues_have_names_and_sums():
+    found = result().per_residue()
+    assert len(found.residues) == len(found) == 6
+    first = found.residues[0]
+    assert (str(first), first) == (ATOMS.labels.residue(0), Residue("A", "MET", 1))
+    assert isinstance(first.number, int)
+    for name in NAMES:
+        assert getattr(found, name).sum() == pytest.approx(getattr(result(), name), rel=1e-12)
+    index = ATOMS.labels.residue_index
+    np.testing.assert_allclose(found.coulomb, np.bincount(index, result().per_atom.coulomb), rtol=1e-12)
+    many = Terms(NAMES, values(3, len(ATOMS))).by_residue(ATOMS.labels)
+    assert many.values.shape == (3, 6, 3)
+
+
+def test_energies_per_residue_need_labels_and_atoms():
+    with pytest.raises(InputError, match="need atoms with labels; these have none"):
+        result(random_atoms(3), per_atom=False).per_residue()
+    with pytest.raises(InputError, match="ask for them with per_atom=True"):
+        result(per_atom=False).per_residue()
+
+
+def test_results_have_their_terms_as_numbers():
+    found = result()
+    assert found.coulomb == found.energy["coulomb"] == found.terms.coulomb
+    assert all(type(value) is float for value in (found.coulomb, found.total, *found.energy.values()))
+    assert list(found.energy) == [*NAMES, "total"]
+    assert repr(found) == f"OneResult(96 atoms, total {found.total:.3f} kcal/mol, rows, float64)"
+    with pytest.raises(AttributeError, match="OneResult has no 'radius'"):
+        _ = found.radius
+
+
+def test_batches_are_taken_apart():
+    found = batch()
+    assert len(found) == 4
+    np.testing.assert_array_equal(found.coulomb, found.energies[:, 0])
+    assert found[-1].radii == 3
+    assert [one.total for one in found] == found.total.tolist()
+    assert found[np.int64(2)].coulomb == found.coulomb[2]
+    assert repr(found).startswith("ManyResults(4 conformations of 96 atoms, total ")
+    with pytest.raises(IndexError):
+        found[4]
+
+
+@pytest.mark.parametrize("made", [result, batch, lambda: result().per_residue()], ids=["result", "batch", "residues"])
+@pytest.mark.parametrize("again", [lambda x: pickle.loads(pickle.dumps(x)), copy.copy, copy.deepcopy, replace])
+def test_results_come_back_from_pickles_and_copies(made, again):
+    before = made()
+    after = again(before)
+    assert (repr(after), np.array(after.coulomb).tolist()) == (repr(before), np.array(before.coulomb).tolist())
+    terms = getattr(after, "terms", after)
+    assert not terms.values.flags.writeable
+    assert getattr(after, "residues", None) == getattr(before, "residues", None)
