@@ -1,4 +1,4 @@
-"""What a variant is: one way to compute a quantity. Free of OpenCL, so that help and tests can list variants."""
+"""Variants: each is one way to compute a quantity. Free of OpenCL, so that help and tests can list variants."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ class Variant:
     exact : False where updates are lost to races
     cpu_only : True where it always runs on a CPU device
     per_atom : whether it tells the energies of single atoms apart
+    made_for : the kind of device it is made for, "CPU" or "GPU", on others slow; None for any
+    sums : in how many numbers all terms of an atom are added up, one after the other; None where in so many that
+        float32 keeps its digits (pele_ocl/accuracy.py)
     """
 
     file: str
@@ -32,3 +35,5 @@ class Variant:
     exact: bool = True
     cpu_only: bool = False
     per_atom: bool = True
+    made_for: str | None = None
+    sums: int | None = None

@@ -30,6 +30,7 @@ LAYERS = {
     "chemistry": (),
     "textfiles": ("errors",),
     "variant": (),
+    "accuracy": ("variant",),
     "atoms": ("arguments", "errors", "units"),
     "frozen": (),
     "results": ("atoms", "errors", "frozen"),
@@ -46,7 +47,7 @@ LAYERS = {
     "potential_model": ("errors",),
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
-    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
+    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles", "variant"),
     "solvent": ("atoms", "errors", "opencl", "reference", "solvent_model", "tiles", "tuning", "units", "variant"),
     "nonbond": (
         "atoms", "charges", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
@@ -61,7 +62,7 @@ LAYERS = {
         "atoms", "charges", "errors", "grid", "opencl", "potential_model", "reference", "tuning", "units", "variant",
     ),
     "bench": (
-        "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap",
+        "accuracy", "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap",
         "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
     ),
     "cli": (

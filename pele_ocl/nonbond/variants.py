@@ -144,7 +144,7 @@ VARIANTS = {
     ),
     "naive": Variant(
         "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design",
-        partial(scattered, NAIVE, False),
+        partial(scattered, NAIVE, False), exact=False,
     ),
     "atomic": Variant(
         "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, additions by atomic compare-exchange",
@@ -172,7 +172,7 @@ VARIANTS = {
     ),
 }  # fmt: skip
 
-INEXACT = frozenset({"naive"})
+INEXACT = frozenset(name for name, variant in VARIANTS.items() if not variant.exact)
 
 
 def choose_variant(kind: str, n_pairs: int) -> str:

@@ -184,9 +184,10 @@ VARIANTS = {
         "born_radii_sequential",
         "the double loop, compiled, on one CPU core",
         sequential,
+        sums=1,
     ),
     "inner": Variant("solvent/ladder/inner.cl", "hct_row", "host loop over atoms i, a work-item for each j", inner),
-    "outer": Variant("solvent/ladder/outer.cl", "born_radii_outer", "a work-item for each atom", outer),
+    "outer": Variant("solvent/ladder/outer.cl", "born_radii_outer", "a work-item for each atom", outer, sums=1),
     "pair": Variant(
         "solvent/ladder/pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory", pair
     ),
