@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,3 +37,9 @@ class Variant:
     per_atom: bool = True
     made_for: str | None = None
     sums: int | None = None
+
+
+def made_for(variants: Mapping[str, Variant], kind: str) -> tuple[str, ...]:
+    """The names of the variants for a kind of device; other kinds than CPUs run what is for GPUs."""
+    fitting = (None, "CPU" if kind == "CPU" else "GPU")
+    return tuple(name for name, variant in variants.items() if variant.made_for in fitting)

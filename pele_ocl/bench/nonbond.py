@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..accuracy import GRADIENT, TERM
 from ..atoms import Atoms, Floats
 from ..nonbond import VARIANTS, Nonbond, NonbondResult
 from ..opencl.device import Device
@@ -14,6 +15,7 @@ from ..pairs import PairList, pairs_within
 from ..reference.nonbond import Nonbonded
 from ..reference.nonbond import nonbond as definition
 from ..solvent import solvent
+from .bounds import bounded
 from .timing import mean_of_middle
 
 SEED = 1
@@ -29,6 +31,7 @@ class Timing:
     prepare_seconds : what is done once for a list; seconds : an evaluation, kernels alone
     speedup : against sequential; None where that was not run
     energy_error, gradient_error : against the float64 reference, relative, the gradient by norm; None where not known
+    bounds, exact : as bounds.Timing has them
     """
 
     system: str
@@ -44,6 +47,8 @@ class Timing:
     speedup: float | None
     energy_error: float | None
     gradient_error: float | None
+    bounds: dict[str, float] = field(default_factory=dict)
+    exact: bool = True
 
     @property
     def pairs_per_second(self) -> float:
@@ -97,6 +102,7 @@ def measure(
         yield Timing(
             case.name, len(atoms), len(pairs), order, precision, with_gradient, variant, result.device, prepare,
             seconds, None if baseline is None else baseline / seconds, *_errors(result, case.exact),
+            bounded(energy_error=TERM[precision], gradient_error=GRADIENT[precision]), VARIANTS[variant].exact,
         )  # fmt: skip
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..accuracy import born_radius_bound
 from ..atoms import Atoms, Floats
 from ..opencl.device import Device, get_cpu_device
 from ..opencl.kernels import Run
@@ -15,6 +16,7 @@ from ..solvent.layout import Layout
 from ..solvent.variants import VARIANTS, System
 from ..solvent_model import SolventModel
 from ..tuning import remembered
+from .bounds import bounded
 from .timing import mean_of_middle
 
 SAMPLED_ABOVE = 5000  # atoms; beyond, sequential is timed on a sample of rows
@@ -30,6 +32,7 @@ class Timing:
     sampled : whether the time is of a sample of rows, scaled to all
     speedup : against sequential; None where that was not run
     error : worst relative error of a Born radius against the float64 reference
+    bounds, exact : as bounds.Timing has them
     """
 
     system: str
@@ -41,6 +44,8 @@ class Timing:
     sampled: bool
     speedup: float | None
     error: float
+    bounds: dict[str, float] = field(default_factory=dict)
+    exact: bool = True
 
     @property
     def pairs_per_second(self) -> float:
@@ -71,8 +76,10 @@ def measure(
         compared = checked < len(born)
         error = float(np.abs(born[checked[compared]] / exact[compared] - 1).max())
         speedup = None if baseline is None else baseline / seconds
+        bounds = bounded(error=born_radius_bound(VARIANTS[variant], precision, len(atoms)))
         yield Timing(
-            name, len(atoms), precision, variant, str(where), seconds, rows is not None, speedup, error
+            name, len(atoms), precision, variant, str(where), seconds, rows is not None, speedup, error, bounds,
+            VARIANTS[variant].exact,
         )  # fmt: skip
 
 

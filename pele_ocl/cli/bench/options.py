@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -57,6 +57,22 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class SpeedUps:
+    """How many times faster each row is than the first of its group: `sequential`, where that is timed."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[object, ...], float] = {}
+
+    def of(self, seconds: float, *group: object) -> str:
+        """The speed-up of a row, as text."""
+        return times(self._first.setdefault(group, seconds) / seconds)
+
+
+def first_of(variants: Iterable[str], chosen: Sequence[str]) -> str:
+    """The variant that speed-ups are over: the first of the table that is timed."""
+    return next(name for name in variants if name in chosen)
 
 
 def milliseconds(seconds: float) -> str:
