@@ -84,6 +84,18 @@ def test_a_dry_run_remembers_nothing(file, better):
     assert not file.parent.exists()
 
 
+def test_wrong_choices_are_named(file, monkeypatch):
+    wrong = choices_for("solvent", DEVICES[0], "float32", 96)[0]
+
+    def measure(quantity, precision, cases, device, whole):
+        yield tune.Row(quantity, precision, "s", 96, RULES, RULES, {RULES: 1e-3}, {wrong: 0.01})
+
+    monkeypatch.setattr(tune, "measure", measure)
+    command = ("tune", "--quantity", "solvent", "--precision", "float32")
+    assert f"\n          left out as wrong: {wrong}, off by 1.0e-02\n" in run(*command).stdout
+    assert json.loads(run(*command, "--json").stdout)["devices"][0]["rows"][0]["wrong"] == {str(wrong): 0.01}
+
+
 def test_show_and_forget(file, better):
     assert run("tune", "--show").stdout == f"{file}: nothing is remembered; `pele-ocl tune` measures\n"
     run("tune", "--quantity", "solvent", "--system", "hexapeptide")

@@ -1,10 +1,11 @@
-"""`pele-ocl tune`: measures what is best on a device, and remembers it for `auto`."""
+"""`pele-ocl tune`: measures the choices there are on a device, and remembers the best for `auto`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from datetime import date
+from math import isfinite
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ HEAD = (
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
 @click.option(
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
-    help="Structure to measure with; by default all that take less than half a second.",
+    help="Structure to measure with; by default all that take less than 15 s each.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Measure and print, but remember nothing.")
 @click.option("--show", is_flag=True, help="Print what is remembered, and where.")
@@ -58,7 +59,8 @@ def tune(
     `auto` then takes what was best for the nearest size. Results change by rounding at most.
 
     "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest, which is the rules' unless
-    another won. One to three minutes a device; do nothing else with it meanwhile.
+    another won. A choice whose result is wrong is left out, and named. One to three minutes a device; do nothing else
+    with it meanwhile.
     """
     if sum((dry_run, show, forget)) > 1:
         raise click.UsageError("choose one of --dry-run, --show and --forget")
@@ -125,7 +127,8 @@ def _ms(seconds: float) -> str:
 def _line(row: Row, verbose: bool) -> str:
     times = "".join(f"{_ms(row.seconds[choice]):>12s}" for choice in (RULES, row.auto, row.best))
     line = f"{row.quantity:10s}{row.precision:11s}{row.system:14s}{row.size:15,d}{times}{row.ratio:11.2f}  {row.best}"
-    return f"{line}\n\n{_choices(row)}\n" if verbose else line
+    wrong = [f"{INDENT}left out as wrong: {choice}, off by {error:.1e}" for choice, error in row.wrong.items()]
+    return "\n".join([line, *wrong, *(["", _choices(row), ""] if verbose else [])])
 
 
 def _choices(row: Row) -> str:
@@ -148,6 +151,7 @@ def _row_as_json(row: Row) -> dict[str, Any]:
         "best": str(row.best),
         "ratio": row.ratio,
         "seconds": {str(choice): seconds for choice, seconds in row.seconds.items()},
+        "wrong": {str(choice): error if isfinite(error) else None for choice, error in row.wrong.items()},
     }
 
 
