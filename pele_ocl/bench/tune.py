@@ -18,8 +18,9 @@ from ..nonbond import Nonbond
 from ..opencl.device import Device
 from ..pairs import PairList, pairs_within
 from ..potmap import potmap
-from ..solvent import solvent
+from ..solvent import Solvent
 from ..tuning import RULES, SIZES, Choice, choices_for, remembered, trying
+from .timing import profiled
 
 CUTOFF = 12.0  # A, of the pair lists
 CASE_SECONDS = 15.0  # larger molecules, which would take longer with all choices, are left out
@@ -64,8 +65,11 @@ class Case:
 
 
 def _solvent(case: Case, device: Device, precision: str) -> Once:
+    plan = Solvent(case.atoms, precision=precision, device=device)
+    evaluate = profiled(plan.evaluate)
+
     def once() -> tuple[float, float]:
-        result = solvent(case.atoms, precision=precision, device=device)
+        result = evaluate()
         return result.seconds["kernel"], result.total
 
     return once
@@ -73,9 +77,10 @@ def _solvent(case: Case, device: Device, precision: str) -> Once:
 
 def _nonbond(case: Case, device: Device, precision: str) -> Once:
     plan = Nonbond(case.atoms, case.pairs, precision=precision, device=device)
+    evaluate = profiled(plan.evaluate)
 
     def once() -> tuple[float, float]:
-        result = plan.evaluate(born_radii=case.born_radii)
+        result = evaluate(born_radii=case.born_radii)
         assert result.gradient is not None
         return result.seconds["kernel"], float(np.abs(result.gradient).sum())
 

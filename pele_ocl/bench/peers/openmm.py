@@ -1,4 +1,4 @@
-"""Energies and forces by OpenMM: what the whole energy, GB and a cutoff's pairs are held against."""
+"""Energies and forces by OpenMM, to which the whole energy, GB and a cutoff's pairs are compared."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class OpenMM:
 
     @property
     def where(self) -> str:
-        """What it computes on."""
+        """The processor that it computes on."""
         if self.platform == "Reference":
             return "CPU, 1 core"
         name = "Threads" if self.platform == "CPU" else "DeviceName"
@@ -72,7 +72,7 @@ class OpenMM:
         return f"CPU, {value} threads" if self.platform == "CPU" else str(value)
 
     def evaluate(self) -> tuple[float, Floats]:
-        """Energy, kcal/mol, and gradient, (n, 3) kcal/mol/A."""
+        """Energy, kcal/mol, and gradient, (n, 3) kcal/mol/A, at the positions that it has."""
         from openmm import unit
 
         state = self.context.getState(getEnergy=True, getForces=True)
