@@ -5,7 +5,7 @@ Tighten freely; loosen only with the cause.
 
 from __future__ import annotations
 
-from .variant import Variant
+from .variant import S, Variant
 
 Bounds = dict[str, float]  # by precision
 
@@ -25,7 +25,7 @@ MAP: Bounds = {"float64": 1e-12, "float32": 1e-6}
 FEW_TERMS, ERROR_OF_FEW, GROWTH = 96, 3e-6, 0.73
 
 
-def born_radius_bound(variant: Variant, precision: str, n_atoms: int) -> float:
+def born_radius_bound(variant: Variant[S], precision: str, n_atoms: int) -> float:
     """The bound of the worst Born radius by a solvent variant, which follows from its `sums`."""
     if precision == "float64" or variant.sums is None:
         return BORN_RADIUS[precision]

@@ -1,28 +1,156 @@
-"""Checks of plain arguments, for functions whose callers get a sentence and not a traceback."""
+"""Checks of arguments: each returns the value in the type that is needed, or raises InputError with one sentence."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral, Real
-from typing import Any
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .errors import InputError
 
+T = TypeVar("T")
+
+MOST_INT32 = 2**31 - 1  # indices of atoms are int32, on the host and on devices
+_LONGEST = 80  # characters of a value in a message
+
 
 def described(value: object) -> str:
-    """What a caller gave in place of something else, for messages."""
+    """A value for messages: a number or a short text as it is, the type of anything else."""
+    if isinstance(value, bool | np.bool_):
+        return str(value)
     if isinstance(value, Real):
-        return f"{value:g}"
-    return repr(value) if value is None or isinstance(value, str) else f"of type {type(value).__name__}"
+        try:
+            return f"{float(value):g}"
+        except OverflowError:
+            return "a number beyond all limits"
+    if value is None or (isinstance(value, str) and len(value) <= _LONGEST):
+        return repr(value)
+    return f"of type {type(value).__name__}"
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: object) -> bool:
     """Whether this is a number, and neither infinite nor NaN."""
-    return isinstance(value, Real) and math.isfinite(value)
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond float64
+        return False
 
 
-def whole_number(name: str, value: Any) -> int:
-    """The number, or InputError unless it is a whole one, 0 or more."""
-    if not isinstance(value, Integral) or value < 0:
-        raise InputError(f"{name} is {described(value)}; a whole number, 0 or more, is needed")
-    return int(value)
+def is_among(value: object, choices: Collection[str]) -> bool:
+    """Whether this is one of some names; False for what is no text, arrays included."""
+    return isinstance(value, str) and value in choices
+
+
+def number(
+    name: str,
+    value: object,
+    needed: str = "a finite number",
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+) -> float:
+    """The value as a float, or InputError unless it is a finite number, least to most and more than `above`."""
+    found = float(value) if isinstance(value, Real) and is_finite(value) else math.nan
+    if least <= found <= most and found > above:
+        return found
+    raise InputError(f"{name} is {described(value)}; {needed} is needed")
+
+
+def whole_number(name: str, value: object, *, least: int = 0, most: int = MOST_INT32) -> int:
+    """The value as an int, or InputError unless it is a whole number, least to most."""
+    found = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if found is None or found < least:
+        raise InputError(f"{name} is {described(value)}; a whole number, {least} or more, is needed")
+    if found > most:
+        raise InputError(f"{name} is {described(value)}; at most {most:,} is possible")
+    return found
+
+
+def flag(name: str, value: object) -> bool:
+    """The value as a bool, or InputError for anything else, numbers and texts included."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise InputError(f"{name} is {described(value)}; True or False is needed")
+
+
+def choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise InputError unless the value is one of some names."""
+    if not is_among(value, choices):
+        raise InputError(f"{name} is {described(value)}; choose {' or '.join(map(repr, choices))}")
+
+
+def instance(name: str, value: object, kind: type[T], needed: str) -> T:
+    """The value, or InputError unless it is of a class."""
+    if isinstance(value, kind):
+        return value
+    raise InputError(f"{name} is {described(value)}; {needed} is needed")
+
+
+def text(name: str, value: object) -> str:
+    """The value, or InputError unless it is a text."""
+    return instance(name, value, str, "a text")
+
+
+def texts(name: str, values: object) -> tuple[str, ...]:
+    """The values as a tuple, or InputError unless they are several texts: a tuple or list of them."""
+    if not isinstance(values, tuple | list) or not all(isinstance(value, str) for value in values):
+        raise InputError(f"{name} are {described(values)}; a list of texts is needed")
+    return tuple(values)
+
+
+def file_paths(name: str, values: object) -> tuple[Path, ...]:
+    """The values as Paths, or InputError unless they are several paths."""
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise InputError(f"{name} are {described(values)}; a list of paths is needed")
+    return tuple(file_path(value, f"one of {name}") for value in values)
+
+
+def file_path(value: object, name: str = "path") -> Path:
+    """The value as a Path, or InputError unless it is one or a text."""
+    written = fspath(value) if isinstance(value, str | PathLike) else None
+    if not isinstance(written, str):
+        raise InputError(f"{name} is {described(value)}; the path of a file is needed")
+    if "\0" in written:
+        raise InputError(f"{name} is {written!r}; a path without null characters is needed")
+    return Path(written)
+
+
+def callback(name: str, value: object) -> None:
+    """Raise InputError unless the value is None or can be called."""
+    if value is not None and not callable(value):
+        raise InputError(f"{name} is {described(value)}; a function of one number, 0 to 1, is needed")
+
+
+def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
+    """The values as an array of one of NumPy's kinds, "iuf" for numbers, say, or InputError; empty ones pass."""
+    try:
+        found = np.asarray(values)
+    except (TypeError, ValueError) as error:  # rows of different lengths
+        raise InputError(f"{name} are not an array of {needed}: {error}") from None
+    if found.dtype.kind not in kinds and (found.size or found.ndim == 0):
+        what = f"{found.dtype} values" if found.ndim else described(values)
+        raise InputError(f"{name} are not an array of {needed}: could not convert {what}")
+    return found
+
+
+def numbers(name: str, values: object) -> NDArray[np.float64]:
+    """The values as a float64 array of any shape, not copied where they are one, or InputError."""
+    with np.errstate(over="ignore"):  # of longer floats, which become infinite
+        return array(name, values, "iuf", "numbers").astype(np.float64, copy=False)
+
+
+def positions_of(values: object, name: str = "positions") -> NDArray[np.float64]:
+    """The values as positions (n, 3) in float64, finite or not, or InputError."""
+    found = numbers(name, values)
+    if found.ndim != 2 or found.shape[1] != 3:
+        raise InputError(f"{name} have shape {found.shape}; (n, 3) is needed")
+    return found

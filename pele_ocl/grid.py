@@ -10,17 +10,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .atoms import Atoms, Floats
+from . import arguments
+from .atoms import Atoms, Floats, require_atoms
 from .errors import InputError
+from .frozen import ReadOnlyArrays
 from .units import potential_factor
 
 MOST_POINTS = 2**40  # 4 TiB of float32: a mistaken spacing, not a map
 FARTHEST = 1e10  # A, of a point from 0: squares of distances stay within float32
+LEAST_SPACING = 1e-100  # A: its inverse is a number, too
 TOUCHING = 1e-3  # A; an atom closer to a point stands on it, and has no potential there
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(ReadOnlyArrays):
     """Points origin + (i, j, k) * spacing, 0 <= (i, j, k) < shape; axes are orthogonal.
 
     origin : (3,) x, y, z of the first point, A
@@ -35,24 +38,26 @@ class Grid:
     shape: tuple[int, int, int]
 
     def __init__(self, origin: ArrayLike, spacing: ArrayLike, shape: ArrayLike) -> None:
-        points = np.asarray(shape)
+        points = arguments.array("a grid's shape", shape, "iuf", "whole numbers")
         if points.shape != (3,) or points.dtype.kind not in "iu" or (points < 1).any():
             raise InputError(f"a grid's shape must be three whole numbers of at least 1: nx, ny, nz; not {shape!r}")
         if float(np.prod(points.astype(float))) > MOST_POINTS:
             raise InputError(f"a grid of {' x '.join(map(str, points))} points is too large; choose a larger spacing")
         for name, values, size in (("origin", origin, 3), ("spacing", spacing, None)):
-            array = np.array(values, np.float64)
+            array = arguments.numbers(f"a grid's {name}", values)
             if array.shape != (3,) and not (size is None and array.shape == ()):
                 raise InputError(f"a grid's {name} must be three numbers, in Angstrom; not {values}")
             array = np.array(np.broadcast_to(array, (3,)))
-            if not np.isfinite(array).all() or (name == "spacing" and (array <= 0).any()):
+            if not np.isfinite(array).all() or (name == "spacing" and (array < LEAST_SPACING).any()):
                 wanted = "positive" if name == "spacing" else "finite"
                 raise InputError(f"a grid's {name} must be {wanted}; not {values}")
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         object.__setattr__(self, "shape", tuple(int(n) for n in points))
-        if (np.abs([self.origin, self.last]) > FARTHEST).any():
-            raise InputError(f"a grid must lie within {FARTHEST:g} A of 0; not from {self.origin} to {self.last}")
+        with np.errstate(over="ignore"):
+            last = self.last
+        if (np.abs([self.origin, self.spacing, last]) > FARTHEST).any():
+            raise InputError(f"a grid must lie within {FARTHEST:g} A of 0; not from {self.origin} to {last}")
 
     @classmethod
     def around(cls, atoms: Atoms, padding: float = 10.0, spacing: ArrayLike = 0.5) -> Grid:
@@ -60,8 +65,10 @@ class Grid:
 
         Where an atom would stand on a point, as ions that a grid has placed do, half or a quarter step beside them.
         """
-        if not np.isfinite(padding) or padding < 0:
-            raise InputError(f"the padding must be 0 or more Angstrom, not {padding:g}")
+        require_atoms(atoms)
+        atoms.require((), "a grid around atoms")
+        if not arguments.is_finite(padding) or padding < 0:
+            raise InputError(f"the padding must be 0 or more Angstrom, not {arguments.described(padding)}")
         steps = cls((0, 0, 0), spacing, (1, 1, 1)).spacing
         beside = _beside(atoms.positions / steps, TOUCHING / steps)
         first = np.floor((atoms.positions.min(axis=0) - padding) / steps - beside + 1e-9) + beside
@@ -87,13 +94,22 @@ class Grid:
 
     def position(self, index: ArrayLike) -> Floats:
         """Positions (..., 3) A of grid indices (..., 3) in the order i, j, k along x, y, z."""
-        position: Floats = self.origin + np.asarray(index) * self.spacing
+        with np.errstate(over="ignore"):  # of numbers beyond all grids
+            position: Floats = self.origin + _triples("the indices", index) * self.spacing
         return position
 
     def index(self, positions: ArrayLike) -> Floats:
         """Fractional indices (..., 3) along x, y, z of positions (..., 3) A."""
-        index: Floats = (np.asarray(positions, np.float64) - self.origin) / self.spacing
+        index: Floats = (_triples("the positions", positions) - self.origin) / self.spacing
         return index
+
+
+def _triples(name: str, values: ArrayLike) -> Floats:
+    """Numbers (..., 3), or InputError."""
+    found = arguments.numbers(name, values)
+    if found.shape[-1:] != (3,):
+        raise InputError(f"{name} have shape {found.shape}; (..., 3) is needed")
+    return found
 
 
 def _beside(indices: Floats, close: Floats) -> float:
@@ -128,6 +144,15 @@ class Map:
     temperature: float | None = None
 
     def __post_init__(self) -> None:
+        arguments.instance("grid", self.grid, Grid, "a Grid")
+        values = arguments.array("values", self.values, "iuf", "numbers")
+        if values.dtype not in (np.float32, np.float64):
+            values = values.astype(np.float64)
+        object.__setattr__(self, "values", values)
+        arguments.text("unit", self.unit)
+        arguments.text("title", self.title)
+        if self.temperature is not None:
+            arguments.number("temperature", self.temperature, "a positive number of K", above=0)
         if self.values.shape != self.grid.shape[::-1]:
             raise InputError(f"values of shape {self.values.shape} do not fit a grid of {self.grid.shape[::-1]} points")
 
@@ -150,6 +175,9 @@ class Map:
 
         Raises InputError where one of the two units is none of a potential, or kT/e lacks its temperature.
         """
+        arguments.text("unit", unit)
+        if temperature is not None:
+            _factor("kT/e", temperature)  # checks it
         kelvin = self.temperature if temperature is None else temperature
         if (self.unit, self.temperature) == (unit, kelvin):
             return self
@@ -158,6 +186,13 @@ class Map:
         own = kelvin if self.temperature is None else self.temperature
         factor = _factor(unit, kelvin) / _factor(self.unit, own)
         return replace(self, values=self.values * self.values.dtype.type(factor), unit=unit, temperature=kelvin)
+
+
+def require_map(map_: object) -> None:
+    """Raise InputError for anything but a Map: a result that holds one, a path."""
+    if isinstance(getattr(map_, "map", None), Map):
+        raise InputError(f"a Map is needed, not a {type(map_).__name__}; its Map is the attribute `map`: result.map")
+    arguments.instance("map", map_, Map, "a Map: read_map('map.dx'), or potmap(atoms, grid).map,")
 
 
 def _factor(unit: str, temperature: float | None) -> float:

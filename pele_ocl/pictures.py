@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import file_path, file_paths
 from .atoms import Floats
 from .errors import FormatError, PeleError
 from .formats.writing import replacing
-from .grid import Map
+from .grid import Map, require_map
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +60,9 @@ def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | Pat
     Raises PeleError where matplotlib is not installed, FormatError for another suffix than .png or a folder that
     cannot be written to.
     """
-    require_png(path)
+    require_map(map_)
+    require_png(file_path(path))
+    inputs = file_paths("inputs", inputs)
     figure = _figure(map_)
     with replacing(path, inputs) as temporary:
         figure.savefig(

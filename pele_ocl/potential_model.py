@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+from . import arguments
 from .errors import InputError
+
+LARGEST = 1e6  # of kappa and the minimum distance
+FARTHEST = 1e12  # A, of the cutoff, whose square is a float32
 
 
 @dataclass(frozen=True)
@@ -30,14 +33,17 @@ class PotentialModel:
     smooth: bool = False
 
     def __post_init__(self) -> None:
-        if not 1e-3 <= self.dielectric <= 1e6:
-            raise InputError(f"the dielectric is {self.dielectric:g}; it must be positive, 0.001 to 1,000,000")
+        if not (arguments.is_finite(self.dielectric) and 1e-3 <= self.dielectric <= 1e6):
+            given = arguments.described(self.dielectric)
+            raise InputError(f"the dielectric is {given}; it must be positive, 0.001 to 1,000,000")
         for name in ("kappa", "min_distance"):
-            value = getattr(self, name)
-            if not math.isfinite(value) or value < 0:
-                raise InputError(f"{name} is {value:g}; a finite number of at least 0 is needed")
+            arguments.number(name, getattr(self, name), "a finite number of at least 0", least=0)
+            arguments.number(name, getattr(self, name), f"a number of at most {LARGEST:,.0f}", most=LARGEST)
+        for name in ("distance_dependent", "smooth"):
+            arguments.flag(name, getattr(self, name))
         if self.cutoff is None:
             if self.smooth:
                 raise InputError("a potential is smoothed at its cutoff; choose the cutoff method")
-        elif not math.isfinite(self.cutoff) or self.cutoff <= self.min_distance:
-            raise InputError(f"the cutoff is {self.cutoff:g} A; a finite number beyond the minimum distance is needed")
+        elif not arguments.is_finite(self.cutoff) or not self.min_distance < self.cutoff <= FARTHEST:
+            given = arguments.described(self.cutoff)
+            raise InputError(f"the cutoff is {given} A; a finite number beyond the minimum distance is needed")

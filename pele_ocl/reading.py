@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from os import PathLike
 
-from .arguments import described
+from . import arguments
 from .atoms import Atoms
 from .errors import InputError
 from .forcefield import ForceField
 from .formats import is_pqr, read_pqr, read_structure
+
+
+def require_model(model: object) -> None:
+    """Raise InputError unless this is None or the number of a model."""
+    if model is not None:
+        arguments.whole_number("model", model)
 
 
 def read(path: str | PathLike[str], forcefield: ForceField | str | None = None, model: int | None = None) -> Atoms:
@@ -22,10 +28,10 @@ def read(path: str | PathLike[str], forcefield: ForceField | str | None = None, 
     Returns Atoms in the order of the file. Raises FormatError where the file cannot be read, and ParameterError where
     the force field lacks a residue or an atom, and InputError for a force field with a PQR file.
     """
-    if not isinstance(path, str | PathLike):
-        raise InputError(f"path is {described(path)}; the path of a file is needed")
+    arguments.file_path(path)
+    require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
-        raise InputError(f"forcefield is {described(forcefield)}; a ForceField or the name of one is needed")
+        raise InputError(f"forcefield is {arguments.described(forcefield)}; a ForceField or the name of one is needed")
     if is_pqr(path):
         if forcefield is not None:
             raise InputError(f"{path}: a PQR file brings its own charges and radii; give no force field with it")

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .atoms import Atoms, Floats, Labels
+from .atoms import Atoms, Floats, Labels, Residue
 from .errors import InputError
 from .frozen import ReadOnlyArrays
+
+__all__ = ["Residue", "ResidueTerms", "TermBatch", "TermResult", "Terms"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,28 +87,7 @@ class Terms(ReadOnlyArrays):
         """Sums over the atoms of each residue: (..., n_residues, n_terms) from (..., n, n_terms)."""
         starts = labels.residue_starts
         sums = [np.add.reduceat(getattr(self, name), starts, axis=-1) for name in self.names]
-        return ResidueTerms(self.names, np.stack(sums, axis=-1), residues_of(labels))
-
-
-class Residue(NamedTuple):
-    """A residue as its file calls it; `str(residue)` is `A:ALA5`, with the insertion code if it has one."""
-
-    chain: str
-    name: str
-    number: int
-    insertion_code: str = ""
-
-    def __str__(self) -> str:
-        chain = f"{self.chain}:" if self.chain else ""
-        return f"{chain}{self.name}{self.number}{self.insertion_code}"
-
-
-def residues_of(labels: Labels) -> tuple[Residue, ...]:
-    """The residues of atoms in their order, each once."""
-    columns = (labels.chains, labels.residue_names, labels.residue_numbers, labels.insertion_codes)
-    return tuple(
-        Residue(*values) for values in zip(*(column[labels.residue_starts].tolist() for column in columns), strict=True)
-    )
+        return ResidueTerms(self.names, np.stack(sums, axis=-1), labels.residues)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

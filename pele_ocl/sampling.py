@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import arguments
 from .atoms import Floats
 from .errors import InputError
-from .grid import Map
+from .grid import Map, require_map
 
 _EDGE = 1e-6  # of a step: how far beyond the last point rounding may carry a position that is meant to be on it
 
@@ -24,9 +25,9 @@ def sample(map_: Map, positions: ArrayLike, outside: Literal["raise", "nan"] = "
 
     Returns (n,), in the map's unit.
     """
-    where = np.asarray(positions, np.float64)
-    if where.ndim != 2 or where.shape[1] != 3:
-        raise InputError(f"positions have shape {where.shape}; (n, 3) is needed")
+    require_map(map_)
+    where = arguments.positions_of(positions)
+    arguments.choice("outside", outside, ("raise", "nan"))
     index = map_.grid.index(where)
     last = np.array(map_.grid.shape) - 1
     inside: NDArray[np.bool_] = np.all((index >= -_EDGE) & (index <= last + _EDGE), axis=1)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from .arguments import described, is_finite
+from .atoms import Floats
 from .errors import InputError
+from .gb_models import GB_MODELS, GBModel
 from .units import debye_kappa
 
 # Generalized Born energies screen with this share of the Debye-Hueckel kappa (Srinivasan et al., Theor. Chem. Acc.
@@ -15,13 +17,14 @@ SCREENING_SCALE = 0.73
 
 @dataclass(frozen=True)
 class SolventModel:
-    """OBC Generalized Born with the ACE nonpolar term; the defaults are PELE's.
+    """A Generalized Born model with the ACE nonpolar term; the defaults are PELE's.
 
+    gb : name of the model that Born radii follow, a key of GB_MODELS: "hct", "obc1" or "obc2"
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ionic_strength : mol/L, >= 0; 0 means no screening
     temperature : K, 0.001 to 1e6; matters only with ions
-    offset : A, taken off each radius; 0.09 (Onufriev, Bashford and Case 2004)
-    alpha, beta, gamma : of the tanh polynomial; 1, 0.8, 4.85 is the paper's set II
+    offset : A, taken off each radius; None for the model's own, 0.09
+    alpha, beta, gamma : of the tanh polynomial of OBC; None for the model's own
     surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0 (Schaefer, Bartels and Karplus 1998)
     probe_radius : A, > 0
 
@@ -32,18 +35,26 @@ class SolventModel:
     solvent_dielectric: float = 80.0
     ionic_strength: float = 0.0
     temperature: float = 298.15
-    offset: float = 0.09
-    alpha: float = 1.0
-    beta: float = 0.8
-    gamma: float = 4.85
+    # None stands for the model's own value, which __post_init__ puts in its place.
+    offset: float = None  # type: ignore[assignment]
+    alpha: float = None  # type: ignore[assignment]
+    beta: float = None  # type: ignore[assignment]
+    gamma: float = None  # type: ignore[assignment]
     surface_tension: float = 0.0054
     probe_radius: float = 1.4
+    gb: str = "obc2"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
+            raise InputError(f"gb is {described(self.gb)}; choose {', '.join(GB_MODELS)}")
         for f in fields(self):
+            if f.name == "gb":
+                continue
+            if getattr(self, f.name) is None and hasattr(self.gb_model, f.name):
+                object.__setattr__(self, f.name, getattr(self.gb_model, f.name))
             value = getattr(self, f.name)
-            if not is_finite(value):
-                raise InputError(f"{f.name} is {described(value)}; a finite number is needed")
+            if not is_finite(value) or abs(value) > 1e6:
+                raise InputError(f"{f.name} is {described(value)}; a finite number is needed, at most 1,000,000")
             if f.name in ("solute_dielectric", "solvent_dielectric", "temperature") and not 1e-3 <= value <= 1e6:
                 raise InputError(f"{f.name} is {value:g}; it must be positive, 0.001 to 1,000,000")
             if f.name == "probe_radius" and value <= 0:
@@ -59,6 +70,25 @@ class SolventModel:
                 f"model is {described(model)}; a SolventModel is needed: SolventModel(ionic_strength=0.15)"
             )
         return model or cls()
+
+    @property
+    def gb_model(self) -> GBModel:
+        """The Generalized Born model of that name."""
+        return GB_MODELS[self.gb]
+
+    @property
+    def radius_definitions(self) -> dict[str, int]:
+        """The build definitions of kernels that compute Born radii; cl/physics/gb_radius.clh."""
+        return self.gb_model.definitions
+
+    @property
+    def radius_constants(self) -> tuple[float, float, float, float]:
+        """The constants of the radius function as kernels take them: alpha, beta, gamma, and the offset in A."""
+        return self.alpha, self.beta, self.gamma, self.offset
+
+    def spheres(self, radii: Floats, scales: Floats) -> tuple[Floats, Floats]:
+        """Offset radii and scaled radii of the HCT integral, (n,) A, from intrinsic radii (A) and overlap scales."""
+        return self.gb_model.spheres(radii, scales, self.offset)
 
     @property
     def kappa(self) -> float:

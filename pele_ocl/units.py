@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from . import arguments
 from .errors import InputError
 
 # CODATA 2018. The first three are exact by definition of the SI.
@@ -31,15 +32,24 @@ COULOMB_KCAL_A = (
 )
 
 
+# Bounds of permittivities, temperatures (K) and ionic strengths (mol/L) that no calculation overflows with.
+LEAST, MOST = 1e-3, 1e6
+
+
 def debye_kappa(ionic_strength: float, dielectric: float, temperature: float) -> float:
     """Inverse Debye length of a 1:1 electrolyte, 1/A (Debye and Hueckel 1923).
 
     kappa^2 = 2 e^2 N_A I / (eps_0 eps k_B T)
 
     ionic_strength : mol/L, >= 0
-    dielectric : relative permittivity of the solvent, > 0
-    temperature : K, > 0
+    dielectric : relative permittivity of the solvent, 0.001 to 1e6
+    temperature : K, 0.001 to 1e6
+
+    Raises InputError for other values.
     """
+    arguments.number("ionic_strength", ionic_strength, "a number of mol/L, 0 to 1,000,000,", least=0, most=MOST)
+    for name, value in (("dielectric", dielectric), ("temperature", temperature)):
+        arguments.number(name, value, "a positive number, 0.001 to 1,000,000,", least=LEAST, most=MOST)
     ions_per_m3 = 1000 * AVOGADRO_PER_MOL * ionic_strength
     permittivity = VACUUM_PERMITTIVITY_F_PER_M * dielectric
     per_m2 = 2 * ELEMENTARY_CHARGE_C**2 * ions_per_m3 / (permittivity * BOLTZMANN_J_PER_K * temperature)
@@ -50,17 +60,20 @@ POTENTIAL_UNITS = ("kcal/mol/e", "kJ/mol/e", "kT/e", "mV", "V", "hartree/e", "e/
 
 
 def potential_factor(unit: str, temperature: float = 298.15) -> float:
-    """What a potential in kcal/mol/e is multiplied by to have it in another unit.
+    """The factor from a potential in kcal/mol/e to one in another unit.
 
     unit : of POTENTIAL_UNITS
-    temperature : K, > 0; for kT/e alone
+    temperature : K, 0.001 to 1e6; for kT/e alone
 
     Raises InputError for an unknown unit, or a temperature that is not positive.
     """
-    if unit not in POTENTIAL_UNITS:
-        raise InputError(f"unknown unit {unit!r} of a potential; choose one of {', '.join(POTENTIAL_UNITS)}")
-    if not (math.isfinite(temperature) and temperature > 0):
-        raise InputError(f"the temperature must be positive, in K; not {temperature:g}")
+    if not arguments.is_among(unit, POTENTIAL_UNITS):
+        raise InputError(
+            f"unknown unit {arguments.described(unit)} of a potential; choose one of {', '.join(POTENTIAL_UNITS)}"
+        )
+    if not (arguments.is_finite(temperature) and LEAST <= temperature <= MOST):
+        given = arguments.described(temperature)
+        raise InputError(f"the temperature must be positive, in K; not {given}: {LEAST:g} to {MOST:,.0f} are possible")
     volt = 1000 * JOULE_PER_CALORIE / (AVOGADRO_PER_MOL * ELEMENTARY_CHARGE_C)
     return {
         "kcal/mol/e": 1.0,

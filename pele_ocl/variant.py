@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
+
+S = TypeVar("S")  # the host steps of a quantity's variants
 
 PRECISIONS = ("float32", "float64")
 
@@ -13,7 +15,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(Generic[S]):
     """One way to compute a quantity: a kernel file and the host steps around it.
 
     file : name in cl/
@@ -31,7 +33,7 @@ class Variant:
     file: str
     kernel: str
     summary: str
-    run: Callable[..., Any]
+    run: S
     exact: bool = True
     cpu_only: bool = False
     per_atom: bool = True
@@ -39,7 +41,7 @@ class Variant:
     sums: int | None = None
 
 
-def made_for(variants: Mapping[str, Variant], kind: str) -> tuple[str, ...]:
+def made_for(variants: Mapping[str, Variant[S]], kind: str) -> tuple[str, ...]:
     """The names of the variants for a kind of device; other kinds than CPUs run what is for GPUs."""
     fitting = (None, "CPU" if kind == "CPU" else "GPU")
     return tuple(name for name, variant in variants.items() if variant.made_for in fitting)

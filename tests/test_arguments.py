@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import re
+from dataclasses import is_dataclass
+
 import numpy as np
 import pytest
 from conftest import DEVICES, load_system, random_atoms, random_pairs
@@ -9,18 +14,25 @@ from conftest import DEVICES, load_system, random_atoms, random_pairs
 import pele_ocl
 from pele_ocl import (
     Atoms,
+    ForceField,
     Grid,
     InputError,
     Map,
     PairList,
     SolventModel,
     all_pairs,
+    draw_slices,
     nonbond,
     pairs_within,
+    place_ions,
+    potmap,
     read,
+    sample,
     solvent,
+    write_map,
 )
 from pele_ocl.energy import Energy
+from pele_ocl.formats import read_structure
 from pele_ocl.pairs import internal_dielectrics, pairs_split, read_pairs, without_bonded, write_pairs
 
 ATOMS, PAIRS = random_atoms(5), random_pairs(5, 4)
@@ -129,3 +141,104 @@ def test_reprs_of_results_are_short():
     values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     map_ = Map(Grid((0, 0, 0), 1, (4, 3, 2)), values, "kcal/mol/e")
     assert repr(map_) == "Map(4 x 3 x 2 points, 0 to 23 kcal/mol/e, float32)"
+
+
+def pickled(made):
+    return pickle.loads(pickle.dumps(made))
+
+
+@pytest.mark.parametrize("again", [pickled, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize(
+    "made",
+    [
+        read(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
+        read_structure(pele_ocl.paths.shipped("data") / "structures" / "hexapeptide.pdb"),
+        random_pairs(5, 4),
+        all_pairs(random_atoms(5)),
+        Grid((0, 0, 0), 0.5, (3, 4, 5)),
+        Map(Grid((0, 0, 0), 1, (4, 3, 2)), np.arange(24, dtype=np.float32).reshape(2, 3, 4), "kT/e", "a map", 300.0),
+        SolventModel(ionic_strength=0.15),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_objects_come_back_from_pickles_and_copies(made, again):
+    require_same(again(made), made)
+
+
+def require_same(after, before):
+    """Fields equal, down to the last; arrays read-only where they were."""
+    assert type(after) is type(before)
+    for name, value in vars(before).items():
+        found = vars(after)[name]
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(found, value)
+            assert (found.dtype, found.flags.writeable) == (value.dtype, value.flags.writeable)
+        elif is_dataclass(value):
+            require_same(found, value)
+        else:
+            assert found == value
+
+
+@pytest.mark.parametrize("flags", [[0.5], [np.nan], [2], [-1], ["yes"], [None]])
+def test_flags_of_pairs_are_true_or_false(flags):
+    with pytest.raises(InputError, match=r"one_four (of|are)"):
+        PairList(5, [0], [1], one_four=flags)
+    assert PairList(5, [0, 1], [1, 2], one_four=[0, 1.0]).one_four.tolist() == [False, True]
+
+
+def test_results_come_back_from_pickles():
+    atoms = load_system("hexapeptide").atoms
+    grid = Grid.around(atoms, 3, 2)
+    plan = Energy(atoms, device=DEVICES[0], variant="rows", per_atom=True)
+    for found in (
+        potmap(atoms, grid, field=True, device=DEVICES[0]),
+        place_ions(atoms, {"NA": 1, "CL": 1}, grid=Grid.around(atoms, 10, 2), keep_map=True, device=DEVICES[0]),
+        solvent(atoms, device=DEVICES[0]),
+        nonbond(atoms, all_pairs(atoms), device=DEVICES[0]),
+        plan.evaluate(),
+        plan.evaluate_batch(atoms.positions[None]),
+    ):
+        require_same(pickled(found), found)
+
+
+MAP = Map(Grid((0, 0, 0), 1, (4, 3, 2)), np.zeros((2, 3, 4), np.float32), "kcal/mol/e")
+NO_MAP = r"; a Map: read_map\('map.dx'\), or potmap\(atoms, grid\).map, is needed"
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: potmap(ATOMS, 0.5), r"grid is 0.5; a Grid: Grid.around\(atoms, padding=10, spacing=0.5\) is needed"),
+        (lambda: potmap("in.pdb", MAP.grid), f"atoms are 'in.pdb'; {NO_ATOMS}"),
+        (lambda: potmap(ATOMS, MAP.grid, dielectric="80"), "the dielectric is '80'; it must be positive"),
+        (lambda: potmap(ATOMS, MAP.grid, kappa=1e308), "kappa is 1e.308; a number of at most 1,000,000 is needed"),
+        (lambda: potmap(ATOMS, MAP.grid, method="cutoff", cutoff=1e308), "the cutoff is 1e.308 A; a finite number"),
+        (lambda: place_ions("in.pdb", {"NA": 1}), f"atoms are 'in.pdb'; {NO_ATOMS}"),
+        (lambda: place_ions(ATOMS, "NA"), "ions are 'NA'; a dictionary of numbers by name is needed"),
+        (lambda: place_ions(ATOMS, {5: 1}), "the name of an ion is 5; choose one of LI, NA"),
+        (lambda: place_ions(ATOMS, {"NA": 1}, map="map.dx"), "map is 'map.dx'" + NO_MAP),
+        (lambda: write_map("map.dx", "map"), "map is 'map'" + NO_MAP),
+        (lambda: draw_slices(MAP, "map.png"), "map is 'map.png'" + NO_MAP),
+        (lambda: draw_slices("map.png", MAP, "in.dx"), "inputs are 'in.dx'; a list of paths is needed"),
+        (lambda: sample("map.dx", [[0, 0, 0]]), "map is 'map.dx'" + NO_MAP),
+        (lambda: Grid((0, 0, 0), 1e-320, (1, 1, 1)), "a grid's spacing must be positive"),
+        (lambda: SolventModel(ionic_strength=1e308), "ionic_strength is 1e.308; a finite number is needed, at most 1,"),
+        (lambda: PairList(10**30, [0], [1]), "n_atoms is 1e.30; at most 2,147,483,647 is possible"),
+        (lambda: PairList(10**400, [0], [1]), "n_atoms is a number beyond all limits; at most 2,147,483,647"),
+    ],
+)
+def test_arguments_of_maps_and_ions(call, sentence):
+    with pytest.raises(InputError, match=sentence):
+        call()
+
+
+def test_results_are_no_maps_and_say_where_theirs_is(tmp_path):
+    found = potmap(ATOMS, Grid((50, 50, 50), 1, (2, 2, 2)), device=DEVICES[0])
+    for call in (lambda: write_map(tmp_path / "map.dx", found), lambda: sample(found, [[50, 50, 50]])):
+        with pytest.raises(InputError, match="a Map is needed, not a PotmapResult; its Map is the attribute `map`"):
+            call()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_repr_of_a_force_field_is_short():
+    assert re.fullmatch(r"ForceField\(amber99sb, amber, \d+ templates, [\d,]+ radii\)", repr(ForceField.load()))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms, InputError, Labels
-from pele_ocl.atoms import LINES, close_pair
+from pele_ocl.close_pairs import LINES, close_pair
 
 
 def labels(names):
@@ -113,3 +113,63 @@ def test_many_atoms_in_one_plane_are_checked_quickly():
     assert close_pair(grid, 1e-4) is None
     grid[777] = grid[33_333] + 5e-5
     assert sorted(close_pair(grid, 1e-4)) == [777, 33_333]
+
+
+@pytest.mark.parametrize(
+    ("which", "indices"),
+    [
+        (slice(1, 4), [1, 2, 3]),
+        (slice(None, None, -2), [4, 2, 0]),
+        (np.array([True, False, True, True, False]), [0, 2, 3]),
+        ([3, 0, -1], [3, 0, 4]),
+        ([], []),
+    ],
+)
+def test_some_of_the_atoms(which, indices):
+    atoms = Atoms(
+        positions=np.arange(15.0).reshape(5, 3),
+        charges=np.arange(5.0),
+        gb_radii=np.arange(5.0) + 1,
+        labels=labels(["N", "CA", "C", "O", "CB"]),
+        bonds=[[0, 1], [1, 2], [2, 3], [3, 0]],
+        one_four=(0.5, 0.25),
+        notes=["read"],
+    )
+    some = atoms[which]
+    np.testing.assert_array_equal(some.positions, atoms.positions[indices])
+    np.testing.assert_array_equal(some.gb_radii, atoms.gb_radii[indices])
+    assert (some.gb_scales, some.one_four) == (None, (0.5, 0.25))
+    assert some.labels.names.tolist() == atoms.labels.names[indices].tolist()
+    assert some.labels.residue_index.tolist() == np.argsort(np.argsort(indices)).tolist()
+    named = {tuple(sorted(some.charges[pair])) for pair in some.bonds}
+    assert named == {tuple(sorted(pair)) for pair in atoms.bonds.tolist() if set(pair) <= set(some.charges)}
+    assert some.notes == ("read", f"{len(indices)} of 5 atoms were taken")
+
+
+@pytest.mark.parametrize(
+    ("which", "message"),
+    [
+        ([0, 3], "atom 3 was asked for; the atoms are 0 to 2"),
+        ([0, 2, -1], "an atom was asked for twice"),
+        ([True, False], r"the atoms to take have shape \(2,\); \(3,\) booleans or \(k,\) indices"),
+        (1, r"the atoms to take have shape \(\)"),
+        ([0.5], "the atoms to take are not an array of indices or booleans: could not convert float64 values"),
+        ("CA", "the atoms to take are not an array of indices or booleans: could not convert 'CA'"),
+        (slice("CA"), "is no slice of atoms"),
+    ],
+)
+def test_what_chooses_no_atoms(which, message):
+    with pytest.raises(InputError, match=message):
+        make()[which]
+
+
+@pytest.mark.parametrize("one_four", [(-1, 5), (0.5,), (0.5, np.nan), "no", None, 0.5, (0.5, 1.5), [[0.5, 0.5]]])
+def test_scales_of_one_four_pairs_are_two_shares(one_four):
+    with pytest.raises(InputError, match=r"one_four (is|are)"):
+        make(one_four=one_four)
+
+
+def test_residues_by_name():
+    found = labels(["N", "CA"])
+    assert found.residues == (("A", "ALA", -1, ""), ("A", "ALA", 0, ""))
+    assert [str(residue) for residue in found.residues] == ["A:ALA-1", "A:ALA0"] == [found.residue(0), found.residue(1)]

@@ -12,12 +12,13 @@ from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, InputError, ParameterError, SolventModel
 from pele_ocl.energy import TERMS, VARIANTS, Energy, choose_variant, energy, squares
-from pele_ocl.energy.layout import Layout
+from pele_ocl.energy.layout import RowsLayout, SquaresLayout
 from pele_ocl.energy.masks import Masks
 from pele_ocl.errors import KernelBuildError
 from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.pairs import exclusions
+from pele_ocl.plan import passes
 from pele_ocl.reference.energy import energy as reference
 from pele_ocl.tiles import Tiles
 
@@ -292,7 +293,7 @@ def test_a_clash_does_not_poison_other_atoms(device, precision, variant, partner
         for k, term in enumerate(TERMS):
             values = expected.per_atom[term][others]
             np.testing.assert_allclose(
-                result.per_atom[others, k], values, rtol=0, atol=10 * ENERGY[precision] * np.abs(values).max()
+                result.per_atom[others].values[:, k], values, rtol=0, atol=10 * ENERGY[precision] * np.abs(values).max()
             )
 
 
@@ -338,7 +339,7 @@ def test_a_batch_has_the_bits_of_its_members(device, precision, variant, monkeyp
     single = [plan.evaluate(positions) for positions in conformations]
     shares = []
     # Three at a time: two whole batches and one conformation.
-    monkeypatch.setattr(Layout, "batch", lambda *_: 3)
+    monkeypatch.setattr(passes, "MOST_CONFORMATIONS", 3)
     batch = Energy(atoms, per_atom=per_atom, **options(device, precision, variant)).evaluate_batch(
         conformations, shares.append
     )
@@ -373,7 +374,8 @@ def test_masks_hold_every_pair_where_it_is_met(size, variant):
     atoms = bonded(200, seed=17)
     tiles = Tiles.of(atoms.positions, size)
     excluded, scaled = exclusions(atoms.bonds, 200)
-    masks, ring = Masks.of(tiles, excluded, scaled, variant), variant != "rows"
+    walk = VARIANTS[variant].run.walk(SquaresLayout(1, size, 256))
+    masks, ring = Masks.of(tiles, excluded, scaled, walk), variant != "rows"
     found = [set(), set()]
     for row in range(len(tiles)):
         partners = masks.partners[masks.starts[row] : masks.starts[row + 1]]
@@ -406,7 +408,7 @@ def test_auto_is_a_variant_for_every_kind():
 @pytest.mark.parametrize("refused_by", ["device", "compiler"])
 def test_rows_where_groups_must_be_small(device, precision, most, refused_by, monkeypatch):
     """Many devices take 256 work-items to a group at most, some compilers even fewer."""
-    monkeypatch.setattr(Layout, "of", lambda *_: Layout(1, 16, 16, 1))
+    monkeypatch.setattr(RowsLayout, "of", lambda *_: RowsLayout(1, 16, 16))
     atoms, groups, keep = bonded(200, seed=17), [], Run.keep
     expected = energy(atoms, **options(device, precision, "rows"))
 
@@ -426,10 +428,10 @@ def test_rows_where_groups_must_be_small(device, precision, most, refused_by, mo
 
 
 SQUARES = {
-    "fused": Layout(1, 32, 1, 256, shares=4, fused=True),
-    "split": Layout(1, 32, 1, 256, split=4, shares=4, fused=True),
-    "rows of 3": Layout(1, 32, 1, 256, row=3, shares=4),
-    "tiles of 16": Layout(1, 16, 1, 64, row=2, split=2, shares=2, fused=True),
+    "fused": SquaresLayout(1, 32, 256, shares=4, fused=True),
+    "split": SquaresLayout(1, 32, 256, split=4, shares=4, fused=True),
+    "rows of 3": SquaresLayout(1, 32, 256, row=3, shares=4),
+    "tiles of 16": SquaresLayout(1, 16, 64, row=2, split=2, shares=2, fused=True),
 }
 
 
@@ -440,7 +442,7 @@ def test_squares_of_every_shape_in_as_many_launches_as_memory_asks_for(device, p
         pytest.skip("PoCL compiles these for a minute each")
     atoms = bonded(420, seed=17)
     expected = energy(atoms, device=device, precision="float64", **options)
-    monkeypatch.setattr(Layout, "of", lambda *_: SQUARES[shape])
+    monkeypatch.setattr(SquaresLayout, "of", lambda *_: SQUARES[shape])
     launches = []
     for most in (256, 5):
         monkeypatch.setattr(squares, "MOST_LAYERS", most)
@@ -451,7 +453,7 @@ def test_squares_of_every_shape_in_as_many_launches_as_memory_asks_for(device, p
         if result.gradient is not None:
             assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
             np.testing.assert_array_equal(again.gradient, result.gradient)
-        launches.append(len(plan._pipeline.passes.launches))
+        launches.append(len(plan._idle[0].passes.launches))
         # More at a time, then fewer than there are buffers for.
         moved = atoms.positions + np.random.default_rng(3).normal(0, 0.02, (3, 420, 3))
         for conformations in (np.stack([*moved, atoms.positions]), np.stack([moved[1], atoms.positions])):
@@ -478,12 +480,12 @@ def test_squares_keep_fewer_layers_where_memory_is_short(device, precision, monk
     atoms = bonded(1200, seed=17)
     plan = Energy(atoms, device=device, precision=precision, variant="squares")
     expected = plan.evaluate()
-    buffers = plan._pipeline.passes.buffers
+    buffers = plan._idle[0].passes.buffers
     others = max(buffer.size for name, buffer in buffers.items() if name != "layers")
     monkeypatch.setattr(Device, "largest_buffer", max(others, buffers["layers"].size // 3))
     short = Energy(atoms, device=device, precision=precision, variant="squares")
     result = short.evaluate()
-    assert len(short._pipeline.passes.launches) > len(plan._pipeline.passes.launches)
+    assert len(short._idle[0].passes.launches) > len(plan._idle[0].passes.launches)
     assert result.total == pytest.approx(expected.total, rel=ENERGY[precision])
     assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
 
@@ -502,7 +504,7 @@ def test_repeating_takes_all_launches_each_time(device, monkeypatch):
     plan.evaluate()
     monkeypatch.setattr(Run, "launch_kept", lambda run, launches, m: made.append((list(launches), m)))
     plan.repeat(3)
-    assert made == [(plan._pipeline.passes.launches, 1)] * 3
+    assert made == [(plan._idle[0].passes.launches, 1)] * 3
 
 
 def test_what_is_no_molecule_no_batch_and_no_count_is_an_error(device):
@@ -520,9 +522,14 @@ def test_what_is_no_molecule_no_batch_and_no_count_is_an_error(device):
             plan.repeat(count)
 
 
-def test_batches_are_no_larger_than_launches_may_be():
-    layout = Layout.of("rows", "GPU", 1, 10)
-    assert [layout.batch(size) for size in (1, 1 << 20, 1 << 40)] == [65_535, 1024, 1]
+@pytest.mark.parametrize(("budget", "most"), [(1 << 40, 65_535), (1 << 24, None), (1, 1)])
+def test_batches_are_no_larger_than_launches_and_memory_may_be(device, budget, most, monkeypatch):
+    atoms = bonded(10)
+    monkeypatch.setattr(passes, "BATCH_BYTES", budget)
+    monkeypatch.setattr(Device, "largest_buffer", 1 << 40)
+    found = Energy(atoms, device=device)._prepare(1).passes
+    each = sum(buffer.size for name, buffer in found.buffers.items() if name != "positions")
+    assert found.most_at_once == (most or budget // each)
 
 
 @EVERY_VARIANT
@@ -530,10 +537,10 @@ def test_batches_fit_the_largest_buffer(device, variant, monkeypatch):
     atoms = bonded(150, seed=15)
     plan = Energy(atoms, device=device, variant=variant)
     single = plan.evaluate()
-    largest = max(buffer.size for buffer in plan._pipeline.passes.buffers.values())
+    largest = max(buffer.size for buffer in plan._idle[0].passes.buffers.values())
     monkeypatch.setattr(Device, "largest_buffer", 8 * largest)
     batch = plan.evaluate_batch(np.stack([atoms.positions] * 20))
-    assert plan._pipeline.batch == 8
+    assert plan._idle[0].batch == 8
     np.testing.assert_array_equal(batch.total, [single.total] * 20)
 
 

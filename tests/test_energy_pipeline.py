@@ -9,7 +9,7 @@ from test_reference_energy import bonded
 
 from pele_ocl import Atoms, InputError
 from pele_ocl.energy import Energy, energy
-from pele_ocl.energy import plan as plans
+from pele_ocl.plan import plan as plans
 from pele_ocl.reference.energy import energy as reference
 
 
@@ -22,7 +22,7 @@ def test_chunks_have_the_bits_of_their_members(device, precision, variant, monke
     conformations = atoms.positions + places + np.random.default_rng(1).normal(0, 0.05, (7, 150, 3))
     plan, shares = Energy(atoms, **options(device, precision, variant)), []
     batch = plan.evaluate_batch(conformations, shares.append)
-    assert plan._pipeline.batch == 2
+    assert plan._idle[0].batch == 2
     assert shares == [2 / 7, 4 / 7, 6 / 7, 1]
     for k, positions in enumerate(conformations):
         result = plan.evaluate(positions)

@@ -101,9 +101,8 @@ def test_any_map_and_any_order_of_charges(device, precision, shape, smooth):
     allowed = allowed_points(atom[None], grid, 0.9)
     points, before, _ = reference(potential, grid, allowed, charges, 2.1)
     run = Run(device, precision)
-    with device.lock:
-        placement = Placement(run, grid, potential, atom[None], 0.9, 2.1)
-        found, potentials = placement.place([COULOMB_KCAL_A * q for q in charges])
+    placement = Placement(run, grid, potential, atom[None], 0.9, 2.1)
+    found, potentials = placement.place([COULOMB_KCAL_A * q for q in charges])
     assert placement.n_allowed == allowed.sum()
     if precision == "float64":
         np.testing.assert_array_equal(found, points)
@@ -127,8 +126,7 @@ def test_no_block_is_left_alone_that_holds_the_next_ion(device, seed):
     if not device.has_float64:
         pytest.skip(f"{device} has no float64")
     run = Run(device, "float64")
-    with device.lock:
-        found, _ = Placement(run, grid, potential, atom, 1, apart).place([COULOMB_KCAL_A * q for q in charges])
+    found, _ = Placement(run, grid, potential, atom, 1, apart).place([COULOMB_KCAL_A * q for q in charges])
     np.testing.assert_array_equal(found, points)
 
 
@@ -137,13 +135,12 @@ def test_putting_the_work_off_changes_no_bit(device, precision):
     atoms, base = base_map("ubiquitin")
     charges = [COULOMB_KCAL_A * q for q in (1.0, -1.0, 2.0) * 20]
     run = Run(device, precision)
-    with device.lock:
-        placement = Placement(run, base.grid, base.values, atoms.positions, 6, 8)
-        points, potentials = placement.place(charges)
-        for k in range(5, 60, 9):
-            before = placement.with_ions(base.values, points[:k], potentials[:k], charges[:k])
-            x, y, z = points[k]
-            assert before[z, y, x] == before.dtype.type(potentials[k])
+    placement = Placement(run, base.grid, base.values, atoms.positions, 6, 8)
+    points, potentials = placement.place(charges)
+    for k in range(5, 60, 9):
+        before = placement.with_ions(base.values, points[:k], potentials[:k], charges[:k])
+        x, y, z = points[k]
+        assert before[z, y, x] == before.dtype.type(potentials[k])
 
 
 @pytest.mark.parametrize(
@@ -156,9 +153,8 @@ def test_any_layout_gives_the_same_ions(device, layout):
     found = []
     for each in (None, layout):
         run = Run(device, "float32")
-        with device.lock:
-            placement = Placement(run, base.grid, base.values, atoms.positions, 6, 10, each)
-            found.append((placement.n_allowed, *placement.place(charges)))
+        placement = Placement(run, base.grid, base.values, atoms.positions, 6, 10, each)
+        found.append((placement.n_allowed, *placement.place(charges)))
     assert found[0][0] == found[1][0]
     np.testing.assert_array_equal(found[0][1], found[1][1])
     np.testing.assert_allclose(found[0][2], found[1][2], rtol=1e-5)

@@ -53,7 +53,6 @@ def test_kernels_build_without_a_cache(device, monkeypatch):
     monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
     device.kernels.clear()
     device.programs.clear()
-    device.programs.clear()
     assert get_kernel(device, "solvent/radii.cl", "born_radii", "float32")
 
 

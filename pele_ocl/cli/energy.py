@@ -129,10 +129,8 @@ def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
 def _residues(result: EnergyResult) -> list[tuple[str, list[float]]]:
     """Each residue's name with its terms and their sum."""
     by_residue = result.per_residue()
-    labels = result.atoms.labels
-    assert labels is not None
-    names = [labels.residue(int(i)) for i in labels.residue_starts]
-    return list(zip(names, np.column_stack([by_residue, by_residue.sum(axis=1)]).tolist(), strict=True))
+    rows = np.column_stack([by_residue.values, by_residue.total]).tolist()
+    return list(zip(map(str, by_residue.residues), rows, strict=True))
 
 
 def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
@@ -210,7 +208,7 @@ def _save(output: Path, source: Path, result: EnergyResult, constants: SolventMo
     """Every atom's energies, Born radius and gradient, and how they were made."""
     assert result.per_atom is not None
     columns = label_columns(result.atoms) | {"born_radii": result.born_radii}
-    columns |= dict(zip(TERMS, result.per_atom.T, strict=True)) | {"total": result.per_atom.sum(axis=1)}
+    columns |= result.per_atom.columns()
     if result.gradient is not None:
         columns["gradient"] = result.gradient
     units = dict.fromkeys(result.energy, "kcal/mol") | {"born_radii": "angstrom", "gradient": "kcal/mol/angstrom"}

@@ -15,7 +15,17 @@ from .variants import VARIANTS, choose_variant
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["TERMS", "VARIANTS", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint", "Term", "choose_variant", "energy"]
+__all__ = [
+    "TERMS",
+    "VARIANTS",
+    "Energy",
+    "EnergyBatch",
+    "EnergyResult",
+    "PositionalRestraint",
+    "Term",
+    "choose_variant",
+    "energy",
+]
 
 
 def energy(

@@ -23,8 +23,8 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def n_parts(self) -> int:
         return self.layout.parts(len(self.tiles))
 
-    @property
-    def _walk(self) -> Walk:
+    @classmethod
+    def walk(cls, layout: BlocksLayout) -> Walk:
         return Walk(ring=True, own_vectors=False)
 
     def _sizes(self) -> dict[str, int]:

@@ -48,7 +48,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._common_sizes(len(atoms)) | self._sizes()
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
-        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self._walk)
+        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self.walk(layout))
         self.launches = [
             self.place(), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()), *self._finish(),
             *(launch for k, term in enumerate(terms) for launch in term.launches(self, k)),
@@ -82,9 +82,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
             if found.per_atom is not None:
                 found.per_atom[part, :, n_terms:] = further.transpose(0, 2, 1)
 
-    @property
+    @classmethod
     @abstractmethod
-    def _walk(self) -> Walk:
+    def walk(cls, layout: L) -> Walk:
         """The order in which the pair pass meets tiles."""
 
     @abstractmethod
@@ -164,6 +164,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
             self.largest_rho, *self.named("spheres", "x", "y", "z", "weights"), spheres.scaled, spheres.rho,
             tables.slopes, tables.slope_columns, *self.named("origins", "extents"), spheres.counts,
         ]  # fmt: skip
+
+
+AnyPasses = EnergyPasses[Any]  # of whatever layout
 
 
 class SumsOfPairs(EnergyPasses[L]):

@@ -15,7 +15,7 @@ from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
-from ..solvent.checks import check_radii
+from ..solvent.checks import born_radius_error, check_radii
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 from ..tuning import Machine
@@ -86,7 +86,10 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:
         """The error of a conformation whose energy overflows, with the atom that is the cause."""
+        assert found.born_radii is not None
         bad = found.bad_atoms(k)
+        if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
+            return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k])
         where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
         precise = "" if self.precision == "float64" else ", or use float64"
         return InputError(

@@ -23,8 +23,8 @@ class Rows(SumsOfPairs[RowsLayout]):
     layout_type = RowsLayout
     n_parts = 1
 
-    @property
-    def _walk(self) -> Walk:
+    @classmethod
+    def walk(cls, layout: RowsLayout) -> Walk:
         return Walk(ring=False, own_vectors=True)
 
     def _born(self) -> list[KeptLaunch]:

@@ -26,9 +26,9 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     layout_type = SquaresLayout
 
-    @property
-    def _walk(self) -> Walk:
-        return Walk(ring=True, own_vectors=True, row_tiles=self.layout.row)
+    @classmethod
+    def walk(cls, layout: SquaresLayout) -> Walk:
+        return Walk(ring=True, own_vectors=True, row_tiles=layout.row)
 
     @property
     def fused(self) -> bool:

@@ -48,11 +48,11 @@ class PairTables:
         assert atoms.gb_scales is not None
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
-        rho = atoms.gb_radii - model.offset
+        rho, scaled = model.spheres(atoms.gb_radii, atoms.gb_scales)
         sigma = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
         sigmas, epsilons = sigma[tiles.order], tiles.by_slot(np.sqrt(4 * atoms.lj_epsilon))
         charges = tiles.by_slot(scaled_charges(atoms, model, run.precision))
-        coefficients = series_coefficients(tiles.by_slot(atoms.gb_scales * rho))
+        coefficients = series_coefficients(tiles.by_slot(scaled))
         slopes = coefficients * (2 * np.arange(1, MOST_TERMS + 1)[:, None] + 2)
         return cls(
             run.upload(np.stack([rho[tiles.order], atoms.gb_radii[tiles.order], charges, sigmas, epsilons])),
@@ -70,9 +70,7 @@ def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:
     return rounded_charges(charges).astype(np.float64) if precision == "float32" else charges
 
 
-def _masks(
-    run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], walk: Walk
-) -> tuple[Any, ...]:
+def _masks(run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], walk: Walk) -> tuple[Any, ...]:
     excluded, scaled = exclusions(atoms.bonds, len(atoms))
     if one_four == "exclude":
         excluded, scaled = np.concatenate([excluded, scaled]), scaled[:0]

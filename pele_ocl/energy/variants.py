@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from ..variant import Variant
 from .blocks import Blocks
+from .passes import AnyPasses
 from .rows import Rows
 from .squares import Squares
 
-VARIANTS = {
-    "rows": Variant("energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows, made_for="GPU"),
+VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
+    "rows": Variant(
+        "energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows, made_for="GPU"
+    ),
     "blocks": Variant(
-        "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks, made_for="CPU",
+        "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks,
+        made_for="CPU",
     ),
     "squares": Variant(
         "energy/pair_squares.cl", "pair_squares", "each pair once, squares of two tiles in groups; for GPUs", Squares,

@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
+from .. import arguments
 from ..atoms import Atoms, Floats, Ints, Structure
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
@@ -56,6 +57,10 @@ class ForceField:
     fallback: bool = False
     origin: Origin = field(default_factory=Origin)
 
+    def __repr__(self) -> str:
+        own = f"{len(self.templates):,} templates, {len(self.radii):,} radii"
+        return f"ForceField({self.name}, {self.kind}, {own}{', with fallback' if self.fallback else ''})"
+
     @classmethod
     def load(
         cls,
@@ -82,8 +87,13 @@ class ForceField:
 
         Raises InputError, FormatError or ParameterError.
         """
-        pele = find_pele_data([Path(root) for root in pele_data], name)
-        sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
+        for what, value in (("name", name), ("radii", radii)):
+            if value is not None:
+                arguments.text(what, value)
+        arguments.flag("fallback", fallback)
+        obc = arguments.file_paths("obc", obc)
+        pele = find_pele_data(list(arguments.file_paths("pele_data", pele_data)), name)
+        sets = [*map(load_templates, pele.templates), *map(_required, arguments.file_paths("templates", templates))]
         given = _merged(sets)
         whole = is_complete(given) or any(map(is_protein_folder, sets))
         kind = _kind(name, pele, given, whole)
@@ -111,6 +121,7 @@ class ForceField:
         Raises ParameterError for residues without a template and atoms without a row, FormatError for atom names that
         stand twice in a residue.
         """
+        arguments.instance("structure", structure, Structure, "a Structure")
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
         matches = match_residues(structure, self.templates)

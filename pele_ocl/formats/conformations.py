@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arguments import file_path
 from ..atoms import Floats
 from ..errors import FormatError
 from ..textfiles import lines
@@ -25,7 +26,7 @@ def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
 
     Raises FormatError, with the line, where a model has other atoms than the first, and for other formats.
     """
-    file = Path(path)
+    file = file_path(path)
     suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() != ".gz"]
     if suffixes[-1:] not in ([".pdb"], [".ent"]):
         raise FormatError(f"{file}: models are read together from PDB files alone, .pdb or .ent; choose one by --model")

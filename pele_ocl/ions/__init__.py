@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms
+from .. import arguments
+from ..atoms import Atoms, require_atoms
 from ..errors import InputError
-from ..grid import Grid, Map
+from ..grid import Grid, Map, require_map
+from ..potential_model import PotentialModel
 from ..potmap import PotmapResult, potmap
 from ..units import COULOMB_KCAL_A
 from ..variant import PRECISIONS, Progress
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SPECIES", "IonsResult", "Requests", "Species", "place_ions"]
 
+MOST_DISTANCE = 1e6  # A
 UNIT = "kcal/mol/e"
 CLOSE = 1e-3  # A; points closer to an atom get the potential of this distance
 
@@ -74,32 +77,30 @@ def place_ions(
     from ..opencl.kernels import Run
 
     start = time.perf_counter()
-    _check(atoms, solute_distance, ion_distance, dielectric, precision)
+    _check(atoms, grid, map, keep_map, solute_distance, ion_distance, dielectric, precision, progress)
     count_ions(ions, 0.0, 0.0, neutralize, concentration)  # says what is wrong before anything takes long
     device = get_device(device)
     device.require_precision(precision)
     molecule: PotmapResult | None = None
     if map is None:
-        grid = grid or Grid.around(atoms, padding, spacing)
+        grid = grid if grid is not None else Grid.around(atoms, padding, spacing)
         molecule = potmap(
             atoms, grid, variant=variant, precision=precision, device=device, dielectric=dielectric,
             min_distance=_clamp(atoms, grid), progress=progress,
         )  # fmt: skip
         map = molecule.map
-    _check_map(map)
 
     run = Run(device, precision)
-    with device.lock:
-        placement = Placement(run, map.grid, map.values, atoms.positions, solute_distance, ion_distance)
-        volume = placement.n_allowed * float(np.prod(map.grid.spacing))
-        exclusion_seconds = run.kernel_seconds
-        counts = count_ions(ions, float(atoms.charges.sum()), volume, neutralize, concentration)
-        order = interleaved(counts)
-        charges = [COULOMB_KCAL_A / dielectric * species.charge for species in order]
-        points, potentials = placement.place(charges, progress)
-        ion_seconds = run.kernel_seconds
-        _require_room(order, len(points), volume, solute_distance, ion_distance)
-        values = placement.with_ions(map.values, points, potentials, charges) if keep_map else None
+    placement = Placement(run, map.grid, map.values, atoms.positions, solute_distance, ion_distance)
+    volume = placement.n_allowed * float(np.prod(map.grid.spacing))
+    exclusion_seconds = run.kernel_seconds
+    counts = count_ions(ions, float(atoms.charges.sum()), volume, neutralize, concentration)
+    order = interleaved(counts)
+    charges = [COULOMB_KCAL_A / dielectric * species.charge for species in order]
+    points, potentials = placement.place(charges, progress)
+    ion_seconds = run.kernel_seconds
+    _require_room(order, len(points), volume, solute_distance, ion_distance)
+    values = placement.with_ions(map.values, points, potentials, charges) if keep_map else None
     seconds = {
         "map": molecule.seconds["kernel"] if molecule else 0.0,
         "exclusion": exclusion_seconds,
@@ -138,18 +139,31 @@ def interleaved(counts: dict[Species, int]) -> list[Species]:
     return [species for turn in range(rounds) for species, count in counts.items() if turn < count]
 
 
-def _check(atoms: Atoms, solute_distance: float, ion_distance: float, dielectric: float, precision: str) -> None:
-    if precision not in PRECISIONS:
-        raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
+def _check(
+    atoms: Atoms, grid: Grid | None, map_: Map | None, keep_map: bool, solute_distance: float, ion_distance: float,
+    dielectric: float, precision: str, progress: Progress | None,
+) -> None:  # fmt: skip
+    require_atoms(atoms)
+    if grid is not None:
+        arguments.instance("grid", grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
+    if map_ is not None:
+        _check_map(map_)
+    arguments.flag("keep_map", keep_map)
+    arguments.callback("progress", progress)
+    if not arguments.is_among(precision, PRECISIONS):
+        raise InputError(f"there is no precision {arguments.described(precision)}; choose {' or '.join(PRECISIONS)}")
     for name, value in (("solute distance", solute_distance), ("ion distance", ion_distance)):
-        if not np.isfinite(value) or value < 0:
-            raise InputError(f"the {name} must be 0 or more Angstrom, not {value:g}")
-    if not np.isfinite(dielectric) or dielectric <= 0:
-        raise InputError(f"the dielectric constant must be positive, not {dielectric:g}")
+        if not (arguments.is_finite(value) and 0 <= value <= MOST_DISTANCE):
+            given = arguments.described(value)
+            raise InputError(f"the {name} must be 0 or more Angstrom, not {given}; {MOST_DISTANCE:,.0f} at most")
+    if not arguments.is_finite(dielectric) or dielectric <= 0:
+        raise InputError(f"the dielectric constant must be positive, not {arguments.described(dielectric)}")
+    PotentialModel(dielectric)  # checks its bounds
     atoms.require(("charges",), "the placement of ions")
 
 
 def _check_map(map_: Map) -> None:
+    require_map(map_)
     if map_.unit not in ("", UNIT):
         raise InputError(f"the map is in {map_.unit}; convert it to {UNIT}")
     if not np.isfinite(map_.values).all():

@@ -8,6 +8,7 @@ from itertools import product
 from numbers import Integral
 from typing import Literal
 
+from .. import arguments
 from ..errors import InputError
 from ..units import AVOGADRO_PER_MOL, METER_PER_ANGSTROM
 from .species import Species, find_species
@@ -92,23 +93,32 @@ def _whole(ideal: tuple[float, float], charge: float, positive: int, negative: i
 
 def _checked(requests: Requests) -> dict[Species, int | None]:
     """The species asked for, None for "auto"."""
+    if not isinstance(requests, Mapping):
+        given = arguments.described(requests)
+        raise InputError(f'ions are {given}; a dictionary of numbers by name is needed: {{"NA": 12, "CL": "auto"}}')
     asked: dict[Species, int | None] = {}
     for name, count in requests.items():
         species = find_species(name)
         if species in asked:
             raise InputError(f"the ion {species.name} is asked for twice; add the counts up")
-        if count != "auto" and not (isinstance(count, Integral) and 0 <= count <= MOST_IONS):
-            raise InputError(f"{count!r} is no number of {name} ions; a whole number from 0, or auto, is needed")
-        asked[species] = None if count == "auto" else int(count)
+        if isinstance(count, str) and count == "auto":
+            asked[species] = None
+        elif isinstance(count, Integral) and 0 <= count <= MOST_IONS:
+            asked[species] = int(count)
+        else:
+            given = count if isinstance(count, str | int | float) else arguments.described(count)
+            raise InputError(f"{given!r} is no number of {name} ions; a whole number from 0, or auto, is needed")
     return asked
 
 
 def _check_rule(automatic: list[Species], neutralize: bool, concentration: float | None) -> None:
+    arguments.flag("neutralize", neutralize)
     names = [f"{species.name}:auto" for species in automatic]
     if neutralize and concentration is not None:
         raise InputError("choose neutralize or concentration; a salt of some concentration neutralises, too")
-    if concentration is not None and not (math.isfinite(concentration) and concentration > 0):
-        raise InputError(f"the concentration must be a positive number of mol/L, not {concentration:g}")
+    if concentration is not None and not (arguments.is_finite(concentration) and concentration > 0):
+        given = arguments.described(concentration)
+        raise InputError(f"the concentration must be a positive number of mol/L, not {given}")
     if automatic and not neutralize and concentration is None:
         raise InputError(f"{names[0]} needs a rule: neutralize, or a concentration")
     signs = sorted(species.charge > 0 for species in automatic)

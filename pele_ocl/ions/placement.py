@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..grid import Grid
-from ..reference.ions import ROUNDING
 from ..tiles import Tiles
 from ..variant import Progress
 
@@ -22,8 +21,9 @@ if TYPE_CHECKING:
 BLOCK = (16, 8, 8)  # points along x, y, z
 TILE = 32
 STEPS = 16  # ions between two looks at how far the device is
-# What rounding may add to a squared distance; see reference.ions.
-REACH = {"float32": 1e-6, "float64": ROUNDING}
+# Squared distances up to this share beyond the limit count as within it, so that rounding never decides about points
+# that stand exactly at the limit.
+ROUNDING = {"float32": 1e-6, "float64": 1e-9}
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,6 @@ class Layout:
 class Placement:
     """A map on a device that takes ions one by one.
 
-    run : the device's lock must be held as long as the placement is used
     potential : (nz, ny, nx) kcal/mol/e, before the first ion
     positions : (n, 3) of the molecule's atoms, A
     solute_distance, ion_distance : no ion stands within this distance of an atom, or another ion, A
@@ -156,7 +155,7 @@ class Placement:
         return self.run.group_kernel(file, name, local_reals, layout.group, width=layout.width, **macros)
 
     def _squared(self, distance: float) -> Any:
-        return self.run.dtype.type(distance**2 * (1 + REACH[self.run.precision]))
+        return self.run.dtype.type(distance**2 * (1 + ROUNDING[self.run.precision]))
 
     @cached_property
     def _blocks(self) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..arguments import described
 from ..errors import InputError
 
 
@@ -57,6 +58,8 @@ _ALIASES = {"I": "IOD", "MG2": "MG", "CA2": "CA", "ZN2": "ZN", "FE3": "FE", "CU2
 
 def find_species(name: str) -> Species:
     """The species of a name in any case, a charge behind it allowed (`Na+`). Raises InputError for an unknown one."""
+    if not isinstance(name, str):
+        raise InputError(f"the name of an ion is {described(name)}; choose one of {', '.join(SPECIES)}")
     key = name.strip().upper().rstrip("+-")
     key = _ALIASES.get(key, key)
     if key not in SPECIES:

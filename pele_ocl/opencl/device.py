@@ -7,13 +7,16 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Hashable
+from collections import deque
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DeviceError
 from .runtimes import announced_runtimes
+
+if TYPE_CHECKING:
+    from .building import Kernel
 
 with announced_runtimes():
     import pyopencl as cl
@@ -43,26 +46,42 @@ class Buffer(cl.Buffer):
     """A buffer that can be counted: PyOpenCL's own take no weak references."""
 
 
-@dataclass(eq=False)
 class BufferBytes:
-    """Bytes of all buffers of a device: those there are now, and the most there were since `start`."""
+    """The bytes of all buffers of a device: `now`, and the `most` there were since `start`.
 
-    now: int = 0
-    most: int = 0
+    Any thread may count. A finalizer may run at any place in any thread, within `count` as well, so it takes no lock:
+    it leaves a note that the next reader takes in.
+    """
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._now = 0
+        self._released: deque[int] = deque()
+        self._lock = threading.Lock()
+
+    @property
+    def now(self) -> int:
+        """Bytes of the buffers there are."""
+        with self._lock:
+            return self._settled()
 
     def start(self) -> None:
         """Forget how many there were before."""
-        self.most = self.now
+        with self._lock:
+            self.most = self._settled()
 
     def count(self, buffer: Buffer) -> None:
         """Count a new buffer, until it is gone."""
         size = int(buffer.size)
-        self.now += size
-        self.most = max(self.most, self.now)
-        weakref.finalize(buffer, self._release, size).atexit = False
+        with self._lock:
+            self._now = self._settled() + size
+            self.most = max(self.most, self._now)
+        weakref.finalize(buffer, self._released.append, size).atexit = False
 
-    def _release(self, size: int) -> None:
-        self.now -= size
+    def _settled(self) -> int:
+        while self._released:
+            self._now -= self._released.popleft()
+        return self._now
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,33 +90,47 @@ class Device:
 
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
-    programs, kernels : built programs and their kernels by what they were built from; launched : what has run
+    programs, kernels : built programs and their kernels by what they were built from
     buffers : how many bytes they hold
-    lock : to be held while computing, since a kernel object carries its arguments
+    lock : nothing here needs it
     """
 
     index: int
     handle: cl.Device
     programs: dict[Any, cl.Program] = field(default_factory=dict, repr=False)
-    kernels: dict[Any, cl.Kernel] = field(default_factory=dict, repr=False)
-    launched: set[Hashable] = field(default_factory=set, repr=False)
+    kernels: dict[Any, Kernel] = field(default_factory=dict, repr=False)
     buffers: BufferBytes = field(default_factory=BufferBytes, repr=False)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    _made: list[tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]] = field(default_factory=list, repr=False)
+    _making: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     # On Intel's runtime a queue does not keep its context alive, so the Device holds both.
-    @cached_property
+    @property
     def context(self) -> cl.Context:
-        return cl.Context([self.handle])
+        """The context of all that is computed on the device."""
+        return self._queues[0]
 
-    @cached_property
+    @property
     def queue(self) -> cl.CommandQueue:
-        """Which takes the times of what runs in it."""
-        return cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        """The queue that takes the times of what runs in it."""
+        return self._queues[1]
 
-    @cached_property
+    @property
     def plain_queue(self) -> cl.CommandQueue:
-        """Which does not, and so launches faster."""
-        return cl.CommandQueue(self.context)
+        """The queue that takes no times, and so launches faster."""
+        return self._queues[2]
+
+    @property
+    def _queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
+        """The context and both queues, made by the thread that first needs them."""
+        if not self._made:
+            with self._making:
+                if not self._made:
+                    context = cl.Context([self.handle])
+                    timing = cl.command_queue_properties.PROFILING_ENABLE
+                    queues = cl.CommandQueue(context, properties=timing), cl.CommandQueue(context)
+                    self._made.append((context, *queues))
+        return self._made[0]
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DeviceError, KernelBuildError
 from ..variant import Progress
-from .building import get_kernel, get_program
+from .building import Kernel, get_kernel
 from .device import Buffer, Device
 
 # Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
@@ -35,26 +35,42 @@ def _device_errors(device: Device) -> Iterator[None]:
         raise DeviceError(f"{device} refuses the work ({error}); choose another device or variant") from error
 
 
-@dataclass(frozen=True, eq=False)
 class KeptLaunch:
-    """A kernel with its arguments, its first two dimensions and its group; made by `Run.keep`.
+    """A kernel with its arguments set for good, its first two dimensions and its group; made by `Run.keep`.
 
-    code : tells what is built for it, which other kernel objects may share; args : kept alive with it
+    kernel_object : its own as long as it lives; args : kept alive with it
     """
 
-    kernel: cl.Kernel
-    code: tuple[int, str]
-    shape: tuple[int, int]
-    group: tuple[int, int, int]
-    args: tuple[Any, ...]
+    def __init__(
+        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int, int], args: tuple[Any, ...]
+    ) -> None:
+        self.kernel, self.shape, self.group, self.args = kernel, shape, group, args
+        self.kernel_object = kernel.lend(self)
+        self.kernel_object.set_args(*args)
+
+
+class PreparedLaunch:
+    """A launch with its arguments set, as often as it is called; made by `Run.prepare`."""
+
+    def __init__(
+        self, run: Run, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], args: tuple[Any, ...]
+    ) -> None:
+        self._run, self._kernel, self._shape, self._group, self._args = run, kernel, shape, group, args
+        self._kernel_object = kernel.lend(self)
+        self._kernel_object.set_args(*args)
+
+    def __call__(self) -> None:
+        run = self._run
+        run.events.append(run._enqueue(self._kernel, self._kernel_object, self._shape, self._group))
 
 
 @dataclass(eq=False)
 class Run:
     """One evaluation on a device: moves arrays, launches kernels in order, remembers how long they took.
 
-    The device's lock must be held from the first launch to the last download. Whatever a run does waits in one queue;
-    before the next run begins, all that it started must have come to its end.
+    A run belongs to one thread. Several may be under way on a device at once, in threads or in callbacks. All that a
+    run starts waits in one queue; before its buffers go to a run with the other `profile`, whose queue is another one,
+    it must be finished.
 
     profile : whether times are wanted; launches are dearer then
     progress : called with the share done, 0 to 1, now and then; long launches are then cut into slabs
@@ -82,13 +98,13 @@ class Run:
         """Another run on the same device, with or without times."""
         return Run(self.device, self.precision, profile=profile)
 
-    def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> cl.Kernel:
+    def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         """As get_kernel, in the run's precision."""
         return get_kernel(self.device, file, name, self.precision, width, self.portable, **defines)
 
     def group_kernel(
         self, file: str, name: str, local_reals: int, most: int | None = None, **defines: int
-    ) -> tuple[cl.Kernel, int]:
+    ) -> tuple[Kernel, int]:
         """A kernel of fixed work-group size GROUP, and that size: the largest up to `most` that the device allows it.
 
         local_reals : reals of local memory that a work-item needs
@@ -107,13 +123,9 @@ class Run:
                     raise
             group //= 2
 
-    def _most_items(self, kernel: cl.Kernel) -> int:
+    def _most_items(self, kernel: Kernel) -> int:
         """Work-items that a group of this kernel may have on the device."""
-        info, device = cl.kernel_work_group_info, self.device.handle
-        own = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device)[0]
-        if own and self.device.vendor == "NVIDIA":
-            return int(own)  # what its source says; the limit is 256 there, whatever that is
-        return max(1, int(kernel.get_work_group_info(info.WORK_GROUP_SIZE, device)))
+        return kernel.most_items
 
     def upload(self, values: ArrayLike, dtype: Any = None) -> cl.Buffer:
         """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
@@ -209,24 +221,19 @@ class Run:
         """Four integers as one kernel argument."""
         return np.array(tuple(values) + (0,) * (4 - len(values)), dtype=cl.cltypes.int4)[()]
 
-    def launch(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Any) -> None:
+    def launch(self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Any) -> None:
         """Launch over `shape` work-items, padded to whole groups; a group is cut to what the kernel allows."""
-        self.prepare(kernel, shape, group, *args)()
-
-    def prepare(
-        self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Any
-    ) -> Callable[[], None]:
-        """A launch with its arguments set, which takes longer than a short kernel runs.
-
-        It may be repeated until the kernel is prepared for another.
-        """
         group = self._allowed(kernel, group)
-        kernel.set_args(*args)
+        kernel_object = kernel.borrow()
+        try:
+            kernel_object.set_args(*args)
+            self.events.append(self._enqueue(kernel, kernel_object, shape, group))
+        finally:
+            kernel.give_back(kernel_object)
 
-        def launch(kept_alive: tuple[Any, ...] = args) -> None:
-            self.events.append(self._enqueue(kernel, shape, group))
-
-        return launch
+    def prepare(self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Any) -> PreparedLaunch:
+        """As `launch`, to be called once or more later: setting arguments takes longer than a short kernel runs."""
+        return PreparedLaunch(self, kernel, shape, self._allowed(kernel, group), args)
 
     def keep(
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], *args: Any, width: int = 1,
@@ -236,12 +243,10 @@ class Run:
 
         shape : work-items in the first two dimensions; the third is how many conformations are computed
         """
-        program = get_program(self.device, file, self.precision, width, self.portable, defines)
-        kernel = cl.Kernel(program, name)
-        kernel.set_args(*args)
+        kernel = self.kernel(file, name, width, **defines)
         group = min(group[0], self._most_items(kernel)), group[1]
         whole = _whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])
-        return KeptLaunch(kernel, (id(program), name), whole, (*group, 1), args)
+        return KeptLaunch(kernel, whole, (*group, 1), args)
 
     def launch_kept(self, launches: Sequence[KeptLaunch], n_conformations: int) -> None:
         """Launch one after the other for the first n_conformations; what is done between two may outlast a kernel."""
@@ -250,13 +255,13 @@ class Run:
             for kept in launches:
                 shape = (*kept.shape, n_conformations)
                 if self.profile:
-                    self._note_first(kept.code)
-                    self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel, shape, kept.group))
+                    self._note_first(kept.kernel)
+                    self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group))
                 else:
-                    cl.enqueue_nd_range_kernel(queue, kept.kernel, shape, kept.group)
+                    cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group)
 
     def launch_rows(
-        self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any
+        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any
     ) -> None:
         """As `launch`; long work, or work whose progress is asked for, in slabs of the first dimension.
 
@@ -267,38 +272,44 @@ class Run:
             return
         group = self._allowed(kernel, group)
         done, slab = 0, _whole_groups(int(shape[0] * min(1.0, FIRST_SLAB_PAIRS / cost)), group[0])
-        kernel.set_args(*args)
-        while done < shape[0]:
-            count = min(slab, shape[0] - done)
-            event = self._enqueue(kernel, (count, *shape[1:]), group, done)
-            event.wait()
-            self.events.append(event)
-            done += count
-            seconds = max((event.profile.end - event.profile.start) * 1e-9, 1e-6)
-            slab = _whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), group[0])
-            if self.progress is not None:
-                self.progress(done / shape[0])
+        kernel_object = kernel.borrow()
+        try:
+            kernel_object.set_args(*args)
+            while done < shape[0]:
+                count = min(slab, shape[0] - done)
+                event = self._enqueue(kernel, kernel_object, (count, *shape[1:]), group, done)
+                self.wait(event)
+                self.events.append(event)
+                done += count
+                seconds = max((event.profile.end - event.profile.start) * 1e-9, 1e-6)
+                slab = _whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), group[0])
+                if self.progress is not None:
+                    self.progress(done / shape[0])
+        finally:
+            kernel.give_back(kernel_object)
 
-    def _allowed(self, kernel: cl.Kernel, group: tuple[int, ...]) -> tuple[int, ...]:
+    def _allowed(self, kernel: Kernel, group: tuple[int, ...]) -> tuple[int, ...]:
         """The group, cut to what the kernel may have."""
         return min(group[0], self._most_items(kernel)), *group[1:]
 
-    def _enqueue(self, kernel: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0) -> cl.Event:
+    def _enqueue(
+        self, kernel: Kernel, kernel_object: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0
+    ) -> cl.Event:
         shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None
         self._note_first(kernel)
         with _device_errors(self.device):
-            return cl.enqueue_nd_range_kernel(self.queue, kernel, shape, group, start)
+            return cl.enqueue_nd_range_kernel(self.queue, kernel_object, shape, group, start)
 
     def submit(self) -> None:
         """See that the device begins with what was launched, for which a runtime may wait until it is asked for it."""
         with _device_errors(self.device):
             self.queue.flush()
 
-    def _note_first(self, code: Hashable) -> None:
-        """Note the launch that comes next where nothing of this code has run on the device yet."""
-        if code not in self.device.launched:
-            self.device.launched.add(code)
+    def _note_first(self, kernel: Kernel) -> None:
+        """Note that the launch that comes next is the kernel's first on the device."""
+        if not kernel.launched:
+            kernel.launched = True
             self.firsts.add(len(self.events))
 
     @property

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .allpairs import AllPairs
+from .bonded import exclusions
 from .dielectric import internal_dielectrics
-from .exclusions import exclusions
 from .files import PAIR_SUFFIXES, check_pairs_target, read_pairs, write_pairs, writing_pairs
 from .pairlist import PairList, Pairs, require_pairs
 from .search import OneFour, all_pairs, pairs_within, without_bonded

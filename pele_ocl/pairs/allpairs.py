@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import whole_number
+from .. import arguments
 from ..atoms import Ints
 from ..errors import InputError
+from ..frozen import ReadOnlyArrays, frozen
 from .pairlist import Codes, PairList, require_most, unchecked, whole_numbers
 
 
@@ -18,8 +19,11 @@ def _no_pairs() -> Ints:
     return np.empty((0, 2), np.int32)
 
 
+MOST_ATOMS = 100_000_000  # a list of the pairs' first ranks takes 8 bytes an atom
+
+
 @dataclass(frozen=True, eq=False)
-class AllPairs:
+class AllPairs(ReadOnlyArrays):
     """All pairs i < j of n_atoms atoms, row by row, without those that are excluded.
 
     n_atoms : atoms
@@ -37,11 +41,13 @@ class AllPairs:
     _flagged: Codes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        whole_number("n_atoms", self.n_atoms)
+        arguments.whole_number("n_atoms", self.n_atoms, most=MOST_ATOMS)
         lengths = np.arange(self.n_atoms - 1, -1, -1, dtype=np.int64)
-        object.__setattr__(self, "_starts", np.concatenate([[0], np.cumsum(lengths)]))
-        object.__setattr__(self, "_skipped", self._ranks("excluded", self.excluded))
-        object.__setattr__(self, "_flagged", self._ranks("one_four", self.one_four))
+        object.__setattr__(self, "_starts", frozen(np.concatenate([[0], np.cumsum(lengths)]), np.int64))
+        for name, ranks in (("excluded", "_skipped"), ("one_four", "_flagged")):
+            pairs = self._pairs(name)
+            object.__setattr__(self, ranks, frozen(self._ranks(name, pairs), np.int64))
+            object.__setattr__(self, name, frozen(pairs, np.int32))
 
     def __len__(self) -> int:
         return int(self._starts[-1]) - len(self._skipped)
@@ -55,10 +61,16 @@ class AllPairs:
         for start in range(0, len(self), require_most(most)):
             yield self._between(start, min(start + most, len(self)))
 
-    def _ranks(self, name: str, pairs: Ints) -> Codes:
-        """The places of pairs among all pairs, excluded ones included, sorted and unique."""
-        i, j = np.sort(np.asarray(pairs).reshape(-1, 2), axis=1).T
-        i, j = whole_numbers(name, i), whole_numbers(name, j)
+    def _pairs(self, name: str) -> Codes:
+        """The pairs of a field, (m, 2), lower index first."""
+        given = arguments.array(name, getattr(self, name), "iuf", "pairs of indices")
+        if given.size and (given.ndim != 2 or given.shape[1] != 2):
+            raise InputError(f"{name} has shape {given.shape}; (m, 2) is needed")
+        return np.sort(whole_numbers(name, given.reshape(-1)).reshape(-1, 2), axis=1)
+
+    def _ranks(self, name: str, pairs: Codes) -> Codes:
+        """The ranks of pairs among all pairs, excluded ones included, sorted and unique."""
+        i, j = pairs.T
         wrong = (i < 0) | (j >= self.n_atoms) | (i == j)
         if wrong.any():
             k = int(np.argmax(wrong))

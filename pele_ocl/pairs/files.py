@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import whole_number
+from .. import arguments
 from ..atoms import Labels
 from ..errors import FormatError, InputError
 from ..formats.writing import refuse_target, replacing
@@ -49,10 +49,12 @@ def read_pairs(
 
     Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
     """
-    file = Path(path)
-    whole_number("n_atoms", n_atoms)
-    if base not in (0, 1):
-        raise InputError(f"base is {base}; the first atom of a file has the number 0 or 1")
+    file = arguments.file_path(path)
+    arguments.whole_number("n_atoms", n_atoms)
+    if labels is not None:
+        arguments.instance("labels", labels, Labels, "Labels")
+    if not isinstance(base, int | np.integer) or base not in (0, 1):
+        raise InputError(f"base is {arguments.described(base)}; the first atom of a file has the number 0 or 1")
     columns, lines = _READERS[_suffix(file)](file)
     for name in ("first", "second"):
         if name not in columns:
@@ -89,7 +91,7 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs) -> None:
 @contextmanager
 def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
     """As write_pairs, for a file that must not stay without another: it is there once the block ends well."""
-    suffix = _suffix(Path(path))
+    suffix = _suffix(arguments.file_path(path))
     require_pairs(pairs)
     piece = next(pairs.chunks(1), None)
     names = [name for name in _DTYPES if name in ("first", "second") or getattr(piece, name, None) is not None]
@@ -100,7 +102,7 @@ def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
 
 def check_pairs_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
     """Raise FormatError for a file that write_pairs could not write, or an input; to be called before any work."""
-    _suffix(Path(path))
+    _suffix(arguments.file_path(path))
     refuse_target(path, inputs)
 
 

@@ -1,4 +1,4 @@
-"""PairList: pairs of atoms as arrays, and what any collection of pairs offers to an energy function."""
+"""PairList: pairs of atoms as arrays; Pairs: the interface of all collections of pairs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import described, whole_number
+from .. import arguments
 from ..atoms import Floats, Ints, Labels
 from ..errors import InputError
+from ..frozen import ReadOnlyArrays
 
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -32,7 +33,7 @@ class Pairs(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class PairList:
+class PairList(ReadOnlyArrays):
     """p pairs of atoms in any order, the two atoms of a pair in any order.
 
     n_atoms : atoms that the pairs are taken from
@@ -55,7 +56,9 @@ class PairList:
     labels: InitVar[Labels | None] = None
 
     def __post_init__(self, labels: Labels | None) -> None:
-        whole_number("n_atoms", self.n_atoms)
+        arguments.whole_number("n_atoms", self.n_atoms)
+        if labels is not None:
+            arguments.instance("labels", labels, Labels, "Labels")
         first, second = whole_numbers("first", self.first), whole_numbers("second", self.second)
         if len(first) != len(second):
             raise InputError(f"first has {len(first)} atoms and second {len(second)}; a pair needs one of each")
@@ -65,7 +68,7 @@ class PairList:
         self._set("first", first.astype(np.int32))
         self._set("second", second.astype(np.int32))
         if self.one_four is not None:
-            self._set("one_four", self._per_pair("one_four", np.bool_))
+            self._set("one_four", self._flags())
         for name in ("sigma2", "charge_products"):
             if getattr(self, name) is not None:
                 self._set(name, self._finite(name))
@@ -89,7 +92,7 @@ class PairList:
 
     def shuffled(self, seed: int = 0) -> PairList:
         """The same pairs in random order, half of them with their two atoms exchanged."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(arguments.whole_number("seed", seed))
         mixed = self._taken(rng.permutation(len(self)))
         exchange = rng.random(len(self)) < 0.5
         first = np.where(exchange, mixed.second, mixed.first)
@@ -104,14 +107,25 @@ class PairList:
         array.flags.writeable = False
         object.__setattr__(self, name, array)
 
-    def _per_pair(self, name: str, dtype: Any) -> NDArray[Any]:
-        values = np.array(getattr(self, name), dtype)
+    def _flags(self) -> Flags:
+        """one_four as booleans; 0 and 1 stand for False and True."""
+        values = self._per_pair("one_four")
+        if values.dtype == np.bool_:
+            return values.copy()
+        odd = ~np.isin(values, (0, 1))
+        if odd.any():
+            k = int(np.argmax(odd))
+            raise InputError(f"one_four of pairs[{k}] is {values[k]}; True or False is needed")
+        return values.astype(np.bool_)
+
+    def _per_pair(self, name: str) -> NDArray[Any]:
+        values = arguments.array(name, getattr(self, name), "iufb", "numbers")
         if values.shape != (len(self),):
             raise InputError(f"{name} has shape {values.shape}; ({len(self)},) is needed, one value a pair")
         return values
 
     def _finite(self, name: str) -> Floats:
-        values = self._per_pair(name, np.float64)
+        values = self._per_pair(name).astype(np.float64)
         bad = ~np.isfinite(values)
         if bad.any():
             k = int(np.argmax(bad))
@@ -165,7 +179,7 @@ def require_pairs(pairs: object) -> None:
     """Raise InputError for anything but pairs: a path, an array."""
     if not hasattr(pairs, "chunks") or not hasattr(pairs, "n_atoms"):
         raise InputError(
-            f"pairs are {described(pairs)}; a list is needed: pairs_within(atoms, 12), all_pairs(atoms), "
+            f"pairs are {arguments.described(pairs)}; a list is needed: pairs_within(atoms, 12), all_pairs(atoms), "
             "read_pairs('pairs.h5', len(atoms)) or PairList(len(atoms), first, second)"
         )
 
@@ -211,16 +225,20 @@ def unchecked(
 
 def whole_numbers(name: str, values: ArrayLike) -> Codes:
     """Indices (p,) as int64; raises InputError for fractions and other shapes."""
-    array = np.asarray(values)
+    array = arguments.array(name, values, "iuf", "indices of atoms")
     if array.ndim != 1:
         raise InputError(f"{name} has shape {array.shape}; (p,) is needed, one index a pair")
     if array.size and array.dtype.kind not in "iu":
         raise InputError(f"{name} holds {array.dtype} values; indices are whole numbers")
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise InputError(f"{name} holds {array.max()}; no molecule has so many atoms")
     return array.astype(np.int64)
 
 
 def require_most(most: int) -> int:
     """`most`, or InputError unless it is a number of pairs that a piece can have."""
+    if not isinstance(most, int | np.integer):
+        raise InputError(f"pieces are of {arguments.described(most)} pairs; a whole number is needed")
     if most < 1:
         raise InputError(f"pieces of {most} pairs were asked for; at least 1 is needed")
     return most

@@ -7,11 +7,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import described, is_finite
+from .. import arguments
 from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..errors import InputError
 from .allpairs import AllPairs
-from .exclusions import exclusions
+from .bonded import exclusions
 from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
 
 OneFour = Literal["exclude", "scale"]
@@ -70,9 +70,7 @@ def without_bonded(pairs: PairList, atoms: Atoms, one_four: OneFour = "exclude")
 
 def require_cutoff(name: str, cutoff: float) -> float:
     """The cutoff, or InputError unless it is positive and finite."""
-    if not is_finite(cutoff) or cutoff <= 0:
-        raise InputError(f"{name} is {described(cutoff)}; a positive, finite distance in A is needed")
-    return cutoff
+    return arguments.number(name, cutoff, "a positive, finite distance in A", above=0)
 
 
 def bonded_left_out(atoms: Atoms, codes: Codes, one_four: OneFour) -> PairList:
@@ -132,8 +130,7 @@ def _expanded(block: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArra
 
 def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
     """Pairs to leave out and pairs to scale, (k, 2) each."""
-    if one_four not in get_args(OneFour):
-        raise InputError(f"one_four is {one_four!r}; choose 'exclude' or 'scale'")
+    arguments.choice("one_four", one_four, get_args(OneFour))
     require_atoms(atoms)
     bonded, far = exclusions(atoms.bonds, len(atoms))
     return (bonded, far) if one_four == "scale" else (np.concatenate([bonded, far]), far[:0])

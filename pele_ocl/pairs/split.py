@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import arguments
 from ..atoms import Atoms, require_atoms
 from ..errors import InputError
 from .pairlist import Codes, PairList, pair_codes, pairs_of
@@ -50,6 +51,7 @@ def pairs_split(atoms: Atoms, cutoffs: SplitCutoffs = SHORT_CUTOFFS, one_four: O
     Returns pairs i < j, sorted; takes about 90 bytes of host memory a pair. Raises InputError for atoms without labels.
     """
     require_atoms(atoms)
+    arguments.instance("cutoffs", cutoffs, SplitCutoffs, "SplitCutoffs(neutral, mixed, charged)")
     if atoms.labels is None:
         raise InputError("split cutoffs need the residues of the atoms; read them from a structure file with residues")
     groups = np.unique(atoms.labels.residue_index, return_inverse=True)[1].reshape(-1)

@@ -14,10 +14,11 @@ from .found import Found
 
 @dataclass(eq=False)
 class Failures:
-    """Conformations that could not be computed: raised with their number, or recorded.
+    """Conformations that could not be computed.
 
     count : conformations in the evaluation
-    record : whether a failure is recorded in `reasons` by the number of its conformation, from 0
+    record : False where the first failure ends the evaluation
+    reasons : sentences by the number of a conformation, from 0
     """
 
     count: int
@@ -25,11 +26,15 @@ class Failures:
     reasons: dict[int, str] = field(default_factory=dict)
 
     def add(self, k: int, error: InputError) -> None:
-        """Record that conformation k failed. Raises InputError where failures are not recorded."""
-        if not self.record:
-            which = "" if self.count == 1 else f"conformation {k + 1} of {self.count}: "
-            raise InputError(f"{which}{error}") from None
+        """Note that conformation k failed."""
         self.reasons.setdefault(k, str(error))
+
+    def check(self) -> None:
+        """Raise InputError for the first conformation that failed, where that ends the evaluation."""
+        if self.reasons and not self.record:
+            k = min(self.reasons)
+            which = "" if self.count == 1 else f"conformation {k + 1} of {self.count}: "
+            raise InputError(f"{which}{self.reasons[k]}")
 
 
 class Evaluator(ABC):
@@ -48,7 +53,7 @@ class Evaluator(ABC):
         profile : whether times of kernels are wanted; then their seconds are returned by name, "kernel" among them
         tell : called with the share done; it may compute with other evaluators
 
-        Raises InputError for positions and results that cannot be, by way of `failures`.
+        Positions and results that cannot be go to `failures`, which is checked whenever conformations are done.
         """
 
     def repeat(self, count: int) -> None:

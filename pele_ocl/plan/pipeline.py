@@ -132,9 +132,7 @@ class Pipeline(Evaluator):
         self._encode(conformations, chunk.part, slot.positions[:count], failures)
         slot.events = self.passes.start(chunk.run, slot.positions[:count], slot.results[:count])
 
-    def _encode(
-        self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures
-    ) -> None:
+    def _encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
         """Positions from the molecule's middle, those out of reach of it from their own."""
         offsets, reach = self._offsets[: len(encoded)], self.passes.encoding.reach
         np.subtract(conformations[part].reshape(offsets.shape), self._middles, out=offsets)
@@ -157,7 +155,9 @@ class Pipeline(Evaluator):
             self.atoms.moved(positions)  # names the atom
         check_span(positions)
         if not self._movable:
-            raise InputError("the positions lie too far from the molecule's own, to which terms of the energy hold them")
+            raise InputError(
+                "the positions lie too far from the molecule's own, to which terms of the energy hold them"
+            )
         if span / 2 > self.passes.encoding.reach:
             raise InputError(
                 f"the positions span {span:,.0f} A, far more than the molecule's own; make the plan from atoms that "
@@ -173,11 +173,11 @@ class Pipeline(Evaluator):
         slot.events = ()
         results = slot.results[: part.stop - part.start]
         self.passes.unpack(results, part, found)
-        if self.passes.is_plausible(results, part, found):
-            return
-        for k in range(part.start, part.stop):
-            if k not in failures.reasons and not found.is_good(k):
-                failures.add(k, self._reason(conformations[k], found, k))
+        if not self.passes.is_plausible(results, part, found):
+            for k in range(part.start, part.stop):
+                if k not in failures.reasons and not found.is_good(k):
+                    failures.add(k, self._reason(conformations[k], found, k))
+        failures.check()
 
     def _reason(self, positions: NDArray[Any], found: Found, k: int) -> InputError:
         """The error of a conformation that overflowed or never had a value."""

@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -41,7 +41,7 @@ class Plan(ABC, Generic[R, B]):
     """
 
     quantity: ClassVar[str]
-    variants: ClassVar[Mapping[str, Variant]]
+    variants: ClassVar[Mapping[str, Variant[Any]]]
 
     def __init__(
         self, atoms: Atoms, *, model: SolventModel, precision: str, variant: str, device: Device | int | str | None,
@@ -132,9 +132,7 @@ class Plan(ABC, Generic[R, B]):
         """The result of the one conformation that was evaluated."""
 
     @abstractmethod
-    def _batch(
-        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
-    ) -> B:
+    def _batch(self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
         """The results of a batch."""
 
     def _compute(
@@ -167,5 +165,3 @@ class Plan(ABC, Generic[R, B]):
 
 def _untold(share: float) -> None:
     """Take no notice of progress that nobody asked for."""
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..tuning import Choice, remembered
@@ -27,7 +27,7 @@ class Selection:
     choice: Choice
 
 
-def check_options(precision: str, variant: str, variants: Mapping[str, Variant], per_atom: bool = False) -> None:
+def check_options(precision: str, variant: str, variants: Mapping[str, Variant[Any]], per_atom: bool = False) -> None:
     """Raise InputError for a precision or a variant that does not exist or cannot do what is wanted."""
     if precision not in PRECISIONS:
         raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
@@ -41,7 +41,7 @@ def check_options(precision: str, variant: str, variants: Mapping[str, Variant],
 
 
 def select(
-    quantity: str, variants: Mapping[str, Variant], automatic: Automatic, *, variant: str, precision: str,
+    quantity: str, variants: Mapping[str, Variant[Any]], automatic: Automatic, *, variant: str, precision: str,
     device: Device | int | str | None, size: int, per_atom: bool,
 ) -> Selection:  # fmt: skip
     """Select the device that computes, and what `auto` stands for on it.

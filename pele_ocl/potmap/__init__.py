@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..atoms import Atoms
+from .. import arguments
+from ..atoms import Atoms, require_atoms
 from ..errors import InputError
 from ..grid import Grid, Map
 from ..potential_model import PotentialModel
@@ -70,8 +69,12 @@ def potmap(
     from ..opencl.device import get_cpu_device, get_device
 
     start = time.perf_counter()
-    _check(atoms, method, variant, precision, field, ionic_strength)
+    _check(atoms, grid, method, variant, precision, field, progress)
     chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
+    salt = _salt(ionic_strength, dielectric, temperature) if kappa is None else kappa
+    reach = cutoff if method == "cutoff" else None
+    model = PotentialModel(dielectric, distance_dependent, salt, min_distance, reach, smooth)
+    factor = COULOMB_KCAL_A * potential_factor(unit, temperature)
     if not chosen:
         raise InputError("there is no device in the list of devices")
     devices = [get_device(choice) for choice in chosen]
@@ -79,12 +82,6 @@ def potmap(
         devices = [get_cpu_device(devices[0])]
     for each in devices:
         each.require_precision(precision)
-    factor = COULOMB_KCAL_A * potential_factor(unit, temperature)
-    model = PotentialModel(
-        dielectric, distance_dependent, kappa or 0.0, min_distance, cutoff if method == "cutoff" else None, smooth
-    )
-    if kappa is None:
-        model = replace(model, kappa=debye_kappa(ionic_strength, dielectric, temperature))
     require_apart(atoms, grid, min_distance, precision)
     task = Task.of(atoms, grid, model, factor, field, precision)
     if variant == "auto":
@@ -107,16 +104,30 @@ def potmap(
     )
 
 
-def _check(atoms: Atoms, method: str, variant: str, precision: str, field: bool, ionic_strength: float) -> None:
-    if method not in ("direct", "cutoff"):
-        raise InputError(f"there is no method {method!r}; choose direct or cutoff")
+def _check(
+    atoms: Atoms, grid: Grid, method: str, variant: str, precision: str, field: bool, progress: Progress | None
+) -> None:
+    require_atoms(atoms)
+    arguments.instance("grid", grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
+    arguments.flag("field", field)
+    arguments.callback("progress", progress)
+    given = arguments.described
+    if not arguments.is_among(method, ("direct", "cutoff")):
+        raise InputError(f"there is no method {given(method)}; choose direct or cutoff")
     fitting = [name for name in VARIANTS if (name == "cutoff") == (method == "cutoff")]
-    if variant != "auto" and variant not in fitting:
-        raise InputError(f"the method {method} has no variant {variant!r}; choose auto, {', '.join(fitting)}")
+    if not arguments.is_among(variant, ("auto", *fitting)):
+        raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
     if field and variant not in ("auto", *FIELD_VARIANTS):
         raise InputError(f"the variant {variant} computes no field; choose auto, {', '.join(FIELD_VARIANTS)}")
-    if precision not in PRECISIONS:
-        raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
-    if not (math.isfinite(ionic_strength) and ionic_strength >= 0):
-        raise InputError(f"the ionic strength is {ionic_strength:g}; it cannot be negative")
+    if not arguments.is_among(precision, PRECISIONS):
+        raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")
+
+
+def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:
+    """The inverse Debye length, 1/A, of a salt."""
+    if not arguments.is_finite(ionic_strength) or ionic_strength < 0:
+        raise InputError(f"the ionic strength is {arguments.described(ionic_strength)}; it cannot be negative")
+    PotentialModel(dielectric)  # checks it
+    potential_factor("kT/e", temperature)
+    return debye_kappa(ionic_strength, dielectric, temperature)

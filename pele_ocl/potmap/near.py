@@ -1,8 +1,9 @@
-"""What rounding a coordinate to float32 costs the points next to an atom, put right.
+"""Corrections of float32 maps at the grid points within 1 A of an atom.
 
-A coordinate of 100 A is rounded by up to 4e-6 A. At a point 0.01 A from the atom that is 4e-4 of its potential, which
-would be the largest error of a whole map. So the few points near each atom get the difference between the potential at
-the true distance and at the rounded one, as the kernels saw it: they subtract two float32 numbers this close exactly.
+The kernels compute with coordinates rounded to float32. A coordinate of 100 A is rounded by up to 4e-6 A; for a point
+0.01 A from an atom this changes the potential by 4e-4, which would be the largest error of the map. This module adds,
+at each of these points, the potential at the true distance minus the potential at the distance that the kernels used.
+That distance is known exactly: the difference of two float32 coordinates so close to each other is not rounded.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..reference.potmap import potential, slope
+from .law import potential, slope
 from .task import Task
 
 REACH = 1.0  # A, or in wide maps, whose coordinates are rounded more, this share of their size; at most two steps

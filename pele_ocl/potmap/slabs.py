@@ -127,27 +127,26 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
 
     task, seconds = work.task, 0.0
     evals = first_evals(device)
-    with device.lock:
-        steps = VARIANTS[variant].run(Run(device, task.precision), task)
-        while (slices := work.take(worker, _depth(device, task, evals, steps.pad), steps.pad[2])) is not None:
-            first, last = slices
-            run = Run(device, task.precision)
-            slab = Slab.on(run, task, first, last, steps.pad)
-            done = 0
-            while done < task.n_atoms and not work.stopped:
-                left = task.n_atoms - done
-                count = left if steps.whole else min(left, _chunk(slab.n_points, evals))
-                launch = Run(device, task.precision)
-                steps.add(launch, slab, done, done + count)
-                if done == 0 and device.kind != "CPU":
-                    launch.submit()
-                    work.values[:, first:last] = 0  # its memory is made now, while the device computes
-                took = launch.kernel_seconds
-                seconds += took
-                done += count
-                work.note(last - first, count)
-                evals = slab.n_points * count * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
-            slab.download(run, work.values[:, first:last])
+    steps = VARIANTS[variant].run(Run(device, task.precision), task)
+    while (slices := work.take(worker, _depth(device, task, evals, steps.pad), steps.pad[2])) is not None:
+        first, last = slices
+        run = Run(device, task.precision)
+        slab = Slab.on(run, task, first, last, steps.pad)
+        done = 0
+        while done < task.n_atoms and not work.stopped:
+            left = task.n_atoms - done
+            count = left if steps.whole else min(left, _chunk(slab.n_points, evals))
+            launch = Run(device, task.precision)
+            steps.add(launch, slab, done, done + count)
+            if done == 0 and device.kind != "CPU":
+                launch.submit()
+                work.values[:, first:last] = 0  # its memory is made now, while the device computes
+            took = launch.kernel_seconds
+            seconds += took
+            done += count
+            work.note(last - first, count)
+            evals = slab.n_points * count * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
+        slab.download(run, work.values[:, first:last])
     return seconds
 
 

@@ -98,12 +98,26 @@ def hct_slope(r: Floats, rho: Floats, s: Floats) -> Floats:
 
 def radius_slope(psi: Floats, born: Floats, radii: Floats, model: SolventModel) -> Floats:
     """Eq. 7: the derivative of a Born radius by its integral, A^2."""
+    return RADIUS_SLOPES[model.gb](psi, born, radii, model)
+
+
+def hct_radius_slope(psi: Floats, born: Floats, radii: Floats, model: SolventModel) -> Floats:
+    """The derivative of eq. 13 of docs/theory/solvent.md."""
+    return born**2
+
+
+def obc_radius_slope(psi: Floats, born: Floats, radii: Floats, model: SolventModel) -> Floats:
+    """The derivative of eqs. 5 and 6 of docs/theory/solvent.md."""
     rho = radii - model.offset
     tanh = np.tanh(model.alpha * psi - model.beta * psi**2 + model.gamma * psi**3)
     slope: Floats = (
         born**2 * (1 - tanh**2) * (model.alpha - 2 * model.beta * psi + 3 * model.gamma * psi**2) * rho / radii
     )
     return slope
+
+
+# By the name of the model.
+RADIUS_SLOPES = {"hct": hct_radius_slope, "obc1": obc_radius_slope, "obc2": obc_radius_slope}
 
 
 def _pairs(

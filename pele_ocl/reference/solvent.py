@@ -39,6 +39,22 @@ def _distances(positions: Floats, atoms: NDArray[np.intp]) -> Iterator[tuple[NDA
         yield rows, r
 
 
+def hct_radius(psi: Floats, rho: Floats, radii: Floats, model: SolventModel) -> Floats:
+    """Eq. 13: Born radii of Hawkins, Cramer and Truhlar, A."""
+    return rho / (1 - psi)
+
+
+def obc_radius(psi: Floats, rho: Floats, radii: Floats, model: SolventModel) -> Floats:
+    """Eqs. 5 and 6: Born radii of Onufriev, Bashford and Case, A."""
+    polynomial = model.alpha * psi - model.beta * psi**2 + model.gamma * psi**3
+    born: Floats = 1 / (1 / rho - np.tanh(polynomial) / radii)
+    return born
+
+
+# By the name of the model.
+RADIUS_FUNCTIONS = {"hct": hct_radius, "obc1": obc_radius, "obc2": obc_radius}
+
+
 def born_radii(
     positions: Floats, radii: Floats, scales: Floats, model: SolventModel, atoms: NDArray[np.intp] | None = None
 ) -> tuple[Floats, Floats]:
@@ -56,8 +72,7 @@ def born_radii(
         integrals.append(np.where(apart, terms, 0.0).sum(axis=1) / 2)
     rho, radii = rho[atoms], radii[atoms]
     psi = rho * np.concatenate(integrals)
-    polynomial = model.alpha * psi - model.beta * psi**2 + model.gamma * psi**3
-    return psi, 1 / (1 / rho - np.tanh(polynomial) / radii)
+    return psi, RADIUS_FUNCTIONS[model.gb](psi, rho, radii, model)
 
 
 def gb_distance(r: Floats, born_i: Floats, born_j: Floats) -> Floats:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..atoms import Atoms
-from ..errors import ParameterError
+from ..atoms import Atoms, Floats
+from ..errors import InputError, ParameterError
 from ..solvent_model import SolventModel
 
 
@@ -19,3 +19,10 @@ def check_radii(atoms: Atoms, model: SolventModel) -> None:
             f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, at or below the offset of "
             f"{model.offset:g} A; give it a larger radius"
         )
+
+
+def born_radius_error(atoms: Atoms, i: int, born_radii: Floats) -> InputError:
+    """The error of an atom whose Born radius (n,) A is negative or not finite."""
+    return InputError(
+        f"the Born radius of {atoms.describe(i)} comes out as {born_radii[i]}; check its radius and scale"
+    )

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from ..tiles import Tiles
 from ..tiled.series import series_coefficients
+from ..tiles import Tiles
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run

@@ -9,12 +9,12 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
+from ..plan.conformations import check_span
 from ..reference import solvent as definition
 from ..solvent_model import SolventModel
 from ..tuning import remembered
 from ..units import COULOMB_KCAL_A
 from ..variant import PRECISIONS, Progress
-from ..plan.conformations import check_span
 from .checks import check_radii
 from .layout import Layout
 from .result import EnergyTerms, SolventResult

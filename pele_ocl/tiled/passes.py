@@ -35,7 +35,7 @@ class TiledPasses(Passes):
             "spheres": 4 * slots, "points": 4 * slots, "x": slots, "y": slots, "z": slots, "series": 8 * slots,
             "origins": 4 * boxes, "extents": 4 * boxes,
         }  # fmt: skip
-        super().__init__(run, encoding, len(atoms), placed | sizes, most)
+        super().__init__(run, encoding, len(atoms), {**placed, **sizes}, most)
 
     def place(self) -> KeptLaunch:
         """The launch that brings positions to the tiles."""
@@ -64,7 +64,7 @@ class TiledPasses(Passes):
         return series_macros(self.run.precision)
 
     def solvent_constants(self) -> tuple[Any, Any]:
-        """The solvent model as kernels of single atoms take it: alpha, beta, gamma, offset; the rest of energy/terms."""
+        """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
         model = self.model
         return self.run.vector4(model.alpha, model.beta, model.gamma, model.offset), self.run.vector4(
             model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,

@@ -17,6 +17,7 @@ SERIES = {
     "float64": {"CLOSED": (4, 10), "FAR": (4, 10), "FAR_A": (7, 7), "FAR_B": (12, 5), "FAR_C": (24, 4)},
 }
 
+
 def series_macros(precision: str) -> dict[str, int]:
     """Distances and numbers of terms as the macros of the kernels."""
     assert precision in PRECISIONS

@@ -43,8 +43,7 @@ class SphereTables:
         """The tables of a molecule. charges : (n,) in the unit that the kernels want"""
         assert atoms.gb_radii is not None
         assert atoms.gb_scales is not None
-        rho = atoms.gb_radii - model.offset
-        scaled = atoms.gb_scales * rho
+        rho, scaled = model.spheres(atoms.gb_radii, atoms.gb_scales)
         by_slot = tiles.by_slot(scaled)
         coefficients = series_coefficients(by_slot)
         return cls(

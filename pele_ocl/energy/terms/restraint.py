@@ -15,7 +15,7 @@ from .term import Term
 
 if TYPE_CHECKING:
     from ...opencl.kernels import KeptLaunch
-    from ..passes import EnergyPasses
+    from ..passes import AnyPasses
 
 ITEMS = 64  # of a work-group
 
@@ -50,7 +50,7 @@ class PositionalRestraint(Term):
         away, constants = atoms.positions - self._places(atoms), self._constants(atoms)
         return constants * (away**2).sum(axis=1), 2 * constants[:, None] * away
 
-    def launches(self, passes: EnergyPasses, row: int) -> list[KeptLaunch]:
+    def launches(self, passes: AnyPasses, row: int) -> list[KeptLaunch]:
         run, encoding, atoms = passes.run, passes.encoding, passes.atoms
         lowest, highest = atoms.bounds()
         offsets = self._places(atoms) - (lowest + highest) / 2

@@ -9,7 +9,7 @@ from ...atoms import Atoms, Floats
 
 if TYPE_CHECKING:
     from ...opencl.kernels import KeptLaunch
-    from ..passes import EnergyPasses
+    from ..passes import AnyPasses
 
 
 class Term(ABC):
@@ -34,5 +34,5 @@ class Term(ABC):
         """The definition in float64: energies of the atoms (n,) kcal/mol and gradient (n, 3) kcal/mol/A."""
 
     @abstractmethod
-    def launches(self, passes: EnergyPasses, row: int) -> list[KeptLaunch]:
+    def launches(self, passes: AnyPasses, row: int) -> list[KeptLaunch]:
         """The launches that add the term. row : of `further`, where the energies of its atoms go"""

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ...arguments import file_path, file_paths, instance, text
 from ...atoms import Atoms
 from ...errors import FormatError, InputError
-from ...grid import Map
+from ...grid import Map, require_map
 from ...units import POTENTIAL_UNITS
 from ..writing import replacing
 from .cube import read_cube, write_cube
@@ -69,7 +70,7 @@ def read_map(path: str | PathLike[str]) -> Map:
     Raises FormatError, naming the file and, in a text, the line, for whatever cannot be read, for axes that are not
     orthogonal, and for values that are not finite.
     """
-    suffix = require_map_suffix(path)
+    suffix = require_map_suffix(file_path(path))
     try:
         map_ = MAP_FORMATS[suffix].read(Path(path))
     except InputError as error:  # a grid that is none
@@ -108,7 +109,19 @@ def write_map(
     Raises FormatError for an unknown suffix, a folder that cannot be written to or further maps for a format that
     holds one; InputError for values that are not finite, or a unit that cannot be converted.
     """
-    suffix = require_map_suffix(path, several=bool(extra))
+    require_map(map_)
+    for name, value, kind in (("attributes", attributes, Mapping), ("extra", extra, Mapping), ("atoms", atoms, Atoms)):
+        if value is not None:
+            instance(name, value, kind, "a dictionary" if kind is Mapping else "Atoms")
+    for name, other in (extra or {}).items():
+        text("the name of a further map", name)
+        require_map(other)
+    for name in attributes or {}:
+        text("the name of an attribute", name)
+    if unit is not None:
+        text("unit", unit)
+    inputs = file_paths("inputs", inputs)
+    suffix = require_map_suffix(file_path(path), several=bool(extra))
     map_ = as_written(path, map_, unit)
     for name, written in {"the map": map_, **(extra or {})}.items():
         fault = _not_finite(written)

@@ -1,0 +1,147 @@
+"""Names: what a structure file calls its atoms and residues, and the structure as it stands in the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import arguments
+from .errors import InputError
+from .frozen import ReadOnlyArrays, frozen
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Strings = NDArray[np.str_]
+
+
+class Residue(NamedTuple):
+    """A residue as its file calls it; `str(residue)` is `A:ALA5`, with the insertion code if it has one."""
+
+    chain: str
+    name: str
+    number: int
+    insertion_code: str = ""
+
+    def __str__(self) -> str:
+        chain = f"{self.chain}:" if self.chain else ""
+        return f"{chain}{self.name}{self.number}{self.insertion_code}"
+
+
+@dataclass(frozen=True, eq=False)
+class Labels(ReadOnlyArrays):
+    """What a structure file calls its atoms; every array has shape (n,).
+
+    names : atom names without blanks ("CA", "HB2", "O3'")
+    elements : element symbols ("C", "Cl"); "X" where unknown
+    residue_names, residue_numbers, insertion_codes, chains : as in the file; "" where blank
+    residue_index : number of the residue, from 0, in the order of the file; the same for all atoms of one residue
+    """
+
+    names: Strings
+    elements: Strings
+    residue_names: Strings
+    residue_numbers: Ints
+    insertion_codes: Strings
+    chains: Strings
+    residue_index: Ints
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            whole = f.name in ("residue_numbers", "residue_index")
+            values = arguments.array(f.name, getattr(self, f.name), "iu" if whole else "U", _kind(whole))
+            if values.ndim != 1:
+                raise InputError(f"{f.name} have shape {values.shape}; (n,) is needed, one an atom")
+            if whole and values.size and np.abs(values.astype(np.float64)).max() > arguments.MOST_INT32:
+                raise InputError(f"{f.name} reach beyond {arguments.MOST_INT32:,}; smaller numbers are needed")
+            object.__setattr__(self, f.name, frozen(values, np.int32 if whole else np.str_))
+        lengths = {f.name: len(getattr(self, f.name)) for f in fields(self)}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"the labels have different lengths: {lengths}")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"Labels({len(self):,} atoms, {len(self.residue_starts):,} residues)"
+
+    @cached_property
+    def residue_starts(self) -> Ints:
+        """First atom of each residue, (n_residues,)."""
+        return frozen(np.flatnonzero(np.diff(self.residue_index, prepend=self.residue_index[:1] - 1)), np.int32)
+
+    @cached_property
+    def residues(self) -> tuple[Residue, ...]:
+        """The residues, each once, in the order of `residue_starts`."""
+        columns = (self.chains, self.residue_names, self.residue_numbers, self.insertion_codes)
+        return tuple(map(Residue, *(column[self.residue_starts].tolist() for column in columns)))
+
+    def residue(self, i: int) -> str:
+        """The residue of atom i as people write it: `A:ALA5`, with the insertion code if it has one."""
+        i = self._index(i)
+        number = int(self.residue_numbers[i])
+        return str(Residue(str(self.chains[i]), str(self.residue_names[i]), number, str(self.insertion_codes[i])))
+
+    def atom(self, i: int) -> str:
+        """Atom i as people write it: `A:ALA5:CA`."""
+        return f"{self.residue(i)}:{self.names[i]}"
+
+    def _index(self, i: int) -> int:
+        return arguments.whole_number("the index of the atom", i, least=-len(self), most=len(self) - 1)
+
+
+def labels_of(labels: Labels, indices: NDArray[np.intp]) -> Labels:
+    """The labels of some atoms, (k,) indices, in that order; their residues are numbered anew, from 0."""
+    columns = {f.name: getattr(labels, f.name)[indices] for f in fields(labels)}
+    columns["residue_index"] = np.unique(columns["residue_index"], return_inverse=True)[1].reshape(-1)
+    return Labels(**columns)
+
+
+def _kind(whole: bool) -> str:
+    return "whole numbers" if whole else "texts"
+
+
+@dataclass(frozen=True, eq=False)
+class Structure(ReadOnlyArrays):
+    """A model as a file holds it, before any force field: n atoms in residues, residues in segments.
+
+    positions : (n, 3) A
+    labels : Labels of the n atoms
+    segments : (n_residues,) number of the chain piece a residue belongs to, from 0; a TER record, a new chain
+        identifier or the change from polymer to HETATM groups starts a new one
+    hetero : (n_residues,) True where the file marks the residue HETATM
+    lines : (n,) line of each atom in the file, from 1; 0 where a format has no lines
+    source : the file's name, for messages
+    notes : sentences about what was chosen where the file holds several: a model, alternate locations
+    """
+
+    positions: Floats
+    labels: Labels
+    segments: Ints
+    hetero: NDArray[np.bool_]
+    lines: Ints
+    source: str
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        labels = arguments.instance("labels", self.labels, Labels, "Labels")
+        n, n_residues = len(labels), len(labels.residue_starts)
+        object.__setattr__(self, "positions", frozen(arguments.positions_of(self.positions), np.float64))
+        kinds = {"segments": (n_residues, "iu"), "hetero": (n_residues, "b"), "lines": (n, "iu")}
+        for name, (length, kind) in kinds.items():
+            values = arguments.array(name, getattr(self, name), kind, "whole numbers" if kind == "iu" else "booleans")
+            if values.shape != (length,):
+                raise InputError(f"{name} have shape {values.shape}; ({length},) is needed")
+            object.__setattr__(self, name, frozen(values, values.dtype))
+        if len(self.positions) != n:
+            raise InputError(f"{n} labels for {len(self.positions)} positions")
+        arguments.text("source", self.source)
+
+    def where(self, i: int) -> str:
+        """Where atom i stands, for messages: `protein.pdb:41 (A:ALA5:CA)`."""
+        atom = self.labels.atom(i)
+        line = f":{self.lines[i]}" if self.lines[i] else ""
+        return f"{self.source}{line} ({atom})"

@@ -1,0 +1,106 @@
+"""Further terms of the energy: the harmonic positional restraint, beside others, in every variant and form of call."""
+
+import numpy as np
+import pytest
+from test_energy import EVERY_VARIANT, options
+from test_reference_energy import bonded
+from test_reference_nonbond import relative
+from tolerance import ENERGY, GRADIENT
+
+from pele_ocl import InputError
+from pele_ocl.energy import TERMS, Energy, PositionalRestraint, energy
+
+NOISE = np.random.default_rng(5).normal(0, 0.3, (150, 3))
+
+
+def moved_chain():
+    """A chain, and the same with its atoms some tenths of an Angstrom away."""
+    atoms = bonded(150, seed=15)
+    return atoms, atoms.moved(atoms.positions + NOISE)
+
+
+@EVERY_VARIANT
+@pytest.mark.parametrize("held", [None, np.arange(0, 150, 2)], ids=["all", "some"])
+def test_restraints_add_their_definition(device, precision, variant, held):
+    atoms, moved = moved_chain()
+    restraint = PositionalRestraint(7.5, atoms=held)
+    more = dict(per_atom=variant != "squares", **options(device, precision, variant))
+    bare = Energy(atoms, **more).evaluate(moved.positions)
+    result = Energy(atoms, terms=[restraint], **more).evaluate(moved.positions)
+    chosen = slice(None) if held is None else held
+    energies, gradient = np.zeros(150), np.zeros((150, 3))
+    energies[chosen] = 7.5 * (NOISE**2).sum(axis=1)[chosen]
+    gradient[chosen] = 15 * NOISE[chosen]
+    assert result.restraint == pytest.approx(energies.sum(), rel=ENERGY[precision])
+    assert result.total == pytest.approx(bare.total + energies.sum(), rel=ENERGY[precision])
+    np.testing.assert_array_equal(result.energies[:-1], bare.energies)
+    assert relative(result.gradient, bare.gradient + gradient) < GRADIENT[precision]
+    assert tuple(result.energy) == (*TERMS, "restraint", "total")
+    if result.per_atom is not None:
+        np.testing.assert_allclose(result.per_atom.restraint, energies, rtol=10 * ENERGY[precision])
+        np.testing.assert_array_equal(result.per_atom.coulomb, bare.per_atom.coulomb)
+
+
+def test_the_definition_has_the_gradient_of_its_energy():
+    atoms, moved = moved_chain()
+    restraint, step = PositionalRestraint(3.0, reference=atoms.positions), 1e-4
+    _, gradient = restraint.energies(moved)
+    for i, axis in ((0, 0), (70, 1), (149, 2)):
+        shift = np.zeros((150, 3))
+        shift[i, axis] = step
+        up, down = (restraint.energies(moved.moved(moved.positions + s))[0].sum() for s in (shift, -shift))
+        assert gradient[i, axis] == pytest.approx((up - down) / (2 * step), rel=1e-7)
+
+
+@EVERY_VARIANT
+def test_several_restraints_in_batches(device, precision, variant):
+    atoms, moved = moved_chain()
+    terms = [PositionalRestraint(1.0), PositionalRestraint(2.0, reference=moved.positions, name="target")]
+    plan = Energy(atoms, terms=terms, **options(device, precision, variant))
+    batch = plan.evaluate_batch(np.stack([atoms.positions, moved.positions, atoms.positions]))
+    assert batch.restraint[0] == batch.target[1] == 0
+    assert batch.target[0] == pytest.approx(2 * (NOISE**2).sum(), rel=ENERGY[precision])
+    for k in range(3):
+        alone = plan.evaluate(batch.positions[k])
+        np.testing.assert_array_equal(batch[k].energies, alone.energies)
+        np.testing.assert_array_equal(batch[k].gradient, alone.gradient)
+
+
+def test_energies_alone_have_the_term(device, precision):
+    atoms, moved = moved_chain()
+    result = Energy(atoms, gradient=False, terms=[PositionalRestraint(1.0)], **options(device, precision)).evaluate(
+        moved.positions
+    )
+    assert result.gradient is None
+    assert result.restraint == pytest.approx((NOISE**2).sum(), rel=ENERGY[precision])
+
+
+def test_a_restrained_molecule_is_not_moved_to_the_middle(device, precision):
+    """Where nothing is restrained, a conformation far away is computed as if it were here."""
+    atoms = bonded(50, seed=15)
+    plan = Energy(atoms, terms=[PositionalRestraint(1.0)], **options(device, precision))
+    with pytest.raises(InputError, match="the positions lie too far from the molecule's own"):
+        plan.evaluate(atoms.positions + 1e6)
+    near = plan.evaluate(atoms.positions + np.array([20.0, 0, 0]))
+    assert near.restraint == pytest.approx(50 * 400, rel=ENERGY[precision])
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (["restraint"], "terms hold str; a Term is needed"),
+        ([PositionalRestraint(1.0)] * 2, "there are two terms named restraint"),
+        ([PositionalRestraint(1.0, name="coulomb")], "there are two terms named coulomb"),
+        ([PositionalRestraint(1.0, atoms=[60])], "atoms to restrain are no mask of 50 atoms"),
+        ([PositionalRestraint(1.0, reference=np.zeros((3, 3)))], r"positions have shape \(3, 3\)"),
+    ],
+)
+def test_terms_that_do_not_fit(terms, message):
+    with pytest.raises(InputError, match=message):
+        energy(bonded(50, seed=15), terms=terms)
+
+
+@pytest.mark.parametrize("constant", [-1, np.nan, "7", None])
+def test_force_constants_are_numbers(constant):
+    with pytest.raises(InputError, match=r"a number of kcal/mol/A\^2, 0 or more, is needed"):
+        PositionalRestraint(constant)

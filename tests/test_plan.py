@@ -1,0 +1,146 @@
+"""Promises that all plans keep: batches with bad members, threads, callbacks that compute, any order of calls."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from test_reference_energy import bonded
+
+from pele_ocl import InputError
+from pele_ocl.energy import Energy
+from pele_ocl.plan import plan as plans
+from pele_ocl.plan.conformations import Encoding
+
+PLANS = {"energy": Energy}
+EVERY_PLAN = pytest.mark.parametrize("kind", PLANS)
+
+
+def make(kind, device, precision="float32", n=150, **more):
+    return PLANS[kind](bonded(n, seed=15), device=device, precision=precision, **more)
+
+
+def conformations_of(plan, m=7):
+    noise = np.random.default_rng(1).normal(0, 0.05, (m, len(plan.atoms), 3))
+    return plan.atoms.positions + noise
+
+
+def arrays_of(result):
+    """All numbers of a result or a batch."""
+    names = ("gradient", "gradients", "born_radii", "psi")
+    found = [result.energies, *(getattr(result, name) for name in names if getattr(result, name, None) is not None)]
+    return [np.asarray(array) for array in found] + ([] if result.per_atom is None else [result.per_atom.values])
+
+
+def assert_same_bits(result, other):
+    for one, two in zip(arrays_of(result), arrays_of(other), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@EVERY_PLAN
+def test_a_bad_member_is_recorded_and_the_others_are_right(kind, device, precision, monkeypatch):
+    monkeypatch.setattr(plans, "CHUNK_ATOMS", 320)  # two at a time
+    plan = make(kind, device, precision)
+    conformations = conformations_of(plan, 9)
+    expected = [plan.evaluate(positions) for positions in conformations]
+    conformations[2, 30] = conformations[2, 0]
+    conformations[5, 7, 1] = np.nan
+    conformations[6, 3] = [0, 0, 1e6]
+    batch = plan.evaluate_batch(conformations, errors="record")
+    assert list(batch.errors) == [2, 5, 6]
+    assert batch.errors[2].startswith("atom 0 and atom 30 stand at the same place")
+    assert "of atom 7 is" in batch.errors[5]
+    assert "span" in batch.errors[6]
+    for k, result in enumerate(expected):
+        if k in batch.errors:
+            assert all(np.isnan(array).all() for array in arrays_of(batch[k]))
+        else:
+            assert_same_bits(batch[k], result)
+    with pytest.raises(InputError, match=r"^conformation 3 of 9: atom 0 and atom 30"):
+        plan.evaluate_batch(conformations)
+    with pytest.raises(InputError, match="errors is 'ignore'; choose 'raise' or 'record'"):
+        plan.evaluate_batch(conformations, errors="ignore")
+
+
+@EVERY_PLAN
+def test_callbacks_may_compute(kind, device, precision, monkeypatch):
+    """With the same plan and with another one, in the middle of a batch."""
+    monkeypatch.setattr(plans, "CHUNK_ATOMS", 320)
+    plan, other = make(kind, device, precision), make(kind, device, precision, n=90)
+    conformations = conformations_of(plan)
+    expected, others, own = plan.evaluate_batch(conformations), other.evaluate(), plan.evaluate()
+    inside = []
+
+    def compute(share):
+        inside.append((plan.evaluate(), other.evaluate(), plan.evaluate_batch(conformations[:3])))
+
+    assert_same_bits(plan.evaluate_batch(conformations, compute), expected)
+    assert len(inside) == 4
+    for same, another, batch in inside:
+        assert_same_bits(same, own)
+        assert_same_bits(another, others)
+        for k in range(3):
+            assert_same_bits(batch[k], expected[k])
+    plan.evaluate(progress=compute)
+
+
+@EVERY_PLAN
+def test_eight_threads_on_two_plans(kind, device, precision):
+    both = make(kind, device, precision), make(kind, device, precision, n=90)
+    given = [conformations_of(plan) for plan in both]
+    expected = [[plan.evaluate(positions) for positions in there] for plan, there in zip(both, given, strict=True)]
+    tasks = [(which, k) for k in range(7) for which in (0, 1)] * 4
+
+    def compute(task):
+        which, k = task
+        if k == 6:
+            return both[which].evaluate_batch(given[which])[k]
+        return both[which].evaluate(given[which][k])
+
+    with ThreadPoolExecutor(8) as pool:
+        for (which, k), result in zip(tasks, pool.map(compute, tasks), strict=True):
+            assert_same_bits(result, expected[which][k])
+
+
+@EVERY_PLAN
+def test_any_order_of_calls_gives_the_same_bits(kind, device, precision, monkeypatch):
+    """200 calls, single, in batches of any size, timed, repeated, and with errors in between."""
+    monkeypatch.setattr(plans, "CHUNK_ATOMS", 320)
+    plan, random = make(kind, device, precision, n=60), np.random.default_rng(3)
+    conformations = conformations_of(plan)
+    expected = [make(kind, device, precision, n=60).evaluate(positions) for positions in conformations]
+    bad = np.array(conformations)
+    bad[4, 5] = bad[4, 6]
+    for _ in range(200):
+        k, call, profile = int(random.integers(7)), int(random.integers(5)), bool(random.integers(2))
+        if call == 0:
+            assert_same_bits(plan.evaluate(conformations[k], profile=profile), expected[k])
+        elif call == 1:
+            batch = plan.evaluate_batch(conformations[: k + 1], profile=profile)
+            assert_same_bits(batch[k], expected[k])
+        elif call == 2:
+            assert_same_bits(plan.evaluate_batch(bad, errors="record")[6], expected[6])
+        elif call == 3:
+            with pytest.raises(InputError, match="at the same place"):
+                plan.evaluate(bad[4])
+        else:
+            plan.repeat(1)
+
+
+@EVERY_PLAN
+def test_results_pickle(kind, device):
+    plan = make(kind, device, n=60)
+    for result in (plan.evaluate(), plan.evaluate_batch(conformations_of(plan, 2))):
+        again = pickle.loads(pickle.dumps(result))
+        assert_same_bits(again, result)
+        assert repr(again) == repr(result)
+
+
+@pytest.mark.parametrize("span", [1.0, 800.0, 3e3, 5e5])
+def test_encoded_positions_are_whole_steps(span):
+    encoding = Encoding.of("float32", span)
+    offsets = np.random.default_rng(0).uniform(-span / 2, span / 2, 300)
+    encoded = np.empty(300, encoding.dtype)
+    encoding.encode(offsets.copy(), encoded)
+    assert np.abs(encoded * encoding.step - offsets).max() <= encoding.step / 2
+    assert encoding.step <= 2**-20
