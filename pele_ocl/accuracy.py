@@ -5,8 +5,6 @@ Tighten freely; loosen only with the cause.
 
 from __future__ import annotations
 
-from .variant import S, Variant
-
 Bounds = dict[str, float]  # by precision
 
 # The worst of all atoms, where the terms of an atom are added up in many partial sums.
@@ -25,9 +23,11 @@ MAP: Bounds = {"float64": 1e-12, "float32": 1e-6}
 FEW_TERMS, ERROR_OF_FEW, GROWTH = 96, 3e-6, 0.73
 
 
-def born_radius_bound(variant: Variant[S], precision: str, n_atoms: int) -> float:
-    """The bound of the worst Born radius by a solvent variant, which follows from its `sums`."""
-    if precision == "float64" or variant.sums is None:
+def born_radius_bound(sums: int | None, precision: str, n_atoms: int) -> float:
+    """The bound of the worst Born radius by a solvent variant.
+
+    sums : as the variant declares it (variant.Variant)
+    """
+    if precision == "float64" or sums is None:
         return BORN_RADIUS[precision]
-    terms = n_atoms / variant.sums
-    return float(ERROR_OF_FEW * max(1, terms / FEW_TERMS) ** GROWTH)
+    return float(ERROR_OF_FEW * max(1.0, n_atoms / sums / FEW_TERMS) ** GROWTH)

@@ -30,7 +30,7 @@ LAYERS = {
     "chemistry": (),
     "textfiles": ("errors",),
     "variant": (),
-    "accuracy": ("variant",),
+    "accuracy": (),
     "labels": ("arguments", "errors", "frozen"),
     "close_pairs": (),
     "atoms": ("arguments", "close_pairs", "errors", "frozen", "labels"),
@@ -74,8 +74,8 @@ LAYERS = {
         "variant",
     ),
     "bench": (
-        "accuracy", "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap",
-        "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
+        "accuracy", "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths",
+        "potmap", "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
     ),
     "cli": (
         "__init__", "atoms", "bench", "energy", "errors", "forcefield", "formats", "grid", "ions", "opencl", "paths",

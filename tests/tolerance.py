@@ -6,7 +6,8 @@ Tighten freely; loosen only with the cause.
 from pele_ocl.accuracy import BORN_RADIUS, ENERGY, GRADIENT, MAP, born_radius_bound
 
 __all__ = [
-    "BORN_RADIUS", "DIFFERENCES", "ENERGY", "GRADIENT", "MAP", "OPENMM_ENERGY", "SOFT_ROOT", "TWIN", "born_radius_bound",
+    "BORN_RADIUS", "DIFFERENCES", "ENERGY", "GRADIENT", "MAP", "OPENMM_ENERGY", "SOFT_ROOT", "TWIN",
+    "born_radius_bound",
 ]  # fmt: skip
 
 # Relative, of a whole molecule's energy, against OpenMM's.

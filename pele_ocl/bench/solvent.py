@@ -76,7 +76,7 @@ def measure(
         compared = checked < len(born)
         error = float(np.abs(born[checked[compared]] / exact[compared] - 1).max())
         speedup = None if baseline is None else baseline / seconds
-        bounds = bounded(error=born_radius_bound(VARIANTS[variant], precision, len(atoms)))
+        bounds = bounded(error=born_radius_bound(VARIANTS[variant].sums, precision, len(atoms)))
         yield Timing(
             name, len(atoms), precision, variant, str(where), seconds, rows is not None, speedup, error, bounds,
             VARIANTS[variant].exact,

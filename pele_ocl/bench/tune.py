@@ -145,12 +145,19 @@ def measure(quantity: str, precision: str, cases: Sequence[Case], device: Device
     previous = None
     for case in cases:
         size = case.size(quantity)
-        if previous is not None and not whole:
-            growth = (size / previous.size) ** (2 if SIZES[quantity] == "atoms" else 1)
-            if EVALUATIONS * sum(previous.seconds.values()) * growth > CASE_SECONDS:
-                return
+        if previous is not None and not whole and _expected_seconds(previous, size, device) > CASE_SECONDS:
+            return
         previous = _row(quantity, precision, case, device)
         yield previous
+
+
+def _expected_seconds(smaller: Row, size: int, device: Device) -> float:
+    """The time of all choices for a larger molecule, by what a smaller one took."""
+    growth = (size / smaller.size) ** (2 if SIZES[smaller.quantity] == "atoms" else 1)
+    offered = [RULES, *choices_for(smaller.quantity, device, smaller.precision, size)]
+    fastest = min(smaller.seconds.values())
+    counts = {choice: EVALUATIONS if s <= HOPELESS * fastest else 2 for choice, s in smaller.seconds.items()}
+    return growth * sum(counts[choice] * s for choice, s in smaller.seconds.items() if choice in offered)
 
 
 def _row(quantity: str, precision: str, case: Case, device: Device) -> Row:
