@@ -1,4 +1,4 @@
-"""What a peer is: another program that computes one of our quantities."""
+"""Peers: other programs that compute one of our quantities, each in a form that can be timed."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ from ...units import COULOMB_KCAL_A
 Once = Callable[[Grid], "tuple[float, Any]"]
 
 
+# How to install what is not installed: extras of this package, or packages of another name than the module's.
+BENCH_EXTRA = "'pele-ocl[bench]'"
+PACKAGES = {"openmm": BENCH_EXTRA, "numba": BENCH_EXTRA, "cupy": "cupy-cuda13x"}
+
+
 class AbsentError(Exception):
     """A peer that is not there, or cannot do what is asked for; the message is the reason."""
 
@@ -31,7 +36,7 @@ class AbsentError(Exception):
 class MapPeer:
     """A peer made ready for the maps of some atoms.
 
-    version : its version's number; where : what it computes on
+    version : its version's number; where : the processor that it computes on
     """
 
     version: str
@@ -42,7 +47,7 @@ class MapPeer:
 def load(module: str) -> Any:
     """The module; raises AbsentError where it is not installed."""
     if find_spec(module) is None:
-        raise AbsentError("not installed")
+        raise AbsentError(f"not installed: pip install {PACKAGES.get(module, module)}")
     return import_module(module)
 
 

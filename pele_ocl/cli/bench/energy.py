@@ -43,13 +43,14 @@ def energy(
     """
     from ...bench.energy import measure
     from ...bench.peers.openmm import platforms
+    from ...bench.peers.peer import BENCH_EXTRA
     from ...opencl.device import get_device
 
     chosen = get_device(device)
     chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
     variants = variants or made_for(VARIANTS, chosen.kind)
     if not as_json:
-        why = "is not installed" if peers else "was left out"
+        why = f"is not installed (pip install {BENCH_EXTRA})" if peers else "was left out"
         alone = "" if peers and "CPU" in platforms() else f"OpenMM's CPU platform {why}: no speed-up against it\n"
         click.echo(f"Energy and full gradient on {chosen}\n{alone}\n{HEAD}")
     rows: list[tuple[str, Timing]] = []
