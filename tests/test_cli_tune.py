@@ -91,7 +91,7 @@ def test_wrong_choices_are_named(file, monkeypatch):
         yield tune.Row(quantity, precision, "s", 96, RULES, RULES, {RULES: 1e-3}, {wrong: 0.01})
 
     monkeypatch.setattr(tune, "measure", measure)
-    command = ("tune", "--quantity", "solvent", "--precision", "float32")
+    command = ("tune", "--quantity", "solvent", "--precision", "float32", "--system", "hexapeptide")
     assert f"\n          left out as wrong: {wrong}, off by 1.0e-02\n" in run(*command).stdout
     assert json.loads(run(*command, "--json").stdout)["devices"][0]["rows"][0]["wrong"] == {str(wrong): 0.01}
 

@@ -1,4 +1,4 @@
-"""What was measured is remembered, obeyed where it fits, and never in the way."""
+"""Choices that were measured are remembered, obeyed where it fits, and never in the way."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def file(tmp_path, monkeypatch):
 
 
 def entry(*findings: Finding, **other: str) -> Entry:
-    """What was found on the device of the tests, with its versions or others."""
+    """An entry of the device of the tests, with its versions or others."""
     version, kernels = versions()
     own = {
         "device": DEVICE.name, "platform": DEVICE.platform, "driver": DEVICE.driver, "pele_ocl": version,

@@ -30,7 +30,7 @@ from statistics import median, quantiles
 from evaluations import Case
 
 QUANTITIES = ("solvent", "nonbond", "energy", "potmap")
-# What is run where no --variant is given: those of the kind of device, slow ones of the courses left out by --quick.
+# The variants where no --variant is given: those of the kind of device, slow ones of the courses left out by --quick.
 VARIANTS = {
     "CPU": {
         "solvent": ("sequential", "inner", "outer", "pair", "tiled"),

@@ -1,4 +1,4 @@
-"""What each part of the fast kernels gives: Born radii and a potential map with one thing taken away at a time.
+"""The gain by each part of the fast kernels: Born radii and a potential map with one thing taken away at a time.
 
 python docs/performance/parts.py DEVICE... prints a table in Markdown, a column a device, float32.
 """

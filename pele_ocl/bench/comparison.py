@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +21,13 @@ from ..reference.nonbond import nonbond as nonbond_definition
 from ..solvent import Solvent, solvent
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
-from .peers import MAP_PEERS, AbsentError, Once, apart, talk_to_stderr, version_of
+from .peers import MAP_PEERS, AbsentError, Array, Once, apart, talk_to_stderr, version_of
 from .peers.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whole_energy
 from .potmap import time_map
 from .timing import call_seconds, kernel_seconds, mean_of_middle, wall_seconds, wall_seconds_of_many
+
+if TYPE_CHECKING:
+    from openmm import System
 
 # Relative errors against float64 beyond which answers do not agree: what peers in use today keep, with some room. At a
 # cutoff float32 has pairs on the wrong side of it, which shows in the gradient of a large molecule.
@@ -143,7 +146,7 @@ def potmap_work(
     gpu = any(device.kind == "GPU" for device in devices)
 
     def ours(device: Device) -> Measured:
-        def once(part: Grid) -> tuple[float, Any]:
+        def once(part: Grid) -> tuple[float, Array]:
             result = potmap(atoms, part, precision=precision, device=device)
             return result.seconds["kernel"], result.map.values
 
@@ -181,7 +184,7 @@ def energy_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Devic
         call = call_seconds(plan.evaluate, atoms, runs)
         return Measured(f"pele-ocl {plan.variant}", str(device), in_place, errors, call)
 
-    def system() -> Any:
+    def system() -> System:
         return whole_energy(atoms, model)
 
     against = partial(_errors, exact_energy=exact.total, exact_gradient=exact.gradient)
@@ -210,7 +213,7 @@ def nonbond_work(
     def unshifted(value: float, gradient: Floats | None) -> dict[str, float]:
         return against(value + _shift(atoms, pairs, cutoff), gradient)
 
-    def system() -> Any:
+    def system() -> System:
         return pairs_within_cutoff(atoms, cutoff)
 
     contenders = [Contender("pele-ocl", partial(ours, device), ours=True) for device in devices]
@@ -234,7 +237,7 @@ def solvent_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Devi
     def energy_alone(value: float, gradient: Floats | None) -> dict[str, float]:
         return _errors(value, None, exact, None)
 
-    def system() -> Any:
+    def system() -> System:
         return gb_alone(atoms, SolventModel())
 
     contenders = [Contender("pele-ocl", partial(ours, device), ours=True) for device in devices]
@@ -243,7 +246,7 @@ def solvent_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Devi
 
 
 def _openmm(
-    atoms: Atoms, system: Callable[[], Any], precision: str, runs: int,
+    atoms: Atoms, system: Callable[[], System], precision: str, runs: int,
     errors: Callable[[float, Floats | None], dict[str, float]],
 ) -> list[Contender]:  # fmt: skip
     """OpenMM's platforms that compute in the precision; with data in place it is timed by steps, which need forces."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from math import isfinite
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -141,7 +141,7 @@ def _choices(row: Row) -> str:
     return indent(table(("choice", "ms", "rules = 1"), cells, "<>>"), INDENT)
 
 
-def _row_as_json(row: Row) -> dict[str, Any]:
+def _row_as_json(row: Row) -> dict[str, object]:
     return {
         "quantity": row.quantity,
         "precision": row.precision,

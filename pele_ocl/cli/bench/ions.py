@@ -30,7 +30,7 @@ def ions(
     system: str, points: int | None, n_ions: int, precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """What placing an ion costs beside one more atom of the molecule's map, points 0.5 A apart.
+    """Time the placing of an ion beside one more atom of the molecule's map, points 0.5 A apart.
 
     Kernel times. "exclusion" is finding what is too near to the molecule, once. A map with the ions, which is made on
     request alone, is not counted. The errors are against the float64 reference: of the molecule's map by norm, and of
