@@ -1,4 +1,4 @@
-"""What residue and atom names say: the kind of a residue, the names it has in other programs, the element of an atom.
+"""Residue and atom names: the kind of a residue, the names it has in other programs, the element of an atom.
 
 Residue kinds and element symbols are gemmi's tables, with the names that force fields add for protonation states.
 """
@@ -9,6 +9,9 @@ import re
 from functools import cache
 
 import gemmi
+import numpy as np
+
+from .atoms import Labels
 
 AMINO_ACIDS = frozenset("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split())
 # Protonation states, disulphides and caps in the dialects of Amber, CHARMM, GROMACS and PELE.
@@ -63,6 +66,29 @@ def is_polymer(residue: str) -> bool:
     tabulated = found.is_amino_acid() or found.is_nucleic_acid()
     # Programs that prepare ligands call them UNK, which is the PDB's name of an unknown amino acid.
     return _is_standard(name) or (bool(tabulated) and name != "UNK")
+
+
+def solvent_counts(labels: Labels | None) -> dict[str, int]:
+    """Waters and monatomic ions among the atoms: {"water": 58, "ion": 2}; kinds that are not there are left out.
+
+    An ion is a residue of one atom that is neither water nor part of a polymer.
+    """
+    if labels is None or len(labels) == 0:
+        return {}
+    names = labels.residue_names[labels.residue_starts].tolist()
+    sizes = np.diff(labels.residue_starts, append=len(labels)).tolist()
+    waters = sum(map(is_water, names))
+    ions = sum(
+        size == 1 and not is_water(name) and not is_polymer(name) for name, size in zip(names, sizes, strict=True)
+    )
+    return {kind: n for kind, n in (("water", waters), ("ion", ions)) if n}
+
+
+def solvent_sentence(labels: Labels | None) -> str:
+    """`58 waters and 2 ions are part of the solute`, "" where there are none."""
+    counts = [f"{n:,} {kind}{'' if n == 1 else 's'}" for kind, n in solvent_counts(labels).items()]
+    one = list(solvent_counts(labels).values()) == [1]
+    return f"{' and '.join(counts)} {'is' if one else 'are'} part of the solute" if counts else ""
 
 
 def element(name: str, residue: str, column: str = "") -> str:

@@ -7,8 +7,21 @@ after ``Error:`` and exits with 1.
 from __future__ import annotations
 
 
+def printable(text: str) -> str:
+    """The text with every character that a terminal would obey, or cannot show, written as an escape: `\\x1b`.
+
+    Line ends stay. Names from files and paths go through this before they are shown.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 class PeleError(Exception):
-    """Base of every error a user can cause or mend."""
+    """Base of every error a user can cause or mend; as a text it is safe to show on a terminal."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(PeleError):

@@ -8,7 +8,7 @@ from . import arguments
 from .atoms import Atoms
 from .errors import InputError
 from .forcefield import ForceField
-from .formats import is_pqr, read_pqr, read_structure
+from .formats import is_pqr, read_molecule
 
 
 def require_model(model: object) -> None:
@@ -20,7 +20,7 @@ def require_model(model: object) -> None:
 def read(path: str | PathLike[str], forcefield: ForceField | str | None = None, model: int | None = None) -> Atoms:
     """Read a molecule and give it parameters.
 
-    path : a .pdb, .ent, .cif, .mmcif or .pqr file, also with .gz
+    path : a .pdb, .ent, .cif, .mmcif or .pqr file, also with .gz; an InputFile in place of a path is not read again
     forcefield : a ForceField, or the name of a built-in one; by default Amber99SB. A PQR file brings its own
         parameters and takes none
     model : number of the model in a file with several; by default the first
@@ -32,10 +32,11 @@ def read(path: str | PathLike[str], forcefield: ForceField | str | None = None, 
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
         raise InputError(f"forcefield is {arguments.described(forcefield)}; a ForceField or the name of one is needed")
-    if is_pqr(path):
-        if forcefield is not None:
-            raise InputError(f"{path}: a PQR file brings its own charges and radii; give no force field with it")
-        return read_pqr(path, model)
+    if forcefield is not None and is_pqr(path):
+        raise InputError(f"{path}: a PQR file brings its own charges and radii; give no force field with it")
+    found = read_molecule(path, model)
+    if isinstance(found, Atoms):
+        return found
     if not isinstance(forcefield, ForceField):
         forcefield = ForceField.load(forcefield)
-    return forcefield.assign(read_structure(path, model))
+    return forcefield.assign(found)

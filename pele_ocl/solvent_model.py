@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from .arguments import described, is_finite
-from .atoms import Floats
 from .errors import InputError
 from .gb_models import GB_MODELS, GBModel
 from .units import debye_kappa
@@ -85,10 +84,6 @@ class SolventModel:
     def radius_constants(self) -> tuple[float, float, float, float]:
         """The constants of the radius function as kernels take them: alpha, beta, gamma, and the offset in A."""
         return self.alpha, self.beta, self.gamma, self.offset
-
-    def spheres(self, radii: Floats, scales: Floats) -> tuple[Floats, Floats]:
-        """Offset radii and scaled radii of the HCT integral, (n,) A, from intrinsic radii (A) and overlap scales."""
-        return self.gb_model.spheres(radii, scales, self.offset)
 
     @property
     def kappa(self) -> float:

@@ -10,44 +10,40 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 
 from .errors import FormatError
+from .inputfile import read_file
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_QUOTED = 60  # characters of a word that messages show
 _NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HETATM")
 
 
-def lines(path: Path, kind: str) -> Iterator[str]:
+def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
     """The lines of a text file, gzip or plain, without a byte-order mark and ending in ``\\n``.
 
     Windows and old Mac line ends are taken as they come; bytes that are not UTF-8 (Latin-1 remarks) become U+FFFD.
 
+    source : a path, or an InputFile, whose bytes are taken
     kind : "PDB", "PQR", "mmCIF", "template" or "parameter": what the file should hold, for the messages
 
     Raises FormatError for a file that is missing, unreadable, empty, binary, HTML, damaged gzip or of another format.
     """
+    file = read_file(source)
+    compressed = file.data.startswith(_GZIP_MAGIC)
+    if file.suffix == ".gz" and not compressed:
+        raise FormatError(f"{file}: not gzip data, although its name ends in .gz; take the suffix off")
+    raw = io.BytesIO(file.data)
     try:
-        with open(path, "rb") as raw:
-            compressed = raw.peek(2)[:2] == _GZIP_MAGIC
-            if path.suffix.lower() == ".gz" and not compressed:
-                raise FormatError(f"{path}: not gzip data, although its name ends in .gz; take the suffix off")
-            stream = gzip.open(raw) if compressed else raw
-            with io.TextIOWrapper(stream, "utf-8-sig", "replace") as text:
-                yield from _checked(text, path, kind)
-    except FileNotFoundError:
-        raise FormatError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise FormatError(f"{path}: a folder; name a file in it") from None
-    except PermissionError:
-        raise FormatError(f"{path}: no permission to read the file") from None
+        with io.TextIOWrapper(gzip.open(raw) if compressed else raw, "utf-8-sig", "replace") as text:
+            yield from _checked(text, file.path, kind)
     except EOFError:
-        raise FormatError(f"{path}: the gzip data ends too early; fetch or copy the file again") from None
+        raise FormatError(f"{file}: the gzip data ends too early; fetch or copy the file again") from None
     except (gzip.BadGzipFile, zlib.error):
-        raise FormatError(f"{path}: the gzip data is damaged; fetch or copy the file again") from None
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise FormatError(f"{file}: the gzip data is damaged; fetch or copy the file again") from None
 
 
 def number(text: str) -> float | None:
@@ -57,6 +53,15 @@ def number(text: str) -> float | None:
     """
     text = text.strip()
     return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def quoted(value: object) -> str:
+    """A word of a file for messages: in quotation marks, control characters escaped, and no longer than a line."""
+    try:
+        text = str(value)
+    except ValueError:  # a whole number of thousands of digits
+        text = "a number of too many digits"
+    return ascii(text) if len(text) <= _QUOTED else f"{text[:_QUOTED]!a} and {len(text) - _QUOTED:,} more characters"
 
 
 def _checked(text: Iterator[str], path: Path, kind: str) -> Iterator[str]:

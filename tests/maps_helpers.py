@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pele_ocl.formats.maps import MAP_FORMATS
+from pele_ocl.formats.registry import MAPS
 from pele_ocl.grid import Grid, Map
 
-SUFFIXES = list(MAP_FORMATS)
+SUFFIXES = list(MAPS)
 SHAPES = [(4, 3, 2), (1, 1, 1), (1, 1, 7), (7, 1, 1), (5, 2, 13), (17, 3, 5), (2, 6, 12), (33, 9, 20)]
 
 # Digits that each format keeps: of values, by the largest; of lengths, A.

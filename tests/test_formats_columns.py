@@ -68,7 +68,6 @@ def test_one_reading(tmp_path: Path, line: str) -> None:
         (" -27.340-124.430-102.614", [-27.34, -124.43, -102.614]),
         ("-127.340-124.430-102.614", [-127.34, -124.43, -102.614]),
         ("1127.3401124.4301102.614", [1127.34, 1124.43, 1102.614]),
-        ("      10      20     -30", [10, 20, -30]),
         (" 2.7e+01 2.4E+01  -1.e-1", [27, 24, -0.1]),
     ],
 )
@@ -114,6 +113,31 @@ def test_line_without_chain(tmp_path: Path) -> None:
 def test_number_that_is_not_finite(tmp_path: Path, text: str, shown: str) -> None:
     expected = f"p.pdb:2: a coordinate of atom CA ALA A 5 is '{shown}'; a finite number is needed"
     assert message(tmp_path, "REMARK", GOOD[:38] + text + GOOD[46:]) == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "axis", "shown"),
+    [
+        ("      10      20     -30", "x", "10"),
+        ("  27.340      24   2.614", "y", "24"),
+        ("  27.340  24.430       2", "z", "2"),
+    ],
+)
+def test_coordinate_without_a_decimal_point(tmp_path: Path, columns: str, axis: str, shown: str) -> None:
+    expected = f"p.pdb:1: the {axis} coordinate of atom CA ALA A 5 is '{shown}', without a decimal point"
+    assert message(tmp_path, GOOD[:30] + columns + GOOD[54:]) == expected
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize(
+    "rest", ["  1.00  0.00           H", "  1.00  9.67", "  1.00", "  1.00100.00      B    H  ", "      "]
+)
+def test_line_without_one_coordinate(tmp_path: Path, axis: int, rest: str) -> None:
+    """y, z and the occupancy are no position."""
+    coordinates = ["   1.266", "  -6.115", "   0.425"]
+    del coordinates[axis]
+    for line in (GOOD[:30] + "".join(coordinates) + rest, GOOD[:30] + " ".join(coordinates) + rest):
+        assert message(tmp_path, GOOD.replace("CA ", "N  "), line).startswith("p.pdb:2: ")
 
 
 @pytest.mark.parametrize("text", ["  24.4x0", "********", "        ", "  24,430", "  1_0.00", "--24.430", "24.43.00"])

@@ -1,16 +1,18 @@
 """Building kernels, and the vendors' lines of common/real.clh against their portable twins."""
 
+import re
 import time
 
 import numpy as np
 import pytest
-from conftest import random_atoms
+from conftest import DEVICES, random_atoms
 from tolerance import BORN_RADIUS, SOFT_ROOT, TWIN
 
 from pele_ocl import DeviceError, KernelBuildError, SolventModel
 from pele_ocl.opencl import building, kernels
 from pele_ocl.opencl.building import get_kernel
 from pele_ocl.opencl.kernels import Run
+from pele_ocl.paths import shipped
 from pele_ocl.solvent.layout import Layout
 from pele_ocl.solvent.variants import VARIANTS, System
 
@@ -38,7 +40,7 @@ kernel void probe(global const float *x, global float *roots) {
 
 
 def test_kernels_are_kept(device):
-    first, second = (get_kernel(device, "solvent/radii.cl", "born_radii", "float32") for _ in range(2))
+    first, second = (get_kernel(device, "solvent/radii.cl", "born_radii", "float32", GB_RADIUS_OBC=1) for _ in range(2))
     assert first is second
 
 
@@ -49,11 +51,19 @@ def test_headers_stand_in_place_once_and_lines_keep_their_numbers():
     ]  # fmt: skip
 
 
+def test_lines_keep_their_numbers_behind_a_header_that_is_left_out():
+    files = {"k.cl": '#if A\n#include "h.clh"\n#else\nb\n#endif\nc', "h.clh": "x"}
+    assert building.expanded_source("k.cl", files.__getitem__).splitlines() == [
+        '#line 1 "k.cl"', "#if A", '#line 1 "h.clh"', "x", '#line 3 "k.cl"', "#else", '#line 4 "k.cl"', "b", "#endif",
+        '#line 6 "k.cl"', "c",
+    ]  # fmt: skip
+
+
 def test_kernels_build_without_a_cache(device, monkeypatch):
     monkeypatch.setattr(building.platformdirs, "user_cache_dir", lambda name: "/proc/nowhere")
     device.kernels.clear()
     device.programs.clear()
-    assert get_kernel(device, "solvent/radii.cl", "born_radii", "float32")
+    assert get_kernel(device, "solvent/radii.cl", "born_radii", "float32", GB_RADIUS_OBC=1)
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
@@ -160,3 +170,32 @@ def test_tiled_is_the_same_with_portable_mathematics(device, precision):
         VARIANTS["tiled"].run(Run(device, precision, portable=portable), system) for portable in (False, True)
     )
     np.testing.assert_allclose(own, portable, rtol=BORN_RADIUS[precision])
+
+
+# What headers must be told, where 1 is not a fit answer.
+TOLD = {"REAL_BITS": 32, "TILE": 8, "GROUP": 4, "BLOCK_X": 8, "BLOCK_Y": 2, "BLOCK_Z": 2, "VECTORS": 2}
+HEADERS = sorted(str(path.relative_to(shipped("cl"))) for path in shipped("cl").rglob("*.clh"))
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_header_can_be_read_alone(header, monkeypatch):
+    """With nothing but what it includes itself and the macros that it asks for."""
+    shipped_source = building._source
+    text = f'#include "{header}"\nkernel void probe(global int *x) {{ x[0] = 1; }}'
+    monkeypatch.setattr(building, "_source", lambda file: text if file == "probe.cl" else shipped_source(file))
+    asked = re.findall(r"#ifndef (\w+)\n#error", building.expanded_source("probe.cl", building._source))
+    macros = {name: TOLD.get(name, 1) for name in asked if name not in ("WIDTH", "REAL_BITS")}
+    fences = header == "common/hand_over.clh"
+    if fences and not DEVICES[0].has_device_fence:
+        pytest.skip("no fence over the device")
+    macros |= {"FUSED": int(fences), "NATIVE_ATOMICS": 0, "SOFT": 0, "GB_RADIUS_OBC": 1}
+    get_kernel(DEVICES[0], "probe.cl", "probe", "float32", HEADER=HEADERS.index(header), **macros)
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in shipped("cl").rglob("*.cl*")}), ids=lambda p: p.name)
+def test_readmes_name_every_file(folder):
+    home = folder.parent if folder.name == "ladder" else folder
+    text = (home / "README.md").read_text()
+    for path in folder.glob("*.cl*"):
+        assert f"`{path.relative_to(home)}`" in text, path
+    assert len(text.splitlines()) <= 20

@@ -7,18 +7,15 @@ import pytest
 from conftest import random_pairs
 
 from pele_ocl.nonbond.index import (
-    BOTH,
-    FIRSTS,
-    SECONDS,
     prefix_sum,
     segments_by_counting,
     segments_by_sorting,
     sort_keys,
 )
 from pele_ocl.opencl.kernels import Run
+from pele_ocl.opencl.shared import ONE_FOUR, Role
 from pele_ocl.pairs import PairList
 
-ONE_FOUR = np.uint32(1 << 31)
 NEAR_POWERS = sorted({0, 1, 2, *(2**k + d for k in range(2, 17) for d in (-1, 0, 1))})
 LARGE = [2**k + d for k in (20, 22, 24) for d in (-1, 0, 1)]
 ORDERS = ("random", "many equal", "ascending", "descending", "all equal", "largest")
@@ -111,22 +108,22 @@ def test_smaller_groups_sort_and_add_the_same(run, device, monkeypatch):
 
 
 def on_device(run, pairs):
-    second = pairs.second.astype(np.uint32) | np.where(pairs.one_four, ONE_FOUR, np.uint32(0))
+    second = pairs.second.astype(np.uint32) | np.where(pairs.one_four, np.uint32(ONE_FOUR), np.uint32(0))
     return run.upload(np.column_stack([pairs.first.astype(np.uint32), second]), np.uint32)
 
 
 def expected_segments(pairs, role):
     """By atom: the pairs with their neighbours, in the order that the device promises."""
     number = np.arange(len(pairs))
-    mark = np.where(pairs.one_four, ONE_FOUR, np.uint32(0))
+    mark = np.where(pairs.one_four, np.uint32(ONE_FOUR), np.uint32(0))
     entries = {
-        FIRSTS: [(pairs.first, pairs.second)], SECONDS: [(pairs.second, pairs.first)],
-        BOTH: [(pairs.first, pairs.second), (pairs.second, pairs.first)],
+        Role.FIRSTS: [(pairs.first, pairs.second)], Role.SECONDS: [(pairs.second, pairs.first)],
+        Role.BOTH: [(pairs.first, pairs.second), (pairs.second, pairs.first)],
     }[role]  # fmt: skip
     owner = np.concatenate([own for own, _ in entries])
     neighbour = np.concatenate([other.astype(np.uint32) | mark for _, other in entries])
     number = np.tile(number, len(entries))
-    order = np.lexsort((number, neighbour, owner) if role == BOTH else (number, owner))
+    order = np.lexsort((number, neighbour, owner) if role == Role.BOTH else (number, owner))
     offsets = np.searchsorted(owner[order], np.arange(pairs.n_atoms + 1))
     return offsets, number[order], neighbour[order]
 
@@ -145,19 +142,19 @@ def some_lists():
 
 
 @pytest.mark.parametrize("name", some_lists())
-@pytest.mark.parametrize("role", [FIRSTS, SECONDS, BOTH])
+@pytest.mark.parametrize("role", [Role.FIRSTS, Role.SECONDS, Role.BOTH])
 def test_counting(run, name, role):
     pairs = some_lists()[name]
     found = segments_by_counting(run, on_device(run, pairs), len(pairs), pairs.n_atoms, role)
     offsets, numbers, neighbours = expected_segments(pairs, role)
     np.testing.assert_array_equal(run.download(found.offsets, len(offsets), np.int32), offsets)
     np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
-    if role == BOTH:
+    if role == Role.BOTH:
         np.testing.assert_array_equal(run.download(found.neighbours, len(numbers), np.uint32), neighbours)
 
 
 @pytest.mark.parametrize("name", some_lists())
-@pytest.mark.parametrize("role", [FIRSTS, SECONDS])
+@pytest.mark.parametrize("role", [Role.FIRSTS, Role.SECONDS])
 def test_sorting(run, name, role):
     pairs = some_lists()[name]
     found = segments_by_sorting(run, on_device(run, pairs), len(pairs), pairs.n_atoms, role)
@@ -166,7 +163,7 @@ def test_sorting(run, name, role):
     np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
 
 
-@pytest.mark.parametrize("role", [FIRSTS, BOTH])
+@pytest.mark.parametrize("role", [Role.FIRSTS, Role.BOTH])
 def test_an_atom_in_a_hundred_thousand_pairs_is_sorted_quickly(run, role):
     """One work-item sorts the atom's segment: a sort that took the square of its length would need minutes."""
     others = np.random.default_rng(5).permutation(np.arange(1, 100_001))
@@ -179,5 +176,5 @@ def test_an_atom_in_a_hundred_thousand_pairs_is_sorted_quickly(run, role):
     offsets, numbers, neighbours = expected_segments(pairs, role)
     np.testing.assert_array_equal(run.download(found.offsets, len(offsets), np.int32), offsets)
     np.testing.assert_array_equal(run.download(found.pairs, len(numbers), np.int32), numbers)
-    if role == BOTH:
+    if role == Role.BOTH:
         np.testing.assert_array_equal(run.download(found.neighbours, len(numbers), np.uint32), neighbours)

@@ -1,10 +1,9 @@
 // Born radii and energies of single atoms, row by row, for GPUs. Third dimension: conformations.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/hct.clh"
 #include "common/tiles.clh"
 #include "solvent/hct_tiles.clh"
 #include "energy/rows.clh"
-#define ROW 1
 #include "solvent/hct_rows.clh"
 #include "energy/terms.clh"
 
@@ -12,7 +11,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void born_rows(
     const int n_tiles,
     const real largest_rho,                // largest offset radius of all atoms [A]
-    const real4 obc,                       // alpha, beta, gamma, offset [A]
+    const real4 radius_constants,          // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     global const real4 *restrict spheres,  // (n_conformations, n_places) x, y, z from the tile's origin [A], scaled radius [A]
     global const real *restrict x,         // (n_conformations, n_places) the same x, y, z as columns, for whole vectors
@@ -56,7 +55,7 @@ void born_rows(
     }
     add_parts(total, scratch, integrals);
     for (int k = item; k < TILE; k += GROUP)
-        integrals[k] = keep_terms(row * TILE + k, at + row * TILE + k, n_places, integrals[k], obc, solvent, OF_ATOMS);
+        integrals[k] = keep_terms(row * TILE + k, at + row * TILE + k, n_places, integrals[k], radius_constants, solvent, OF_ATOMS);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item == 0) largest_born[box + row] = largest_of(integrals, TILE);
 }

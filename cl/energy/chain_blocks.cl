@@ -1,7 +1,7 @@
 // What Born radii add to the gradient, over blocks of two tiles, each pair once for both of its atoms, for CPUs. Shared
 // out as in solvent/blocks.cl; third dimension: conformations.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
 #include "common/tiles.clh"
 #include "energy/chain.clh"

@@ -1,17 +1,9 @@
 // What Born radii add to the gradient, each atom's row of pairs by itself, for GPUs. Third dimension: conformations.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
 #include "common/tiles.clh"
 #include "energy/rows.clh"
-
-#ifndef CLOSED
-#error "CLOSED: scaled radii within which the closed form is taken"
-#endif
-#ifndef CLOSED_TERMS
-#error "CLOSED_TERMS: terms of the series at that distance"
-#endif
-
 #include "energy/chain.clh"
 #include "energy/sums.clh"
 

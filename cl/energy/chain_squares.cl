@@ -1,18 +1,10 @@
 // What Born radii add to the gradient, over squares of tiles, each pair once for both of its atoms, for GPUs. Shared out
 // as in energy/pair_squares.cl.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
 #include "common/tiles.clh"
 #include "energy/squares.clh"
-
-#ifndef CLOSED
-#error "CLOSED: scaled radii within which the closed form is taken"
-#endif
-#ifndef CLOSED_TERMS
-#error "CLOSED_TERMS: terms of the series at that distance"
-#endif
-
 #include "energy/chain.clh"
 #include "energy/collect.clh"
 

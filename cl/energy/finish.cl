@@ -23,13 +23,13 @@ void finish(
     global const int *restrict counts,          // (n_tiles) atoms in the tile
     global real *restrict results)              // cl/energy/results.clh
 {
-    local real scratch[TERMS_OF_ENERGY * TILE];
+    local real scratch[N_TERMS * TILE];
     const int item = get_local_id(0), i = get_global_id(0), conformation = get_global_id(2), tile = i / TILE;
     const int n_places = n_tiles * TILE, atom = order[i];
     const size_t at = (size_t)conformation * n_places + i;
     const Results own = results_of(results, conformation, PER_ATOM ? n_atoms : n_tiles, n_atoms);
     global const real *pairs = pair_sums + (size_t)conformation * n_parts * PAIR_SUMS * n_places + i;
-    real sums[PAIR_SUMS], terms[TERMS_OF_ENERGY] = {0, 0, 0, 0, 0};
+    real sums[PAIR_SUMS], terms[N_TERMS] = {0, 0, 0, 0, 0};
     for (int k = 0; k < (GRADIENT ? PAIR_SUMS - 1 : GRADIENT_SUM); ++k)
         sums[k] = sum_of_parts(pairs + (size_t)k * n_places, 0, n_parts, 1, (size_t)PAIR_SUMS * n_places);
     if (item < counts[tile]) {
@@ -41,7 +41,7 @@ void finish(
         for (int k = 0; k < 3; ++k) own.gradient[3 * (size_t)atom + k] = sums[GRADIENT_SUM + k];
 #endif
 #if PER_ATOM
-        for (int k = 0; k < TERMS_OF_ENERGY; ++k) own.energies[TERMS_OF_ENERGY * (size_t)atom + k] = terms[k];
+        for (int k = 0; k < N_TERMS; ++k) own.energies[N_TERMS * (size_t)atom + k] = terms[k];
 #endif
     }
 #if !PER_ATOM

@@ -16,7 +16,7 @@
 
 INLINE void add_block(
     Sums *sums, Sums *row_sums, const Atom *own, global const real4 *points, global const real4 *traits, int count,
-    const Model *model, maskv excluded, maskv scaled, const Kind kind, const bool both) {
+    const PairModel *model, maskv excluded, maskv scaled, const Kind kind, const bool both) {
     for (int j = 0; j < count; ++j) {
         const maskv is_excluded = kind.masked ? ((excluded >> j) & 1) != 0 : (maskv)0;
         const maskv is_scaled = kind.masked ? ((scaled >> j) & 1) != 0 : (maskv)0;

@@ -1,16 +1,15 @@
 // Pair energies, each atom's row of pairs by itself, for GPUs; docs/variants-energy.md. Third dimension: conformations.
 #include "common/real.clh"
-#include "physics/born.clh"
 #include "common/tiles.clh"
 #include "energy/rows.clh"
 #include "energy/pair.clh"
-#include "energy/terms.clh"
+#include "energy/sums.clh"
 
 // Words of 32 bits for the atoms of a tile, of which there are less than 32 or a multiple of it.
 #define WORDS ((TILE + 31) / 32)
 
 INLINE void add_tile(
-    Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const Model *model,
+    Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const PairModel *model,
     const Kind kind) {
     for (int j = 0; j < count; ++j) {
         const Pair pair = evaluate_pair(own, points[j], traits[j], 0, 0, model, kind);
@@ -20,7 +19,7 @@ INLINE void add_tile(
 
 // masks: of each of this tile's atoms, WORDS words of 32 bits for exclusions, and as many for 1-4 pairs, word by word.
 INLINE void add_masked_tile(
-    Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const Model *model,
+    Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const PairModel *model,
     global const SAME_BITS *masks) {
     const Kind kind = {true, false};
     for (int word = 0; word < WORDS; ++word) {

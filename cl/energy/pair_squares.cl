@@ -19,7 +19,7 @@ typedef struct {
 
 // Of `n` of the own atoms, a constant. excluded, scaled: bits of the tile's atoms, for a single own atom.
 INLINE void add_square(
-    Sums *sums, const Atom *own, const int n, const Met *met, int lane, int excluded, int scaled, const Model *model,
+    Sums *sums, const Atom *own, const int n, const Met *met, int lane, int excluded, int scaled, const PairModel *model,
     const Kind kind) {
     for (int turn = 0; turn < TURNS; ++turn) {
         const int j = lane + FIRST_TURN + turn;
@@ -49,7 +49,7 @@ INLINE void add_square(
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void pair_squares(
     const int n_tiles,
-    const Model model,
+    const PairModel model,
     global const real4 *restrict points,        // (n_conformations, n_places) x, y, z from the tile's origin [A], charge
     global const real4 *restrict origins,       // (n_conformations, n_tiles) [A]
     global const real4 *restrict extents,       // (n_conformations, n_tiles) half edges of the box [A]

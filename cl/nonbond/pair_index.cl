@@ -4,15 +4,11 @@
 // segment are handed out in the order in which work-items happen to come, so each segment is sorted afterwards: the
 // same list gives the same index, bit for bit.
 #include "common/real.clh"
+#include "shared/one_four"
+#include "shared/role"
 
-#define ONE_FOUR 0x80000000u
 #define ATOM(entry) (int)((entry) & ~ONE_FOUR)
 #define KEY(high, low) (((ulong)(high) << 32) | (uint)(low))
-
-// Which pairs of an atom its segment holds.
-#define FIRSTS 0
-#define SECONDS 1
-#define BOTH 2
 
 kernel void count_pairs(
     const int n_pairs,

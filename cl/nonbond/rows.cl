@@ -23,7 +23,7 @@
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void nonbond_rows(
-    const Model constants,
+    const ListModel constants,
     const int n_atoms,
     global const int *restrict offsets,      // (n_atoms + 1) where each row begins
     global const uint *restrict neighbours,  // (2 n_pairs) the other atom, with its ONE_FOUR bit
@@ -38,7 +38,7 @@ void nonbond_rows(
     global real *restrict gradient)          // (n_atoms, 3) [kcal/mol/step]
 {
     local real scratch[3 * GROUP];
-    const Model *model = &constants;
+    const ListModel *model = &constants;
     const int item = get_local_id(0), lane = item % LANES;
     const int i = get_global_id(0) / LANES;
     real lennard_jones = 0, coulomb = 0, gb = 0, gx = 0, gy = 0, gz = 0;

@@ -4,8 +4,8 @@
 // other way round. So the entries of two tiles are atoms of both that cover all their pairs. The fewer, the fewer vectors
 // to compute.
 #include "common/real.clh"
+#include "shared/one_four"
 
-#define ONE_FOUR 0x80000000u
 #define PLACE(key) ((key) & ~ONE_FOUR)
 
 #ifndef TILE

@@ -106,7 +106,7 @@ INLINE void take(List list, const Entry *entry, realv gx, realv gy, realv gz) {
 }
 
 INLINE void add_entries(
-    Sums *sums, const Atom *tile, maskv bits, int begin, int end, const bool one_four, List list, const Model *model) {
+    Sums *sums, const Atom *tile, maskv bits, int begin, int end, const bool one_four, List list, const ListModel *model) {
     realv gx[ENTRIES], gy[ENTRIES], gz[ENTRIES];
     Entry before[ENTRIES];
     EACH_ENTRY { gx[e] = gy[e] = gz[e] = 0; EACH_OTHER before[e].others[o] = 0; }
@@ -151,7 +151,7 @@ INLINE void add_exactly(realv *sum, realv *lost, realv value) {
 }
 
 kernel void nonbond_tiled(
-    const Model constants,
+    const ListModel constants,
     const int n_tiles,
     const int n_parts,                         // work-items that share the tiles
     global const int *restrict offsets,        // (2 n_tiles + 1) where each tile's plain and 1-4 entries begin
@@ -170,7 +170,7 @@ kernel void nonbond_tiled(
 #if GRADIENT
     for (int i = 0; i < n_places; ++i) list.gradient[i] = (real4)0;
 #endif
-    const Model *model = &constants;
+    const ListModel *model = &constants;
     const maskv bits = lane_bits();
     realv lennard_jones = 0, coulomb = 0, gb = 0, lost_lj = 0, lost_coulomb = 0, lost_gb = 0;
     // Tiles whose entries begin in this part's share of all entries.

@@ -6,7 +6,7 @@
 // adds to sums of its own: no atomics, no barriers, the same bits every run. Positions are relative to a tile's origin.
 // Conformations of a molecule are the third dimension.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
 #include "common/tiles.clh"
 #include "solvent/tile_lists.clh"

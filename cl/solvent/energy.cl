@@ -3,16 +3,13 @@
 // A work-item owns VECTORS vectors of WIDTH atoms, all of one tile, and walks the tiles of one chunk (second dimension).
 // Positions are relative to their tile's origin; each atom sums its own row, tile by tile.
 #include "common/real.clh"
-#include "physics/gb.clh"
+#include "physics/gb_still.clh"
 
 #ifndef TILE
 #error "TILE: atoms in a tile; a multiple of WIDTH * VECTORS"
 #endif
 #ifndef VECTORS
 #error "VECTORS: vectors of atoms a work-item owns"
-#endif
-#ifndef SCREENED
-#error "SCREENED: 1 where ions screen (kappa > 0), else 0"
 #endif
 
 // Closer than this is the atom itself (A^2); the host refuses two atoms within 1e-4 A.
@@ -33,11 +30,13 @@ INLINE void add_tile(
         for (int v = 0; v < VECTORS; ++v) {
             const realv dx = own->x[v] - other.x, dy = own->y[v] - other.y, dz = own->z[v] - other.z;
             const realv r2 = dx * dx + dy * dy + dz * dz;
-            realv inv_f = inverse_gb_distance(r2, own->inv_born[v], other_inv);
+            const realv inv_product = own->inv_born[v] * other_inv;
+            const realv gauss = still_gauss(r2, GAUSS_EXPONENT * inv_product);
+            realv energy = still_inverse_f(r2, inverse(inv_product), gauss), kappa_f;
 #if SCREENED
-            inv_f *= inv_inside - exp(-kappa * inverse(inv_f)) * inv_outside;
+            energy = -gb_energy(energy, gb_screened(energy, kappa, inv_outside, &kappa_f), inv_inside);
 #endif
-            own->sum[v] += other.w * (own_tile ? CHOOSE((real)0, inv_f, r2 > SELF_R2) : inv_f);
+            own->sum[v] += other.w * (own_tile ? CHOOSE((real)0, energy, r2 > SELF_R2) : energy);
         }
     }
 }
@@ -90,9 +89,9 @@ kernel void gb_potential(
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
 #if !SCREENED
-        total[v] *= inv_inside - inv_outside;
+        total[v] = -gb_energy(total[v], inv_outside, inv_inside);
 #endif
-        STORE(total[v], chunk * n_places + first + v * WIDTH, potential);
+        STORE(total[v], (size_t)chunk * n_places + first + v * WIDTH, potential);
     }
 }
 

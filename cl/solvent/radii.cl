@@ -1,11 +1,11 @@
-// Born radii from Born integrals: a work-item an atom adds the parts of its integral and takes the tanh step.
+// Born radii from Born integrals: a work-item an atom adds the parts of its integral and takes the radius function.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/gb_radius.clh"
 
 kernel void born_radii(
     const int n_atoms,
     const int n_parts,
-    const real4 obc,                    // alpha, beta, gamma, offset [A]
+    const real4 radius_constants,                    // physics/gb_radius.clh
     global const real *restrict sums,   // (n_parts, n_atoms) parts of the Born integral [1/A]
     global const real *restrict rho,    // (n_atoms) offset radius [A]
     global const real *restrict radii,  // (n_atoms) intrinsic radius [A]
@@ -15,7 +15,7 @@ kernel void born_radii(
     const int i = get_global_id(0);
     if (i >= n_atoms) return;
     real sum = 0;
-    for (int part = 0; part < n_parts; ++part) sum += sums[part * n_atoms + i];
+    for (int part = 0; part < n_parts; ++part) sum += sums[(size_t)part * n_atoms + i];
     psi[i] = rho[i] * sum;
-    born[i] = born_radius(psi[i], rho[i], radii[i], obc);
+    born[i] = born_radius(psi[i], rho[i], radii[i], radius_constants);
 }

@@ -7,14 +7,11 @@
 // Positions are relative to their tile's origin, so float32 keeps its digits in large structures. Each atom sums its own
 // row: no atomics, the same bits every run.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/hct.clh"
 #include "common/tiles.clh"
 #include "solvent/hct_tiles.clh"
 #ifndef TILE
 #error "TILE: atoms in a tile; a multiple of WIDTH"
-#endif
-#ifndef ROW
-#error "ROW: tiles in a row"
 #endif
 #include "solvent/hct_rows.clh"
 #ifndef FUSED
@@ -46,7 +43,7 @@ void born_sums(
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
 #if FUSED
-    const real4 obc,                       // alpha, beta, gamma, offset [A]
+    const real4 radius_constants,          // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     ATOM_ARGUMENTS(restrict),
     global int *arrivals,                  // (n_conformations, n_rows) 0
@@ -125,7 +122,7 @@ void born_sums(
     for (int tile = row; tile < min(row + ROW, n_tiles); ++tile) {
         const int i = tile * TILE + within;
         const real integral = sum_of_parts(sums + (size_t)conformation * n_chunks * n_places + i, 0, n_chunks, 1, n_places);
-        born_radii[within] = keep_terms(i, at + i, n_places, integral, obc, solvent, OF_ATOMS);
+        born_radii[within] = keep_terms(i, at + i, n_places, integral, radius_constants, solvent, OF_ATOMS);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (within == 0) largest_born[box + tile] = largest_of(born_radii, TILE);
         barrier(CLK_LOCAL_MEM_FENCE);

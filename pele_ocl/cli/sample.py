@@ -13,9 +13,10 @@ from ..atoms import Floats, Labels
 from ..errors import FormatError, InputError
 from ..formats import (
     POINT_SUFFIXES,
-    STRUCTURE_READERS,
+    STRUCTURES,
     check_target,
     is_pqr,
+    is_structure,
     read_map,
     read_points,
     read_pqr,
@@ -75,10 +76,10 @@ def _points(path: Path, model: int | None) -> tuple[Floats, Labels | None]:
         atoms = read_pqr(path, model)
         return atoms.positions, atoms.labels
     if path.suffix.lower() not in POINT_SUFFIXES:
-        if path.name.lower().removesuffix(".gz").endswith(tuple(STRUCTURE_READERS)):
+        if is_structure(path):
             structure = read_structure(path, model)
             return structure.positions, structure.labels
-        known = ", ".join([*STRUCTURE_READERS, ".pqr", *POINT_SUFFIXES])
+        known = ", ".join([*STRUCTURES, *POINT_SUFFIXES])
         raise FormatError(f"{path}: unknown suffix {path.suffix!r}; points end in {known}")
     return read_points(path), None
 

@@ -52,7 +52,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         weights = self.each_slot(
             "energy/radii.cl", "chain_weights", np.int32(self.n_parts),
             *self.named("pair_sums", "born", "singles"), self.spheres.counts,
-            self.buffers["weights"], SHARES=1,
+            self.buffers["weights"], SHARES=1, **self.gb_macros,
         )  # fmt: skip
         sums = self.buffers["pair_sums"]
         chain = self._over_blocks("energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self.series)

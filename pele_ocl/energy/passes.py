@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..opencl.shared import PAIR_MODEL, PAIR_SUMS
 from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
@@ -123,7 +124,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Born radii and energies of single atoms, from parts of the Born integrals."""
         return self.each_slot(
             "energy/radii.cl", "atom_terms", np.int32(n_parts), *self.solvent_constants(), self.buffers["born_sums"],
-            *self._atom_tables(), shares=shares, SHARES=shares,
+            *self._atom_tables(), shares=shares, SHARES=shares, **self.gb_macros,
         )  # fmt: skip
 
     def _atom_tables(self) -> list[Any]:
@@ -131,14 +132,16 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [self.tables.parameters, *self.named("traits", "singles", "born", "largest_born")]
 
     def _pair_model(self) -> Any:
-        """Model of cl/energy/pair.clh."""
+        """PairModel of cl/energy/pair.clh."""
         options, model = self.options, self.model
-        scales = {
-            "outside": model.solute_dielectric / model.solvent_dielectric, "kappa": model.kappa,
-            "coulomb_scale": self.atoms.one_four[0], "lj_scale": self.atoms.one_four[1],
-            "cutoff2": 0.0 if options.cutoff is None else options.cutoff**2,
-        }  # fmt: skip
-        return np.array(tuple(scales.values()), dtype=[(name, self.run.dtype) for name in scales])[()]
+        return PAIR_MODEL.pack(
+            self.run.precision,
+            outside=model.solute_dielectric / model.solvent_dielectric,
+            kappa=model.kappa,
+            coulomb_scale=self.atoms.one_four[0],
+            lj_scale=self.atoms.one_four[1],
+            cutoff2=0.0 if options.cutoff is None else options.cutoff**2,
+        )
 
     def _pair_tables(self) -> list[Any]:
         """PAIR_ARGUMENTS of cl/energy/pair.clh, and the masks."""
@@ -172,15 +175,13 @@ AnyPasses = EnergyPasses[Any]  # of whatever layout
 class SumsOfPairs(EnergyPasses[L]):
     """Passes that leave a column of sums at all slots, in parts; cl/energy/sums.clh."""
 
-    COLUMNS = 7
-
     @property
     @abstractmethod
     def n_parts(self) -> int:
         """Parts in which the sums come."""
 
     def _sizes(self) -> dict[str, int]:
-        return {"pair_sums": self.COLUMNS * self.n_parts * self.tiles.n_places}
+        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_places}
 
     def _finish(self) -> list[KeptLaunch]:
         spheres = self.spheres

@@ -32,7 +32,7 @@ class Rows(SumsOfPairs[RowsLayout]):
             self._over_rows(
                 "energy/born_rows.cl", "born_rows", self.largest_rho, *self.solvent_constants(),
                 *self.named("spheres", "x", "y", "z", "series", "origins", "extents"), self.spheres.counts,
-                *self._atom_tables(), **self.series,
+                *self._atom_tables(), ROW=1, **self.gb_macros, **self.series,
             )
         ]  # fmt: skip
 

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..opencl.shared import RING_STEPS, Follows
 from .layout import MOST_LAYERS, Slab, SquaresLayout
 from .masks import Walk
 from .passes import EnergyPasses
 
 if TYPE_CHECKING:
     from ..opencl.kernels import KeptLaunch
-
-# What follows when a launch's layers are added up; cl/energy/collect.clh.
-KEEP_TOTALS, KEEP_WEIGHTS, KEEP_RESULTS = range(3)
 
 
 class Squares(EnergyPasses[SquaresLayout]):
@@ -71,11 +69,12 @@ class Squares(EnergyPasses[SquaresLayout]):
             np.int32(per_part), self.largest_rho, self.buffers["spheres"], *columns,
             *self.named("series", "origins", "extents"), self.spheres.counts, *more, self.buffers["born_sums"],
             TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self.series,
+            **(self.gb_macros if fused else {}),
         )  # fmt: skip
         return [sums] if fused else [sums, self._atom_terms(n_parts, layout.shares)]
 
     def _pairs(self) -> list[KeptLaunch]:
-        then = KEEP_WEIGHTS if self.options.chain else KEEP_RESULTS
+        then = Follows.KEEP_WEIGHTS if self.options.chain else Follows.KEEP_RESULTS
         return self._over_squares(
             "energy/pair_squares.cl", "pair_squares", True, then, self._pair_model(),
             *self.named("points", "origins", "extents", "largest_born"), *self.tables.masks, **self._pair_macros,
@@ -84,7 +83,7 @@ class Squares(EnergyPasses[SquaresLayout]):
     def _chain(self) -> list[KeptLaunch]:
         tables = self.tables
         return self._over_squares(
-            "energy/chain_squares.cl", "chain_squares", False, KEEP_RESULTS, self.largest_rho, self.buffers["spheres"],
+            "energy/chain_squares.cl", "chain_squares", False, Follows.KEEP_RESULTS, self.largest_rho, self.buffers["spheres"],
             self.spheres.rho, tables.slopes, tables.slope_columns, *self.named("origins", "extents"), GRADIENT=1,
             **self.series,
         )  # fmt: skip
@@ -93,14 +92,14 @@ class Squares(EnergyPasses[SquaresLayout]):
         return []
 
     def _over_squares(
-        self, file: str, name: str, begins: bool, then: int, *args: Any, **defines: int
+        self, file: str, name: str, begins: bool, then: Follows, *args: Any, **defines: int
     ) -> list[KeptLaunch]:
         """A pass over pairs, slab by slab. begins : whether it is the first; then : what follows the last slab."""
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
         macros = {"TILE": layout.tile, "ROW": layout.row, "MORE_TERMS": len(self.terms)}
         for slab in slabs:
             last = slab is slabs[-1]
-            collected = self._collected(slab, begins and slab is slabs[0], then if last else KEEP_TOTALS)
+            collected = self._collected(slab, begins and slab is slabs[0], then if last else Follows.KEEP_TOTALS)
             launches.append(
                 self.run.keep(
                     file, name, (self.n_rows * layout.tile, slab.n_chunks * layout.split), (layout.tile, layout.split),
@@ -118,11 +117,17 @@ class Squares(EnergyPasses[SquaresLayout]):
                 )  # fmt: skip
         return launches
 
-    def _collected(self, slab: Slab, begins: bool, then: int) -> list[Any]:
+    def _collected(self, slab: Slab, begins: bool, then: Follows) -> list[Any]:
         """COLLECT_ARGUMENTS of cl/energy/collect.clh."""
-        values = {**asdict(slab), "n_chunks": slab.n_chunks, "n_layers": slab.n_layers, "begins": begins, "then": then}
-        packed = np.array(tuple(values.values()), dtype=[(name, np.int32) for name in values])
+        steps = RING_STEPS.pack(
+            self.run.precision,
+            **asdict(slab),
+            n_chunks=slab.n_chunks,
+            n_layers=slab.n_layers,
+            begins=begins,
+            then=then,
+        )
         return [
-            packed[()], np.int32(len(self.atoms)), self.spheres.counts, self.spheres.order,
+            steps, np.int32(len(self.atoms)), self.spheres.counts, self.spheres.order,
             *self.named("traits", "singles", "layers", "energies", "totals", "arrivals", "weights", "results"),
         ]  # fmt: skip

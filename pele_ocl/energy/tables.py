@@ -10,9 +10,10 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..charges import rounded_charges
+from ..opencl.shared import READY_TERMS
 from ..pairs import exclusions
 from ..solvent_model import SolventModel
-from ..tiled.series import MOST_TERMS, series_coefficients
+from ..tiled.series import series_coefficients
 from ..tiles import Tiles
 from ..units import COULOMB_KCAL_A
 from .masks import Masks, Walk
@@ -48,12 +49,12 @@ class PairTables:
         assert atoms.gb_scales is not None
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
-        rho, scaled = model.spheres(atoms.gb_radii, atoms.gb_scales)
+        rho, scaled = model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
         sigma = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
         sigmas, epsilons = sigma[tiles.order], tiles.by_slot(np.sqrt(4 * atoms.lj_epsilon))
         charges = tiles.by_slot(scaled_charges(atoms, model, run.precision))
         coefficients = series_coefficients(tiles.by_slot(scaled))
-        slopes = coefficients * (2 * np.arange(1, MOST_TERMS + 1)[:, None] + 2)
+        slopes = coefficients * (2 * np.arange(1, READY_TERMS + 1)[:, None] + 2)
         return cls(
             run.upload(np.stack([rho[tiles.order], atoms.gb_radii[tiles.order], charges, sigmas, epsilons])),
             run.upload(sigmas),

@@ -206,7 +206,7 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
 
 
 def _label(pele: PeleData, given: Mapping[str, Template]) -> str:
-    """What to call a user's whole force field: by its folder."""
+    """The name of a whole force field of the user: that of its folder."""
     if pele.name:
         return pele.name
     folder = Path(given["ALA"].source).resolve().parent

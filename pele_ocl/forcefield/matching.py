@@ -36,7 +36,7 @@ class Match:
 
 @dataclass(frozen=True)
 class _Residue:
-    """What decides the template of a residue; equal residues share one match."""
+    """All that decides the template of a residue; equal residues share one match."""
 
     name: str
     atoms: tuple[str, ...]
@@ -170,7 +170,7 @@ def _has_hydrogens(structure: Structure) -> bool:
 
 
 def _water_problem(residue: _Residue) -> str:
-    """What is wrong with a water that no template fits, "" for other residues."""
+    """A sentence about a water that no template fits, "" for other residues."""
     if not is_water(residue.name):
         return ""
     hydrogens = [name for name in residue.atoms if _is_hydrogen(name)]

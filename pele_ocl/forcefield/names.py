@@ -1,4 +1,4 @@
-"""What programs call residues and atoms: alternative residue names, and one common spelling of atom names.
+"""Alternative names of residues, and one common spelling of atom names.
 
 `canonical` maps every dialect (PDB version 2 and 3, Amber, CHARMM, GROMACS, PELE) of an amino acid, nucleotide, cap,
 water or ion to the same names, so that two name lists of one residue agree whichever program wrote them.

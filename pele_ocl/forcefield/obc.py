@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError
-from ..textfiles import lines, number
+from ..errors import FormatError, printable
+from ..inputfile import read_file
+from ..textfiles import lines, number, quoted
 
 Key = tuple[str, str]
 ObcTable = dict[Key, tuple[float, float]]
 
 
-def read_obc(path: str | Path) -> ObcTable:
+def read_obc(path: str | PathLike[str]) -> ObcTable:
     """Read a table as {(template, atom name): (radius in A, scale)}.
 
     Text rows are template, atom, type, radius, scale; `#` starts a header. The usual header names the last two
     columns the wrong way round, so they are taken by position and each row is checked: radii are above 1 A and
     scales below 1. Raises FormatError with file and line.
     """
-    path = Path(path)
-    text = "".join(lines(path, "parameter"))
-    table = _read_json(path, text) if text.lstrip().startswith("{") else _read_text(path, text)
+    file = read_file(path)
+    text = "".join(lines(file, "parameter"))
+    table = _read_json(file.path, text) if text.lstrip().startswith("{") else _read_text(file.path, text)
     if not table:
         raise FormatError(f"{path}: the OBC table holds no row; rows are template, atom, type, radius and scale")
     return table
@@ -72,13 +74,16 @@ def _read_json(path: Path, text: str) -> ObcTable:
         ]
     except json.JSONDecodeError as error:
         raise FormatError(f"{path}:{error.lineno}: the JSON is broken ({error.msg}); write the file again") from None
+    except (RecursionError, ValueError) as error:  # brackets in brackets; numbers of thousands of digits
+        problem = "brackets too deep" if isinstance(error, RecursionError) else quoted(str(error))
+        raise FormatError(f"{path}: the JSON is broken ({problem}); write the file again") from None
     except (KeyError, TypeError, AttributeError) as error:
         raise FormatError(
-            f"{path}: SolventParameters with radius and scale of each atom is needed ({error!r})"
+            f"{path}: SolventParameters with radius and scale of each atom is needed ({quoted(repr(error))})"
         ) from None
     table: ObcTable = {}
     for name, atom, radius, scale in rows:
-        values = _checked(f"{path} ({name} {atom})", radius, scale)
+        values = _checked(f"{path} ({printable(f'{name} {atom}'[:40])})", radius, scale)
         stripped = atom.replace("_", "")
         table[name, stripped] = values
         table.setdefault((name + "Z", stripped), values)
@@ -86,13 +91,18 @@ def _read_json(path: Path, text: str) -> ObcTable:
 
 
 def _checked(where: str, radius: Any, scale: Any) -> tuple[float, float]:
-    values = number(str(radius)), number(str(scale))
+    try:
+        values = number(str(radius)), number(str(scale))
+    except ValueError:  # a whole number of thousands of digits
+        values = None, None
     if values[0] is None or values[1] is None:
-        raise FormatError(f"{where}: radius '{radius}' and scale '{scale}' have to be numbers")
+        raise FormatError(f"{where}: radius {quoted(radius)} and scale {quoted(scale)} have to be numbers")
     if values[0] < 1 < values[1]:
-        raise FormatError(f"{where}: radius {radius} and scale {scale} look swapped; the radius (A) stands first")
+        raise FormatError(
+            f"{where}: radius {values[0]:g} and scale {values[1]:g} look swapped; the radius (A) stands first"
+        )
     if not (1 < values[0] < 10 and 0 < values[1] < 1):
         raise FormatError(
-            f"{where}: radius {radius} or scale {scale} is out of range; radii are 1 to 10 A, scales 0 to 1"
+            f"{where}: radius {values[0]:g} or scale {values[1]:g} is out of range; radii are 1 to 10 A, scales 0 to 1"
         )
     return values[0], values[1]

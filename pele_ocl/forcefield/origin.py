@@ -11,7 +11,7 @@ from .templates import Kind, Template
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """What a user gave, as far as notes tell of it.
+    """The files that a user gave, as far as notes tell of them.
 
     tables : OBC tables by the file that a user named
     rows : rows of all tables of the user, those of PELE's folders too

@@ -124,7 +124,7 @@ def _template_files(path: Path) -> list[Path]:
 
 
 def _text(file: Path) -> str:
-    """What a file that lies in a folder holds, "" where it is no text."""
+    """The text of a file that lies in a folder, "" where it is none."""
     try:
         return "".join(lines(file, "parameter"))
     except FormatError:

@@ -7,8 +7,10 @@ END; `*` starts a comment. Fields are separated by blanks. Only what nonbonded e
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Literal
 
@@ -17,12 +19,14 @@ import numpy as np
 from ..atoms import Floats, Ints
 from ..chemistry import element
 from ..errors import FormatError
-from ..textfiles import lines
+from ..textfiles import lines, quoted
 from ..textfiles import number as read_number
 
 Kind = Literal["amber", "opls"]
 
-_SECTIONS = frozenset({"NBON", "BOND", "THET", "PHI", "IPHI", "END"})
+_SECTIONS = ("NBON", "BOND", "THET", "PHI", "IPHI", "END")
+_WHOLE = re.compile("[0-9]{1,9}")
+_NBON_FIELDS, _BOND_FIELDS = 8, 4
 # C, N, O and S: R* is 1.6 to 2.0 A in every Amber force field, sigma 2.9 to 3.8 A in every OPLS one.
 _TELLING_ELEMENTS = frozenset("CNOS")
 _BETWEEN_RSTAR_AND_SIGMA = 2.4
@@ -101,19 +105,18 @@ def is_template(text: str) -> bool:
     return bool(rows) and (_is_header(rows[0]) or ["NBON"] in rows)
 
 
-def read_template(path: str | Path) -> Template:
+def read_template(path: str | PathLike[str]) -> Template:
     """Read one IMPACT template.
 
     path : file named as PELE names it, residue code and position in lower case (`ala`, `alab`, `ligz`)
 
     Raises FormatError, with file and line, for anything the layout does not allow.
     """
-    path = Path(path)
-    return _Reader(path, "".join(lines(path, "template"))).template()
+    return _Reader(Path(path), "".join(lines(path, "template"))).template()
 
 
 def _is_header(fields: list[str]) -> bool:
-    return len(fields) > 5 and all(field.isdecimal() for field in fields[-5:])
+    return len(fields) > 5 and all(map(_WHOLE.fullmatch, fields[-5:]))
 
 
 def element_of(padded_name: str, template: str) -> str:
@@ -137,12 +140,21 @@ class _Reader:
             if not fields or fields[0].startswith("*"):
                 continue
             if fields[0] in _SECTIONS:
+                self._check_section(number, fields, section)
                 section = fields[0]
-                self.sections.setdefault(section, [])
+                self.sections[section] = []
             else:
                 self.sections[section].append((number, fields))
             if section == "END":
                 break
+
+    def _check_section(self, number: int, fields: list[str], before: str) -> None:
+        """Raise for data behind the name of a section, and for sections that stand twice or in another order."""
+        name = fields[0]
+        if len(fields) > 1:
+            raise self._error(number, f"data behind the word {name}; begin a new line for it")
+        if before and _SECTIONS.index(name) <= _SECTIONS.index(before):
+            raise self._error(number, f"{name} stands behind {before}; the order is {', '.join(_SECTIONS)}")
 
     def template(self) -> Template:
         n_atoms = self._n_atoms()
@@ -152,6 +164,8 @@ class _Reader:
         self._check_unique(names)
         elements = tuple(element_of(name, self.path.stem.upper()) for name in padded)
         lengths, epsilon, charges = self._nonbonded(n_atoms).T
+        bonds = self._bonds(n_atoms)
+        self._rows("END")
         return Template(
             name=self.path.stem.upper(),
             names=names,
@@ -160,18 +174,18 @@ class _Reader:
             lj_lengths=lengths,
             lj_epsilon=epsilon,
             charges=charges,
-            bonds=self._bonds(n_atoms),
+            bonds=bonds,
             kind=self._kind(elements, lengths),
             source=str(self.path),
         )
 
     def _n_atoms(self) -> int:
-        """The atom count of the header; its other four counts are unreliable in PELE's own files."""
+        """The atom count of the header."""
         if not self.sections[""]:
             raise FormatError(f"{self.path}: there is no header line (a name and five counts), so it is no template")
         number, fields = self.sections[""][0]
         if not _is_header(fields) or int(fields[-5]) == 0:
-            raise self._error(number, f"'{' '.join(fields)}' is no header; a name and five counts are needed")
+            raise self._error(number, f"{quoted(' '.join(fields))} is no header; a name and five counts are needed")
         return int(fields[-5])
 
     def _atom(self, i: int) -> list[str]:
@@ -180,10 +194,11 @@ class _Reader:
         if i + 1 >= len(rows):
             raise self._error(rows[-1][0], f"the header promises more than the {i} atoms that follow")
         number, fields = rows[i + 1]
-        if len(fields) != 9 or fields[0] != str(i + 1) or fields[2] not in "MS":
+        if len(fields) != 9 or fields[0] != str(i + 1) or fields[2] not in ("M", "S"):
             raise self._error(
                 number,
-                f"'{' '.join(fields)}' is not the line of atom {i + 1}, which needs its number and eight fields more",
+                f"{quoted(' '.join(fields))} is not the line of atom {i + 1}, which needs its number and eight fields "
+                "more",
             )
         return fields
 
@@ -195,13 +210,12 @@ class _Reader:
 
     def _nonbonded(self, n_atoms: int) -> Floats:
         """(n, 3) length, epsilon and charge of each atom."""
-        rows = self.sections.get("NBON")
-        if rows is None:
-            raise FormatError(f"{self.path}: the section NBON (sigma, epsilon, charge) is missing")
         values = np.full((n_atoms, 3), np.nan)
-        for number, fields in rows:
-            if len(fields) < 4:
-                raise self._error(number, f"an NBON row needs an atom number and seven figures, not {len(fields)}")
+        for number, fields in self._rows("NBON"):
+            if len(fields) != _NBON_FIELDS:
+                raise self._error(
+                    number, f"an NBON row needs an atom number and seven figures, not {len(fields)} fields"
+                )
             i = self._index(number, fields[0], n_atoms)
             if not np.isnan(values[i, 0]):
                 raise self._error(number, f"atom {i + 1} has a second NBON row; delete one of the two")
@@ -214,15 +228,26 @@ class _Reader:
         return values
 
     def _bonds(self, n_atoms: int) -> Ints:
+        """(m, 2) as many bonds as the header promises; PELE's own files all keep that promise."""
         pairs: list[tuple[int, int]] = []
-        for number, fields in self.sections.get("BOND", []):
+        for number, fields in self._rows("BOND"):
             if len(fields) < 2:
                 raise self._error(number, "a bond needs two atom numbers")
+            if len(fields) != _BOND_FIELDS:
+                raise self._error(number, f"a bond needs two atom numbers and two figures, not {len(fields)} fields")
             i, j = (self._index(number, field, n_atoms) for field in fields[:2])
             if i == j:
                 raise self._error(number, f"atom {i + 1} is bonded to itself")
             pairs.append((min(i, j), max(i, j)))
+        header, fields = self.sections[""][0]
+        if len(pairs) != int(fields[-4]):
+            raise self._error(header, f"the header promises {int(fields[-4])} bonds, and BOND has {len(pairs)} rows")
         return np.array(sorted(set(pairs)), np.int32).reshape(-1, 2)
+
+    def _rows(self, section: str) -> list[tuple[int, list[str]]]:
+        if section not in self.sections:
+            raise FormatError(f"{self.path}: the section {section} is missing; the file is damaged or cut short")
+        return self.sections[section]
 
     def _kind(self, elements: tuple[str, ...], lengths: Floats) -> Kind | None:
         """Amber or OPLS by the figures of C, N, O and S; by peleffy's remark for residues that have none of them.
@@ -237,14 +262,14 @@ class _Reader:
         return "opls" if "peleffy" in self.comments else None
 
     def _index(self, number: int, field: str, n_atoms: int) -> int:
-        if not field.isdecimal() or not 1 <= int(field) <= n_atoms:
-            raise self._error(number, f"'{field}' is no atom number; the atoms are 1 to {n_atoms}")
+        if not _WHOLE.fullmatch(field) or not 1 <= int(field) <= n_atoms:
+            raise self._error(number, f"{quoted(field)} is no atom number; the atoms are 1 to {n_atoms}")
         return int(field) - 1
 
     def _number(self, number: int, field: str) -> float:
         value = read_number(field)
         if value is None or not math.isfinite(value):
-            raise self._error(number, f"'{field}' is not a number")
+            raise self._error(number, f"{quoted(field)} is not a number")
         return value
 
     def _error(self, number: int, problem: str) -> FormatError:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 
-from ..atoms import Structure
+from ..atoms import Atoms, Structure
 from ..errors import FormatError
-from .conformations import read_conformations
+from ..inputfile import read_file
+from .conformations import model_numbers, read_conformations
 from .maps import read_map, require_map_suffix, write_map
-from .mmcif import read_mmcif
-from .models import model_numbers
-from .pdb import read_pdb
 from .points import POINT_SUFFIXES, read_points
 from .pqr import read_pqr
+from .registry import STRUCTURES, is_structure, structure_format
 from .writing import (
     JsonText,
     check_target,
@@ -28,13 +25,15 @@ from .writing import (
 
 __all__ = [
     "POINT_SUFFIXES",
-    "STRUCTURE_READERS",
+    "STRUCTURES",
     "JsonText",
     "check_target",
     "is_pqr",
+    "is_structure",
     "model_numbers",
     "read_conformations",
     "read_map",
+    "read_molecule",
     "read_points",
     "read_pqr",
     "read_structure",
@@ -48,37 +47,26 @@ __all__ = [
     "write_table",
 ]
 
-STRUCTURE_READERS: dict[str, Callable[[Path, int | None], Structure]] = {
-    ".pdb": read_pdb,
-    ".ent": read_pdb,
-    ".cif": read_mmcif,
-    ".mmcif": read_mmcif,
-}
-
 
 def read_structure(path: str | PathLike[str], model: int | None = None) -> Structure:
     """The atoms of one model of a structure file, plain or gzip; the suffix says which format.
 
-    path : file ending in a key of STRUCTURE_READERS, `.gz` behind it allowed
+    path : file ending in a key of STRUCTURES, `.gz` behind it allowed
     model : number of the model as the file has it; the first if None
 
-    Raises FormatError, naming file and line, for whatever cannot be read.
+    Raises FormatError, naming file and line, for whatever cannot be read, and for a file that brings parameters.
     """
-    file = Path(path)
-    suffix = _suffix(file)
-    if file.is_dir():
-        raise FormatError(f"{file}: a folder; name a file in it")
-    if suffix not in STRUCTURE_READERS:
-        known = ", ".join([*STRUCTURE_READERS, ".pqr"])
-        raise FormatError(f"{file}: unknown suffix {suffix!r}; molecules end in {known}, or these with .gz")
-    return STRUCTURE_READERS[suffix](file, model)
+    found = read_molecule(path, model)
+    if not isinstance(found, Structure):
+        raise FormatError(f"{path}: brings its own charges and radii; read it with pele_ocl.read")
+    return found
+
+
+def read_molecule(path: str | PathLike[str], model: int | None = None) -> Structure | Atoms:
+    """As read_structure, but Atoms from a file that brings its own charges and radii."""
+    return structure_format(path).read(read_file(path), model)
 
 
 def is_pqr(path: str | PathLike[str]) -> bool:
-    """Whether a file is one for read_pqr, by its suffix."""
-    return _suffix(Path(path)) == ".pqr"
-
-
-def _suffix(path: Path) -> str:
-    """The suffix in lower case, before `.gz` if that is the last."""
-    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+    """Whether a file brings its own charges and radii, as PQR files do; by its suffix."""
+    return is_structure(path) and structure_format(path).brings_parameters

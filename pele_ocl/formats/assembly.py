@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Floats, Ints, Labels, Strings, Structure
 from ..chemistry import is_polymer, is_water
 from ..errors import FormatError
+from ..textfiles import quoted
 
 Bools = NDArray[np.bool_]
 
@@ -51,7 +53,7 @@ class Records:
         return len(self.names)
 
 
-def structure(records: Records, source: str, notes: tuple[str, ...] = ()) -> Structure:
+def structure(records: Records, source: str, notes: tuple[str, ...] = (), *, names_matter: bool = True) -> Structure:
     """The Structure of a model, with the reader's notes and one about alternate locations.
 
     Of a residue with alternate locations one conformer is kept: the atoms without a location mark, and those of the
@@ -61,7 +63,9 @@ def structure(records: Records, source: str, notes: tuple[str, ...] = ()) -> Str
     Residues are runs of equal chain, number, insertion code and name, so a residue that comes back later in the file
     is another one, and the order of the atoms is always that of the file.
 
-    Raises FormatError if an atom stands there twice.
+    names_matter : whether atoms of a residue must differ by name, or, if not, by name or position
+
+    Raises FormatError if an atom stands there twice, and for names with characters that cannot be shown.
     """
     keep, contested = _one_conformer(records)
     atoms = records[keep]
@@ -76,7 +80,8 @@ def structure(records: Records, source: str, notes: tuple[str, ...] = ()) -> Str
         residue_index=residue_index,
     )
     residues = atoms[labels.residue_starts]
-    _refuse_duplicates(atoms, residues, labels, source)
+    _refuse_control_characters(atoms, source)
+    _refuse_duplicates(atoms, residues, labels, source, names_matter)
     return Structure(
         positions=atoms.positions,
         labels=labels,
@@ -89,8 +94,14 @@ def structure(records: Records, source: str, notes: tuple[str, ...] = ()) -> Str
 
 
 def model_note(source: str, model: str | int) -> str:
-    """What a reader notes that took the first of several models for want of a choice."""
+    """The note of a reader that took the first of several models, as none was named."""
     return f"{source} holds several models; model {model}, the first, was read, and --model reads another"
+
+
+def shown_models(numbers: Iterable[int]) -> str:
+    """Numbers of models for messages, the first ten and the last."""
+    have = list(numbers)
+    return ", ".join(map(str, have[:10])) + (f" ... {have[-1]}" if len(have) > 10 else "")
 
 
 def _location_notes(marks: Strings, contested: Bools, labels: Labels, source: str) -> tuple[str, ...]:
@@ -174,7 +185,19 @@ def _codes(*columns: NDArray[Any]) -> NDArray[np.int64]:
     return codes
 
 
-def _refuse_duplicates(atoms: Records, residues: Records, labels: Labels, source: str) -> None:
+def _refuse_control_characters(atoms: Records, source: str) -> None:
+    """Raise for names that would move the cursor of a terminal, or change its colours."""
+    for what in ("names", "residue_names", "chains", "insertion_codes"):
+        distinct, first = np.unique(getattr(atoms, what), return_index=True)
+        for name, i in zip(distinct.tolist(), first.tolist(), strict=True):
+            if not name.isprintable():
+                line = f":{atoms.lines[i]}" if atoms.lines[i] else ""
+                raise FormatError(
+                    f"{source}{line}: the name {quoted(name)} holds characters that are no text; rename it"
+                )
+
+
+def _refuse_duplicates(atoms: Records, residues: Records, labels: Labels, source: str, names_matter: bool) -> None:
     residue = _codes(
         residues.copies,
         _laps(residues.residue_numbers),
@@ -183,7 +206,8 @@ def _refuse_duplicates(atoms: Records, residues: Records, labels: Labels, source
         residues.insertion_codes,
         residues.residue_names,
     )
-    atom = _codes(residue[labels.residue_index], atoms.names)
+    places = () if names_matter else tuple(atoms.positions.T)
+    atom = _codes(residue[labels.residue_index], atoms.names, *places)
     order = np.argsort(atom, kind="stable")
     twice = np.flatnonzero(atom[order[1:]] == atom[order[:-1]])
     if len(twice) == 0:

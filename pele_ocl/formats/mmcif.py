@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from os import PathLike
 
 import gemmi
 import numpy as np
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from ..atoms import Floats, Ints, Strings, Structure
 from ..chemistry import element
 from ..errors import FormatError
-from ..textfiles import lines
+from ..inputfile import InputFile, read_file
+from ..textfiles import lines, quoted
 from .assembly import Records, model_note, structure
+from .registry import StructureFormat
 
 _COORDINATES = ("Cartn_x", "Cartn_y", "Cartn_z")
 
 
-def read_mmcif(path: Path, model: int | None = None) -> Structure:
+def read_mmcif(path: str | PathLike[str], model: int | None = None) -> Structure:
     """The atoms of one model of an mmCIF file, in the order of the file.
 
     Names, residues and chains are the author's (auth_*), as in papers and in PDB files, and the dictionary's own
@@ -29,8 +31,9 @@ def read_mmcif(path: Path, model: int | None = None) -> Structure:
 
     Raises FormatError for a damaged file, a missing model, and atoms without finite coordinates.
     """
-    source = str(path)
-    site = _Site(_block(path), source)
+    file = read_file(path)
+    source = str(file)
+    site = _Site(_block(file), source)
     chosen = site.model(model)
     numbers, codes = site.residue_numbers()
     names, residues = site.author("atom_id"), site.author("comp_id")
@@ -61,19 +64,22 @@ def read_mmcif(path: Path, model: int | None = None) -> Structure:
     return whole
 
 
-def mmcif_models(path: Path) -> list[int]:
+def mmcif_models(path: InputFile) -> list[int]:
     """Numbers of the models in an mmCIF file, in their order; 1 where it numbers none.
 
     Raises FormatError for a damaged file, or models that have no number.
     """
-    names = dict.fromkeys(_Site(_block(path), str(path)).strings("pdbx_PDB_model_num").tolist())
-    strange = [name for name in names if name and not name.isdecimal()]
+    names = dict.fromkeys(_Site(_block(path), str(path)).models.tolist())
+    strange = [name for name in names if name and not re.fullmatch("[0-9]{1,9}", name)]
     if strange:
-        raise FormatError(f"{path}: the model number {strange[0]!r} is not a number")
-    return [int(name or 1) for name in names]
+        raise FormatError(f"{path}: the model number {quoted(strange[0])} is not a number")
+    numbers = [int(name or 1) for name in names]
+    if len(set(numbers)) < len(numbers):
+        raise FormatError(f"{path}: two models have one number ({', '.join(map(repr, names))}); number them anew")
+    return numbers
 
 
-def _block(path: Path) -> gemmi.cif.Block:
+def _block(path: InputFile) -> gemmi.cif.Block:
     """The first data block with atoms."""
     text = "".join(lines(path, "mmCIF"))
     try:
@@ -135,5 +141,8 @@ class _Site:
     def _integers(self, values: Strings) -> Ints:
         for value in values.tolist():
             if value and not re.fullmatch(r"[-+]?\d{1,9}", value):
-                raise FormatError(f"{self._source}: residue number {value!r} in auth_seq_id is not a number")
+                raise FormatError(f"{self._source}: residue number {quoted(value)} in auth_seq_id is not a number")
         return np.array([int(value or 0) for value in values.tolist()], np.int32)
+
+
+FORMAT = StructureFormat(read_mmcif, mmcif_models)

@@ -9,10 +9,10 @@ left for it to do. Elements and residue kinds are gemmi's.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from os import PathLike
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,25 @@ from numpy.typing import NDArray
 from ..atoms import Floats, Ints, Strings, Structure
 from ..chemistry import element, is_polymer, is_water
 from ..errors import FormatError
+from ..inputfile import InputFile, read_file
 from ..textfiles import lines, number
-from .assembly import Records, model_note, structure
+from .assembly import Records, model_note, shown_models, structure
+from .models import Record, model_numbers_of, records
 from .pdb_lines import is_atom_line, repaired, residue_number
+from .registry import StructureFormat
 
 # The element column ends at 80; a line that is pushed to the right keeps it.
 _WIDTH = 84
 _NAME, _ALTLOC, _RESIDUE, _CHAIN, _NUMBER = slice(12, 16), slice(16, 17), slice(17, 21), slice(21, 22), slice(22, 27)
 _OCCUPANCY, _ELEMENT = slice(54, 60), slice(76, 80)
+_IDENTITY = slice(12, 27)  # names of atom, residue and chain, and the residue's number
 # Amino acids that programs write with a fourth letter for the protonation state or the disulphide.
 _FOUR_LETTER_STEMS = ("HIS", "LYS", "ARG", "ASP", "GLU", "CYS")
 
 Text = NDArray[np.uint8]
 
 
-def read_pdb(path: Path, model: int | None = None) -> Structure:
+def read_pdb(path: str | PathLike[str], model: int | None = None) -> Structure:
     """The atoms of one model of a PDB file, in the order of the file.
 
     Columns that touch or are a little off are read where that is possible in one way only. END does not end the
@@ -44,32 +48,73 @@ def read_pdb(path: Path, model: int | None = None) -> Structure:
 
     Raises FormatError, with the line, for atoms that cannot be read or are there twice, and for a missing model.
     """
-    source = str(path)
-    listed = _listed(lines(path, "PDB"), model, source)
-    notes = (model_note(source, listed.model),) if listed.first_of_several and model is None else ()
-    return structure(_records(listed, source), source, notes)
+    file = read_file(path)
+    listed = _listed(file, model)
+    notes = (model_note(str(file), listed.model),) if listed.first_of_several and model is None else ()
+    return structure(_records(listed, str(file)), str(file), notes)
 
 
-@dataclass
+def pdb_models(file: InputFile) -> list[int]:
+    """Numbers of the models with atoms; raises FormatError for two of one number, or none."""
+    return model_numbers_of(_all_records(file), file) or _none(file)
+
+
+def read_pdb_conformations(file: InputFile) -> tuple[list[int], Floats]:
+    """All models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
+    source = str(file)
+    models = [_Listed(group, source) for _, group in groupby(_all_records(file), lambda record: record.ordinal)]
+    models = [listed for listed in models if listed.texts] or _none(file)
+    first = models[0]
+    rank = {line_number: k for k, line_number in enumerate(first.numbers)}
+    kept = np.array([rank[line] for line in structure(_records(first, source), source).lines.tolist()], np.intp)
+    identities = _text(first)[kept, _IDENTITY]
+    conformations = np.empty((len(models), len(kept), 3))
+    for positions, listed in zip(conformations, models, strict=True):
+        if len(listed.texts) != len(first.texts):
+            raise FormatError(
+                f"{source}: model {listed.model} has {len(listed.texts):,} atoms, model {first.model} "
+                f"{len(first.texts):,}; conformations of one molecule are needed"
+            )
+        text = _text(listed)
+        positions[:] = _positions(text, listed, source)[kept]
+        others = np.flatnonzero((text[kept, _IDENTITY] != identities).any(axis=1))
+        if len(others):
+            k = int(kept[others[0]])
+            raise FormatError(
+                f"{source}:{listed.numbers[k]}: {listed.texts[k][_IDENTITY].strip()!r} stands where model "
+                f"{first.model} has {first.texts[k][_IDENTITY].strip()!r}; conformations of one molecule are needed"
+            )
+    return [listed.model for listed in models], conformations
+
+
 class _Listed:
     """Atom lines of one model, _WIDTH characters each, their line numbers, and the chain ends before them.
 
     first_of_several : whether another model follows; model : number of this one
     """
 
-    texts: list[str] = field(default_factory=list)
-    numbers: array[int] = field(default_factory=lambda: array("l"))
-    ters: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    first_of_several: bool = False
-    model: int = 1
+    def __init__(self, found: Iterable[Record] = (), source: str = "") -> None:
+        self.texts: list[str] = []
+        self.numbers: array[int] = array("l")
+        self.ters: list[int] = []
+        self.ends: list[int] = []
+        self.first_of_several = False
+        self.model = 1
+        for record in found:
+            self.add(record, source)
 
-    def add(self, line: str, number: int, source: str) -> None:
-        text = line.rstrip().expandtabs(1)
-        if not (text.isascii() and text.isprintable()):
-            text = _plain(text, f"{source}:{number}")
-        self.texts.append(text[:_WIDTH].ljust(_WIDTH))
-        self.numbers.append(number)
+    def add(self, record: Record, source: str) -> None:
+        if record.kind == "TER":
+            self.ters.append(len(self.texts))
+        elif record.kind == "END":
+            self.ends.append(len(self.texts))
+        else:
+            text = record.line.rstrip().expandtabs(1)
+            if not (text.isascii() and text.isprintable()):
+                text = _plain(text, f"{source}:{record.line_number}")
+            self.texts.append(text[:_WIDTH].ljust(_WIDTH))
+            self.numbers.append(record.line_number)
+            self.model = record.model
 
 
 def _plain(text: str, where: str) -> str:
@@ -82,50 +127,45 @@ def _plain(text: str, where: str) -> str:
     return text.encode("ascii", "replace").decode()
 
 
-def _listed(stream: Iterable[str], model: int | None, source: str) -> _Listed:
+def _is_atom(line: str) -> bool:
+    return line[:6] in ("ATOM  ", "HETATM") or is_atom_line(line)
+
+
+def _all_records(file: InputFile) -> Iterator[Record]:
+    return records(lines(file, "PDB"), file, _is_atom)
+
+
+def _none(file: InputFile) -> NoReturn:
+    raise FormatError(f"{file}: holds no ATOM or HETATM records; is it a PDB file?")
+
+
+def _listed(file: InputFile, model: int | None) -> _Listed:
     """The atom lines of the model asked for; the rest of the file is not read."""
-    listed, current, others = _Listed(), 1, list[int]()
-    explicit = closed = False
-    for line_number, line in enumerate(stream, 1):
-        record = line[:6]
-        if record in ("ATOM  ", "HETATM") or is_atom_line(line):
-            if closed:
-                if explicit:
-                    raise FormatError(f"{source}:{line_number}: an atom between ENDMDL and MODEL; move it into a model")
-                if listed.texts:
-                    listed.first_of_several = True
-                    break
-                current, closed = current + 1, False
-            if model in (None, current):
-                listed.add(line, line_number, source)
-            elif others[-1:] != [current]:
-                others.append(current)
-        elif record == "MODEL ":
-            if listed.texts:
-                listed.first_of_several = True
-                break
-            words = line.split()
-            current = (
-                int(words[1]) if len(words) > 1 and words[1].isdecimal() and len(words[1]) < 10 else len(others) + 1
-            )
-            explicit, closed = True, False
-        elif record == "ENDMDL":
-            closed = True
-        elif record.startswith("TER"):
-            listed.ters.append(len(listed.texts))
-        elif record.rstrip() == "END":
-            listed.ends.append(len(listed.texts))
-    listed.model = current
+    listed, chosen, others = _Listed(), -1, dict[int, None]()
+    for record in _all_records(file):
+        if record.kind != "ATOM":
+            listed.add(record, str(file))
+        elif chosen not in (-1, record.ordinal):
+            listed.first_of_several = True
+            break
+        elif model in (None, record.model):
+            chosen = record.ordinal
+            listed.add(record, str(file))
+        else:
+            others.setdefault(record.model)
     if listed.texts:
         return listed
     if others:
-        have = ", ".join(map(str, others[:10])) + (f" ... {others[-1]}" if len(others) > 10 else "")
-        raise FormatError(f"{source}: has no model {model}; it has {have}")
-    raise FormatError(f"{source}: holds no ATOM or HETATM records; is it a PDB file?")
+        raise FormatError(f"{file}: has no model {model}; it has {shown_models(others)}")
+    _none(file)
+
+
+def _text(listed: _Listed) -> Text:
+    return np.frombuffer("".join(listed.texts).encode("ascii"), np.uint8).reshape(-1, _WIDTH).copy()
 
 
 def _records(listed: _Listed, source: str) -> Records:
-    text = np.frombuffer("".join(listed.texts).encode("ascii"), np.uint8).reshape(-1, _WIDTH).copy()
+    text = _text(listed)
     numbers = np.array(listed.numbers, np.int32)
     positions = _positions(text, listed, source)
     residue_numbers, insertion_codes = _residue_numbers(text)
@@ -238,3 +278,6 @@ def _each(text: Text, columns: list[slice], function: Callable[[str], Any]) -> N
         words, inverse = np.unique(word, return_inverse=True)
         _, first, codes = np.unique(codes * len(words) + inverse, return_index=True, return_inverse=True)
     return np.array([function(block[i].tobytes().decode("ascii")) for i in first.tolist()])[codes]
+
+
+FORMAT = StructureFormat(read_pdb, pdb_models, conformations=read_pdb_conformations, has_pdb_records=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import NoReturn, TypeAlias
 
 from ..chemistry import aligned_name, element, is_polymer
 from ..errors import FormatError
-from ..textfiles import number
+from ..textfiles import number, quoted
 
 Position: TypeAlias = tuple[float, float, float]
 
@@ -97,9 +98,21 @@ def _by_columns(line: str) -> Position | None:
     crossed = any(re.fullmatch(r"[\d.]{2}", line[end - 1 : end + 1]) for end in (38, 46, 54))
     pushed = (crossed and not _has_points(line)) or (occupancy and ("." not in occupancy or _finite(occupancy) is None))
     cut = len(line) < 54 and _is_cut([x, y, z])
-    if misplaced or pushed or cut:
+    # Numbers that end elsewhere than the format's may be y, z and the occupancy, without an x before them.
+    shifted = not _has_points(line) and not (_decimals_agree([x, y, z]) or _is_complete(line))
+    if misplaced or pushed or cut or shifted or not all("." in text for text in (x, y, z)):
         return None
     return values[0], values[1], values[2]  # type: ignore[return-value]
+
+
+def _decimals_agree(coordinates: Iterable[str]) -> bool:
+    return len({len(text.strip().partition(".")[2]) for text in coordinates}) == 1
+
+
+def _is_complete(line: str) -> bool:
+    """Whether occupancy and B factor stand where the format has them."""
+    occupancy, b_factor = line[54:60], line[60:66]
+    return line[57:58] == line[63:64] == "." and None not in (_finite(occupancy), _finite(b_factor))
 
 
 def _has_points(line: str) -> bool:
@@ -115,7 +128,7 @@ def _by_words(line: str) -> tuple[str, Position] | None:
     x, y, z = (word[axis] or word[axis + "3"] for axis in "xyz")
     chain, residue = word["letter"] or word["digit"], word["residue"]
     # Where a coordinate is blank the occupancy would take its place; its decimals or the missing B factor tell.
-    equal = len({len(text.partition(".")[2]) for text in (x, y, z)}) == 1
+    equal = _decimals_agree((x, y, z))
     complete = re.match(r"\s+\d*\.\d+\s+-?\d*\.\d+", word["rest"]) is not None
     # AALA may be alternate location A of ALA; a single letter without a chain may be the chain.
     glued = len(residue) == 4 and residue[0] not in "NC" and is_polymer(residue[1:])
@@ -135,13 +148,18 @@ def _refuse(line: str, where: str) -> NoReturn:
     fields = {axis: line[start : start + 8].strip() for axis, start in (("x", 30), ("y", 38), ("z", 46))}
     for text in [*fields.values(), *line.split()[5:]]:
         if _finite(text) is None and number(text) is not None:
-            raise FormatError(f"{where}: a coordinate of atom {atom} is {text!r}; a finite number is needed")
+            raise FormatError(f"{where}: a coordinate of atom {atom} is {quoted(text)}; a finite number is needed")
     numbers = re.findall(r"-?\d+\.\d*", line)
     if len(line) < 54 and len(numbers) <= 3 and _is_cut(numbers):
         raise FormatError(f"{where}: the line ends before the coordinates do; the file is cut short or damaged")
     bad = {axis: text for axis, text in fields.items() if _finite(text) is None}
     if len(bad) == 1 and " " not in (text := next(iter(bad.values()))):
         raise FormatError(f"{where}: the {next(iter(bad))} coordinate of atom {atom} is {text!r}, not a number")
+    whole = next((axis for axis, text in fields.items() if "." not in text), None)
+    if not bad and whole is not None:
+        raise FormatError(
+            f"{where}: the {whole} coordinate of atom {atom} is {fields[whole]!r}, without a decimal point"
+        )
     if not bad and line[12:16].strip() == "":
         raise FormatError(f"{where}: the atom has no name in columns 13-16")
     if not bad and residue_number(line[22:27]) is None:

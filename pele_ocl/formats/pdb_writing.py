@@ -6,14 +6,17 @@ import gzip
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from ..atoms import Atoms, Floats, Labels
 from ..chemistry import aligned_name, is_polymer
 from ..errors import FormatError
+from ..inputfile import InputFile, read_file
 from .pdb import read_pdb
 from .pdb_lines import is_atom_line
+from .registry import structure_format
 
 _CHAINS = ascii_uppercase + digits + ascii_lowercase
 _BEHIND_ATOMS = ("ATOM", "HETATM", "ANISOU", "SIGATM", "SIGUIJ", "TER")
@@ -33,21 +36,23 @@ class Ion:
     position: Floats
 
 
-def write_pdb_with_ions(target: Path, source: Path, atoms: Atoms, ions: Sequence[Ion], model: int | None) -> None:
+def write_pdb_with_ions(
+    target: Path, source: str | PathLike[str], atoms: Atoms, ions: Sequence[Ion], model: int | None
+) -> None:
     """Write a structure and ions, which get a chain of their own, or go on with the last one where no letter is left.
 
     Of a PDB file the lines are kept as they are: those of the chosen model, and all that belong to no model. Of other
     files the atoms are written anew, without their charges.
 
     target : written as given; see writing.replacing
-    source : the file that atoms were read from
+    source : the file that atoms were read from, an InputFile best, as it does not change
     model : the number of the model that was read, None for the first
 
     Raises FormatError for what a PDB file cannot hold.
     """
     assert atoms.labels is not None
-    is_pdb = source.with_suffix("").suffix.lower() if source.suffix.lower() == ".gz" else source.suffix.lower()
-    if is_pdb in (".pdb", ".ent"):
+    source = read_file(source)
+    if structure_format(source).has_pdb_records:
         before, after, serial = _own_lines(source, model)
     else:
         before, after, serial = list(_new_lines(atoms.labels, atoms.positions, str(source))), [], len(atoms)
@@ -77,7 +82,7 @@ def hybrid36(value: int, width: int) -> str:
     return letters if beyond < block else letters.lower()
 
 
-def _own_lines(source: Path, model: int | None) -> tuple[list[str], list[str], int]:
+def _own_lines(source: InputFile, model: int | None) -> tuple[list[str], list[str], int]:
     """The lines of a PDB file before and after its further atoms, and the last serial number."""
     lines = _text_lines(source)
     numbers = read_pdb(source, model).lines
@@ -106,9 +111,9 @@ def _ended(line: str) -> str:
     return line if line.endswith(("\n", "\r")) else line + "\n"
 
 
-def _text_lines(source: Path) -> list[str]:
+def _text_lines(source: InputFile) -> list[str]:
     """The lines as they are, whatever their ends; bytes are kept as letters of Latin-1."""
-    data = source.read_bytes()
+    data = source.data
     text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1")
     return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
 

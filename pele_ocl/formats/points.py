@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from os import PathLike
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from ..atoms import Floats
 from ..errors import FormatError
-from ..textfiles import lines, number
+from ..inputfile import InputFile, read_file
+from ..textfiles import lines, number, quoted
+from .arrays import npy_array
 
 _TEXTS = (".txt", ".dat", ".csv")
 POINT_SUFFIXES = (".npy", *_TEXTS)
@@ -24,30 +27,24 @@ def read_points(path: str | PathLike[str]) -> Floats:
 
     Raises FormatError, naming the file and the line, for whatever is wrong.
     """
-    file = Path(path)
-    suffix = file.suffix.lower()
-    if suffix not in POINT_SUFFIXES:
-        raise FormatError(f"{file}: unknown suffix {file.suffix!r}; points end in {', '.join(POINT_SUFFIXES)}")
-    positions = _read_npy(file) if suffix == ".npy" else _read_text(file)
+    if Path(path).suffix.lower() not in POINT_SUFFIXES:
+        raise FormatError(f"{path}: unknown suffix {Path(path).suffix!r}; points end in {', '.join(POINT_SUFFIXES)}")
+    file = read_file(path)
+    positions = _read_npy(file) if file.suffix == ".npy" else _read_text(file)
     if not np.isfinite(positions).all():
         first = int(np.argmin(np.isfinite(positions).all(axis=1)))
         raise FormatError(f"{file}: the coordinates of point {first + 1} are not finite")
     return positions
 
 
-def _read_npy(path: Path) -> Floats:
-    if not path.is_file():
-        raise FormatError(f"{path}: {'a folder; name a file in it' if path.is_dir() else 'no such file'}")
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, EOFError, ValueError) as error:
-        raise FormatError(f"{path}: cannot be read as .npy ({error})") from None
-    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iuf":
-        raise FormatError(f"{path}: an array of numbers of shape (n, 3) is needed")
+def _read_npy(file: InputFile) -> Floats:
+    array = npy_array(io.BytesIO(file.data), len(file.data), file)
+    if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iuf":
+        raise FormatError(f"{file}: an array of numbers of shape (n, 3) is needed")
     return array.astype(np.float64)
 
 
-def _read_text(path: Path) -> Floats:
+def _read_text(path: InputFile) -> Floats:
     columns: tuple[int, ...] = (0, 1, 2)
     points: list[list[float]] = []
     named = False
@@ -62,14 +59,14 @@ def _read_text(path: Path) -> Floats:
         chosen = [words[k] if k < len(words) else "" for k in columns]
         values = [number(word) for word in chosen]
         if None in values:
-            raise FormatError(f"{path}:{at}: x, y and z are needed here, not {data.strip()!r}")
+            raise FormatError(f"{path}:{at}: x, y and z are needed here, not {quoted(data.strip())}")
         points.append([value for value in values if value is not None])
     return np.array(points, np.float64).reshape(-1, 3)
 
 
-def _columns(path: Path, at: int, names: list[str]) -> tuple[int, ...]:
+def _columns(path: InputFile, at: int, names: list[str]) -> tuple[int, ...]:
     """Where x, y and z stand, by the line that names the columns."""
     short = [name.partition("[")[0].strip().lower().rpartition("_")[2] for name in names]
     if any(short.count(axis) != 1 for axis in "xyz"):
-        raise FormatError(f"{path}:{at}: names no columns x, y and z: {', '.join(names)}")
+        raise FormatError(f"{path}:{at}: names no columns x, y and z: {quoted(', '.join(names))}")
     return tuple(short.index(axis) for axis in "xyz")

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from os import PathLike
-from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
 from ..chemistry import element, hct_scale, is_polymer, is_water
 from ..errors import FormatError
-from ..textfiles import lines, number
-from .assembly import Records, model_note, structure
+from ..inputfile import InputFile, read_file
+from ..textfiles import lines, number, quoted
+from .assembly import Records, model_note, shown_models, structure
+from .models import Record, model_numbers_of, records
+from .registry import StructureFormat
 
 _RECORD = re.compile(r"\s*(ATOM|HETATM)(?![A-Z])", re.IGNORECASE)
-_MODEL = re.compile(r"MODEL\s+(\d{1,9})\b")
 # Occupancy, B factor and element of a PDB file.
 _PDB_COLUMNS = re.compile(r" *\d\.\d\d *\d+\.\d\d {6,10}[ A-Z]{0,4}[ A-Z][A-Z]([\d ][-+ ])?")
 _QUANTITIES = ("x coordinate", "y coordinate", "z coordinate", "charge", "radius")
-
-
+# Decimal or hybrid-36; asterisks where a program ran out of columns.
+_SERIAL = re.compile(r"-?\d+|\*+|[A-Z][0-9A-Z]{4}|[a-z][0-9a-z]{4}", re.ASCII)
 _RESIDUE_NUMBER = re.compile(r"([A-Za-z]?)(-?\d{1,9})([A-Za-z]?)")
 
 
@@ -61,7 +63,7 @@ def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
     Raises FormatError, naming file and line, for whatever cannot be read, for a missing model, and for PDB files that
     are only called PQR.
     """
-    file = Path(path)
+    file = read_file(path)
     rows, models = _rows(file, model)
     values = np.array([row.values for row in rows])
     labels = _labels(rows, values[:, :3], str(file))
@@ -75,32 +77,43 @@ def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
     )
 
 
-def _rows(path: Path, model: int | None) -> tuple[list[_Row], list[int]]:
-    """The atoms of the model asked for, and the models there are."""
-    rows, models, piece, current = list[_Row](), list[int](), 0, 1
-    from_pdb = True
-    for line_number, line in enumerate(lines(path, "PQR"), 1):
-        if _RECORD.match(line):
-            if current not in models:
-                models.append(current)
-            if current == (models[0] if model is None else model):
-                rows.append(_row(line.rstrip(), line_number, piece, f"{path}:{line_number}"))
-                from_pdb = from_pdb and _PDB_COLUMNS.fullmatch(line.rstrip()[54:].ljust(24)) is not None
-        elif found := _MODEL.match(line):
-            current = int(found[1])
-        elif line.startswith("ENDMDL"):
-            current += 1
-        elif line.startswith("TER"):
+def pqr_models(file: InputFile) -> list[int]:
+    """Numbers of the models with atoms; raises FormatError for two of one number, or none."""
+    return model_numbers_of(_records(file), file) or _none(file)
+
+
+def _records(file: InputFile) -> Iterator[Record]:
+    return records(lines(file, "PQR"), file, lambda line: _RECORD.match(line) is not None)
+
+
+def _none(file: InputFile) -> NoReturn:
+    raise FormatError(f"{file}: holds no ATOM or HETATM records; is it a PQR file?")
+
+
+def _rows(file: InputFile, model: int | None) -> tuple[list[_Row], list[int]]:
+    """The atoms of the model asked for, and the models there are, in their order."""
+    rows, models, piece = list[_Row](), dict[int, int](), 0
+    chosen, from_pdb = None, True
+    for record in _records(file):
+        if record.kind == "TER":
             piece += 1
+        elif record.kind == "ATOM":
+            if record.ordinal not in models:
+                models[record.ordinal] = record.model
+                chosen = record.ordinal if chosen is None and model in (None, record.model) else chosen
+            if record.ordinal == chosen:
+                line = record.line.rstrip()
+                rows.append(_row(line, record.line_number, piece, f"{file}:{record.line_number}"))
+                from_pdb = from_pdb and _PDB_COLUMNS.fullmatch(line[54:].ljust(24)) is not None
     if not models:
-        raise FormatError(f"{path}: holds no ATOM or HETATM records; is it a PQR file?")
+        _none(file)
     if not rows:
-        raise FormatError(f"{path}: has no model {model}; it has {', '.join(map(str, models))}")
+        raise FormatError(f"{file}: has no model {model}; it has {shown_models(models.values())}")
     if from_pdb or _are_occupancies(rows):
         raise FormatError(
-            f"{path}: looks like a PDB file: its charges are occupancies and its radii B factors; rename it to .pdb"
+            f"{file}: looks like a PDB file: its charges are occupancies and its radii B factors; rename it to .pdb"
         )
-    return rows, models
+    return rows, list(models.values())
 
 
 def _are_occupancies(rows: list[_Row]) -> bool:
@@ -115,7 +128,7 @@ def _are_occupancies(rows: list[_Row]) -> bool:
 
 def _labels(rows: list[_Row], positions: Floats, source: str) -> Labels:
     pieces = np.array([row.piece for row in rows], np.int32)
-    records = Records(
+    listed = Records(
         positions=positions,
         names=np.array([row.fields.name for row in rows]),
         elements=np.array([element(row.fields.name, row.fields.residue, row.fields.element) for row in rows]),
@@ -130,7 +143,7 @@ def _labels(rows: list[_Row], positions: Floats, source: str) -> Labels:
         copies=pieces,
         lines=np.array([row.line for row in rows], np.int32),
     )
-    return structure(records, source).labels
+    return structure(listed, source, names_matter=False).labels
 
 
 def _row(line: str, line_number: int, piece: int, where: str) -> _Row:
@@ -142,7 +155,7 @@ def _row(line: str, line_number: int, piece: int, where: str) -> _Row:
         raise FormatError(f"{where}: radius {values[4]:g} is negative; a radius in angstrom is needed")
     found = _RESIDUE_NUMBER.fullmatch(fields.residue_number)
     if found is None:
-        raise FormatError(f"{where}: residue number {fields.residue_number!r} is not a number")
+        raise FormatError(f"{where}: residue number {quoted(fields.residue_number)} is not a number")
     hetero = line.lstrip().upper().startswith("HETATM")
     return _Row(fields, int(found[2]), found[3], fields.chain or found[1], values, hetero, piece, line_number)
 
@@ -154,12 +167,17 @@ def _separated(text: str) -> list[str]:
 
 def _by_words(line: str) -> _Fields | None:
     """The fields of a line that has them apart; None where they run together or their number is wrong."""
-    words = _separated(_RECORD.sub("", line))[1:]
+    serial, *words = _separated(_RECORD.sub("", line)) or [""]
     last = ""
     if len(words) == 10 or (len(words) == 9 and "." in words[3]):
         last = words.pop() if re.fullmatch(r"[A-Za-z]{1,2}", words[-1]) else ""
     # Residue names have up to four letters; a longer word is one that touches the chain.
-    if len(words) not in (8, 9) or len(words[1]) > 4 or any(word.count(".") > 1 for word in words[-5:]):
+    if (
+        not _SERIAL.fullmatch(serial)
+        or len(words) not in (8, 9)
+        or len(words[1]) > 4
+        or any(word.count(".") > 1 for word in words[-5:])
+    ):
         return None
     chain = words[2] if len(words) == 9 else ""
     return _Fields(words[0], words[1], chain, words[-6], words[-5:], last)
@@ -170,15 +188,25 @@ def _by_columns(line: str) -> _Fields | None:
     numbers = [line[30:38].strip(), line[38:46].strip(), line[46:54].strip(), *_separated(line[54:])[:2]]
     name, residue, residue_number = line[12:16].strip(), line[17:21].strip(), line[22:27].strip()
     apart = all(re.fullmatch(r"[-+]?\d+\.\d+", number) for number in numbers)
-    if not apart or len(numbers) < 5 or not name or not residue or line[27:30].strip():
+    if (
+        not _SERIAL.fullmatch(line[6:12].strip())
+        or not apart
+        or len(numbers) < 5
+        or not name
+        or not residue
+        or line[27:30].strip()
+    ):
         return None
     return _Fields(name, residue, line[21].strip(), residue_number, numbers)
 
 
 def _complaint(line: str) -> str:
+    serial = next(iter(_RECORD.sub("", line).split()), "")
+    if serial and not _SERIAL.fullmatch(serial):
+        return f"{quoted(serial)} stands where the serial number of the atom should, behind the record name"
     joined = next((word for word in line.split() if re.fullmatch(r"[-+]?\d*\.\d*\.[\d.]*", word)), None)
     if joined:
-        return f"the numbers {joined!r} run together; put blanks between them"
+        return f"the numbers {quoted(joined)} run together; put blanks between them"
     return (
         f"holds {len(line.split())} fields; a PQR line has record, serial, atom, residue, chain (or none), residue "
         "number, x, y, z, charge and radius"
@@ -188,7 +216,10 @@ def _complaint(line: str) -> str:
 def _value(text: str, quantity: str, where: str) -> float:
     value = number(text)
     if value is None:
-        raise FormatError(f"{where}: {quantity} {text!r} is not a number")
+        raise FormatError(f"{where}: {quantity} {quoted(text)} is not a number")
     if not math.isfinite(value):
-        raise FormatError(f"{where}: {quantity} {text!r} is not a finite number")
+        raise FormatError(f"{where}: {quantity} {quoted(text)} is not a finite number")
     return value
+
+
+FORMAT = StructureFormat(read_pqr, pqr_models, brings_parameters=True)

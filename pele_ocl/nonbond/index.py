@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..opencl.shared import Role
+
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
-
-FIRSTS, SECONDS, BOTH = 0, 1, 2
 
 ITEMS = 64  # of a group where the group does not matter
 
@@ -63,12 +63,12 @@ def sort_keys(run: Run, keys: Any, n: int) -> None:
         span *= 2
 
 
-def segments_by_counting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: int, tile: int = 1) -> Segments:
+def segments_by_counting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: Role, tile: int = 1) -> Segments:
     """Count, prefix sum, fill, and put each segment in order. With role BOTH the segments are full rows.
 
     tile : atoms that share a segment
     """
-    n_keys = 2 * n_pairs if role == BOTH else n_pairs
+    n_keys = 2 * n_pairs if role == Role.BOTH else n_pairs
     n_segments = -(-n_atoms // tile)
     offsets = run.zeros(n_segments + 1, np.int32)
     sizes = np.int32(n_pairs), np.int32(role), np.int32(tile)
@@ -82,10 +82,10 @@ def segments_by_counting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role:
         run.launch(fill, (n_pairs,), (ITEMS,), *sizes, pairs, offsets, taken, keys)
         sort = run.kernel("nonbond/pair_index.cl", "sort_segments")
         run.launch(sort, (n_segments,), (ITEMS,), np.int32(n_segments), offsets, keys)
-    return Segments(offsets, *_split(run, keys, n_keys, role == BOTH))
+    return Segments(offsets, *_split(run, keys, n_keys, role == Role.BOTH))
 
 
-def segments_by_sorting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: int) -> Segments:
+def segments_by_sorting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: Role) -> Segments:
     """The same from sorted keys: atom above pair number."""
     keys, offsets = run.empty(n_pairs, np.uint64), run.zeros(n_atoms + 1, np.int32)
     if n_pairs:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
+from ..opencl.shared import ONE_FOUR
 from ..pairs import PairList, Pairs, require_pairs
 from ..solvent import Solvent
 from ..solvent_model import SolventModel
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 # Pairs on the device at a time. Longer lists are walked in chunks, prepared anew each time.
 CHUNK = 1 << 24
 BYTES_A_PAIR = 24  # of the largest buffer: three float64 of a stored gradient
-ONE_FOUR = np.uint32(0x80000000)
 LARGEST_SPAN_FLOAT32 = 4000.0  # A; a fixed-point step is then 2e-6 A
 
 
@@ -177,7 +177,7 @@ class Nonbond:
         run = self._run()
         second = chunk.second.astype(np.uint32)
         if chunk.one_four is not None:
-            second |= np.where(chunk.one_four, ONE_FOUR, np.uint32(0))
+            second |= np.where(chunk.one_four, np.uint32(ONE_FOUR), np.uint32(0))
         pairs = run.upload(np.column_stack([chunk.first.astype(np.uint32), second]), np.uint32)
         own = self._own_values(run, chunk)
         task = Task(self.atoms.positions, len(chunk), pairs, own, {**self._switches, "OWN_VALUES": int(bool(own))})

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..charges import rounded_charges
+from ..opencl.shared import LIST_MODEL
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 
@@ -46,7 +47,7 @@ class Traits:
     charges : (n,) times the root of Coulomb's constant over the internal dielectric
     values : (n, 4) sigma/2 or its root, sqrt(4 epsilon), sqrt(1 / Born radius), 1 / internal dielectric
     born_radii : (n,) A, those in values; None where there are none
-    model : the kernel's Model
+    model : the kernels' ListModel
     """
 
     step: float
@@ -67,15 +68,15 @@ class Traits:
         sigma = atoms.lj_sigma / step
         sigma = np.sqrt(sigma) if atoms.combining == "geometric" else _summable(sigma / 2, real)
         columns = sigma, np.sqrt(4 * atoms.lj_epsilon), np.ones(len(atoms)), 1 / internal_dielectrics
-        constants = {
-            "own_sigma2": 1 / step**2,
-            "own_charges": COULOMB_KCAL_A / (step * inside),
-            "inv_outside": inside / model.solvent_dielectric,
-            "kappa": model.kappa * step,
-            "coulomb_cut": 1 - atoms.one_four[0],
-            "lj_cut": 1 - atoms.one_four[1],
-        }
-        kernel_model = np.array(tuple(constants.values()), dtype=[(name, real) for name in constants])[()]
+        kernel_model = LIST_MODEL.pack(
+            precision,
+            own_sigma2=1 / step**2,
+            own_charges=COULOMB_KCAL_A / (step * inside),
+            inv_outside=inside / model.solvent_dielectric,
+            kappa=model.kappa * step,
+            coulomb_cut=1 - atoms.one_four[0],
+            lj_cut=1 - atoms.one_four[1],
+        )
         rounded = rounded_charges(charges) if real == np.float32 else charges
         return cls(step, rounded, np.stack(columns, axis=1, dtype=real, casting="same_kind"), None, kernel_model)
 
@@ -105,7 +106,7 @@ class Records:
 
     @property
     def model(self) -> Any:
-        """The kernel's Model."""
+        """The kernels' ListModel."""
         return self.traits.model
 
     def upload(self, run: Run, order: NDArray[np.intp] | None = None) -> tuple[Any, Any]:

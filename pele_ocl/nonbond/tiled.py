@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
-from .index import BOTH, ITEMS, prefix_sum, segments_by_counting
+from ..opencl.shared import Role
+from .index import ITEMS, prefix_sum, segments_by_counting
 from .records import Records
 from .task import Evaluate, Evaluation, Task, energies_of, gradient_of
 
@@ -80,7 +81,7 @@ def _entries(run: Run, task: Task, width: int, layout: dict[str, int]) -> Entrie
     if n_pairs:
         place = run.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
         run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), place_of, task.pairs, placed)
-    rows = segments_by_counting(run, placed, n_pairs, len(order), BOTH, tile=tile)
+    rows = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
     offsets = run.zeros(2 * n_tiles + 1, np.int32)
     fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
     lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..opencl.shared import Role, Scatter
 from ..variant import Variant
-from .index import BOTH, FIRSTS, ITEMS, SECONDS, segments_by_counting, segments_by_sorting
+from .index import ITEMS, segments_by_counting, segments_by_sorting
 from .records import Records
 from .task import Evaluate, Evaluation, Task, energies_of, gradient_of
 from .tiled import tiled
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
-
-# What the kernel file nonbond/ladder/pairs.cl does with a pair's gradient.
-NONE, NAIVE, ATOMIC, STORED = 0, 1, 2, 3
 
 GROUP = 128
 LANES = 32
@@ -41,13 +39,13 @@ def sequential(run: Run, task: Task) -> Evaluate:
     return evaluate
 
 
-def scattered(scatter: int, native: bool, run: Run, task: Task) -> Evaluate:
+def scattered(scatter: Scatter, native: bool, run: Run, task: Task) -> Evaluate:
     """A work-item a pair adds to both atoms' gradients, racing or atomically."""
     if native:
         run.device.require_float_atomics(run.precision)
-    elif scatter == ATOMIC and run.precision == "float64":
+    elif scatter == Scatter.ATOMIC and run.precision == "float64":
         run.device.require_int64_atomics()
-    kernel, group = _pairs_kernel(run, task, scatter if task.gradient else NONE, NATIVE_ATOMICS=int(native))
+    kernel, group = _pairs_kernel(run, task, scatter if task.gradient else Scatter.NONE, NATIVE_ATOMICS=int(native))
 
     def evaluate(run: Run, records: Records) -> Evaluation:
         gradient = run.zeros(3 * task.n_atoms)
@@ -60,14 +58,14 @@ def scattered(scatter: int, native: bool, run: Run, task: Task) -> Evaluate:
 def segmented(sorting: bool, grouped: bool, run: Run, task: Task) -> Evaluate:
     """Gradients stored by pair, then added up by atom over index lists made by sorting or counting."""
     if not task.gradient:
-        return scattered(NONE, False, run, task)
+        return scattered(Scatter.NONE, False, run, task)
     if sorting:
         task, firsts = _sorted_by_first(run, task)
     else:
-        firsts = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, FIRSTS)
+        firsts = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, Role.FIRSTS)
     build = segments_by_sorting if sorting else segments_by_counting
-    seconds = build(run, task.pairs, task.n_pairs, task.n_atoms, SECONDS)
-    kernel, group = _pairs_kernel(run, task, STORED)
+    seconds = build(run, task.pairs, task.n_pairs, task.n_atoms, Role.SECONDS)
+    kernel, group = _pairs_kernel(run, task, Scatter.STORED)
     name = "group_sums" if grouped else "segment_sums"
     adding, adders = run.group_kernel(
         "nonbond/ladder/segments.cl", name, local_reals=3, most=GROUP, SORTED_FIRSTS=int(sorting)
@@ -88,8 +86,8 @@ def segmented(sorting: bool, grouped: bool, run: Run, task: Task) -> Evaluate:
 def rows(run: Run, task: Task) -> Evaluate:
     """Several work-items an atom walk its full row; both directions computed, nothing scattered."""
     if not task.gradient:
-        return scattered(NONE, False, run, task)
-    full = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, BOTH)
+        return scattered(Scatter.NONE, False, run, task)
+    full = segments_by_counting(run, task.pairs, task.n_pairs, task.n_atoms, Role.BOTH)
     kernel, group = run.group_kernel(
         "nonbond/rows.cl", "nonbond_rows", local_reals=3, most=GROUP, LANES=LANES, **task.switches
     )
@@ -108,7 +106,7 @@ def rows(run: Run, task: Task) -> Evaluate:
 
 def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Any]:
     """The task with its pairs in the order of their first atom, and the segments of it."""
-    firsts = segments_by_sorting(run, task.pairs, task.n_pairs, task.n_atoms, FIRSTS)
+    firsts = segments_by_sorting(run, task.pairs, task.n_pairs, task.n_atoms, Role.FIRSTS)
     n, pairs = task.n_pairs, run.empty(2 * task.n_pairs, np.uint32)
     own = tuple(run.empty(n) for _ in task.own)
     if n:
@@ -124,7 +122,7 @@ def _list_arguments(run: Run, task: Task, records: Records) -> tuple[Any, ...]:
     return records.model, np.int32(task.n_pairs), task.pairs, *task.own, *records.upload(run)
 
 
-def _pairs_kernel(run: Run, task: Task, scatter: int, **more: int) -> tuple[Any, int]:
+def _pairs_kernel(run: Run, task: Task, scatter: Scatter, **more: int) -> tuple[Any, int]:
     switches = {"SCATTER": scatter, **more, **task.switches}
     return run.group_kernel("nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **switches)
 
@@ -144,15 +142,15 @@ VARIANTS = {
     ),
     "naive": Variant(
         "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, racing: wrong by design",
-        partial(scattered, NAIVE, False), exact=False,
+        partial(scattered, Scatter.NAIVE, False), exact=False,
     ),
     "atomic": Variant(
         "nonbond/ladder/pairs.cl", "nonbond_pairs", "a work-item a pair, additions by atomic compare-exchange",
-        partial(scattered, ATOMIC, False),
+        partial(scattered, Scatter.ATOMIC, False),
     ),
     "atomic-native": Variant(
         "nonbond/ladder/pairs.cl", "nonbond_pairs", "the same with the device's own atomic addition, where it has one",
-        partial(scattered, ATOMIC, True),
+        partial(scattered, Scatter.ATOMIC, True),
     ),
     "bitonic": Variant(
         "nonbond/ladder/bitonic.cl", "merge_step", "pairs sorted by a bitonic network, summed by atom",

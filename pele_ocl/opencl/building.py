@@ -18,6 +18,7 @@ import pyopencl as cl
 
 from ..errors import KernelBuildError
 from ..paths import shipped
+from . import shared
 from .device import Device
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
@@ -128,6 +129,9 @@ def _build(device: Device, file: str, options: list[str]) -> cl.Program:
 
 
 def _source(file: str) -> str:
+    """The text of a kernel file, or of what the host shares with the kernels."""
+    if file.startswith(shared.FOLDER):
+        return shared.HEADERS[file.removeprefix(shared.FOLDER)]
     return (shipped("cl") / file).read_text()
 
 
@@ -139,12 +143,16 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
     seen = set() if seen is None else seen
     seen.add(file)
     lines = [f'#line 1 "{file}"']
+    branching = False  # whether headers stand in a branch that the compiler may leave out, with its #line marks
     for number, line in enumerate(read(file).splitlines(), 1):
         header = re.match(r'\s*#include "([\w./]+)"', line)
         if header is None:
             lines.append(line)
+            if branching and re.match(r"\s*#(elif|else|endif)", line):
+                lines.append(f'#line {number + 1} "{file}"')
         elif header[1] not in seen:
             lines += [expanded_source(header[1], read, seen), f'#line {number + 1} "{file}"']
+            branching = True
         else:
             lines.append("")
     return "\n".join(lines)

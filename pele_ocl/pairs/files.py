@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Literal
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import arguments
 from ..atoms import Labels
 from ..errors import FormatError, InputError
+from ..formats.arrays import MOST_EXPANSION, attribute_of, first_line, npy_array, opened_hdf5, values_of
 from ..formats.writing import refuse_target, replacing
+from ..inputfile import InputFile, read_file
 from .pairlist import PairList, Pairs, find_fault, require_pairs, whole_numbers
 from .text import Columns, read_columns
 
@@ -49,16 +50,23 @@ def read_pairs(
 
     Raises FormatError, naming the file and the line, or the pair where there are no lines, for whatever is wrong.
     """
-    file = arguments.file_path(path)
     arguments.whole_number("n_atoms", n_atoms)
     if labels is not None:
         arguments.instance("labels", labels, Labels, "Labels")
     if not isinstance(base, int | np.integer) or base not in (0, 1):
         raise InputError(f"base is {arguments.described(base)}; the first atom of a file has the number 0 or 1")
-    columns, lines = _READERS[_suffix(file)](file)
+    read = _READERS[_suffix(arguments.file_path(path))]
+    file = read_file(path)
+    columns, lines = read(file)
     for name in ("first", "second"):
         if name not in columns:
             raise FormatError(f"{file}: has no '{name}'; a list of pairs needs the indices first and second")
+    announced = columns.pop("n_pairs", None)
+    if announced is not None and announced != len(columns["first"]):
+        raise FormatError(
+            f"{file}: holds {len(columns['first']):,} pairs where its first line says {announced:,}; "
+            "fetch or copy the file again"
+        )
     stored = columns.pop("n_atoms", np.array(n_atoms))
     if not np.array_equal(stored, n_atoms):
         raise FormatError(f"{file}: was written for {stored} atoms, not for these {n_atoms}; write the list again")
@@ -113,40 +121,33 @@ def _suffix(path: Path) -> str:
     return suffix
 
 
-def _read_hdf5(path: Path) -> tuple[Columns, None]:
-    _require_file(path)
+def _read_hdf5(file: InputFile) -> tuple[Columns, None]:
+    with opened_hdf5(file) as opened:
+        columns = {name: values_of(opened[name], file) for name in _DTYPES if name in opened}
+        n_atoms = attribute_of(opened, "n_atoms", file)
+        return columns if n_atoms is None else {**columns, "n_atoms": np.asarray(n_atoms)}, None
+
+
+def _read_npz(file: InputFile) -> tuple[Columns, None]:
+    columns: Columns = {}
     try:
-        with h5py.File(path, "r") as file:
-            columns = _known({name: item for name, item in file.items() if isinstance(item, h5py.Dataset)})
-            if "n_atoms" in file.attrs:
-                columns["n_atoms"] = np.asarray(file.attrs["n_atoms"])
-            return columns, None
-    except (OSError, RuntimeError) as error:
-        raise FormatError(f"{path}: cannot be read as HDF5 ({error})") from None
-
-
-def _read_npz(path: Path) -> tuple[Columns, None]:
-    _require_file(path)
-    try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            columns = _known(file)
-            if "n_atoms" in file:
-                columns["n_atoms"] = file["n_atoms"]
-            return columns, None
-    except (OSError, EOFError, ValueError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        raise FormatError(f"{path}: cannot be read as .npz ({error})") from None
-
-
-def _known(arrays: Mapping[str, Any]) -> Columns:
-    return {name: arrays[name][()] for name in _DTYPES if name in arrays}
-
-
-def _require_file(path: Path) -> None:
-    if not path.is_file():
-        raise FormatError(f"{path}: {'a folder; name a file in it' if path.is_dir() else 'no such file'}")
+        with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
+            for name in (*_DTYPES, "n_atoms"):
+                if f"{name}.npy" in archive.namelist():
+                    info = archive.getinfo(f"{name}.npy")
+                    with archive.open(info) as entry:
+                        columns[name] = npy_array(entry, min(info.file_size, MOST_EXPANSION * len(file.data)), file)
+                        entry.read()  # the check sum is compared at the end
+    except FormatError as error:
+        raise FormatError(str(error).replace("as .npy", "as .npz", 1)) from None
+    except Exception as error:  # a damaged archive shows in errors of many types
+        raise FormatError(f"{file}: cannot be read as .npz ({first_line(error)})") from None
+    return columns, None
 
 
 def _write_hdf5(path: Path, pairs: Pairs, names: list[str]) -> None:
+    import h5py
+
     with h5py.File(path, "w", libver=("v108", "latest")) as file:
         file.attrs["n_atoms"] = pairs.n_atoms
         file.attrs["note"] = _NOTE
@@ -190,7 +191,7 @@ def _texts(values: NDArray[Any]) -> Iterator[str]:
     return map(repr, (values.astype(np.int8) if values.dtype == np.bool_ else values).tolist())
 
 
-_READERS: dict[str, Callable[[Path], tuple[Columns, NDArray[np.int64] | None]]] = {
+_READERS: dict[str, Callable[[InputFile], tuple[Columns, NDArray[np.int64] | None]]] = {
     ".h5": _read_hdf5,
     ".npz": _read_npz,
     ".txt": read_columns,

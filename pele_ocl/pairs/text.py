@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
-from ..textfiles import lines
+from ..inputfile import InputFile
+from ..textfiles import lines, number, quoted
 
 Columns = dict[str, NDArray[Any]]
 
@@ -25,7 +25,7 @@ _UNNAMED = {
     5: ("first", "second", "sigma2", "charge_products", "one_four"),
 }
 _NAMES = frozenset(_UNNAMED[5])
-_HEAD = re.compile(r"# \d+ pairs of (\d+) atoms;", re.ASCII)  # how write_pairs begins a text
+_HEAD = re.compile(r"# (\d{1,18}) pairs of (\d{1,18}) atoms;", re.ASCII)  # how write_pairs begins a text
 
 _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
     "first": (int, np.int64, "the index of an atom"),
@@ -36,8 +36,8 @@ _PARSERS: dict[str, tuple[Callable[[str], Any], Any, str]] = {
 }
 
 
-def read_columns(path: Path) -> tuple[Columns, NDArray[np.int64]]:
-    """The columns of a text by name, and the line of each pair, from 1; n_atoms where the text says it.
+def read_columns(path: InputFile) -> tuple[Columns, NDArray[np.int64]]:
+    """The columns of a text by name, and the line of each pair, from 1; n_pairs and n_atoms where its head says them.
 
     Raises FormatError, naming file and line, for rows of other lengths and words that are no numbers.
     """
@@ -49,7 +49,7 @@ def read_columns(path: Path) -> tuple[Columns, NDArray[np.int64]]:
     start = 1
     while block := list(islice(text, _BLOCK)):
         if start == 1 and (head := _HEAD.match(block[0])):
-            stored = {"n_atoms": np.array(int(head[1]))}
+            stored = {"n_pairs": np.array(int(head[1])), "n_atoms": np.array(int(head[2]))}
         rows, where = _rows(block, start)
         start += len(block)
         for words in rows[:1]:
@@ -57,7 +57,8 @@ def read_columns(path: Path) -> tuple[Columns, NDArray[np.int64]]:
             if _column_names(words):
                 rows, where = rows[1:], where[1:]
         if rows:
-            blocks.append(_parsed(path, names, rows, where))
+            strict = any("_" in line or not line.isascii() for line in block)  # int and float take `1_0`
+            blocks.append(_parsed(path, names, rows, where, strict))
             numbers.append(where)
     names = names or _UNNAMED[2]
     if not blocks:
@@ -90,9 +91,13 @@ def _column_names(words: list[str]) -> list[str] | None:
     return words if words and words[0] in _NAMES and set(words) <= _NAMES else None
 
 
-def _parsed(path: Path, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64]) -> list[NDArray[Any]]:
-    """One array a name."""
+def _parsed(
+    path: InputFile, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64], strict: bool
+) -> list[NDArray[Any]]:
+    """One array a name; strict : whether to look at each word before it is parsed."""
     try:
+        if strict and any(number(word) is None for words in rows for word in words):
+            raise ValueError
         if set(map(len, rows)) != {len(names)}:
             raise ValueError
         return [_array(name, column) for name, column in zip(names, zip(*rows, strict=True), strict=True)]
@@ -109,15 +114,15 @@ def _array(name: str, words: Sequence[str]) -> NDArray[Any]:
     return values
 
 
-def _complaint(path: Path, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64]) -> str:
-    """What is wrong with the first row that is."""
-    for number, words in zip(where.tolist(), rows, strict=True):
+def _complaint(path: InputFile, names: Sequence[str], rows: list[list[str]], where: NDArray[np.int64]) -> str:
+    """A sentence about the first row that is wrong."""
+    for at, words in zip(where.tolist(), rows, strict=True):
         if len(words) != len(names):
             has = "1 column" if len(words) == 1 else f"{len(words)} columns"
-            return f"{path}:{number}: has {has}; {len(names)} are needed: {', '.join(names)}"
+            return f"{path}:{at}: has {has}; {len(names)} are needed: {', '.join(names)}"
         for name, word in zip(names, words, strict=True):
             try:
-                _array(name, [word])
+                _array(name, [word if number(word) is not None else "?"])
             except (ValueError, KeyError, OverflowError):
-                return f"{path}:{number}: {name} is {word!r}; {_PARSERS[name][2]} is needed"
+                return f"{path}:{at}: {name} is {quoted(word)}; {_PARSERS[name][2]} is needed"
     raise AssertionError("no row is wrong")

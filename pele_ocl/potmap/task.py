@@ -13,6 +13,7 @@ from ..atoms import Atoms, Floats
 from ..charges import rounded_charges
 from ..errors import InputError
 from ..grid import Grid
+from ..opencl.shared import POTENTIAL_LAW
 from ..potential_model import PotentialModel
 
 if TYPE_CHECKING:
@@ -77,9 +78,13 @@ class Task:
     def law(self) -> Any:
         """The kernels' Law."""
         cutoff = self.model.cutoff or np.inf
-        values = self.model.kappa, self.model.min_distance**2, min(cutoff**2, 1e30), 1 / cutoff**2
-        names = ("kappa", "min_r2", "cutoff2", "inv_cutoff2")
-        return np.array(values, dtype=[(name, self.precision) for name in names])[()]
+        return POTENTIAL_LAW.pack(
+            self.precision,
+            kappa=self.model.kappa,
+            min_r2=self.model.min_distance**2,
+            cutoff2=min(cutoff**2, 1e30),
+            inv_cutoff2=1 / cutoff**2,
+        )
 
     @property
     def switches(self) -> dict[str, int]:

@@ -33,7 +33,7 @@ class Places:
     """Buffers of spheres and charges by place; unused places hold spheres of no radius.
 
     scaled, rho, radii : (n_places,) A
-    columns : (MOST_TERMS, n_places) coefficients of the HCT series
+    columns : (READY_TERMS, n_places) coefficients of the HCT series
     counts : (n_tiles,)
     spheres, points : (n_places, 4) x, y, z from the tile's origin, and scaled radius or charge
     series : (n_places, 8) x^2 + y^2 + z^2 and the coefficients

@@ -88,8 +88,8 @@ class RadiiStep:
         """rho, radii : buffers by place; sums : buffer (n_parts, n_places) of parts of the integrals"""
         self.run, self.n = run, rho.size // run.dtype.itemsize
         self.psi, self.born = system.buffer(run, "psi", self.n), system.buffer(run, "born", self.n)
-        kernel = run.kernel("solvent/radii.cl", "born_radii")
-        sizes = np.int32(self.n), np.int32(n_parts), _obc(run, system.model)
+        kernel = run.kernel("solvent/radii.cl", "born_radii", **system.model.radius_definitions)
+        sizes = np.int32(self.n), np.int32(n_parts), run.vector4(*system.model.radius_constants)
         self.launch = run.prepare(kernel, (self.n,), (ITEMS,), *sizes, sums, rho, radii, self.psi, self.born)
         run.settle(rho, radii, self.psi, self.born)
 
@@ -103,20 +103,16 @@ def _download(run: Run, psi: Any, born: Any, n: int) -> tuple[Floats, Floats]:
     return run.download(psi, n).astype(np.float64), run.download(born, n).astype(np.float64)
 
 
-def _obc(run: Run, model: SolventModel) -> Any:
-    return run.vector4(model.alpha, model.beta, model.gamma, model.offset)
-
-
 def sequential(run: Run, system: System, rows: int | None = None) -> tuple[Floats, Floats]:
     """The whole double loop in one work-item; `rows` of it where a sample is enough to time it."""
     n = system.n
     psi, born = run.empty(n), run.empty(n)
-    kernel = run.kernel("solvent/ladder/sequential.cl", "born_radii_sequential")
+    kernel = run.kernel("solvent/ladder/sequential.cl", "born_radii_sequential", **system.model.radius_definitions)
     inputs = [run.upload(a) for a in (system.atoms4, system.rho, system.radii)]
     step = n if run.progress is None else max(1, int(2e7 / n))
     for first in range(0, rows or n, step):
         last = min(first + step, rows or n)
-        sizes = np.int32(n), np.int32(first), np.int32(last), _obc(run, system.model)
+        sizes = np.int32(n), np.int32(first), np.int32(last), run.vector4(*system.model.radius_constants)
         run.launch(kernel, (1,), (1,), *sizes, *inputs, psi, born)
         if run.progress is not None:
             run.device.queue.finish()
@@ -148,10 +144,12 @@ def outer(run: Run, system: System) -> tuple[Floats, Floats]:
     """A work-item an atom."""
     n = system.n
     psi, born = run.empty(n), run.empty(n)
-    kernel = run.kernel("solvent/ladder/outer.cl", "born_radii_outer")
+    kernel = run.kernel("solvent/ladder/outer.cl", "born_radii_outer", **system.model.radius_definitions)
     inputs = [run.upload(a) for a in (system.atoms4, system.rho, system.radii)]
     group = (run.device.largest_group,)
-    run.launch_rows(kernel, (n,), group, system.pairs, np.int32(n), _obc(run, system.model), *inputs, psi, born)
+    run.launch_rows(
+        kernel, (n,), group, system.pairs, np.int32(n), run.vector4(*system.model.radius_constants), *inputs, psi, born
+    )
     return _download(run, psi, born, n)
 
 

@@ -63,10 +63,15 @@ class TiledPasses(Passes):
         """The build definitions of kernels that take the HCT series."""
         return series_macros(self.run.precision)
 
+    @property
+    def gb_macros(self) -> dict[str, int]:
+        """The build definitions of kernels that compute Born radii or their slopes."""
+        return self.model.radius_definitions
+
     def solvent_constants(self) -> tuple[Any, Any]:
         """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
         model = self.model
-        return self.run.vector4(model.alpha, model.beta, model.gamma, model.offset), self.run.vector4(
+        return self.run.vector4(*model.radius_constants), self.run.vector4(
             model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
             model.probe_radius,
         )  # fmt: skip

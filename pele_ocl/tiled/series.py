@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..atoms import Floats
+from ..opencl.shared import READY_TERMS
 from ..variant import PRECISIONS
-
-MOST_TERMS = 7  # of the series from ready coefficients
 
 # Where the log-free series takes over, in scaled radii, and how many terms it needs there and farther out; what is left
 # out: docs/theory/solvent.md, "Far pairs". Of pairs: FAR, and CLOSED where terms cost less than another closed form. Of
@@ -29,7 +28,7 @@ def series_macros(precision: str) -> dict[str, int]:
 
 
 def series_coefficients(scaled: Floats) -> Floats:
-    """k/(2k+1) s^(2k+1) for k = 1 to MOST_TERMS, the coefficients of r^-(2k+2) in eq. 4; (MOST_TERMS, n)."""
-    k = np.arange(1, MOST_TERMS + 1)[:, None]
+    """k/(2k+1) s^(2k+1) for k = 1 to READY_TERMS, the coefficients of r^-(2k+2) in eq. 4; (READY_TERMS, n)."""
+    k = np.arange(1, READY_TERMS + 1)[:, None]
     coefficients: Floats = k / (2 * k + 1) * scaled ** (2 * k + 1)
     return coefficients

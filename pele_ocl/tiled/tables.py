@@ -24,7 +24,7 @@ class SphereTables:
     order, counts : (n_slots,) the atom of each slot, (n_tiles,) atoms of each tile
     rho, scaled, charges : (n_slots,) offset radius, scaled radius, charge
     coefficients : (n_slots, 8) of the HCT series, the first is left free
-    coefficient_columns : (MOST_TERMS, n_slots) the same as columns
+    coefficient_columns : (READY_TERMS, n_slots) the same as columns
     largest_s : (n_tiles,) largest scaled radius
     """
 
@@ -43,7 +43,7 @@ class SphereTables:
         """The tables of a molecule. charges : (n,) in the unit that the kernels want"""
         assert atoms.gb_radii is not None
         assert atoms.gb_scales is not None
-        rho, scaled = model.spheres(atoms.gb_radii, atoms.gb_scales)
+        rho, scaled = model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
         by_slot = tiles.by_slot(scaled)
         coefficients = series_coefficients(by_slot)
         return cls(

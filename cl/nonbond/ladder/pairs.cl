@@ -7,14 +7,11 @@
 #include "common/real.clh"
 #include "nonbond/ladder/list.clh"
 #include "common/sums.clh"
+#include "shared/scatter"
 
 #ifndef GROUP
 #error "GROUP: work-items in a work-group, a power of two"
 #endif
-#define NONE 0
-#define NAIVE 1
-#define ATOMIC 2
-#define STORED 3
 #ifndef SCATTER
 #error "SCATTER: 0 energy alone, 1 racing updates, 2 atomic updates, 3 gradients stored by pair"
 #endif

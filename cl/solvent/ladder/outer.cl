@@ -1,10 +1,11 @@
-// Outer loop on the device: a work-item owns atom i, loops over all j and takes the tanh step itself.
+// Outer loop on the device: a work-item owns atom i, loops over all j and takes the radius function itself.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/gb_radius.clh"
+#include "physics/hct.clh"
 
 kernel void born_radii_outer(
     const int n_atoms,
-    const real4 obc,                     // alpha, beta, gamma, offset [A]
+    const real4 radius_constants,                     // physics/gb_radius.clh
     global const real4 *restrict atoms,  // (n_atoms) x, y, z, scaled radius [A]
     global const real *restrict rho,     // (n_atoms) offset radius [A]
     global const real *restrict radii,   // (n_atoms) intrinsic radius [A]
@@ -21,5 +22,5 @@ kernel void born_radii_outer(
         if (j != i) sum += hct_term(sqrt(dx * dx + dy * dy + dz * dz), rho[i], other.w);
     }
     psi[i] = rho[i] * sum;
-    born[i] = born_radius(psi[i], rho[i], radii[i], obc);
+    born[i] = born_radius(psi[i], rho[i], radii[i], radius_constants);
 }

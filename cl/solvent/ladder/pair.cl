@@ -1,7 +1,7 @@
 // Pair loop on the device: a work-group owns atom i, its work-items stride over j, and a tree in local memory adds their
 // sums. A second kernel (solvent/radii.cl) turns the sums into radii.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/hct.clh"
 
 #ifndef GROUP
 #error "GROUP: work-items in a work-group, a power of two"

@@ -1,12 +1,13 @@
 // The double loop over atoms as it stands in PELE, compiled, run by one work-item: the baseline of every speed-up.
 #include "common/real.clh"
-#include "physics/born.clh"
+#include "physics/gb_radius.clh"
+#include "physics/hct.clh"
 
 kernel void born_radii_sequential(
     const int n_atoms,
     const int first_row,                  // rows to compute: a sample of them times a large system
     const int last_row,
-    const real4 obc,                      // alpha, beta, gamma, offset [A]
+    const real4 radius_constants,                      // physics/gb_radius.clh
     global const real4 *restrict atoms,   // (n_atoms) x, y, z, scaled radius [A]
     global const real *restrict rho,      // (n_atoms) offset radius [A]
     global const real *restrict radii,    // (n_atoms) intrinsic radius [A]
@@ -22,6 +23,6 @@ kernel void born_radii_sequential(
             if (j != i) sum += hct_term(sqrt(dx * dx + dy * dy + dz * dz), rho[i], other.w);
         }
         psi[i] = rho[i] * sum;
-        born[i] = born_radius(psi[i], rho[i], radii[i], obc);
+        born[i] = born_radius(psi[i], rho[i], radii[i], radius_constants);
     }
 }

@@ -61,7 +61,7 @@ class PositionalRestraint(Term):
         n = len(atoms)
         return [
             run.keep(
-                "energy/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
+                "energy/terms/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
                 np.int32(row), run.dtype.type(encoding.step), passes.buffers["positions"],
                 run.upload(places, encoding.dtype), run.upload(self._constants(atoms)), passes.buffers["results"],
                 **encoding.macros, **passes.result_macros,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 
@@ -13,17 +12,12 @@ from ...arguments import file_path, file_paths, instance, text
 from ...atoms import Atoms
 from ...errors import FormatError, InputError
 from ...grid import Map, require_map
+from ...inputfile import read_file
 from ...units import POTENTIAL_UNITS
+from ..registry import MAPS, Details, map_format, map_suffix
 from ..writing import replacing
-from .cube import read_cube, write_cube
-from .dx import read_dx, write_dx, write_dx_gz
-from .hdf5 import read_extra_hdf5, read_hdf5, write_hdf5
-from .mrc import read_mrc, write_mrc
-from .notes import Details
 
 __all__ = [
-    "MAP_FORMATS",
-    "MapFormat",
     "as_written",
     "holds_several",
     "read_extra_maps",
@@ -31,34 +25,6 @@ __all__ = [
     "require_map_suffix",
     "write_map",
 ]
-
-
-@dataclass(frozen=True)
-class MapFormat:
-    """How a format is read and written.
-
-    unit : what its readers take a potential to be in; None where a file can say so itself
-    read_extra : the further maps of a file, by name, where the format holds several
-    """
-
-    read: Callable[[Path], Map]
-    write: Callable[[Path, Map, Details], None]
-    unit: str | None = None
-    read_extra: Callable[[Path], dict[str, Map]] | None = None
-
-
-_CUBE = MapFormat(read_cube, write_cube, unit="hartree/e")
-_MRC = MapFormat(read_mrc, write_mrc)
-MAP_FORMATS: dict[str, MapFormat] = {
-    ".dx": MapFormat(read_dx, write_dx),
-    ".dx.gz": MapFormat(read_dx, write_dx_gz),
-    ".cube": _CUBE,
-    ".cub": _CUBE,
-    ".mrc": _MRC,
-    ".ccp4": _MRC,
-    ".map": _MRC,
-    ".h5": MapFormat(read_hdf5, write_hdf5, read_extra=read_extra_hdf5),
-}
 
 
 def read_map(path: str | PathLike[str]) -> Map:
@@ -72,7 +38,7 @@ def read_map(path: str | PathLike[str]) -> Map:
     """
     suffix = require_map_suffix(file_path(path))
     try:
-        map_ = MAP_FORMATS[suffix].read(Path(path))
+        map_ = map_format(suffix).read(read_file(path))
     except InputError as error:  # a grid that is none
         raise FormatError(f"{path}: {error}") from None
     fault = _not_finite(map_)
@@ -82,9 +48,9 @@ def read_map(path: str | PathLike[str]) -> Map:
 
 
 def read_extra_maps(path: str | PathLike[str]) -> dict[str, Map]:
-    """What a file holds beside the map that read_map reads, by name; raises FormatError for what cannot be read."""
-    read = MAP_FORMATS[require_map_suffix(path)].read_extra
-    return {} if read is None else read(Path(path))
+    """The maps of a file beside the one that read_map reads, by name; raises FormatError for what cannot be read."""
+    read = map_format(require_map_suffix(path)).read_extra
+    return {} if read is None else read(read_file(path))
 
 
 def write_map(
@@ -99,7 +65,7 @@ def write_map(
 ) -> None:
     """Write a map so that read_map and other programs read it; the suffix says which format.
 
-    path : file ending in a key of MAP_FORMATS
+    path : file ending in a key of MAPS
     unit : of units.POTENTIAL_UNITS, to convert to; by default the map's own, but hartree/e in a cube file
     atoms : atoms to put into a cube file
     attributes : what else to record (program, parameters): attributes in HDF5, comments in DX, labels in MRC
@@ -128,7 +94,7 @@ def write_map(
         if fault:
             raise InputError(f"{path}: {name} cannot be written: {fault}")
     with replacing(path, inputs) as temporary:
-        MAP_FORMATS[suffix].write(temporary, map_, Details(atoms, attributes or {}, extra or {}))
+        map_format(suffix).write(temporary, map_, Details(atoms, attributes or {}, extra or {}))
 
 
 def as_written(path: str | PathLike[str], map_: Map, unit: str | None = None) -> Map:
@@ -136,28 +102,27 @@ def as_written(path: str | PathLike[str], map_: Map, unit: str | None = None) ->
 
     Raises FormatError for an unknown suffix, InputError for a unit that cannot be converted.
     """
-    wanted = unit or MAP_FORMATS[require_map_suffix(path)].unit
+    wanted = unit or map_format(require_map_suffix(path)).unit
     return map_ if wanted is None or (unit is None and map_.unit not in POTENTIAL_UNITS) else map_.in_unit(wanted)
 
 
 def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
-    """The suffix of a map file, in lower case; raises FormatError unless it is a key of MAP_FORMATS.
+    """The suffix of a map file, in lower case; raises FormatError unless it is a key of MAPS.
 
     several : whether the format must hold more than one map
     """
-    name = Path(path).name.lower()
-    suffix = max((known for known in MAP_FORMATS if name.endswith(known)), key=len, default=None)
+    suffix = map_suffix(path)
     if suffix is None:
-        raise FormatError(f"{path}: unknown suffix {Path(path).suffix!r}; maps end in {', '.join(MAP_FORMATS)}")
+        raise FormatError(f"{path}: unknown suffix {Path(path).suffix!r}; maps end in {', '.join(MAPS)}")
     if several and not holds_several(path):
-        fitting = ", ".join(known for known in MAP_FORMATS if holds_several(known))
+        fitting = ", ".join(known for known in MAPS if holds_several(known))
         raise FormatError(f"{path}: {suffix} files hold one map; several go into {fitting}")
     return suffix
 
 
 def holds_several(path: str | PathLike[str]) -> bool:
     """Whether a file with this suffix holds more than one map."""
-    return MAP_FORMATS[require_map_suffix(path)].read_extra is not None
+    return map_format(require_map_suffix(path)).read_extra is not None
 
 
 def _not_finite(map_: Map) -> str:

@@ -14,9 +14,11 @@ import numpy as np
 from ...atoms import Atoms, Floats
 from ...errors import FormatError
 from ...grid import Grid, Map
-from ...textfiles import lines, number
+from ...inputfile import InputFile
+from ...textfiles import lines, number, quoted
 from ...units import BOHR_A
-from .notes import Details, title_line, understood, unit_line
+from ..registry import Details, MapFormat
+from .notes import title_line, understood, unit_line
 from .numbers import orthogonal_spacing, read_numbers, texts
 
 _PER_LINE = 6
@@ -29,14 +31,15 @@ def write_cube(path: Path, map_: Map, details: Details) -> None:
         file.writelines(_text(map_, details.atoms))
 
 
-def read_cube(path: Path) -> Map:
+def read_cube(file: InputFile) -> Map:
     """The map of a file with one value a point.
 
     Lengths are in bohr; in Angstrom if the numbers of points are negative, as Gaussian's manual has it.
 
     Raises FormatError for orbitals, several values a point, axes that are not orthogonal, and damage.
     """
-    text = lines(path, "cube")
+    path = file.path
+    text = lines(file, "cube")
     notes = [next(text, ""), next(text, "")]
     first = _fields(path, 3, next(text, ""), (4, 5))
     n_atoms = _count(path, 3, first[0])
@@ -89,7 +92,9 @@ def _fields(path: Path, at: int, line: str, allowed: tuple[int, ...]) -> list[fl
     numbers = [number(word) for word in line.split()]
     if len(numbers) not in allowed or None in numbers:
         wanted = " or ".join(map(str, allowed))
-        raise FormatError(f"{path}:{at}: {wanted} numbers are needed here, not {line.strip()!r}; is it a cube file?")
+        raise FormatError(
+            f"{path}:{at}: {wanted} numbers are needed here, not {quoted(line.strip())}; is it a cube file?"
+        )
     return [value for value in numbers if value is not None]
 
 
@@ -104,3 +109,6 @@ def _grid(path: Path, origin: Floats, steps: Floats, counts: list[int]) -> Grid:
     in_angstrom = all(n < 0 for n in counts)
     scale = 1.0 if in_angstrom else BOHR_A
     return Grid(origin * scale, spacing * scale, [-n for n in counts] if in_angstrom else counts)
+
+
+FORMAT = MapFormat(read_cube, write_cube, unit="hartree/e")

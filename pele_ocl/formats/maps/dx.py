@@ -15,8 +15,10 @@ import numpy as np
 
 from ...errors import FormatError
 from ...grid import Grid, Map
-from ...textfiles import lines, number
-from .notes import Details, note_lines, title_line, understood
+from ...inputfile import InputFile
+from ...textfiles import lines, number, quoted
+from ..registry import Details, MapFormat
+from .notes import note_lines, title_line, understood
 from .numbers import orthogonal_spacing, read_numbers, texts
 
 _COUNTS = re.compile(r"class\s+gridpositions\s+counts\s+(\d{1,15})\s+(\d{1,15})\s+(\d{1,15})\s*$")
@@ -39,12 +41,13 @@ def write_dx_gz(path: Path, map_: Map, details: Details) -> None:
         file.writelines(piece.encode() for piece in _text(map_, details))
 
 
-def read_dx(path: Path) -> Map:
+def read_dx(file: InputFile) -> Map:
     """The map of a file in text form, plain or gzip.
 
     Raises FormatError for binary data, axes that are not orthogonal, several numbers a point, and damage.
     """
-    text = lines(path, "DX")
+    path = file.path
+    text = lines(file, "DX")
     comments: list[str] = []
     shape: tuple[int, ...] = ()
     vectors: dict[str, list[list[float]]] = {"origin": [], "delta": []}
@@ -96,7 +99,7 @@ def _row(name: str, numbers: list[float]) -> str:
 def _three(words: list[str], path: Path, at: int) -> list[float]:
     numbers = [number(word) for word in words[1:]]
     if len(numbers) != 3 or None in numbers:
-        raise FormatError(f"{path}:{at}: {words[0]} needs three numbers, not {' '.join(words[1:])!r}")
+        raise FormatError(f"{path}:{at}: {words[0]} needs three numbers, not {quoted(' '.join(words[1:]))}")
     return [value for value in numbers if value is not None]
 
 
@@ -122,3 +125,7 @@ def _check_end(path: Path, rest: list[str], text: Iterator[str], n: int) -> None
         raise FormatError(f"{path}: holds more than the {n:,} values it announces")
     for _ in text:  # gzip data is found whole or not at its end
         pass
+
+
+FORMAT = MapFormat(read_dx, write_dx)
+GZIP_FORMAT = MapFormat(read_dx, write_dx_gz)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...grid import Grid, Map
+from ...inputfile import InputFile
+from ..arrays import attribute_of, opened_hdf5, values_of
+from ..registry import Details, MapFormat
 from ..writing import write_attributes
-from .notes import Details
+from .notes import one_line
 
 DATASET = "potential"
 
@@ -29,64 +31,67 @@ def write_hdf5(path: Path, map_: Map, details: Details) -> None:
         write_attributes(file, details.attributes)
 
 
-def read_hdf5(path: Path) -> Map:
+def read_hdf5(file: InputFile) -> Map:
     """The map of the dataset `potential`, or of the only dataset there is.
 
     Raises FormatError for what is not HDF5, or has no map or several, none of them `potential`.
     """
-    with _opened(path) as file:
-        return _map(path, file[_main(path, file)])
+    with opened_hdf5(file) as opened:
+        return _map(file, opened, _main(file, opened))
 
 
-def read_extra_hdf5(path: Path) -> dict[str, Map]:
+def read_extra_hdf5(file: InputFile) -> dict[str, Map]:
     """The other maps of the file, by the names of their datasets."""
-    with _opened(path) as file:
-        main = _main(path, file)
-        return {name: _map(path, file[name]) for name in _names(file) if name != main}
+    with opened_hdf5(file) as opened:
+        main = _main(file, opened)
+        return {name: _map(file, opened, name) for name in _names(opened) if name != main}
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[h5py.File]:
-    if not path.is_file():
-        raise FormatError(f"{path}: {'a folder; name a file in it' if path.is_dir() else 'no such file'}")
-    try:
-        with h5py.File(path, "r") as file:
-            yield file
-    except (OSError, RuntimeError, KeyError) as error:
-        raise FormatError(f"{path}: cannot be read as HDF5 ({error})") from None
+def _names(opened: h5py.File) -> list[str]:
+    """Names of the datasets that are maps."""
+    return [name for name, item in opened.items() if isinstance(item, h5py.Dataset) and item.ndim == 3]
 
 
-def _names(file: h5py.File) -> list[str]:
-    """Of the datasets that are maps."""
-    return [name for name, item in file.items() if isinstance(item, h5py.Dataset) and item.ndim == 3]
-
-
-def _main(path: Path, file: h5py.File) -> str:
+def _main(file: InputFile, opened: h5py.File) -> str:
     """The name of the map that counts: `potential`, or the only one."""
-    names = _names(file)
+    names = _names(opened)
     if DATASET not in names and len(names) != 1:
-        raise FormatError(f"{path}: has no dataset '{DATASET}' of three dimensions, (nz, ny, nx)")
+        raise FormatError(f"{file}: has no dataset '{DATASET}' of three dimensions, (nz, ny, nx)")
     return DATASET if DATASET in names else names[0]
 
 
-def _map(path: Path, dataset: Any) -> Map:
-    attributes = dict(dataset.file.attrs) | dict(dataset.attrs)
-    for name in ("origin", "spacing"):
-        if name not in attributes or np.asarray(attributes[name]).dtype.kind not in "iuf":
-            raise FormatError(f"{path}: the dataset {dataset.name} lacks the attribute {name}, in Angstrom")
+def _map(file: InputFile, opened: h5py.File, name: str) -> Map:
+    dataset = opened[name]
+
+    def attribute(fact: str) -> NDArray[Any] | str | None:
+        own = attribute_of(dataset, fact, file)
+        return attribute_of(opened, fact, file) if own is None else own
+
     if dataset.dtype.kind not in "iuf":
-        raise FormatError(f"{path}: the dataset {dataset.name} holds no real numbers")
+        raise FormatError(f"{file}: the dataset {dataset.name} holds no real numbers")
+    origin, spacing = (_lengths(file, dataset.name, fact, attribute(fact)) for fact in ("origin", "spacing"))
     kind = np.float64 if dataset.dtype.itemsize > 4 else np.float32
-    grid = Grid(attributes["origin"], attributes["spacing"], dataset.shape[::-1])
-    kelvin = np.asarray(attributes.get("temperature", ""))
+    grid = Grid(origin, spacing, dataset.shape[::-1])
+    kelvin = attribute("temperature")
+    is_number = isinstance(kelvin, np.ndarray) and kelvin.dtype.kind in "iuf" and kelvin.size == 1
     return Map(
         grid,
-        dataset[()].astype(kind, copy=False),
-        unit=_text(attributes.get("unit", "")),
-        title=_text(attributes.get("title", "")),
-        temperature=float(kelvin) if kelvin.dtype.kind in "iuf" and kelvin.size == 1 else None,
+        values_of(dataset, file).astype(kind, copy=False),
+        unit=_text(attribute("unit")),
+        title=_text(attribute("title")),
+        temperature=float(np.asarray(kelvin).item()) if is_number else None,
     )
 
 
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+def _lengths(file: InputFile, dataset: str, fact: str, value: NDArray[Any] | str | None) -> NDArray[Any]:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
+        raise FormatError(f"{file}: the dataset {dataset} lacks the attribute {fact}, in Angstrom")
+    return value
+
+
+def _text(value: NDArray[Any] | str | None) -> str:
+    """One line that a terminal can show."""
+    return "" if value is None else one_line(str(value))
+
+
+FORMAT = MapFormat(read_hdf5, write_hdf5, read_extra=read_extra_hdf5)

@@ -8,14 +8,16 @@ https://www.ccpem.ac.uk/mrc_format/mrc2014.php
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError, InputError
 from ...grid import Grid, Map
-from .notes import Details, note_lines, understood
+from ...inputfile import InputFile
+from ..registry import Details, MapFormat
+from .notes import note_lines, understood
 
 _HEADER_BYTES = 1024
 _MODES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}
@@ -41,22 +43,37 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
             file.write(map_.values[start : start + step].astype("<f4", order="C").tobytes())
 
 
-def read_mrc(path: Path) -> Map:
+def read_mrc(file: InputFile) -> Map:
     """The map of a file in either byte order, with its axes in any order, of modes 0, 1, 2, 6 and 12.
 
     Where ORIGIN is 0, NSTART counts.
 
     Raises FormatError for other modes, cells that are not orthogonal, and damage.
     """
-    try:
-        with open(path, "rb") as file:
-            return _read(path, file)
-    except FileNotFoundError:
-        raise FormatError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise FormatError(f"{path}: a folder; name a file in it") from None
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from None
+    path, header = file.path, file.data[:_HEADER_BYTES]
+    if len(header) < _HEADER_BYTES or header[208:212] != b"MAP ":
+        raise FormatError(f"{path}: not an MRC or CCP4 map: it has no header of 1024 bytes with the word MAP")
+    # The axes, which are 1, 2 and 3 in some order, tell the byte order more surely than its own stamp does.
+    order = ">" if sorted(np.frombuffer(header, ">i4")[16:19].tolist()) == [1, 2, 3] else "<"
+    words = np.frombuffer(header, f"{order}i4")
+    reals = words.view(f"{order}f4").astype(np.float64)
+    axes = words[16:19].tolist()
+    if sorted(axes) != [1, 2, 3]:
+        raise FormatError(f"{path}: MAPC, MAPR and MAPS are {axes}; 1, 2 and 3 in some order are needed")
+    mode = int(words[3])
+    if mode not in _MODES:
+        raise FormatError(f"{path}: holds numbers of mode {mode}; modes {', '.join(map(str, _MODES))} can be read")
+    values = _values(file, words, np.dtype(order + _MODES[mode]))
+    # File axes are sections, rows, columns; the map's are z, y, x.
+    values = values.transpose([2 - axes.index(axis) for axis in (3, 2, 1)])
+    grid = _grid(path, words, reals, values.shape[::-1], [axes.index(axis) for axis in (1, 2, 3)])
+    kind = np.float64 if values.dtype.itemsize > 4 else np.float32
+    labels = header[_LABEL_START : _LABEL_START + _LABEL_BYTES * int(np.clip(words[55], 0, _LABELS))]
+    texts = [
+        labels[start : start + _LABEL_BYTES].decode("ascii", "replace").strip("\0 ")
+        for start in range(0, len(labels), _LABEL_BYTES)
+    ]
+    return Map(grid, np.array(values, kind, order="C"), **understood(texts))
 
 
 def _header(map_: Map, details: Details) -> bytes:
@@ -82,45 +99,17 @@ def _header(map_: Map, details: Details) -> bytes:
     return words.tobytes()[:_LABEL_START] + text.ljust(_LABELS * _LABEL_BYTES)
 
 
-def _read(path: Path, file: BinaryIO) -> Map:
-    header = file.read(_HEADER_BYTES)
-    if len(header) < _HEADER_BYTES or header[208:212] != b"MAP ":
-        raise FormatError(f"{path}: not an MRC or CCP4 map: it has no header of 1024 bytes with the word MAP")
-    # The axes, which are 1, 2 and 3 in some order, tell the byte order more surely than its own stamp does.
-    order = ">" if sorted(np.frombuffer(header, ">i4")[16:19].tolist()) == [1, 2, 3] else "<"
-    words = np.frombuffer(header, f"{order}i4")
-    reals = words.view(f"{order}f4").astype(np.float64)
-    axes = words[16:19].tolist()
-    if sorted(axes) != [1, 2, 3]:
-        raise FormatError(f"{path}: MAPC, MAPR and MAPS are {axes}; 1, 2 and 3 in some order are needed")
-    mode = int(words[3])
-    if mode not in _MODES:
-        raise FormatError(f"{path}: holds numbers of mode {mode}; modes {', '.join(map(str, _MODES))} can be read")
-    values = _values(path, file, words, np.dtype(order + _MODES[mode]))
-    # File axes are sections, rows, columns; the map's are z, y, x.
-    values = values.transpose([2 - axes.index(axis) for axis in (3, 2, 1)])
-    grid = _grid(path, words, reals, values.shape[::-1], [axes.index(axis) for axis in (1, 2, 3)])
-    kind = np.float64 if values.dtype.itemsize > 4 else np.float32
-    labels = header[_LABEL_START : _LABEL_START + _LABEL_BYTES * int(np.clip(words[55], 0, _LABELS))]
-    texts = [
-        labels[start : start + _LABEL_BYTES].decode("ascii", "replace").strip("\0 ")
-        for start in range(0, len(labels), _LABEL_BYTES)
-    ]
-    return Map(grid, np.ascontiguousarray(values, kind), **understood(texts))
-
-
-def _values(path: Path, file: BinaryIO, words: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _values(file: InputFile, words: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """The values as they lie in the file: (sections, rows, columns)."""
     shape = tuple(int(n) for n in words[2::-1])
     extended = int(words[23])
     if min(shape) < 1 or extended < 0:
-        raise FormatError(f"{path}: the header is damaged: {shape[::-1]} values, {extended} bytes before them")
+        raise FormatError(f"{file}: the header is damaged: {shape[::-1]} values, {extended} bytes before them")
     n = shape[0] * shape[1] * shape[2]
-    there = (path.stat().st_size - _HEADER_BYTES - extended) // dtype.itemsize
+    there = (len(file.data) - _HEADER_BYTES - extended) // dtype.itemsize
     if there < n:
-        raise FormatError(f"{path}: ends after {max(0, there):,} of {n:,} values; fetch or copy the file again")
-    file.seek(_HEADER_BYTES + extended)
-    return np.fromfile(file, dtype, n).reshape(shape)
+        raise FormatError(f"{file}: ends after {max(0, there):,} of {n:,} values; fetch or copy the file again")
+    return np.frombuffer(file.data, dtype, n, _HEADER_BYTES + extended).reshape(shape)
 
 
 def _grid(path: Path, words: NDArray[Any], reals: NDArray[Any], shape: tuple[int, ...], order: list[int]) -> Grid:
@@ -134,3 +123,6 @@ def _grid(path: Path, words: NDArray[Any], reals: NDArray[Any], shape: tuple[int
     if not origin.any():
         origin = words[4:7][order] * spacing
     return Grid(origin, spacing, shape)
+
+
+FORMAT = MapFormat(read_mrc, write_mrc)

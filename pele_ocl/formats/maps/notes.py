@@ -1,13 +1,12 @@
-"""What a map file says about itself beside the numbers, as lines of text: title, unit, how it was made."""
+"""Title, unit and origin of a map as lines of text, which the formats put beside the numbers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from ...atoms import Atoms
+from ...errors import printable
 from ...grid import Map
 from ..writing import flat_texts
 
@@ -15,23 +14,14 @@ _UNIT = re.compile(r"unit: *(?P<unit>.*?)(?: at (?P<temperature>\d+(?:\.\d+)?) K
 _APBS_UNIT = re.compile(r"POTENTIAL \((?P<unit>kT/e)\)")
 
 
-@dataclass(frozen=True)
-class Details:
-    """What goes into a file beside the map, as far as the format has room for it: write_map."""
-
-    atoms: Atoms | None = None
-    attributes: Mapping[str, object] = field(default_factory=dict)
-    extra: Mapping[str, Map] = field(default_factory=dict)
-
-
 def unit_line(map_: Map) -> str:
     """The line `unit: kT/e at 298.15 K`."""
-    return f"unit: {_one_line(map_.full_unit)}"
+    return f"unit: {one_line(map_.full_unit)}"
 
 
 def title_line(map_: Map) -> str:
     """The title as one line that cannot be taken for the unit's."""
-    title = _one_line(map_.title)
+    title = one_line(map_.title)
     return f"({title})" if title.startswith("unit:") else title
 
 
@@ -41,7 +31,7 @@ def note_lines(map_: Map, attributes: Mapping[str, object]) -> list[str]:
     return [
         *([title] if title else []),
         unit_line(map_),
-        *(f"{name}: {_one_line(text)}" for name, text in flat_texts(attributes).items()),
+        *(f"{name}: {one_line(text)}" for name, text in flat_texts(attributes).items()),
     ]
 
 
@@ -50,7 +40,7 @@ def understood(lines: Iterable[str]) -> dict[str, Any]:
 
     The title is what stands before the unit, or the first line where no unit is said.
     """
-    texts = [text for text in map(_one_line, lines) if text]
+    texts = [text for text in map(one_line, lines) if text]
     for k, text in enumerate(texts):
         unit = _UNIT.fullmatch(text) or _APBS_UNIT.fullmatch(text)
         if unit is not None:
@@ -63,5 +53,6 @@ def understood(lines: Iterable[str]) -> dict[str, Any]:
     return {"title": texts[0]} if texts else {}
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def one_line(text: str) -> str:
+    """The text with single blanks, and control characters as escapes: it may come from any file."""
+    return printable(" ".join(text.split()))

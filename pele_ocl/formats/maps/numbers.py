@@ -1,4 +1,4 @@
-"""What OpenDX and cube files share: many numbers as text, in and out, in pieces, and steps along axes."""
+"""Many numbers as text, in and out, in pieces, and steps along axes: for OpenDX and cube files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats
 from ...errors import FormatError
-from ...textfiles import number
+from ...textfiles import number, quoted
 
 _LINES = 65_536  # read at a time
 _VALUES = 200_000  # written at a time
@@ -73,6 +73,8 @@ def _carefully(block: list[str], left: int, n: int, path: Path, line: int) -> Fl
             value = number(word)
             if value is None:
                 which = n - left + len(values) + 1
-                raise FormatError(f"{path}:{number_of_line}: {word!r} stands where value {which:,} of {n:,} should")
+                raise FormatError(
+                    f"{path}:{number_of_line}: {quoted(word)} stands where value {which:,} of {n:,} should"
+                )
             values.append(value)
     return np.array(values)

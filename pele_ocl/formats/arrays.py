@@ -1,0 +1,84 @@
+"""Arrays in binary files of others, HDF5 and NumPy's own, that may be damaged or claim more than they hold."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError, PeleError, printable
+from ..inputfile import InputFile
+
+if TYPE_CHECKING:
+    import h5py
+
+# deflate makes 1 byte of 1032 at most; what claims to be more is not there.
+MOST_EXPANSION = 1032
+_MOST_ATTRIBUTE_BYTES = 2**24
+_SHOWN = 200  # characters of another library's message
+
+
+@contextmanager
+def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
+    """The HDF5 file that these bytes are; raises FormatError for whatever libhdf5 does not read in it."""
+    import h5py
+
+    try:
+        with h5py.File(io.BytesIO(file.data), "r") as opened:
+            yield opened
+    except PeleError:
+        raise
+    except Exception as error:  # damage shows in errors of many types: h5py and NumPy meet what no file should hold
+        raise FormatError(f"{file}: cannot be read as HDF5 ({first_line(error)})") from None
+
+
+def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
+    """The numbers of a dataset; raises FormatError for one that claims more of them than its file can hold."""
+    announced = math.prod(dataset.shape) * dataset.dtype.itemsize
+    stored = int(dataset.id.get_storage_size())
+    if announced > MOST_EXPANSION * stored:
+        raise FormatError(
+            f"{source}: the dataset {dataset.name} announces {announced:,} bytes and holds {stored:,}; "
+            "fetch or copy the file again"
+        )
+    return np.asarray(dataset[()])
+
+
+def attribute_of(item: h5py.Group | h5py.Dataset, name: str, source: object) -> NDArray[Any] | str | None:
+    """A number or a text of an attribute, None where there is none; raises FormatError for one of absurd size."""
+    if name not in item.attrs:
+        return None
+    size = item.attrs.get_id(name).get_storage_size()
+    if size > _MOST_ATTRIBUTE_BYTES:
+        raise FormatError(f"{source}: the attribute {name} announces {size:,} bytes; fetch or copy the file again")
+    value = item.attrs[name]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if isinstance(value, str) else np.asarray(value)
+
+
+def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
+    """The array of a .npy stream of `size` bytes; raises FormatError for whatever NumPy does not read in it."""
+    try:
+        version = np.lib.format.read_magic(stream)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran_order, dtype = read_header(stream)
+        n = math.prod(shape)
+        if dtype.hasobject or n * dtype.itemsize > size:
+            raise ValueError(f"announces {n:,} values of type {dtype}, which it does not hold")
+        data = stream.read(n * dtype.itemsize)
+        array = np.frombuffer(data, dtype, n)
+        return array.reshape(shape, order="F" if fortran_order else "C")
+    except Exception as error:  # the header is a Python literal, which can be wrong in many ways
+        raise FormatError(f"{source}: cannot be read as .npy ({first_line(error)})") from None
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, or its type where it says nothing."""
+    text = " ".join(printable(str(error).partition("\n")[0]).split())
+    return (text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ...") or type(error).__name__

@@ -1,0 +1,124 @@
+"""The formats of structures and maps by the suffixes of their files: the one table that tells them apart.
+
+A format is one module with a StructureFormat or a MapFormat, and one line here for each suffix: docs/extend/format.md.
+Modules are imported when a file of theirs is first met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import TypeVar
+
+from ..atoms import Atoms, Floats, Structure
+from ..errors import FormatError
+from ..grid import Map
+from ..inputfile import InputFile
+
+# Suffix in lower case -> module and the name of the format in it. `.gz` behind a suffix of a structure is understood.
+STRUCTURES: dict[str, str] = {
+    ".pdb": "pele_ocl.formats.pdb:FORMAT",
+    ".ent": "pele_ocl.formats.pdb:FORMAT",
+    ".cif": "pele_ocl.formats.mmcif:FORMAT",
+    ".mmcif": "pele_ocl.formats.mmcif:FORMAT",
+    ".pqr": "pele_ocl.formats.pqr:FORMAT",
+}
+MAPS: dict[str, str] = {
+    ".dx": "pele_ocl.formats.maps.dx:FORMAT",
+    ".dx.gz": "pele_ocl.formats.maps.dx:GZIP_FORMAT",
+    ".cube": "pele_ocl.formats.maps.cube:FORMAT",
+    ".cub": "pele_ocl.formats.maps.cube:FORMAT",
+    ".mrc": "pele_ocl.formats.maps.mrc:FORMAT",
+    ".ccp4": "pele_ocl.formats.maps.mrc:FORMAT",
+    ".map": "pele_ocl.formats.maps.mrc:FORMAT",
+    ".h5": "pele_ocl.formats.maps.hdf5:FORMAT",
+}
+
+
+@dataclass(frozen=True)
+class StructureFormat:
+    """How files of one format of molecules are read.
+
+    read : the atoms of one model, by its number, the first model if None. A Structure gets its parameters from a force
+        field; Atoms bring their own
+    models : numbers of the models of a file, in their order
+    brings_parameters : whether `read` gives Atoms
+    conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together
+    has_pdb_records : whether a file's lines can be kept in a PDB file
+    """
+
+    read: Callable[[InputFile, int | None], Structure | Atoms]
+    models: Callable[[InputFile], list[int]]
+    brings_parameters: bool = False
+    conformations: Callable[[InputFile], tuple[list[int], Floats]] | None = None
+    has_pdb_records: bool = False
+
+
+@dataclass(frozen=True)
+class Details:
+    """The content of a map file beside the map, as far as the format has room for it: write_map."""
+
+    atoms: Atoms | None = None
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    extra: Mapping[str, Map] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MapFormat:
+    """How map files of one format are read and written.
+
+    unit : what its readers take a potential to be in; None where a file can say so itself
+    read_extra : the further maps of a file, by name, where the format holds several
+    """
+
+    read: Callable[[InputFile], Map]
+    write: Callable[[Path, Map, Details], None]
+    unit: str | None = None
+    read_extra: Callable[[InputFile], dict[str, Map]] | None = None
+
+
+def structure_format(path: str | PathLike[str]) -> StructureFormat:
+    """The format of a file of a molecule; raises FormatError for a suffix that is not in STRUCTURES, and a folder."""
+    suffix = structure_suffix(path)
+    if Path(path).is_dir():
+        raise FormatError(f"{path}: a folder; name a file in it")
+    if suffix not in STRUCTURES:
+        known = ", ".join(STRUCTURES)
+        raise FormatError(f"{path}: unknown suffix {suffix!r}; molecules end in {known}, or these with .gz")
+    return _loaded(STRUCTURES[suffix], StructureFormat)
+
+
+def is_structure(path: str | PathLike[str]) -> bool:
+    """Whether a path has the suffix of a molecule, `.gz` behind it allowed."""
+    return structure_suffix(path) in STRUCTURES
+
+
+def structure_suffix(path: str | PathLike[str]) -> str:
+    """The suffix in lower case, that before `.gz` if `.gz` is the last."""
+    file = Path(path)
+    return (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
+
+
+def map_suffix(path: str | PathLike[str]) -> str | None:
+    """The key of MAPS that a path ends in, the longest if there are several; None if there is none."""
+    name = Path(path).name.lower()
+    return max((known for known in MAPS if name.endswith(known)), key=len, default=None)
+
+
+def map_format(suffix: str) -> MapFormat:
+    """The format of a key of MAPS."""
+    return _loaded(MAPS[suffix], MapFormat)
+
+
+F = TypeVar("F")
+
+
+def _loaded(where: str, kind: type[F]) -> F:
+    """The format that stands at `module:name`."""
+    module, _, name = where.partition(":")
+    found = getattr(import_module(module), name)
+    assert isinstance(found, kind), f"{where} is no {kind.__name__}"
+    return found

@@ -1,0 +1,150 @@
+"""Structs and constants that the host shares with the kernels, each defined here alone.
+
+A kernel file takes one by a line such as `#include "shared/pair_model"`; what stands there in C is made from the
+definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, Literal
+
+import numpy as np
+
+FOLDER = "shared/"
+
+
+class Struct:
+    """A struct that kernels take as an argument; its members are all reals or all integers."""
+
+    def __init__(self, name: str, kind: Literal["real", "int"], **members: str) -> None:
+        """name : of the type in C; members : what each member is, in their order"""
+        self.name, self.kind, self.members = name, kind, members
+
+    def dtype(self, precision: str) -> np.dtype[Any]:
+        """The struct in NumPy."""
+        kind = np.dtype(precision) if self.kind == "real" else np.dtype(np.int32)
+        return np.dtype([(member, kind) for member in self.members])
+
+    def pack(self, precision: str, **values: float) -> Any:
+        """The struct with these values, one for each member, as a kernel's argument.
+
+        Raises TypeError where a member is missing and for names that are no members.
+        """
+        if values.keys() != self.members.keys():
+            wrong = ", ".join(sorted(values.keys() ^ self.members.keys()))
+            raise TypeError(f"{self.name} and its values differ in {wrong}")
+        return np.array(tuple(values[member] for member in self.members), self.dtype(precision))[()]
+
+    def in_c(self) -> str:
+        """The definition in C."""
+        members = (f"    {self.kind} {member};  // {meaning}" for member, meaning in self.members.items())
+        return "\n".join(["typedef struct {", *members, f"}} {self.name};"])
+
+
+class Follows(IntEnum):
+    """What follows when a launch's layers are added up: more launches, the chain rule, nothing."""
+
+    KEEP_TOTALS = 0
+    KEEP_WEIGHTS = 1
+    KEEP_RESULTS = 2
+
+
+class Role(IntEnum):
+    """Which pairs of an atom its segment holds: those in which it is first, second, or both."""
+
+    FIRSTS = 0
+    SECONDS = 1
+    BOTH = 2
+
+
+class Scatter(IntEnum):
+    """What becomes of a pair's gradient: not wanted; added up racing; added up atomically; kept at the pair's place."""
+
+    NONE = 0
+    NAIVE = 1
+    ATOMIC = 2
+    STORED = 3
+
+
+class PairSums(IntEnum):
+    """Columns that a pass over pairs adds up for an atom: energies, each pair counted twice [kcal/mol]; gradient in
+    three columns [kcal/mol/A]; 2 B dE/dB of the GB pair energy [kcal/mol].
+    """
+
+    LENNARD_JONES_SUM = 0
+    COULOMB_SUM = 1
+    GB_SUM = 2
+    GRADIENT_SUM = 3
+    RADIUS_SUM = 6
+
+
+PAIR_SUMS = PairSums.RADIUS_SUM + 1
+N_TERMS = 5  # of an atom's energy: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar
+READY_TERMS = 7  # of the HCT series from ready coefficients
+ONE_FOUR = 0x80000000  # the bit of a pair's second atom that marks a 1-4 pair
+
+PAIR_MODEL = Struct(
+    "PairModel",
+    "real",
+    outside="solute over solvent dielectric",
+    kappa="inverse screening length [1/A]",
+    coulomb_scale="of 1-4 pairs",
+    lj_scale="of 1-4 pairs",
+    cutoff2="square of the distance at which pairs end [A^2]",
+)
+LIST_MODEL = Struct(
+    "ListModel",
+    "real",
+    own_sigma2="factor of a list's own sigma^2 [1/A^2 to 1/step^2]",
+    own_charges="factor of a list's own charge products",
+    inv_outside="1 / solvent dielectric",
+    kappa="inverse screening length [1/step]",
+    coulomb_cut="share of 1-4 pairs' Coulomb energy that is taken off",
+    lj_cut="share of 1-4 pairs' Lennard-Jones energy that is taken off",
+)
+POTENTIAL_LAW = Struct(
+    "Law",
+    "real",
+    kappa="inverse Debye length [1/A]",
+    min_r2="square of the minimum distance [A^2]",
+    cutoff2="square of the cutoff [A^2]",
+    inv_cutoff2="1 / cutoff2",
+)
+RING_STEPS = Struct(
+    "RingSteps",
+    "int",
+    first_step="of this launch",
+    end_step="one after its last step",
+    steps_per_chunk="a chunk is a group's work",
+    first_chunk="number of its first chunk among those of all launches",
+    all_chunks="chunks of all launches",
+    n_chunks="chunks of this launch",
+    n_layers="layers of this launch",
+    begins="whether the sums begin with this launch",
+    then="what follows when they are complete: shared/follows",
+)
+
+
+def _defined(constants: Mapping[str, int]) -> str:
+    return "\n".join(f"#define {name} {value}" for name, value in constants.items())
+
+
+def _listed(enum: type[IntEnum]) -> str:
+    return _defined({member.name: member.value for member in enum})
+
+
+HEADERS = {
+    "pair_model": PAIR_MODEL.in_c(),
+    "list_model": LIST_MODEL.in_c(),
+    "potential_law": POTENTIAL_LAW.in_c(),
+    "ring_steps": RING_STEPS.in_c(),
+    "follows": _listed(Follows),
+    "role": _listed(Role),
+    "scatter": _listed(Scatter),
+    "pair_sums": _listed(PairSums) + "\n" + _defined({"PAIR_SUMS": PAIR_SUMS}),
+    "n_terms": _defined({"N_TERMS": N_TERMS}),
+    "ready_terms": _defined({"READY_TERMS": READY_TERMS}),
+    "one_four": f"#define ONE_FOUR {ONE_FOUR:#x}u",
+}

@@ -1,0 +1,363 @@
+"""Damaged files of every kind: each is read or refused with one sentence, in time, and what is read makes sense.
+
+200 mutations a kind with fixed seeds; `pytest -m slow tests/test_fuzz_files.py` makes 5,000, or PELE_OCL_FUZZ of them.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gzip
+import io
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pele_ocl import Atoms, Grid, Map, read_conformations, write_map
+from pele_ocl.errors import PeleError
+from pele_ocl.forcefield import read_obc, read_template
+from pele_ocl.formats import model_numbers, read_map, read_points, read_pqr, read_structure
+from pele_ocl.formats.maps import read_extra_maps
+from pele_ocl.pairs import PairList, read_pairs, write_pairs
+
+FEW, MANY = 200, int(os.environ.get("PELE_OCL_FUZZ", "5000"))
+SECONDS = 20  # for one mutation
+MEMORY = 2**30  # bytes; the files have some kilobytes
+LONGEST = 700  # characters of a sentence
+N_ATOMS = 16
+
+Rng = np.random.Generator
+
+
+def structure_text(atom: str, frame: str = "{}") -> bytes:
+    names = [(n, name) for n in range(1, N_ATOMS // 2 + 1) for name in ("N", "CA")]
+    rows = [atom.format(serial=k, n=n, name=name, x=1.5 * k, y=-0.25 * k) for k, (n, name) in enumerate(names, 1)]
+    return frame.format("".join(rows)).encode()
+
+
+PDB_ATOM = "ATOM  {serial:>5}  {name:<2}  ALA A{n:>4}    {x:8.3f}{y:8.3f}  -3.250  1.00  0.00           {name:.1}\n"
+PQR_ATOM = "ATOM  {serial:>5}  {name:<2}  ALA A{n:>4}    {x:8.3f} {y:7.3f}  -3.250 -0.4157 1.8240\n"
+CIF_ATOM = "ATOM {name} ALA A {n} . {x} {y} -3.25 1\n"
+CIF_COLUMNS = ("group_PDB auth_atom_id auth_comp_id auth_asym_id auth_seq_id label_alt_id "
+               "Cartn_x Cartn_y Cartn_z pdbx_PDB_model_num").split()  # fmt: skip
+CIF = "data_x\nloop_\n" + "".join(f"_atom_site.{name}\n" for name in CIF_COLUMNS) + "{}"
+TEMPLATE = """\
+* LIGAND DATABASE FILE (OPLS2005)
+MOH       3     2     1      0       0
+    1     0 M   CT   _C1_     0    1.000000   90.000000    0.000000
+    2     1 S   OH   _O1_     0    1.400000  109.500000    0.000000
+    3     2 S   HO   _H1_     0    0.950000  109.500000    0.000000
+NBON
+    1   3.5000   0.0660   0.2650   1.9750   1.7500   0.005000000  -0.741685710
+    2   3.1200   0.1700  -0.6830   1.7500   1.5600   0.005000000  -0.741685710
+    3   0.0000   0.0000   0.4180   0.9960   0.8600   0.005000000  -0.741685710
+BOND
+    1     2   320.000  1.410
+    2     3   553.000  0.945
+THET
+    1     2     3    55.00000  108.50000
+PHI
+IPHI
+END
+"""
+OBC_TEXT = "# table\n" + "".join(f"ALA  {name:<4} CT  1.{k}9  0.72\n" for k, name in enumerate("N CA C O CB".split()))
+OBC_JSON = json.dumps(
+    {"SolventParameters": {"Name": "OBC2", "General": {"solvent_dielectric": 78.5},
+                           "OLC": {f"_C{k}_": {"radius": 1.7, "scale": 0.72} for k in range(4)}}}, indent=1
+)  # fmt: skip
+PAIRS = PairList(
+    N_ATOMS, range(12), range(1, 13), [k % 2 for k in range(12)], [0.5] * 12, [0.25 * k for k in range(12)]
+)
+POINTS = np.arange(36.0).reshape(12, 3) / 7
+MAP = Map(
+    Grid((-1.5, 0.25, 3), (0.5, 0.75, 1), (4, 3, 2)), np.arange(24.0).reshape(2, 3, 4) - 7.5, "kT/e", "A map", 300
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file: its name, a whole one, how it is read, and whether what was read makes sense."""
+
+    name: str
+    content: Callable[[Path], bytes]
+    read: Callable[[Path], object]
+    check: Callable[[object, bytes], None]
+    text: bool = True
+
+
+def constant(content: bytes) -> Callable[[Path], bytes]:
+    return lambda folder: content
+
+
+def written(write: Callable[[Path], None], name: str) -> Callable[[Path], bytes]:
+    """The bytes that a function writes to a file."""
+
+    def content(folder: Path) -> bytes:
+        path = folder / f"whole-{name}"
+        write(path)
+        return path.read_bytes()
+
+    return content
+
+
+def finite(*arrays: np.ndarray) -> None:
+    assert all(np.isfinite(array).all() for array in arrays)
+
+
+def check_atoms(found: object, content: bytes) -> None:
+    """As many atoms as there are lines of atoms, unless models or alternate locations were left out."""
+    structure = found
+    finite(structure.positions)
+    if isinstance(structure, Atoms):
+        finite(structure.charges, structure.gb_radii)
+    labels = structure.labels
+    assert all(str(name).isprintable() for name in (*labels.names, *labels.residue_names, *labels.chains))
+    lines = [line for line in content.upper().splitlines() if line.lstrip().startswith((b"ATOM", b"HETATM"))]
+    assert len(structure.positions) <= max(len(lines), 1)
+    if not structure.notes and len(structure.positions) < len(lines):
+        strange = [line for line in lines if not line.lstrip().startswith((b"ATOM ", b"HETATM", b"ATOM\t"))]
+        assert len(structure.positions) + len(strange) >= len(lines), content.decode(errors="replace")
+
+
+def check_mmcif(found: object, content: bytes) -> None:
+    finite(found.positions)
+
+
+def check_models(found: object, content: bytes) -> None:
+    numbers, positions = found
+    finite(positions)
+    assert len(numbers) == len(positions)
+
+
+def check_template(found: object, content: bytes) -> None:
+    finite(found.lj_lengths, found.lj_epsilon, found.charges)
+    assert (len(found), len(found.bonds)) in ((3, 2), (1, 0), (2, 1), (3, 1), (2, 0)), content.decode(errors="replace")
+
+
+def check_obc(found: object, content: bytes) -> None:
+    assert found
+    assert all(1 < radius < 10 and 0 < scale < 1 for radius, scale in found.values())
+
+
+def check_pairs(found: object, content: bytes) -> None:
+    finite(*(array for array in (found.sigma2, found.charge_products) if array is not None))
+    assert found.first.max(initial=0) < N_ATOMS
+    assert found.first.min(initial=0) >= 0
+
+
+def check_points(found: object, content: bytes) -> None:
+    finite(found)
+    assert found.shape[1:] == (3,)
+
+
+def check_map(found: object, content: bytes) -> None:
+    main, extra = found
+    for map_ in (main, *extra.values()):
+        finite(map_.values, map_.grid.origin, map_.grid.spacing)
+        assert map_.values.shape == map_.grid.shape[::-1]
+        assert (map_.title + map_.unit).isprintable()
+
+
+def npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def maps(path: Path) -> tuple[Map, dict[str, Map]]:
+    return read_map(path), read_extra_maps(path)
+
+
+def pairs(path: Path) -> PairList:
+    return read_pairs(path, N_ATOMS)
+
+
+def pair_file(name: str) -> Callable[[Path], bytes]:
+    return written(lambda path: write_pairs(path, PAIRS), name)
+
+
+def map_file(name: str) -> Callable[[Path], bytes]:
+    return written(lambda path: write_map(path, MAP, attributes={"note": "made"}), name)
+
+
+def read_models(path: Path) -> tuple[list[int], np.ndarray]:
+    model_numbers(path)
+    return read_conformations(path)
+
+
+PDB_MODELS = b"".join(b"MODEL %8d\n%sENDMDL\n" % (k, structure_text(PDB_ATOM)) for k in (1, 2))
+PACKED = gzip.compress(structure_text(PDB_ATOM), mtime=0)
+POINT_TEXT = "x,y,z\n" + "".join(f"{x},{y},{z}\n" for x, y, z in POINTS.tolist())
+KINDS = [
+    Kind("m.pdb", constant(structure_text(PDB_ATOM, "REMARK\n{}TER\nEND\n")), read_structure, check_atoms),
+    Kind("c.pdb", constant(PDB_MODELS), read_models, check_models),
+    Kind("m.cif", constant(structure_text(CIF_ATOM, CIF)), read_structure, check_mmcif),
+    Kind("m.pqr", constant(structure_text(PQR_ATOM, "REMARK\n{}TER\nEND\n")), read_pqr, check_atoms),
+    Kind("m.pdb.gz", constant(PACKED), read_structure, check_mmcif, text=False),
+    Kind("mohz", constant(TEMPLATE.encode()), read_template, check_template),
+    Kind("obc.txt", constant(OBC_TEXT.encode()), read_obc, check_obc),
+    Kind("obc.json", constant(OBC_JSON.encode()), read_obc, check_obc),
+    *(Kind(name, pair_file(name), pairs, check_pairs) for name in ("p.txt", "p.csv")),
+    *(Kind(name, pair_file(name), pairs, check_pairs, text=False) for name in ("p.npz", "p.h5")),
+    Kind("x.npy", constant(npy(POINTS)), read_points, check_points, text=False),
+    Kind("x.csv", constant(POINT_TEXT.encode()), read_points, check_points),
+    *(Kind(name, map_file(name), maps, check_map) for name in ("m.dx", "m.cube")),
+    *(Kind(name, map_file(name), maps, check_map, text=False) for name in ("m.dx.gz", "m.mrc", "m.h5")),
+]
+
+HUGE = [b"9" * 5000, b"1e400", b"-1e308", b"1e-320", b"nan", b"inf", b"99999999999", b"-1", b"0", b"0x10", b"1_0"]
+STRANGE = [b"\0", b"\xff\xfe", b"\x1b[31m", b"\xc3\xa9", b"\xe2\x80\xae", b"\xd9\xa3", b"\xc2\xa0", b"[" * 3000]
+STRANGE += [b"\r", b"\t", b'"', b"#", b"{", b"'", b"*", b";"]
+
+
+def cut(data: bytes, rng: Rng) -> bytes:
+    at = int(rng.integers(len(data) + 1))
+    return data[:at] if rng.random() < 0.4 else data[:at] + data[at + int(rng.integers(1, 100)) :]
+
+
+def flip(data: bytes, rng: Rng) -> bytes:
+    at = int(rng.integers(len(data)))
+    return data[:at] + bytes([int(rng.integers(256))]) + data[at + 1 :]
+
+
+def flip_bit(data: bytes, rng: Rng) -> bytes:
+    at = int(rng.integers(len(data)))
+    return data[:at] + bytes([data[at] ^ 1 << int(rng.integers(8))]) + data[at + 1 :]
+
+
+def insert(data: bytes, rng: Rng) -> bytes:
+    at = int(rng.integers(len(data) + 1))
+    return data[:at] + STRANGE[int(rng.integers(len(STRANGE)))] + data[at:]
+
+
+def fill(data: bytes, rng: Rng) -> bytes:
+    """Eight bytes set to what numbers and addresses in binary files must not be."""
+    at = int(rng.integers(len(data)))
+    value = [b"\xff" * 8, b"\0" * 8, b"\xff\xff\xff\x7f\0\0\0\0", bytes(rng.integers(0, 256, 8, np.uint8))][
+        int(rng.integers(4))
+    ]
+    return data[:at] + value + data[at + 8 :]
+
+
+def duplicate_line(data: bytes, rng: Rng) -> bytes:
+    lines = data.splitlines(keepends=True)
+    first = int(rng.integers(len(lines)))
+    last = first + int(rng.integers(1, 4))
+    return b"".join(lines[:last] + lines[first:])
+
+
+def swap_lines(data: bytes, rng: Rng) -> bytes:
+    lines = data.splitlines(keepends=True)
+    i, j = rng.integers(len(lines), size=2).tolist()
+    lines[i], lines[j] = lines[j], lines[i]
+    return b"".join(lines)
+
+
+def join_lines(data: bytes, rng: Rng) -> bytes:
+    lines = data.splitlines(keepends=True)
+    at = int(rng.integers(len(lines)))
+    lines[at] = lines[at].rstrip(b"\n") + b" "
+    return b"".join(lines)
+
+
+def change_field(data: bytes, rng: Rng) -> bytes:
+    """A word left out, made huge, or exchanged with another of its line."""
+    lines = data.splitlines(keepends=True)
+    at = int(rng.integers(len(lines)))
+    words = lines[at].split(b" ")
+    i, j = rng.integers(len(words), size=2).tolist()
+    match int(rng.integers(3)):
+        case 0:
+            del words[i]
+        case 1:
+            words[i] = HUGE[int(rng.integers(len(HUGE)))]
+        case _:
+            words[i], words[j] = words[j], words[i]
+    lines[at] = b" ".join(words)
+    return b"".join(lines)
+
+
+TEXT_CHANGES = [cut, flip, insert, duplicate_line, swap_lines, join_lines, change_field, change_field]
+BINARY_CHANGES = [cut, flip, flip_bit, insert, fill, fill]
+
+
+def mutations(content: bytes, text: bool, n: int, seed: int) -> Iterator[bytes]:
+    """n files, each with one to three changes; of gzip data every other is changed before it is compressed."""
+    rng = np.random.default_rng(seed)
+    packed = content[:2] == b"\x1f\x8b"
+    for k in range(n):
+        inside = packed and k % 2 == 0
+        data = gzip.decompress(content) if inside else content
+        changes = TEXT_CHANGES if text or inside else BINARY_CHANGES
+        for _ in range(int(rng.integers(1, 4))):
+            data = changes[int(rng.integers(len(changes)))](data, rng) if data else data
+        yield gzip.compress(data, 1, mtime=0) if inside else data
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """The whole run ends, with a traceback, when the block takes too long; C libraries hear no other signal."""
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@contextmanager
+def memory_limited() -> Iterator[None]:
+    """No more than MEMORY beyond what the process has already; without Linux, no limit."""
+    if not Path("/proc/self/statm").is_file():
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def fuzz(kind: Kind, folder: Path, n: int) -> None:
+    whole = kind.content(folder)
+    path = folder / kind.name
+    path.write_bytes(whole)
+    kind.check(kind.read(path), whole)
+    refused = 0
+    with memory_limited():
+        for k, data in enumerate(mutations(whole, kind.text, n, zlib.crc32(kind.name.encode()))):
+            path.write_bytes(data)
+            with watched():
+                try:
+                    found = kind.read(path)
+                except PeleError as error:
+                    refused += 1
+                    message = str(error)
+                    assert message.startswith(str(path)), f"mutation {k}: {message}"
+                    assert message.isprintable(), f"mutation {k}: {message!r}"
+                    assert "MemoryError" not in message, f"mutation {k}: {message}"
+                    assert "llocat" not in message, f"mutation {k}: {message}"
+                    assert len(message) - len(str(path)) < LONGEST, f"mutation {k}: {message}"
+                else:
+                    kind.check(found, data)
+    assert refused > n / 20
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_few_mutations(tmp_path: Path, kind: Kind) -> None:
+    fuzz(kind, tmp_path, FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_many_mutations(tmp_path: Path, kind: Kind) -> None:
+    fuzz(kind, tmp_path, MANY)

@@ -1,0 +1,53 @@
+"""The radius function of a GB model is a header that all kernels take: OBC with its constants, HCT without tanh."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import random_atoms
+
+from pele_ocl import Energy, Solvent, SolventModel
+from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
+from pele_ocl.reference import solvent as definition
+from pele_ocl.solvent import VARIANTS
+
+ATOMS = random_atoms(40)
+
+
+class HCT(SolventModel):
+    """1/B = 1/rho - I."""
+
+    @property
+    def radius_definitions(self):
+        return {"GB_RADIUS_HCT": 1}
+
+
+MODELS = {"HCT": HCT(), "OBC set I": SolventModel(alpha=0.8, beta=0.0, gamma=2.909125)}
+
+
+def expected_radii(model):
+    psi, born = definition.born_radii(ATOMS.positions, ATOMS.gb_radii, ATOMS.gb_scales, model)
+    return (ATOMS.gb_radii - model.offset) / (1 - psi) if isinstance(model, HCT) else born
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_radii_follow_the_models_function(variant, model, device, precision):
+    plan = Solvent(ATOMS, variant=variant, precision=precision, device=device, model=model)
+    rtol = 1e-10 if precision == "float64" else 1e-5
+    np.testing.assert_allclose(plan.evaluate().born_radii, expected_radii(model), rtol=rtol)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("variant", ENERGY_VARIANTS)
+def test_the_gradient_has_the_models_slope(variant, model, device):
+    """Against differences of the energy: dB/dI is in it by the chain rule."""
+    device.require_precision("float64")
+    plan = Energy(ATOMS, variant=variant, precision="float64", device=device, model=model)
+    result = plan.evaluate()
+    np.testing.assert_allclose(result.born_radii, expected_radii(model), rtol=1e-10)
+    along = np.random.default_rng(1).normal(size=ATOMS.positions.shape)
+    step = 1e-5
+    energies = [plan.evaluate(ATOMS.positions + sign * step * along).total for sign in (1, -1)]
+    slope = (energies[0] - energies[1]) / (2 * step)
+    assert slope == pytest.approx((result.gradient * along).sum(), rel=1e-7)

@@ -1,0 +1,75 @@
+"""Files are read once, and what was read is what is hashed; texts from files are safe to show."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pele_ocl import read
+from pele_ocl.chemistry import solvent_counts, solvent_sentence
+from pele_ocl.errors import FormatError, PeleError, printable
+from pele_ocl.inputfile import read_file
+
+STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
+
+
+def test_a_file_that_changes_after_it_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "molecule.pdb"
+    content = (STRUCTURES / "hexapeptide.pdb").read_bytes()
+    path.write_bytes(content)
+    source = read_file(path)
+    path.write_bytes((STRUCTURES / "ubiquitin.pdb").read_bytes())
+    atoms = read(source)
+    assert len(atoms) == content.count(b"\nATOM ")
+    assert source.sha256 == hashlib.sha256(content).hexdigest()
+    assert (str(source), os.fspath(source), source.suffix) == (str(path), str(path), ".pdb")
+    assert read_file(source) is source
+
+
+@pytest.mark.parametrize("name", ["none.pdb", "", "a\0b.pdb"])
+def test_files_that_are_none(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FormatError, match=r"no such file|a folder|no file can have this name"):
+        read_file(tmp_path / name)
+
+
+def test_what_is_shown_on_a_terminal() -> None:
+    assert printable("\x1b[31mred\x07 \u202e\udcff é") == "\\x1b[31mred\\x07 \\u202e\\udcff é"
+    error = PeleError("bad\x1b]0;title\x07 name\nsecond line")
+    assert str(error) == "bad\\x1b]0;title\\x07 name\nsecond line"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\x1b.pdb")
+    Path(path).write_text("REMARK\n")
+    with pytest.raises(FormatError, match=r"/\\udcff\\x1b.pdb: holds no ATOM or HETATM records") as caught:
+        read(path)
+    str(caught.value).encode()
+
+
+def test_solvent_counts() -> None:
+    labels = read(STRUCTURES / "hexapeptide.pdb").labels
+    assert (solvent_counts(labels), solvent_sentence(labels), solvent_counts(None)) == ({}, "", {})
+
+
+@pytest.mark.parametrize(
+    ("molecules", "sentence"),
+    [
+        (["HOH"], "1 water is part of the solute"),
+        (["HOH", "HOH"], "2 waters are part of the solute"),
+        (["NA", "LIG", "HOH"], "1 water and 1 ion are part of the solute"),
+    ],
+)
+def test_solvent_sentence(tmp_path: Path, molecules: list[str], sentence: str) -> None:
+    atoms = {"HOH": ["O", "H1", "H2"], "NA": ["NA"], "LIG": ["C1", "C2"]}
+    named = [(k, molecule, atom) for k, molecule in enumerate(molecules) for atom in atoms[molecule]]
+    lines = [f"HETATM 1 {atom} {molecule} {k} {i}.0 0.0 0.0 -0.1 1.5" for i, (k, molecule, atom) in enumerate(named)]
+    (tmp_path / "m.pqr").write_text("\n".join(lines))
+    found = read(tmp_path / "m.pqr")
+    assert np.isfinite(found.positions).all()
+    assert solvent_sentence(found.labels) == sentence

@@ -1,0 +1,55 @@
+"""Structs and constants that host and kernels share have one definition, and mean the same on both sides."""
+
+from __future__ import annotations
+
+import pytest
+
+from pele_ocl.energy.result import TERMS
+from pele_ocl.opencl import building, shared
+from pele_ocl.opencl.kernels import Run
+
+STRUCTS = [value for value in vars(shared).values() if isinstance(value, shared.Struct)]
+
+MEMBERS = """
+#include "common/real.clh"
+#include "shared/{header}"
+kernel void members(const {struct} s, global double *values) {{
+    {copies}
+}}
+"""
+
+
+@pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.name)
+def test_a_struct_packed_by_name_arrives_by_name(struct, device, precision, monkeypatch):
+    (header,) = (name for name, text in shared.HEADERS.items() if text == struct.in_c())
+    copies = "\n".join(f"values[{k}] = s.{member};" for k, member in enumerate(struct.members))
+    text = MEMBERS.format(header=header, struct=struct.name, copies=copies).replace("double", "real")
+    source = building._source
+    monkeypatch.setattr(building, "_source", lambda file: text if file == "members.cl" else source(file))
+    values = {member: 3 + 2 * k for k, member in enumerate(struct.members)}
+    given = struct.pack(precision, **dict(reversed(values.items())))
+    run = Run(device, precision)
+    kernel = run.kernel("members.cl", "members", STRUCT=hash(struct.name) % 1000)
+    found = run.empty(len(values))
+    run.launch(kernel, (1,), (1,), given, found)
+    assert run.download(found, len(values)).tolist() == list(values.values())
+
+
+def test_members_are_all_given_and_no_others():
+    values = {member: 0 for member in shared.POTENTIAL_LAW.members}
+    with pytest.raises(TypeError, match="Law and its values differ in kapa, kappa"):
+        shared.POTENTIAL_LAW.pack("float32", **{"kapa" if name == "kappa" else name: 0 for name in values})
+
+
+def test_there_are_as_many_terms_as_names_for_them():
+    assert len(TERMS) == shared.N_TERMS
+
+
+def test_constants_stand_in_one_place():
+    """A macro of shared/ is defined by no kernel file again."""
+    folder = building.shipped("cl")
+    names = {line.split()[1] for text in shared.HEADERS.values() for line in text.splitlines() if line[:1] == "#"}
+    assert {"ONE_FOUR", "KEEP_TOTALS", "N_TERMS", "FIRSTS", "READY_TERMS", "PAIR_SUMS"} <= names
+    for path in folder.rglob("*.cl*"):
+        defined = {line.split()[1] for line in path.read_text().splitlines() if line.startswith("#define")}
+        assert not defined & names, path
