@@ -37,7 +37,9 @@ def checkout(tmp_path_factory):
     text = module.read_text()
     start = re.search(r"^VARIANTS\b.*= \{$", text, re.MULTILINE).start()
     end = text.index("\n}", start) + 1
-    module.write_text(f"{text[:start]}{block(2, 'python')}\n\n{text[start:end]}{block(3, 'python')}{text[end:]}")
+    imports, steps = re.fullmatch(r"((?:(?:from|import) .*\n|\n)*)(.*)", block(2, "python"), re.DOTALL).groups()
+    head = text[:start].replace("annotations\n", f"annotations\n{imports}", 1)
+    module.write_text(f"{head}{steps}\n\n{text[start:end]}{block(3, 'python')}{text[end:]}")
     with open(copy / "docs/variants.md", "a") as page:
         page.write(f"\n{block(4, 'markdown')}")
     return copy
