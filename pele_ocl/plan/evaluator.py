@@ -29,10 +29,10 @@ class Failures:
         """Note that conformation k failed."""
         self.reasons.setdefault(k, str(error))
 
-    def check(self) -> None:
-        """Raise InputError for the first conformation that failed, where that ends the evaluation."""
-        if self.reasons and not self.record:
-            k = min(self.reasons)
+    def check(self, done: int) -> None:
+        """Raise InputError for the first of the `done` conformations that failed, where that ends the evaluation."""
+        k = min(self.reasons, default=done)
+        if k < done and not self.record:
             which = "" if self.count == 1 else f"conformation {k + 1} of {self.count}: "
             raise InputError(f"{which}{self.reasons[k]}")
 

@@ -177,7 +177,7 @@ class Pipeline(Evaluator):
             for k in range(part.start, part.stop):
                 if k not in failures.reasons and not found.is_good(k):
                     failures.add(k, self._reason(conformations[k], found, k))
-        failures.check()
+        failures.check(part.stop)
 
     def _reason(self, positions: NDArray[Any], found: Found, k: int) -> InputError:
         """The error of a conformation that overflowed or never had a value."""
