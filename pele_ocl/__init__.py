@@ -65,5 +65,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is there for users, whether loaded already or not."""
+    """The public names, whether loaded already or not."""
     return sorted([*__all__, "__version__", "units"])

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .errors import FormatError, InputError
 
 T = TypeVar("T")
 
@@ -107,20 +107,23 @@ def texts(name: str, values: object) -> tuple[str, ...]:
     return tuple(values)
 
 
-def file_paths(name: str, values: object) -> tuple[Path, ...]:
-    """The values as Paths, or InputError unless they are several paths."""
+def file_paths(name: str, values: object) -> tuple[str | PathLike[str], ...]:
+    """The values as a tuple, each as it is, or InputError unless they are several paths."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise InputError(f"{name} are {described(values)}; a list of paths is needed")
-    return tuple(file_path(value, f"one of {name}") for value in values)
+    paths = tuple(values)
+    for path in paths:
+        file_path(path, f"one of {name}")
+    return paths
 
 
 def file_path(value: object, name: str = "path") -> Path:
-    """The value as a Path, or InputError unless it is one or a text."""
+    """The value as a Path; raises InputError unless it is one or a text, FormatError for a null character in it."""
     written = fspath(value) if isinstance(value, str | PathLike) else None
     if not isinstance(written, str):
         raise InputError(f"{name} is {described(value)}; the path of a file is needed")
     if "\0" in written:
-        raise InputError(f"{name} is {written!r}; a path without null characters is needed")
+        raise FormatError(f"{written!r}: no file can have this name")
     return Path(written)
 
 

@@ -108,7 +108,7 @@ class ResidueTerms(Terms):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Computed:
-    """What results of one and of many conformations share.
+    """The common part of the results of one and of many conformations.
 
     atoms : Atoms that were computed
     per_atom : Terms of each atom, a pair shared equally by its two; None where they were not asked for

@@ -16,8 +16,7 @@ from pele_ocl import Atoms, Grid, SolventModel, place_ions, potmap, solvent
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.energy import Energy, squares
 from pele_ocl.energy import plan as energy_plan
-from pele_ocl.ions.placement import Layout as IonsLayout
-from pele_ocl.ions.placement import Placement
+from pele_ocl.ions.placement import Placement, WorkSplit
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -25,8 +24,9 @@ from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
-from pele_ocl.potmap.layout import Layout as MapLayout
-from pele_ocl.potmap.task import Slab, Task
+from pele_ocl.potmap.blocking import Blocking
+from pele_ocl.potmap.map_slab import MapSlab
+from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.solvent import VARIANTS
 from pele_ocl.solvent.layout import Layout
@@ -34,7 +34,7 @@ from pele_ocl.solvent.variants import System
 
 PRECISIONS = ("float32", "float64")
 SALT = SolventModel(ionic_strength=0.1)
-POTMAP_VECTORS = MapLayout(4, (2, 3), (1, 1, 1))
+POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
 
 
 def solvent_cases(device: Device) -> None:
@@ -87,9 +87,9 @@ def potmap_cases(device: Device) -> None:
             potmap(few, grid, variant=variant, field=True, kappa=0.1, min_distance=1, **options)
         potmap(few, grid, method="cutoff", cutoff=5, smooth=True, distance_dependent=True, field=True, **options)
         run = Run(device, precision)
-        task = Task.of(few, grid, PotentialModel(), 1.0, False, precision)
+        task = MapProblem.of(few, grid, PotentialModel(), 1.0, False, precision)
         vectors = blocked(run, task, POTMAP_VECTORS)
-        vectors.add(run, Slab.on(run, task, 0, 5, vectors.pad), 0, 20)
+        vectors.add(run, MapSlab.on(run, task, 0, 5, vectors.pad), 0, 20)
 
 
 def ions_cases(device: Device) -> None:
@@ -102,7 +102,7 @@ def ions_cases(device: Device) -> None:
             keep_map=True,
         )  # fmt: skip
         run = Run(device, precision)
-        vectors = Placement(run, grid, potential, atoms.positions, 2, 4, IonsLayout(4, 4, 1, 1))
+        vectors = Placement(run, grid, potential, atoms.positions, 2, 4, WorkSplit(4, 4, 1, 1))
         assert 5 < len(vectors.place([300.0, -300.0] * 50)[0]) < 100
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms, InputError, Labels
-from pele_ocl.close_pairs import LINES, close_pair
+from pele_ocl.atoms.close_pairs import LINES, close_pair
 
 
 def labels(names):

@@ -111,6 +111,25 @@ def test_an_ion_tells_its_kind_by_peleffy_s_remark_alone(write, remark, kind):
         ("    2     3   553.000", "    2     4   553.000", "mohz:17: '4' is no atom number; the atoms are 1 to 3"),
         ("    2     3   553.000", "    2     2   553.000", "mohz:17: atom 2 is bonded to itself"),
         ("    2     3   553.000  0.945", "    2", "mohz:17: a bond needs two atom numbers"),
+        ("    2     3   553.000  0.945\n", "", "mohz:3: the header promises 2 bonds, and BOND has 1 rows"),
+        ("    2     3   553.000  0.945\nTHET", "END", "mohz:3: the header promises 2 bonds, and BOND has 1 rows"),
+        (
+            "    2     3   553.000  0.945\n",
+            "    2     3   553.000  0.9",
+            "mohz:18: a bond needs two atom numbers and two figures",
+        ),
+        ("1.410\n    2", "1.410     2", "mohz:16: a bond needs two atom numbers and two figures, not 8 fields"),
+        (
+            "-0.741685710\n    2   3.12",
+            "-0.741685710     2   3.12",
+            "mohz:12: an NBON row needs an atom number and seven",
+        ),
+        ("BOND\n    1 ", "BOND 1", "mohz:15: data behind the word BOND; begin a new line for it"),
+        ("BOND\n", "END\nBOND\n", "mohz: the section BOND is missing; the file is damaged or cut short"),
+        ("BOND\n", "", "mohz:15: an NBON row needs an atom number and seven figures, not 4 fields"),
+        ("PHI\n", "BOND\n", "mohz:20: BOND stands behind THET; the order is NBON, BOND, THET, PHI, IPHI, END"),
+        ("IPHI\nEND", "IPHI\n", "mohz: the section END is missing; the file is damaged or cut short"),
+        ("\nEND", "\nEN", "mohz: the section END is missing; the file is damaged or cut short"),
     ],
 )
 def test_a_broken_template_is_named_with_its_line(write, change, to, message):

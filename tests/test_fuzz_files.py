@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -118,10 +119,11 @@ def check_atoms(found: object, content: bytes) -> None:
         finite(structure.charges, structure.gb_radii)
     labels = structure.labels
     assert all(str(name).isprintable() for name in (*labels.names, *labels.residue_names, *labels.chains))
-    lines = [line for line in content.upper().splitlines() if line.lstrip().startswith((b"ATOM", b"HETATM"))]
+    text = re.split("\r\n|\r|\n", content.decode("utf-8-sig", "replace").upper())
+    lines = [line for line in text if line.lstrip().startswith(("ATOM", "HETATM"))]
     assert len(structure.positions) <= max(len(lines), 1)
     if not structure.notes and len(structure.positions) < len(lines):
-        strange = [line for line in lines if not line.lstrip().startswith((b"ATOM ", b"HETATM", b"ATOM\t"))]
+        strange = [line for line in lines if not line.lstrip().startswith(("ATOM ", "HETATM", "ATOM\t"))]
         assert len(structure.positions) + len(strange) >= len(lines), content.decode(errors="replace")
 
 

@@ -14,7 +14,7 @@ from pele_ocl import Atoms, Grid, InputError, Map, ParameterError, place_ions, p
 from pele_ocl.bench.systems import load
 from pele_ocl.ions import SPECIES
 from pele_ocl.ions.counts import count_ions, salt_ions
-from pele_ocl.ions.placement import Layout, Placement
+from pele_ocl.ions.placement import Placement, WorkSplit
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.reference.ions import allowed_points
 from pele_ocl.reference.ions import place_ions as reference
@@ -144,7 +144,7 @@ def test_putting_the_work_off_changes_no_bit(device, precision):
 
 
 @pytest.mark.parametrize(
-    "layout", [Layout(1, 8, 128, 256), Layout(1, 8, 32, 64), Layout(2, 8, 4, 1), Layout(4, 4, 1, 1)]
+    "layout", [WorkSplit(1, 8, 128, 256), WorkSplit(1, 8, 32, 64), WorkSplit(2, 8, 4, 1), WorkSplit(4, 4, 1, 1)]
 )
 def test_any_layout_gives_the_same_ions(device, layout):
     """GPUs' layouts on CPUs, too."""

@@ -12,12 +12,12 @@ from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
 from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import VARIANTS, choose_variant, near, slabs
-from pele_ocl.potmap import task as tasks
+from pele_ocl.potmap import VARIANTS, choose_variant, corrections, map_slab, slabs
+from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
-from pele_ocl.potmap.layout import Layout
+from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.models import COMBINATIONS, potmap_models
-from pele_ocl.potmap.task import RUN, Slab, Task
+from pele_ocl.potmap.problem import RUN, MapProblem
 from pele_ocl.potmap.variants import FIELD_VARIANTS, blocked
 from pele_ocl.reference import potmap as reference
 from pele_ocl.units import COULOMB_KCAL_A, POTENTIAL_UNITS, potential_factor
@@ -164,19 +164,19 @@ def test_field(device, precision, variant, model):
 @pytest.mark.parametrize(
     "layout",
     [
-        Layout(1, (8, 4), (8, 8, 2), 6, 4), Layout(1, (16, 4), (8, 8, 1), 16),
-        Layout(1, (4, 4), (32, 4, 1), 3), Layout(4, (1, 1), (1, 1, 1)),
-        Layout(2, (3, 5), (1, 1, 1), 0, 2), Layout(1, (1, 1), (16, 2, 1), 1),
+        Blocking(1, (8, 4), (8, 8, 2), 6, 4), Blocking(1, (16, 4), (8, 8, 1), 16),
+        Blocking(1, (4, 4), (32, 4, 1), 3), Blocking(4, (1, 1), (1, 1, 1)),
+        Blocking(2, (3, 5), (1, 1, 1), 0, 2), Blocking(1, (1, 1), (16, 2, 1), 1),
     ],
     ids=str,
 )  # fmt: skip
 def test_layouts_give_the_same_map(device, layout):
     atoms = random_atoms(300)
     grid = offset_grid(atoms, (33, 17, 9))
-    task = Task.of(atoms, grid, PotentialModel(), COULOMB_KCAL_A, False, "float32")
+    task = MapProblem.of(atoms, grid, PotentialModel(), COULOMB_KCAL_A, False, "float32")
     run = Run(device, "float32")
     steps = blocked(run, task, layout)
-    slab = Slab.on(run, task, 0, 9, steps.pad)
+    slab = MapSlab.on(run, task, 0, 9, steps.pad)
     steps.add(run, slab, 0, len(atoms))
     values = np.empty((1, *grid.shape[::-1]), np.float32)
     slab.download(run, values)
@@ -188,7 +188,7 @@ def test_layouts_give_the_same_map(device, layout):
 @pytest.mark.parametrize("bare", [True, False])
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 def test_layouts_for_devices(kind, precision, bare, width):
-    layout = Layout.of(kind, "NVIDIA", width, precision, bare, (103, 107, 115))
+    layout = Blocking.of(kind, "NVIDIA", width, precision, bare, (103, 107, 115))
     assert layout.width == (width if kind == "CPU" else 1)
     assert layout.padded((103, 107, 115)) < 1.35 * 103 * 107 * 115
     assert np.prod(layout.group) in (1, 64, 128, 256)
@@ -198,15 +198,15 @@ def test_layouts_for_devices(kind, precision, bare, width):
 
 def test_layouts_fit_the_map():
     h200 = ("GPU", "NVIDIA", 1, "float32", True)
-    assert Layout.of(*h200, (256, 256, 256)) == Layout(1, (16, 4), (8, 8, 1), 16)
-    assert Layout.of(*h200, (96, 96, 96)) == Layout(1, (8, 4), (4, 8, 2), 8)
-    assert Layout.of(*h200, (16, 64, 64)).pad == (16, 8, 8)
+    assert Blocking.of(*h200, (256, 256, 256)) == Blocking(1, (16, 4), (8, 8, 1), 16)
+    assert Blocking.of(*h200, (96, 96, 96)) == Blocking(1, (8, 4), (4, 8, 2), 8)
+    assert Blocking.of(*h200, (16, 64, 64)).pad == (16, 8, 8)
     amd = ("GPU", "AMD", 1, "float32", True)
-    assert Layout.of(*amd, (64, 8, 8)) == Layout(1, (4, 2), (8, 8, 2), 0, 4)
-    assert Layout.of(*amd, (128, 128, 64)) == Layout(1, (8, 4), (8, 8, 2), 0, 4)
+    assert Blocking.of(*amd, (64, 8, 8)) == Blocking(1, (4, 2), (8, 8, 2), 0, 4)
+    assert Blocking.of(*amd, (128, 128, 64)) == Blocking(1, (8, 4), (8, 8, 2), 0, 4)
     wheel, intel = ("CPU", "POCL", 8, "float32", True), ("CPU", "INTEL", 16, "float32", True)
-    assert [Layout.of(*wheel, (nx, 9, 9)).points[0] for nx in (8, 12, 17, 64, 131)] == [1, 2, 4, 8, 4]
-    assert [Layout.of(*intel, (nx, 9, 9)).points[0] for nx in (8, 17, 33, 64)] == [1, 2, 1, 4]
+    assert [Blocking.of(*wheel, (nx, 9, 9)).points[0] for nx in (8, 12, 17, 64, 131)] == [1, 2, 4, 8, 4]
+    assert [Blocking.of(*intel, (nx, 9, 9)).points[0] for nx in (8, 17, 33, 64)] == [1, 2, 1, 4]
 
 
 # Digits
@@ -247,7 +247,7 @@ def test_a_gpu_leaves_the_host_time_for_its_part(device, shape, field, monkeypat
     options = dict(variant="gather", field=field, device=device)
     before = potmap(atoms, offset_grid(atoms, shape), **options)
     monkeypatch.setattr(Device, "kind", "GPU")
-    monkeypatch.setattr(near, "ATOMS_AT_ONCE", 40)
+    monkeypatch.setattr(corrections, "ATOMS_AT_ONCE", 40)
     monkeypatch.setattr(slabs, "MOST_AHEAD", 2)
     after = potmap(atoms, offset_grid(atoms, shape), **options)
     np.testing.assert_array_equal(after.map.values, before.map.values)
@@ -327,8 +327,8 @@ def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
     monkeypatch.setattr(slabs, "MOST_POINTS", 5000)
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
     monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
-    monkeypatch.setattr(tasks, "AT_ONCE", 700)
-    monkeypatch.setattr(near, "ATOMS_AT_ONCE", 60)
+    monkeypatch.setattr(map_slab, "AT_ONCE", 700)
+    monkeypatch.setattr(corrections, "ATOMS_AT_ONCE", 60)
     shares = []
     pieces = potmap(atoms, grid, progress=shares.append, **options).map.values
     assert len(shares) > 2
@@ -361,7 +361,7 @@ def test_several_devices_share_the_slabs(monkeypatch):
 
 def test_like_devices_get_equal_shares_and_quick_ones_help_the_others():
     atoms = random_atoms(3)
-    task = Task.of(atoms, offset_grid(atoms, (2, 2, 64)), PotentialModel(), 1.0, False, "float32")
+    task = MapProblem.of(atoms, offset_grid(atoms, (2, 2, 64)), PotentialModel(), 1.0, False, "float32")
     work = slabs.Work(task, None, workers=4)
     assert [work.take(worker, 100) for worker in range(4)] == [(0, 16), (16, 32), (32, 48), (48, 64)]
     work = slabs.Work(task, None, workers=2)
@@ -374,7 +374,7 @@ def test_like_devices_get_equal_shares_and_quick_ones_help_the_others():
 
 def test_launches_of_a_share_are_equal():
     atoms = random_atoms(3)
-    task = Task.of(atoms, offset_grid(atoms, (2, 2, 128)), PotentialModel(), 1.0, False, "float32")
+    task = MapProblem.of(atoms, offset_grid(atoms, (2, 2, 128)), PotentialModel(), 1.0, False, "float32")
     work = slabs.Work(task, None)
     assert [work.take(0, 92, 4), work.take(0, 92, 4), work.take(0, 92, 4)] == [(0, 64), (64, 128), None]
     work = slabs.Work(task, None)
@@ -410,18 +410,18 @@ def test_a_slab_that_does_not_fit(device, monkeypatch):
 def test_slices_of_more_points_than_kernels_count(device, monkeypatch):
     atoms, grid = random_atoms(5), Grid((0.1, 0.2, 0.3), 0.3, (50, 40, 3))
     needed = 4 * blocked_padding(device, atoms, grid)
-    monkeypatch.setattr(tasks, "MOST_VALUES", needed)
+    monkeypatch.setattr(map_slab, "MOST_VALUES", needed)
     potmap(atoms, grid, field=True, device=device)
-    monkeypatch.setattr(tasks, "MOST_VALUES", needed - 1)
+    monkeypatch.setattr(map_slab, "MOST_VALUES", needed - 1)
     with pytest.raises(InputError, match="slices of 50 x 40 points are too large; choose a larger spacing"):
         potmap(atoms, grid, field=True, device=device)
 
 
 def blocked_padding(device, atoms, grid):
     """Points of the whole map as `blocked` pads it for the field."""
-    task = Task.of(atoms, grid, PotentialModel(), 1.0, True, "float32")
+    task = MapProblem.of(atoms, grid, PotentialModel(), 1.0, True, "float32")
     run = Run(device, "float32")
-    return Slab.on(run, task, 0, grid.shape[2], blocked(run, task).pad).n_points
+    return MapSlab.on(run, task, 0, grid.shape[2], blocked(run, task).pad).n_points
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -15,7 +15,7 @@ from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_withi
 from pele_ocl.bench import tune
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.opencl.device import Device
-from pele_ocl.potmap.layout import Layout as MapLayout
+from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.solvent.layout import Layout as SolventLayout
 from pele_ocl.tuning import CHOICES, RULES, Choice, Entry, Finding, Machine, TuningWarning, remembered, store
 from pele_ocl.tuning.findings import as_json, versions
@@ -242,7 +242,7 @@ def test_blocks_that_pad_a_map_more_are_not_taken(file, monkeypatch):
     monkeypatch.setitem(CHOICES, "potmap", lambda *_: [wide])
     store.remember(entry(found("potmap", wide, 50 * len(GRID))))
     atoms, shapes = random_atoms(50), []
-    monkeypatch.setattr(MapLayout, "items", lambda layout, shape: shapes.append(layout.points) or (1, 1, 1))
+    monkeypatch.setattr(Blocking, "items", lambda layout, shape: shapes.append(layout.points) or (1, 1, 1))
     potmap(atoms, GRID, device=DEVICE)
     assert shapes
     assert (16, 8) not in shapes
@@ -304,7 +304,7 @@ MACHINES = [
     )
     for width in widths
 ]  # fmt: skip
-LAYOUTS = {"solvent": SolventLayout, "energy": None, "potmap": MapLayout}
+LAYOUTS = {"solvent": SolventLayout, "energy": None, "potmap": Blocking}
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vendor}{m.units}x{m.width}{m.precision}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..charges import rounded_charges
+from ..atoms.charges import rounded_charges
 from ..opencl.shared import READY_TERMS
 from ..pairs import exclusions
 from ..solvent_model import SolventModel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -66,9 +67,9 @@ class ForceField:
         cls,
         name: str | None = None,
         radii: str | None = None,
-        templates: Iterable[str | Path] = (),
-        obc: Iterable[str | Path] = (),
-        pele_data: Iterable[str | Path] = (),
+        templates: Iterable[str | PathLike[str]] = (),
+        obc: Iterable[str | PathLike[str]] = (),
+        pele_data: Iterable[str | PathLike[str]] = (),
         fallback: bool = False,
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
@@ -91,9 +92,9 @@ class ForceField:
             if value is not None:
                 arguments.text(what, value)
         arguments.flag("fallback", fallback)
-        obc = arguments.file_paths("obc", obc)
-        pele = find_pele_data(list(arguments.file_paths("pele_data", pele_data)), name)
-        sets = [*map(load_templates, pele.templates), *map(_required, arguments.file_paths("templates", templates))]
+        obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
+        pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
+        sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
         given = _merged(sets)
         whole = is_complete(given) or any(map(is_protein_folder, sets))
         kind = _kind(name, pele, given, whole)

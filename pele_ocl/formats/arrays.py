@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # deflate makes 1 byte of 1032 at most; what claims to be more is not there.
 MOST_EXPANSION = 1032
 _MOST_ATTRIBUTE_BYTES = 2**24
+_HEAP, _OBJECT_HEAD = b"GCOL\x01", 16  # bytes, with lengths of 8 bytes
 _SHOWN = 200  # characters of another library's message
 
 
@@ -29,12 +30,34 @@ def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
     import h5py
 
     try:
+        _check_heaps(file.data)
         with h5py.File(io.BytesIO(file.data), "r") as opened:
             yield opened
     except PeleError:
         raise
     except Exception as error:  # damage shows in errors of many types: h5py and NumPy meet what no file should hold
         raise FormatError(f"{file}: cannot be read as HDF5 ({first_line(error)})") from None
+
+
+def _check_heaps(data: bytes) -> None:
+    """Raise ValueError for damaged heaps of texts, in whose objects libhdf5 (1.14, 2.0) would run in circles.
+
+    A global heap collection, section III.E of the HDF5 file format: signature, version 1, size, then objects one behind
+    the other; the one with index 0 is the free space, whose size counts its own head.
+    """
+    start = -1
+    while (start := data.find(_HEAP, start + 1)) >= 0:
+        size = int.from_bytes(data[start + 8 : start + 16], "little")
+        at, end = start + 16, start + size
+        if end > len(data):
+            continue  # libhdf5 sees that itself
+        while at + _OBJECT_HEAD <= end:
+            length = int.from_bytes(data[at + 8 : at + 16], "little")
+            is_free = data[at : at + 2] == b"\0\0"
+            step = length if is_free else _OBJECT_HEAD + -(-length // 8) * 8
+            if not _OBJECT_HEAD <= step <= end - at:
+                raise ValueError("a heap of texts is damaged")
+            at += step
 
 
 def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
@@ -69,10 +92,11 @@ def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran_order, dtype = read_header(stream)
         n = math.prod(shape)
-        if dtype.hasobject or n * dtype.itemsize > size:
+        if dtype.hasobject or min(shape, default=0) < 0 or n * dtype.itemsize > size:
             raise ValueError(f"announces {n:,} values of type {dtype}, which it does not hold")
-        data = stream.read(n * dtype.itemsize)
-        array = np.frombuffer(data, dtype, n)
+        array = np.frombuffer(stream.read(n * dtype.itemsize), dtype, n)
+        if stream.read(1):
+            raise ValueError(f"holds more than the {n:,} values that it announces")
         return array.reshape(shape, order="F" if fortran_order else "C")
     except Exception as error:  # the header is a Python literal, which can be wrong in many ways
         raise FormatError(f"{source}: cannot be read as .npy ({first_line(error)})") from None

@@ -7,7 +7,7 @@ from os import PathLike
 from ..arguments import file_path
 from ..atoms import Floats
 from ..errors import FormatError
-from ..inputfile import InputFile, read_file
+from ..inputfile import read_file
 from .registry import STRUCTURES, structure_format, structure_suffix
 
 
@@ -18,7 +18,7 @@ def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
 
     Raises FormatError, with the line, where a model has other atoms than the first, and for other formats.
     """
-    path = path if isinstance(path, InputFile) else file_path(path)
+    file_path(path)  # checks it
     read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
     if read is None:
         raise FormatError(f"{path}: models are read together from PDB files alone, .pdb or .ent; choose one by --model")

@@ -68,5 +68,5 @@ def _columns(path: InputFile, at: int, names: list[str]) -> tuple[int, ...]:
     """Where x, y and z stand, by the line that names the columns."""
     short = [name.partition("[")[0].strip().lower().rpartition("_")[2] for name in names]
     if any(short.count(axis) != 1 for axis in "xyz"):
-        raise FormatError(f"{path}:{at}: names no columns x, y and z: {quoted(', '.join(names))}")
+        raise FormatError(f"{path}:{at}: names no columns x, y and z: {', '.join(names)[:60]}")
     return tuple(short.index(axis) for axis in "xyz")

@@ -27,7 +27,7 @@ ROUNDING = {"float32": 1e-6, "float64": 1e-9}
 
 
 @dataclass(frozen=True)
-class Layout:
+class WorkSplit:
     """How the work is laid out on a device.
 
     width : points in a vector
@@ -42,8 +42,8 @@ class Layout:
     choosing: int
 
     @classmethod
-    def of(cls, kind: str, width: int) -> Layout:
-        """The layout for a device of this kind. On CPUs a work-item holds a slice of a block, or 16 registers of it."""
+    def of(cls, kind: str, width: int) -> WorkSplit:
+        """The split for a device of this kind. On CPUs a work-item holds a slice of a block, or 16 registers of it."""
         if kind == "CPU":
             return cls(width, min(16, BLOCK[0] * BLOCK[1] // width), 1, 1)
         return cls(1, BLOCK[2], BLOCK[0] * BLOCK[1], 1024)
@@ -61,10 +61,10 @@ class Placement:
 
     def __init__(
         self, run: Run, grid: Grid, potential: NDArray[np.floating], positions: Floats, solute_distance: float,
-        ion_distance: float, layout: Layout | None = None,
+        ion_distance: float, split: WorkSplit | None = None,
     ) -> None:  # fmt: skip
         self.run, self.grid = run, grid
-        self.layout = layout or Layout.of(run.device.kind, run.device.vector_width(run.precision))
+        self.split = split or WorkSplit.of(run.device.kind, run.device.vector_width(run.precision))
         self.blocks = [-(-n // size) for n, size in zip(grid.shape, BLOCK, strict=True)]
         self.n_blocks = int(np.prod(self.blocks))
         self.map = run.empty(self.n_blocks * int(np.prod(BLOCK)))
@@ -79,21 +79,21 @@ class Placement:
         than the number of charges where no point was left.
         """
         run, n_ions = self.run, len(charges)
-        places, strengths = run.empty(4 * n_ions), run.upload(charges)
+        placed, strengths = run.empty(4 * n_ions), run.upload(charges)
         state, threshold = run.zeros(2, np.int32), run.zeros(1)
         seen, slopes = run.zeros(self.n_blocks, np.int32), run.zeros(4 * self.n_blocks)
         bounds, best = run.empty(2 * self.n_blocks), run.empty(8 * self.n_blocks)
         kernel, group = self._kernel("ions/refresh.cl", "refresh", 5)
         refresh = run.prepare(
             kernel, (self.n_blocks,), (group,),
-            self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, state, threshold, places, strengths,
+            self._blocks, np.int32(self.n_blocks), self._spacing, self.reach2, state, threshold, placed, strengths,
             self.map, seen, bounds, slopes, best,
         )  # fmt: skip
-        kernel, group = run.group_kernel("ions/choose.cl", "choose", 5, self.layout.choosing)
+        kernel, group = run.group_kernel("ions/choose.cl", "choose", 5, self.split.choosing)
         choose = run.prepare(
             kernel, (group,), (group,),
             np.int32(self.n_blocks), np.int32(n_ions), self._spacing, self.reach2, strengths, best, state, threshold,
-            places,
+            placed,
         )  # fmt: skip
         for step in range(n_ions):
             refresh()
@@ -105,7 +105,7 @@ class Placement:
                 if progress is not None:
                     progress(n_placed / n_ions)
         n_placed = int(run.download(state, 2, np.int32)[0])
-        found = run.download(places, 4 * n_ions).reshape(-1, 4)[:n_placed].astype(np.float64)
+        found = run.download(placed, 4 * n_ions).reshape(-1, 4)[:n_placed].astype(np.float64)
         return found[:, :3].astype(np.intp), found[:, 3]
 
     def with_ions(
@@ -118,10 +118,10 @@ class Placement:
         run = self.run
         run.write(self.map, self._padded(potential))
         kernel, group = self._kernel("ions/add.cl", "add_all")
-        places = np.column_stack([points, np.zeros(len(points))])
+        placed = np.column_stack([points, np.zeros(len(points))])
         run.launch(
             kernel, (self.n_blocks * group,), (group,),
-            self._blocks, self._spacing, np.int32(len(points)), run.upload(places), run.upload(charges), self.map,
+            self._blocks, self._spacing, np.int32(len(points)), run.upload(placed), run.upload(charges), self.map,
         )  # fmt: skip
         nx, ny, nz = self.grid.shape
         padded = run.download(self.map, int(np.prod(self._padded_shape))).reshape(self._padded_shape)
@@ -150,9 +150,9 @@ class Placement:
 
     def _kernel(self, file: str, name: str, local_reals: int = 0) -> tuple[Any, int]:
         """The kernel of a file over blocks of points, and its group."""
-        layout = self.layout
-        macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": layout.vectors}
-        return self.run.group_kernel(file, name, local_reals, layout.group, width=layout.width, **macros)
+        split = self.split
+        macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": split.vectors}
+        return self.run.group_kernel(file, name, local_reals, split.group, width=split.width, **macros)
 
     def _squared(self, distance: float) -> Any:
         return self.run.dtype.type(distance**2 * (1 + ROUNDING[self.run.precision]))

@@ -1,4 +1,4 @@
-"""What `place_ions` returns."""
+"""The result of `place_ions`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ class IonsResult:
     variant: str | None
     precision: str
     seconds: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"{count} {name}" for name, count in self.counts.items()) or "no ions"
+        return f"IonsResult({named}, energy {self.energy:.3f} kcal/mol, {self.precision})"
 
     def __len__(self) -> int:
         return len(self.species)

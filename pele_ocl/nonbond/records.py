@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..charges import rounded_charges
+from ..atoms.charges import rounded_charges
 from ..opencl.shared import LIST_MODEL
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A

@@ -34,7 +34,7 @@ def pairs_within(atoms: Atoms, cutoff: float, one_four: OneFour = "exclude") -> 
     Raises InputError for a cutoff that is no positive, finite number.
     """
     require_atoms(atoms)
-    codes = near(atoms.positions, require_cutoff("cutoff", cutoff))
+    codes = codes_within(atoms.positions, require_cutoff("cutoff", cutoff))
     return bonded_left_out(atoms, codes, one_four)
 
 
@@ -77,16 +77,16 @@ def bonded_left_out(atoms: Atoms, codes: Codes, one_four: OneFour) -> PairList:
     """The list of sorted, unique codes, without what the bonds exclude."""
     excluded, scaled = _excluded(atoms, one_four)
     kept = np.ones(len(codes), np.bool_)
-    kept[_places(codes, excluded)] = False
+    kept[_indices_of(codes, excluded)] = False
     codes = codes[kept]
     flags = None
     if one_four == "scale":
         flags = np.zeros(len(codes), np.bool_)
-        flags[_places(codes, scaled)] = True
+        flags[_indices_of(codes, scaled)] = True
     return unchecked(len(atoms), *pairs_of(codes), flags)
 
 
-def near(positions: Floats, cutoff: float) -> Codes:
+def codes_within(positions: Floats, cutoff: float) -> Codes:
     """Codes of all pairs of positions (n, 3) closer than the cutoff (A), sorted."""
     if len(positions) < 2:
         return np.empty(0, np.int64)
@@ -139,16 +139,16 @@ def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
 def _are_among(codes: Codes, pairs: Ints) -> NDArray[np.bool_]:
     """(p,) whether each code, in any order, is that of one of the pairs (k, 2)."""
     wanted = np.sort(pair_codes(pairs[:, 0], pairs[:, 1]))
-    places = np.minimum(np.searchsorted(wanted, codes), max(len(wanted) - 1, 0))
-    found: NDArray[np.bool_] = wanted[places] == codes if len(wanted) else np.zeros(len(codes), np.bool_)
+    indices = np.minimum(np.searchsorted(wanted, codes), max(len(wanted) - 1, 0))
+    found: NDArray[np.bool_] = wanted[indices] == codes if len(wanted) else np.zeros(len(codes), np.bool_)
     return found
 
 
-def _places(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
+def _indices_of(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
     """Where pairs (k, 2) stand among sorted codes; those that are not there are left out."""
     wanted = pair_codes(pairs[:, 0], pairs[:, 1])
-    places = np.searchsorted(codes, wanted)
-    there = places < len(codes)
-    there[there] = codes[places[there]] == wanted[there]
-    found: NDArray[np.intp] = places[there]
+    indices = np.searchsorted(codes, wanted)
+    there = indices < len(codes)
+    there[there] = codes[indices[there]] == wanted[there]
+    found: NDArray[np.intp] = indices[there]
     return found

@@ -12,7 +12,7 @@ from .. import arguments
 from ..atoms import Atoms, require_atoms
 from ..errors import InputError
 from .pairlist import Codes, PairList, pair_codes, pairs_of
-from .search import OneFour, bonded_left_out, near, require_cutoff
+from .search import OneFour, bonded_left_out, codes_within, require_cutoff
 
 # Residues of a force field have whole charges, to the digits of their templates, except at the ends of nucleic acids.
 _CHARGED_E = 0.1
@@ -71,7 +71,7 @@ def _near_groups(
     searches = ((~charged, cutoffs.neutral), (charged, cutoffs.charged), (everyone, cutoffs.mixed))
     for members, cutoff in searches:
         chosen = np.flatnonzero(members)
-        i, j = (chosen[k] for k in pairs_of(near(atoms.positions[chosen], cutoff)))
+        i, j = (chosen[k] for k in pairs_of(codes_within(atoms.positions[chosen], cutoff)))
         if members is everyone:
             unlike = charged[i] != charged[j]
             i, j = i[unlike], j[unlike]

@@ -13,11 +13,11 @@ from ..grid import Grid, Map
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from ..variant import PRECISIONS, Progress
+from .problem import MapProblem
 from .result import PotmapResult
 from .slabs import compute
-from .task import Task
 from .touching import require_apart
-from .variants import FIELD_VARIANTS, VARIANTS, choose_variant, tuned_choice
+from .variants import FIELD_VARIANTS, METHODS, VARIANTS, choose_variant, tuned_choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -78,15 +78,15 @@ def potmap(
     if not chosen:
         raise InputError("there is no device in the list of devices")
     devices = [get_device(choice) for choice in chosen]
-    if variant == "sequential":
+    if variant in VARIANTS and VARIANTS[variant].cpu_only:
         devices = [get_cpu_device(devices[0])]
     for each in devices:
         each.require_precision(precision)
     require_apart(atoms, grid, min_distance, precision)
-    task = Task.of(atoms, grid, model, factor, field, precision)
+    problem = MapProblem.of(atoms, grid, model, factor, field, precision)
     if variant == "auto":
-        variant = tuned_choice(task, devices[0]).variant or choose_variant(method)
-    values, kernel_seconds = compute(task, variant, devices, progress)
+        variant = tuned_choice(problem, devices[0]).variant or choose_variant(method)
+    values, kernel_seconds = compute(problem, variant, devices, progress)
     return PotmapResult(
         map=Map(
             grid,
@@ -112,9 +112,9 @@ def _check(
     arguments.flag("field", field)
     arguments.callback("progress", progress)
     given = arguments.described
-    if not arguments.is_among(method, ("direct", "cutoff")):
+    if not arguments.is_among(method, METHODS):
         raise InputError(f"there is no method {given(method)}; choose direct or cutoff")
-    fitting = [name for name in VARIANTS if (name == "cutoff") == (method == "cutoff")]
+    fitting = [name for name, each in VARIANTS.items() if each.method == method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
     if field and variant not in ("auto", *FIELD_VARIANTS):

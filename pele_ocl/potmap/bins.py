@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
-from .task import Slab, Task
+from .map_slab import MapSlab
+from .problem import MapProblem
 
 LEAST_EDGE = 4.0  # A
 LONGEST_BLOCK = 8.0  # edges, lest a coarse grid has more bins than atoms
@@ -41,26 +42,26 @@ class Bins:
     middles: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, slab: Slab, block: tuple[int, int, int]) -> Bins:
+    def of(cls, slab: MapSlab, block: tuple[int, int, int]) -> Bins:
         """block : points of a group along x, y, z.
 
         Bins are counted from the corner of the whole map, so a slab's are those of any other way to cut it.
         """
-        task = slab.task
-        assert task.model.cutoff is not None
-        halves = (np.array(block) - 1) * task.grid.spacing / 2
+        problem = slab.problem
+        assert problem.model.cutoff is not None
+        halves = (np.array(block) - 1) * problem.grid.spacing / 2
         edge = max(LEAST_EDGE, 2 * float(halves.max()) / LONGEST_BLOCK)
-        offsets = reached(halves, min(task.model.cutoff, _farthest(task)) + SLACK, edge)
+        offsets = reached(halves, min(problem.model.cutoff, _farthest(problem)) + SLACK, edge)
         middles = [_middles(slab, d, block[d], halves[d], edge) for d in range(3)]
         lowest = np.array([m.min() for m in middles]) + offsets.min(axis=0)
         shape = np.array([m.max() for m in middles]) + offsets.max(axis=0) - lowest + 1
-        homes = np.floor((task.positions - task.corner) / edge).astype(np.int64) - lowest
+        homes = np.floor((problem.positions - problem.corner) / edge).astype(np.int64) - lowest
         inside = np.flatnonzero(((homes >= 0) & (homes < shape)).all(axis=1))
         keys = np.ravel_multi_index(tuple(homes[inside].T[::-1]), tuple(shape[::-1]))
-        counts, atoms4, overflow = _filled(keys, task.atoms4[inside], int(np.prod(shape)))
+        counts, atoms4, overflow = _filled(keys, problem.atoms4[inside], int(np.prod(shape)))
         return cls(
             edge,
-            task.corner + edge * lowest,
+            problem.corner + edge * lowest,
             tuple(int(n) for n in shape),
             counts,
             atoms4,
@@ -70,17 +71,17 @@ class Bins:
         )
 
 
-def _farthest(task: Task) -> float:
+def _farthest(problem: MapProblem) -> float:
     """No atom is farther from a point of the map, A: what a longer cutoff reaches is empty."""
-    last = task.corner + (np.array(task.grid.shape) - 1) * task.grid.spacing
-    box = np.vstack([task.positions, task.corner, last])
+    last = problem.corner + (np.array(problem.grid.shape) - 1) * problem.grid.spacing
+    box = np.vstack([problem.positions, problem.corner, last])
     return float(np.linalg.norm(np.ptp(box, axis=0)))
 
 
-def _middles(slab: Slab, dimension: int, points: int, half: float, edge: float) -> NDArray[np.int64]:
+def _middles(slab: MapSlab, dimension: int, points: int, half: float, edge: float) -> NDArray[np.int64]:
     """The bin, along one axis, of the middle of each group's points."""
     first = np.arange(0, slab.shape[dimension], points) + (slab.first if dimension == 2 else 0)
-    bins: NDArray[np.int64] = np.floor((first * slab.task.grid.spacing[dimension] + half) / edge).astype(np.int64)
+    bins: NDArray[np.int64] = np.floor((first * slab.problem.grid.spacing[dimension] + half) / edge).astype(np.int64)
     return bins
 
 

@@ -21,7 +21,7 @@ COMBINATIONS = ("avg", "min", "max", "stdev")
 
 @dataclass(frozen=True, eq=False)
 class ModelMaps:
-    """What `potmap_models` returns.
+    """The result of `potmap_models`.
 
     maps : each of COMBINATIONS -> Map; stdev is that of the models themselves, with their number below the sum
     last : PotmapResult of the last model

@@ -1,4 +1,4 @@
-"""What `potmap` returns."""
+"""The result of `potmap`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ class PotmapResult:
     variant: str
     precision: str
     seconds: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        return f"PotmapResult({self.n_atoms:,} atoms, {self.map!r}, {self.variant})"
 
     @property
     def unit(self) -> str:

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..variant import Progress
-from .near import add_changes, changes
-from .task import RUN, Slab, Task
+from .corrections import add_corrections, corrections
+from .map_slab import MapSlab
+from .problem import RUN, MapProblem
 from .variants import VARIANTS
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 # Launches aim at this length, so that the work can be interrupted and tell how far it is.
 LAUNCH_SECONDS = 0.5
 MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
-MOST_AHEAD = 64  # batches of atoms of which `changes` are computed while a GPU works
+MOST_AHEAD = 64  # batches of atoms of which `corrections` are computed while a GPU works
 MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 
 
@@ -35,19 +36,19 @@ def first_evals(device: Device) -> float:
 
 
 class Work:
-    """The slices of a task that are still to be done, and the map they are written to; shared by the threads.
+    """The slices of a problem that are still to be done, and the map they are written to; shared by the threads.
 
     Each worker has an equal share of the slices to begin with, so that like devices end together; one that has done its
     own takes half of what is left to the slowest.
     """
 
-    def __init__(self, task: Task, progress: Progress | None, workers: int = 1) -> None:
-        self.task, self.progress = task, progress
-        self.values = np.zeros((task.components, *task.grid.shape[::-1]), task.precision)
+    def __init__(self, problem: MapProblem, progress: Progress | None, workers: int = 1) -> None:
+        self.problem, self.progress = problem, progress
+        self.values = np.zeros((problem.components, *problem.grid.shape[::-1]), problem.precision)
         self.stopped = False
         self._lock = threading.Lock()
         self._done = 0.0
-        bounds = [task.grid.shape[2] * worker // workers for worker in range(workers + 1)]
+        bounds = [problem.grid.shape[2] * worker // workers for worker in range(workers + 1)]
         self._left = [range(*pair) for pair in pairwise(bounds)]
 
     def take(self, worker: int, depth: int, block: int = 1) -> tuple[int, int] | None:
@@ -71,35 +72,35 @@ class Work:
     def note(self, slices: int, n_atoms: int) -> None:
         """So many atoms have been added to so many slices."""
         with self._lock:
-            self._done += slices / self.task.grid.shape[2] * (n_atoms / self.task.n_atoms)
+            self._done += slices / self.problem.grid.shape[2] * (n_atoms / self.problem.n_atoms)
             if self.progress is not None:
                 self.progress(min(self._done, 1.0))
 
 
 def compute(
-    task: Task, variant: str, devices: Sequence[Device], progress: Progress | None = None
+    problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None
 ) -> tuple[NDArray[np.floating], float]:
     """Values (components, nz, ny, nx) of a map, and the kernels' seconds on the device that was busy longest."""
-    if task.precision == "float64":
-        return _summed(task, variant, devices, progress)
-    parts = changes(task)
+    if problem.precision == "float64":
+        return _summed(problem, variant, devices, progress)
+    parts = corrections(problem)
     if any(device.kind == "CPU" for device in devices):
-        values, seconds = _summed(task, variant, devices, progress)
+        values, seconds = _summed(problem, variant, devices, progress)
     else:  # the host is idle
         with ThreadPoolExecutor(1) as pool:
             ahead = pool.submit(list, islice(parts, MOST_AHEAD))
-            values, seconds = _summed(task, variant, devices, progress)
+            values, seconds = _summed(problem, variant, devices, progress)
         parts = chain(ahead.result(), parts)
-    add_changes(values, parts)
+    add_corrections(values, parts)
     return values, seconds
 
 
 def _summed(
-    task: Task, variant: str, devices: Sequence[Device], progress: Progress | None
+    problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None
 ) -> tuple[NDArray[np.floating], float]:
     """As compute, the points near atoms not put right."""
-    work = Work(task, progress, len(devices))
-    if task.n_atoms == 0:
+    work = Work(problem, progress, len(devices))
+    if problem.n_atoms == 0:
         return work.values, 0.0
     if len(devices) == 1:
         return work.values, _compute_on(devices[0], 0, variant, work)
@@ -125,18 +126,18 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
     """One device's share of the slabs; the seconds of its kernels."""
     from ..opencl.kernels import Run
 
-    task, seconds = work.task, 0.0
+    problem, seconds = work.problem, 0.0
     evals = first_evals(device)
-    steps = VARIANTS[variant].run(Run(device, task.precision), task)
-    while (slices := work.take(worker, _depth(device, task, evals, steps.pad), steps.pad[2])) is not None:
+    steps = VARIANTS[variant].run(Run(device, problem.precision), problem)
+    while (slices := work.take(worker, _depth(device, problem, evals, steps.pad), steps.pad[2])) is not None:
         first, last = slices
-        run = Run(device, task.precision)
-        slab = Slab.on(run, task, first, last, steps.pad)
+        run = Run(device, problem.precision)
+        slab = MapSlab.on(run, problem, first, last, steps.pad)
         done = 0
-        while done < task.n_atoms and not work.stopped:
-            left = task.n_atoms - done
+        while done < problem.n_atoms and not work.stopped:
+            left = problem.n_atoms - done
             count = left if steps.whole else min(left, _chunk(slab.n_points, evals))
-            launch = Run(device, task.precision)
+            launch = Run(device, problem.precision)
             steps.add(launch, slab, done, done + count)
             if done == 0 and device.kind != "CPU":
                 launch.submit()
@@ -150,11 +151,11 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
     return seconds
 
 
-def _depth(device: Device, task: Task, evals: float, pad: tuple[int, int, int]) -> int:
+def _depth(device: Device, problem: MapProblem, evals: float, pad: tuple[int, int, int]) -> int:
     """Slices of the next slab: as many as one launch and the device's memory allow, whole blocks of them."""
-    nx, ny = (-(-n // p) * p for n, p in zip(task.grid.shape[:2], pad[:2], strict=True))
-    largest = min(device.largest_buffer, device.memory // MEMORY_SHARE) // np.dtype(task.precision).itemsize
-    points = min(evals / task.n_atoms, largest / task.components, MOST_POINTS / task.components)
+    nx, ny = (-(-n // p) * p for n, p in zip(problem.grid.shape[:2], pad[:2], strict=True))
+    largest = min(device.largest_buffer, device.memory // MEMORY_SHARE) // np.dtype(problem.precision).itemsize
+    points = min(evals / problem.n_atoms, largest / problem.components, MOST_POINTS / problem.components)
     return max(1, int(points / (nx * ny)) // pad[2]) * pad[2]
 
 

@@ -23,7 +23,7 @@ TERMS = (*PAIR_TERMS, "gb_self", "nonpolar")
 
 @dataclass(frozen=True, eq=False)
 class Energy:
-    """What the definition gives: by term, energies of the atoms, (n,) kcal/mol, and gradients, (n, 3) kcal/mol/A."""
+    """The result of the definition: by term, energies of the atoms, (n,) kcal/mol, and gradients, (n, 3) kcal/mol/A."""
 
     per_atom: dict[str, Floats]
     gradients: dict[str, Floats]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .atoms import Floats
+from .labels import Floats
 
 
 def rounded_charges(charges: Floats) -> NDArray[np.float32]:

@@ -18,8 +18,8 @@ MOST_ROW_POINTS = 64
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Blocks of points.
+class Blocking:
+    """How the points of a map are cut into blocks: those of a work-item, and the work-items of a group.
 
     width : reals in a vector
     points : (vectors along x, slices along z) that a work-item owns
@@ -35,8 +35,10 @@ class Layout:
     unroll: int = 1
 
     @classmethod
-    def of(cls, kind: str, vendor: str, width: int, precision: str, bare: bool, shape: tuple[int, int, int]) -> Layout:
-        """The layout for a device of this kind and vendor, whose vectors hold `width` reals.
+    def of(
+        cls, kind: str, vendor: str, width: int, precision: str, bare: bool, shape: tuple[int, int, int]
+    ) -> Blocking:
+        """The blocking for a device of this kind and vendor, whose vectors hold `width` reals.
 
         bare : plain Coulomb potential; else the sums and roots of a point need more registers
         shape : (nx, ny, nz) of the map, of which as little as possible should be padding
@@ -55,8 +57,8 @@ class Layout:
             if vendor == "NVIDIA" and n_points >= FEW_POINTS:
                 points, soft = ((16, 4), 16) if n_points >= MANY_POINTS else ((8, 4), 8)
                 unroll, groups = 1, SMALL_GROUPS
-        layouts = [cls(1, points, group, soft, unroll) for group in groups]
-        return min(layouts, key=lambda layout: layout.padded(shape))
+        blockings = [cls(1, points, group, soft, unroll) for group in groups]
+        return min(blockings, key=lambda blocking: blocking.padded(shape))
 
     @property
     def pad(self) -> tuple[int, int, int]:

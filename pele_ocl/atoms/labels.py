@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import arguments
-from .errors import InputError
-from .frozen import ReadOnlyArrays, frozen
+from .. import arguments
+from ..errors import InputError
+from ..frozen import ReadOnlyArrays, frozen
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -33,7 +33,7 @@ class Residue(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Labels(ReadOnlyArrays):
-    """What a structure file calls its atoms; every array has shape (n,).
+    """The names of atoms and residues in a structure file; every array has shape (n,).
 
     names : atom names without blanks ("CA", "HB2", "O3'")
     elements : element symbols ("C", "Cl"); "X" where unknown

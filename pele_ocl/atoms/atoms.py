@@ -10,13 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import arguments
+from .. import arguments
+from ..errors import InputError
+from ..frozen import ReadOnlyArrays, frozen
 from .close_pairs import close_pair
-from .errors import InputError
-from .frozen import ReadOnlyArrays, frozen
-from .labels import Floats, Ints, Labels, Residue, Strings, Structure, labels_of
-
-__all__ = ["Atoms", "Floats", "Ints", "Labels", "Residue", "Strings", "Structure", "require_atoms"]
+from .labels import Floats, Ints, Labels, labels_of
 
 _COMBINING = ("arithmetic", "geometric")
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
