@@ -86,7 +86,7 @@ class Checkout:
         return json.loads(line)
 
     def ask(self, request: dict[str, object] | int | str | None) -> object:
-        """The answer to a request: seconds, or the reason why there are none."""
+        """The answer to a request: seconds, or the reason why there are none; of a case those on the wall."""
         assert self._process.stdin is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
         return self._answer()
@@ -118,7 +118,7 @@ class Ratio:
 
 
 def compare(before: Checkout, after: Checkout, once: float, budget: float) -> Ratio:
-    """Let both take turns; once : seconds of one evaluation."""
+    """Let both take turns; once : seconds of one evaluation with all that is around it."""
     count = max(1, round(TURN_SECONDS / once))
     rounds = int(min(max(budget / (2 * count * once), ROUNDS[0]), ROUNDS[1]))
     pairs = []

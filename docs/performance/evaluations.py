@@ -59,7 +59,9 @@ def serve(answers: IO[str]) -> None:
         try:
             plan = PLANS[request["quantity"]](Case(**request))
             plan()  # builds the kernels
-            answer(min(plan(), plan()))
+            start = time.perf_counter()
+            plan()
+            answer(time.perf_counter() - start)
         except Exception as error:  # told as the reason why this case has no figures
             answer(f"{type(error).__name__}: {error}")
 

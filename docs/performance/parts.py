@@ -51,8 +51,8 @@ def plain_roots() -> AbstractContextManager[object]:
 
 def no_soft_roots() -> AbstractContextManager[object]:
     """All roots by the special-function unit."""
-    layout = map_variants._layout
-    return patch.object(map_variants, "_layout", lambda run, task: replace(layout(run, task), soft=0))
+    blocking = map_variants._blocking
+    return patch.object(map_variants, "_blocking", lambda run, problem: replace(blocking(run, problem), soft=0))
 
 
 Parts = dict[str, Callable[[], AbstractContextManager[object]]]
