@@ -52,7 +52,7 @@ LAYERS = {
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
     "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles", "variant"),
-    "plan": ("atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
+    "plan": ("arguments", "atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
     "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "variant"),
     "solvent": (
         "atoms", "errors", "opencl", "plan", "results", "tiled", "reference", "solvent_model", "tiles", "tuning",

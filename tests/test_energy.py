@@ -518,7 +518,7 @@ def test_what_is_no_molecule_no_batch_and_no_count_is_an_error(device):
         with pytest.raises(InputError, match="conformations are no array of numbers, or not all of one shape"):
             plan.evaluate_batch(conformations)
     for count in (0, -1, 2.5, "3"):
-        with pytest.raises(InputError, match="a whole number from 1 on is needed"):
+        with pytest.raises(InputError, match="a whole number, 1 or more, is needed"):
             plan.repeat(count)
 
 

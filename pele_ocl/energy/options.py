@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
+from ..arguments import choice, flag, number
 
-from ..errors import InputError
+MOST_CUTOFF = 1e9  # A; its square is to fit float32
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Options:
     one_four: Literal["scale", "exclude"]
 
     def __post_init__(self) -> None:
-        if self.one_four not in ("scale", "exclude"):
-            raise InputError(f"one_four is {self.one_four!r}; choose 'scale' or 'exclude'")
-        cutoff = self.cutoff
-        if cutoff is not None and not (isinstance(cutoff, int | float | np.number) and 0 < cutoff < np.inf):
-            raise InputError(f"cutoff is {cutoff!r}; a positive number of Angstrom is needed")
+        for name in ("gradient", "chain", "per_atom"):
+            flag(name, getattr(self, name))
+        choice("one_four", self.one_four, ("scale", "exclude"))
+        if self.cutoff is not None:
+            number("cutoff", self.cutoff, "a positive number of Angstrom", above=0, most=MOST_CUTOFF)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ..arguments import described, flag
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..plan.conformations import Encoding, check_span
@@ -51,8 +52,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     ) -> None:
         model = SolventModel.or_default(model)
         require_atoms(atoms)
-        check_options(precision, variant, VARIANTS, per_atom)
+        flag("fixed_radii", fixed_radii)
         self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
+        check_options(precision, variant, VARIANTS, per_atom)
         self.terms = _checked_terms(terms, atoms)
         atoms.require(("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales"), "the energy")
         check_radii(atoms, model)
@@ -143,6 +145,8 @@ def _checked_terms(terms: Sequence[Term], atoms: Atoms) -> tuple[Term, ...]:
     """The terms, or InputError for what is none, does not fit the atoms, or has a name twice."""
     if isinstance(terms, Term):
         terms = (terms,)
+    if not isinstance(terms, Sequence):
+        raise InputError(f"terms are {described(terms)}; a list of them is needed, such as [PositionalRestraint(10.0)]")
     names = list(TERMS)
     for term in terms:
         if not isinstance(term, Term):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arguments import array, numbers
 from ..atoms import Floats
 from ..errors import InputError
 from ..tiles import ORIGIN_STEP
@@ -23,20 +24,21 @@ WIDE_STEP = 2.0**-28
 def as_conformations(conformations: ArrayLike, n: int) -> NDArray[Any]:
     """Conformations (m, n, 3), float32 or float64. Raises InputError for any other shape."""
     try:
-        array = np.asarray(conformations)
-        if array.dtype != np.float32:  # which is converted on the way
-            array = np.asarray(array, np.float64)
-    except (TypeError, ValueError):
+        given = array("conformations", conformations, "iuf", "numbers")
+    except InputError:
         raise InputError("conformations are no array of numbers, or not all of one shape") from None
-    if array.ndim != 3 or array.shape[1:] != (n, 3) or not len(array):
-        raise InputError(f"positions have shape {array.shape}; (m, {n}, 3) is needed, m at least 1")
-    return array
+    if given.dtype != np.float32:  # which is converted on the way
+        given = numbers("conformations", given)
+    if given.ndim != 3 or given.shape[1:] != (n, 3) or not len(given):
+        raise InputError(f"positions have shape {given.shape}; (m, {n}, 3) is needed, m at least 1")
+    return given
 
 
 def check_span(positions: Floats) -> None:
     """Raise InputError where positions (..., 3) A reach farther than a molecule does."""
     columns = np.ascontiguousarray(positions.reshape(-1, 3).T)  # ten times faster to look through
-    span = float(np.ptp(columns, axis=1).max())
+    with np.errstate(over="ignore"):
+        span = float(np.ptp(columns, axis=1).max())
     if span > LARGEST_SPAN:
         raise InputError(f"the atoms span {span:.3g} A; a molecule up to {LARGEST_SPAN:,.0f} A can be computed")
 

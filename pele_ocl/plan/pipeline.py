@@ -150,7 +150,8 @@ class Pipeline(Evaluator):
         """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""
         columns = np.ascontiguousarray(positions.T, np.float64)
         lowest, highest = columns.min(axis=1), columns.max(axis=1)
-        span = float((highest - lowest).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            span = float((highest - lowest).max())
         if not np.isfinite(span):
             self.atoms.moved(positions)  # names the atom
         check_span(positions)

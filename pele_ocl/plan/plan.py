@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from numpy.typing import ArrayLike
 
+from ..arguments import callback, choice, flag, whole_number
 from ..atoms import Atoms, Floats
-from ..errors import InputError
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
@@ -28,6 +28,8 @@ B = TypeVar("B")  # results of many
 
 # Atoms of all conformations in a chunk: enough to fill any device, few enough for the host's caches.
 CHUNK_ATOMS = 1 << 17
+
+MOST_REPEATS = 1_000_000
 
 
 class Plan(ABC, Generic[R, B]):
@@ -79,6 +81,8 @@ class Plan(ABC, Generic[R, B]):
         become twice as wide as it was and 128 A more; float64 has no such bound.
         """
         start = time.perf_counter()
+        flag("profile", profile)
+        callback("progress", progress)
         atoms = self.atoms if positions is None else self.atoms.moved(positions)
         found, _, seconds = self._compute(atoms.positions[None], profile, progress, Failures(1))
         return self._result(atoms, found, seconds | {"total": time.perf_counter() - start})
@@ -95,8 +99,9 @@ class Plan(ABC, Generic[R, B]):
             results are NaN and `errors` of the batch says why
         """
         start = time.perf_counter()
-        if errors not in ("raise", "record"):
-            raise InputError(f"errors is {errors!r}; choose 'raise' or 'record'")
+        flag("profile", profile)
+        callback("progress", progress)
+        choice("errors", errors, ("raise", "record"))
         given = as_conformations(conformations, len(self.atoms))
         failures = Failures(len(given), record=errors == "record")
         found, reasons, seconds = self._compute(given, profile, progress, failures)
@@ -108,8 +113,7 @@ class Plan(ABC, Generic[R, B]):
         For timing: what a step costs a program that moves nothing to and fro. Of a batch it takes one conformation, and
         the atoms' own positions where nothing was evaluated yet.
         """
-        if not (isinstance(count, int) and count > 0):
-            raise InputError(f"count is {count!r}; a whole number from 1 on is needed")
+        whole_number("count", count, least=1, most=MOST_REPEATS)
         if not self._idle:
             self.evaluate()
         with self._borrowed(1) as evaluator:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import described, is_among
 from ..errors import InputError
 from ..tuning import Choice, remembered
 from ..variant import PRECISIONS, Variant
@@ -29,12 +30,12 @@ class Selection:
 
 def check_options(precision: str, variant: str, variants: Mapping[str, Variant[Any]], per_atom: bool = False) -> None:
     """Raise InputError for a precision or a variant that does not exist or cannot do what is wanted."""
-    if precision not in PRECISIONS:
-        raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
+    if not is_among(precision, PRECISIONS):
+        raise InputError(f"there is no precision {described(precision)}; choose {' or '.join(PRECISIONS)}")
+    if not is_among(variant, ("auto", *variants)):
+        raise InputError(f"there is no variant {described(variant)}; choose auto, {', '.join(variants)}")
     if variant == "auto":
         return
-    if variant not in variants:
-        raise InputError(f"there is no variant {variant!r}; choose auto, {', '.join(variants)}")
     if per_atom and not variants[variant].per_atom:
         able = " or ".join(name for name, other in variants.items() if other.per_atom)
         raise InputError(f"{variant} does not tell the energies of atoms apart; choose variant {able}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TiledPasses(Passes):
-    """Passes that begin with `place_tiles`; cl/energy/place.cl says what is in the buffers that it fills.
+    """Passes that begin with `place_tiles`; cl/common/place.cl says what is in the buffers that it fills.
 
     spheres : SphereTables of the molecule
     """
@@ -41,7 +41,7 @@ class TiledPasses(Passes):
         """The launch that brings positions to the tiles."""
         spheres, encoding = self.spheres, self.encoding
         return self.each_slot(
-            "energy/place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(encoding.step),
+            "common/place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(encoding.step),
             encoding.origin_step, self.buffers["positions"], spheres.order, spheres.largest_s, spheres.scaled,
             spheres.charges, spheres.coefficients,
             *self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"), **encoding.macros,
