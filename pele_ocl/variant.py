@@ -27,7 +27,7 @@ class Variant(Generic[S]):
     per_atom : whether it tells the energies of single atoms apart
     made_for : the kind of device it is made for, "CPU" or "GPU", on others slow; None for any
     sums : in how many numbers all terms of an atom are added up, one after the other; None where in so many that
-        float32 keeps its digits (pele_ocl/accuracy.py)
+        float32 keeps its digits (pele_ocl/bench/accuracy.py)
     """
 
     file: str

@@ -34,7 +34,6 @@ LAYERS = {
     "inputfile": ("arguments", "errors"),
     "textfiles": ("errors", "inputfile"),
     "variant": (),
-    "accuracy": (),
     "atoms": ("arguments", "errors", "frozen"),
     "frozen": (),
     "results": ("atoms", "errors", "frozen"),
@@ -75,7 +74,7 @@ LAYERS = {
         "variant",
     ),
     "bench": (
-        "accuracy", "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths",
+        "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths",
         "potmap", "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
     ),
     "cli": (

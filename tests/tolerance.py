@@ -1,9 +1,9 @@
-"""Every tolerance of the test suite, in one place: those of results are pele_ocl/accuracy.py's.
+"""Every tolerance of the test suite, in one place: those of results are pele_ocl/bench/accuracy.py's.
 
 Tighten freely; loosen only with the cause.
 """
 
-from pele_ocl.accuracy import BORN_RADIUS, ENERGY, GRADIENT, MAP, born_radius_bound
+from pele_ocl.bench.accuracy import BORN_RADIUS, ENERGY, GRADIENT, MAP, born_radius_bound
 
 __all__ = [
     "BORN_RADIUS", "DIFFERENCES", "ENERGY", "GRADIENT", "MAP", "OPENMM_ENERGY", "SOFT_ROOT", "TWIN",

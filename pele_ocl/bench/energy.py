@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..accuracy import ENERGY, GRADIENT
 from ..atoms import Atoms, Floats
 from ..energy import VARIANTS, Energy, energy
 from ..opencl.device import Device, get_cpu_device
 from ..solvent_model import SolventModel
+from .accuracy import ENERGY, GRADIENT
 from .bounds import bounded
 from .peers import AbsentError
 from .peers.openmm import PLATFORMS, OpenMM, whole_energy

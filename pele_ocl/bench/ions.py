@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..accuracy import MAP
 from ..atoms import Atoms
 from ..grid import Grid
 from ..ions import IonsResult, place_ions
@@ -15,6 +14,7 @@ from ..opencl.device import Device
 from ..potmap import potmap
 from ..reference.potmap import potmap as definition
 from ..units import COULOMB_KCAL_A
+from .accuracy import MAP
 from .bounds import bounded
 from .potmap import map_error
 

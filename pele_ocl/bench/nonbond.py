@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..accuracy import GRADIENT, TERM
 from ..atoms import Atoms, Floats
 from ..nonbond import VARIANTS, Nonbond, NonbondResult
 from ..opencl.device import Device
@@ -15,6 +14,7 @@ from ..pairs import PairList, pairs_within
 from ..reference.nonbond import Nonbonded
 from ..reference.nonbond import nonbond as definition
 from ..solvent import solvent
+from .accuracy import GRADIENT, TERM
 from .bounds import bounded
 from .timing import kernel_seconds, mean_of_middle
 

@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..accuracy import MAP
 from ..atoms import Atoms
 from ..grid import Grid
 from ..opencl.device import Device, get_cpu_device
 from ..potmap import VARIANTS, potmap
 from ..potmap.estimate import middle_part
 from ..reference.potmap import potmap as definition
+from .accuracy import MAP
 from .bounds import bounded
 from .peers import MAP_PEERS, Once, talk_to_stderr
 from .timing import mean_of_middle

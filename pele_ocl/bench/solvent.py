@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..accuracy import born_radius_bound
 from ..atoms import Atoms, Floats
 from ..opencl.device import Device, get_cpu_device
 from ..opencl.kernels import Run
@@ -16,6 +15,7 @@ from ..solvent.layout import Layout
 from ..solvent.variants import VARIANTS, System
 from ..solvent_model import SolventModel
 from ..tuning import remembered
+from .accuracy import born_radius_bound
 from .bounds import bounded
 from .timing import mean_of_middle
 
