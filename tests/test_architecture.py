@@ -50,7 +50,7 @@ LAYERS = {
     "potential_model": ("arguments", "errors"),
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
-    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
+    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles", "variant"),
     "plan": ("arguments", "atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
     "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "units", "variant"),
     "solvent": (
@@ -73,8 +73,8 @@ LAYERS = {
         "variant",
     ),
     "bench": (
-        "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap",
-        "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
+        "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths",
+        "potmap", "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
     ),
     "cli": (
         "__init__", "atoms", "bench", "chemistry", "energy", "errors", "forcefield", "formats", "grid", "inputfile",
