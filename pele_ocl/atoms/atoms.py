@@ -142,9 +142,8 @@ class Atoms(ReadOnlyArrays):
         if there.shape != self.positions.shape:
             raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
         self._check_finite("positions", there)
-        # As copy() does, without what that costs: a small molecule's evaluation is a few times as long.
-        atoms = object.__new__(Atoms)
-        vars(atoms).update(vars(self), positions=there)
+        atoms = object.__new__(type(self))
+        atoms.__dict__.update(self.__dict__, positions=there)  # a fifth of what `copy` takes
         return atoms
 
     def bounds(self) -> tuple[Floats, Floats]:
@@ -170,6 +169,9 @@ class Atoms(ReadOnlyArrays):
         return values
 
     def _check_finite(self, name: str, values: Floats) -> None:
+        flat = values.ravel()
+        if np.isfinite(flat.dot(flat)):  # a quick look, which all numbers below 1e150 pass
+            return
         good = np.isfinite(values)
         if not good.all():
             i = int(np.argwhere(~good)[0, 0])

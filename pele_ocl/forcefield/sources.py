@@ -111,6 +111,12 @@ def kind_of_name(name: str) -> Kind | None:
     return "opls" if re.match(r"OPLS|OPENFF", name, re.IGNORECASE) else None
 
 
+def is_parameter_file(file: Path) -> bool:
+    """Whether a file that lies in a folder of parameters would be read as a template or an OBC table."""
+    text = _text(file)
+    return is_template(text) or is_obc(text)
+
+
 def _template_files(path: Path) -> list[Path]:
     """The file itself, or the files below a folder that claim to be templates; notes and backups do not."""
     if path.is_file():

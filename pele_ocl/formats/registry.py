@@ -17,6 +17,7 @@ from ..atoms import Atoms, Floats, Structure
 from ..errors import FormatError
 from ..grid import Map
 from ..inputfile import InputFile
+from ..variant import Progress
 
 # Suffix in lower case -> module and the name of the format in it. `.gz` behind a suffix of a structure is understood.
 STRUCTURES: dict[str, str] = {
@@ -59,11 +60,17 @@ class StructureFormat:
 
 @dataclass(frozen=True)
 class Details:
-    """The content of a map file beside the map, as far as the format has room for it: write_map."""
+    """The content of a map file beside the map, as far as the format has room for it, and who hears of progress."""
 
     atoms: Atoms | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
     extra: Mapping[str, Map] = field(default_factory=dict)
+    progress: Progress | None = None
+
+    def tell(self, share: float) -> None:
+        """Tell how much of the map is written, 0 to 1."""
+        if self.progress is not None:
+            self.progress(share)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..variant import Progress
 from .conformations import check_span
-from .evaluator import Evaluator, Failures
+from .evaluator import Evaluator, Failures, untold
 from .found import Found
 from .passes import Passes
 
@@ -60,8 +60,7 @@ class Pipeline(Evaluator):
     def __init__(self, atoms: Atoms, passes: Passes, explain: Explain, movable: bool = True) -> None:
         self.atoms, self.passes, self._explain, self._movable = atoms, passes, explain, movable
         self.batch = passes.batch
-        lowest, highest = atoms.bounds()
-        self._middles = np.tile((lowest + highest) / 2, len(atoms))
+        self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))
         self._offsets = np.empty((self.batch, 3 * len(atoms)))
         self._slots: list[Slot] = []
 
@@ -81,7 +80,7 @@ class Pipeline(Evaluator):
 
         try:
             if len(chunks) == 1:
-                self._start(chunks[0], conformations, failures)
+                self._start(chunks[0], conformations, failures, None if tell is untold else tell)
                 tell(collect(chunks[0]))
             else:
                 self._compute_several(chunks, conformations, failures, collect, tell)
@@ -94,7 +93,7 @@ class Pipeline(Evaluator):
         """Launch the passes so many times over, for the first conformation that lies on the device."""
         run = self.passes.run.anew(False)
         for _ in range(count):
-            run.launch_kept(self.passes.launches, 1)
+            self.passes.launch(run, 1)
         run.finish()
 
     def _compute_several(
@@ -113,8 +112,8 @@ class Pipeline(Evaluator):
                 tell(under_way.popleft().result())
 
     def _seconds(self, chunks: list[Chunk]) -> dict[str, float]:
-        steps = {"kernel": slice(None), **self.passes.steps}
-        return {name: sum(chunk.run.elapsed(part) for chunk in chunks) for name, part in steps.items()}
+        each = [self.passes.seconds(chunk.run) for chunk in chunks]
+        return {name: sum(seconds[name] for seconds in each) for name in each[0]}
 
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
         firsts, run = range(0, m, self.batch), self.passes.run
@@ -126,25 +125,29 @@ class Pipeline(Evaluator):
             for k, first in enumerate(firsts)
         ]
 
-    def _start(self, chunk: Chunk, conformations: NDArray[Any], failures: Failures) -> None:
+    def _start(
+        self, chunk: Chunk, conformations: NDArray[Any], failures: Failures, tell: Progress | None = None
+    ) -> None:
         """Encode a chunk and give it to the device."""
         slot, count = chunk.slot, chunk.part.stop - chunk.part.start
         self._encode(conformations, chunk.part, slot.positions[:count], failures)
-        slot.events = self.passes.start(chunk.run, slot.positions[:count], slot.results[:count])
+        slot.events = self.passes.start(chunk.run, slot.positions[:count], slot.results[:count], tell)
 
     def _encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
         """Positions from the molecule's middle, those out of reach of it from their own."""
-        offsets, reach = self._offsets[: len(encoded)], self.passes.encoding.reach
-        np.subtract(conformations[part].reshape(offsets.shape), self._middles, out=offsets)
-        if not (offsets.min() >= -reach and offsets.max() <= reach):  # neither is true of NaN
-            near = (offsets.min(axis=1) >= -reach) & (offsets.max(axis=1) <= reach)
+        offsets, encoding = self._offsets[: len(encoded)], self.passes.encoding
+        lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
+        np.copyto(offsets, conformations[part].reshape(offsets.shape))
+        offsets -= self._shifts  # in place, which takes half the time
+        if not (offsets.min() >= lowest and offsets.max() <= highest):  # neither is true of NaN
+            near = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
             for k in np.flatnonzero(~near).tolist():
                 try:
-                    offsets[k] = self._from_own_middle(conformations[part.start + k])
+                    offsets[k] = self._from_own_middle(conformations[part.start + k]) + encoding.base
                 except InputError as error:
                     failures.add(part.start + k, error)
-                    offsets[k] = self.atoms.positions.ravel() - self._middles  # so that something can be computed
-        self.passes.encoding.encode(offsets, encoded)
+                    offsets[k] = self.atoms.positions.ravel() - self._shifts  # so that something can be computed
+        encoding.encode(offsets, encoded)
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
         """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from ..atoms import Atoms, Floats
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
-from .evaluator import Evaluator, Failures
+from .evaluator import Evaluator, Failures, untold
 from .found import Found
 from .selection import Automatic, select
 
@@ -100,9 +100,7 @@ class Plan(ABC, Generic[R, B]):
         start = time.perf_counter()
         flag("profile", profile)
         callback("progress", progress)
-        choice("errors", errors, ("raise", "record"))
-        given = as_conformations(conformations, len(self.atoms))
-        failures = Failures(len(given), record=errors == "record")
+        given, failures = self._checked(conformations, errors)
         found, reasons, seconds = self._compute(given, profile, progress, failures)
         return self._batch(given, found, reasons, seconds | {"total": time.perf_counter() - start})
 
@@ -141,14 +139,26 @@ class Plan(ABC, Generic[R, B]):
     def _batch(self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
         """The results of a batch."""
 
+    def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
+        """Conformations (m, n, 3) A as they are computed, and what takes those that fail."""
+        choice("errors", errors, ("raise", "record"))
+        given = as_conformations(conformations, len(self.atoms))
+        return given, Failures(len(given), record=errors == "record")
+
     def _compute(
-        self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures
-    ) -> tuple[Found, dict[int, str], dict[str, float]]:
-        """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted."""
+        self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
+        ready: Callable[[Evaluator], None] | None = None,
+    ) -> tuple[Found, dict[int, str], dict[str, float]]:  # fmt: skip
+        """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted.
+
+        ready : called with the evaluator before it computes
+        """
         found = self._found(len(conformations))
         evaluator = self._borrow(len(conformations))
         try:
-            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or _untold)
+            if ready is not None:
+                ready(evaluator)
+            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or untold)
         finally:
             self._give_back(evaluator)
         for k in failures.reasons:
@@ -167,7 +177,3 @@ class Plan(ABC, Generic[R, B]):
     def _give_back(self, evaluator: Evaluator) -> None:
         with self._lock:
             self._idle.append(evaluator)
-
-
-def _untold(share: float) -> None:
-    """Take no notice of progress that nobody asked for."""

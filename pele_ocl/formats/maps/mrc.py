@@ -44,6 +44,7 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
         file.write(_header(map_, details))
         step = max(1, _PLANES_BYTES // (map_.values[0].size * 4))
         for start in range(0, len(map_.values), step):
+            details.tell(start / len(map_.values))
             file.write(map_.values[start : start + step].astype("<f4", order="C").tobytes())
 
 
