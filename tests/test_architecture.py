@@ -58,8 +58,8 @@ LAYERS = {
         "units", "variant",
     ),
     "nonbond": (
-        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
-        "variant",
+        "arguments", "atoms", "errors", "opencl", "pairs", "plan", "results", "solvent", "solvent_model",
+        "tiles", "tuning", "units", "variant",
     ),
     "energy": (
         "arguments", "atoms", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",
