@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -143,8 +142,8 @@ class Atoms(ReadOnlyArrays):
         if there.shape != self.positions.shape:
             raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
         self._check_finite("positions", there)
-        atoms = copy(self)
-        object.__setattr__(atoms, "positions", there)
+        atoms = object.__new__(type(self))
+        atoms.__dict__.update(self.__dict__, positions=there)  # ten times as fast as copy.copy
         return atoms
 
     def bounds(self) -> tuple[Floats, Floats]:
