@@ -10,15 +10,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from conftest import DEVICES, random_atoms
+from conftest import DEVICES
 
-from pele_ocl import Grid, Map, SolventModel, write_map
+from pele_ocl import Grid, Map, write_map
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
-from pele_ocl.opencl import building, kernels
 from pele_ocl.paths import shipped
-from pele_ocl.solvent import VARIANTS, variants
-from pele_ocl.solvent.layout import Layout
+from pele_ocl.solvent import VARIANTS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -70,22 +68,6 @@ def test_links_and_files_named_exist(page):
         assert (page.parent / target).exists(), target
     for name in re.findall(r"`((?:cl|pele_ocl|tests|docs|data)/[\w./-]+)`", text):
         assert (ROOT / name).exists() or "halves" in name, name
-
-
-def test_the_worked_example_works(monkeypatch, tmp_path):
-    """The kernel and the host steps of docs/add-a-kernel.md, as they are printed there, against `pair`."""
-    text = (ROOT / "docs" / "add-a-kernel.md").read_text()
-    (kernel,) = re.findall(r"```c\n(.*?)```", text, re.DOTALL)
-    steps = next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "def halves" in block)
-    shipped_source = building._source
-    monkeypatch.setattr(building, "_source", lambda file: kernel if "halves" in file else shipped_source(file))
-    names = dict(vars(variants))
-    exec(compile("from __future__ import annotations\n" + steps, "add-a-kernel.md", "exec"), names)
-    layout = Layout.of(DEVICES[0].kind, 1, 300)
-    system = variants.System.of(random_atoms(300), SolventModel(), layout)
-    _, halves = names["halves"](kernels.Run(DEVICES[0], "float64"), system)
-    _, pair = variants.pair(kernels.Run(DEVICES[0], "float64"), system)
-    np.testing.assert_allclose(halves, pair, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

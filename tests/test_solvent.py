@@ -3,20 +3,20 @@
 import resource
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 
 import numpy as np
-import pyopencl as cl
 import pytest
 from conftest import load_system, random_atoms
-from tolerance import BORN_RADIUS, ENERGY, ONE_SUM_FLOAT32, OPENMM_ENERGY
+from tolerance import BORN_RADIUS, ENERGY, OPENMM_ENERGY, born_radius_bound
 
 from pele_ocl import Atoms, InputError, ParameterError, Solvent, SolventModel, solvent
 from pele_ocl.opencl.kernels import Run
 from pele_ocl.reference import solvent as reference
 from pele_ocl.solvent import VARIANTS, choose_variant
 from pele_ocl.solvent.layout import Layout
-from pele_ocl.solvent.variants import System
 from pele_ocl.tiles import Tiles
+from pele_ocl.tuning import Choice, trying
 
 MODEL = SolventModel()
 CHEAP = ("hexapeptide", "ubiquitin", "src3")
@@ -30,10 +30,10 @@ def worst(values, expected):
     return np.abs(values / expected - 1).max()
 
 
-def bound(variant, precision, n):
-    if precision == "float64" or variant not in ("sequential", "outer"):
-        return BORN_RADIUS[precision]
-    return next(value for size, value in ONE_SUM_FLOAT32.items() if n <= size)
+def laid_out(layout, atoms, device, precision):
+    """A plan of `tiled` with this layout."""
+    with trying("solvent", Choice.of("tiled", **asdict(layout))):
+        return Solvent(atoms, variant="tiled", device=device, precision=precision)
 
 
 # Analytic
@@ -57,8 +57,9 @@ def test_lone_atom(device, precision, variant):
 def test_born_radii_of_the_shipped_structures(device, precision, variant, name):
     system = load_system(name)
     result = solvent(system.atoms, variant=variant, precision=precision, device=device)
-    assert worst(result.born_radii, system.arrays["born_radius"]) < bound(variant, precision, len(system.atoms))
-    np.testing.assert_allclose(result.psi, system.arrays["psi"], rtol=bound(variant, precision, len(system.atoms)))
+    bound = born_radius_bound(VARIANTS[variant].sums, precision, len(system.atoms))
+    assert worst(result.born_radii, system.arrays["born_radius"]) < bound
+    np.testing.assert_allclose(result.psi, system.arrays["psi"], rtol=bound)
 
 
 @pytest.mark.parametrize("name", ["enolase_dimer", "ruvab"])
@@ -154,20 +155,23 @@ def test_awkward_sizes(device, precision, variant, n):
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])
-@pytest.mark.parametrize("vectors", [1, 3])
+@pytest.mark.parametrize("vectors", [1, 2])
 @pytest.mark.parametrize("blocks", [False, True])
 def test_every_layout_gives_the_same_radii(device, precision, width, vectors, blocks):
     atoms = random_atoms(500)
-    layout = Layout(width, vectors, 2 * width * vectors, (1, 1), 5, blocks, row=vectors)
-    _, born = VARIANTS["tiled"].run(Run(device, precision), System.of(atoms, MODEL, layout))
-    assert worst(born, reference_radii(atoms)) < BORN_RADIUS[precision]
+    layout = Layout(width, vectors, 2 * width * vectors, (1, 1), 5, blocks, row=2 * vectors - 1, shares=vectors)
+    result = laid_out(layout, atoms, device, precision).evaluate()
+    assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
+    energies = reference.gb_pair(atoms.positions, atoms.charges, result.born_radii, MODEL)
+    scale = np.abs(result.per_atom.gb_self).max()
+    np.testing.assert_allclose(result.per_atom.gb_pair, energies, rtol=0, atol=5 * ENERGY[precision] * scale)
 
 
 @pytest.mark.parametrize("blocks", [False, True])
 def test_rows_and_blocks_on_a_protein(device, precision, blocks):
     system = load_system("src3")
     layout = Layout(1, 1, 64, (64, 1), 16) if not blocks else Layout(4, 1, 32, (1, 1), 16, blocks)
-    _, born = VARIANTS["tiled"].run(Run(device, precision), System.of(system.atoms, MODEL, layout))
+    born = laid_out(layout, system.atoms, device, precision).evaluate().born_radii
     assert worst(born, system.arrays["born_radius"]) < BORN_RADIUS[precision]
 
 
@@ -295,7 +299,7 @@ def test_slabs_of_rows_cover_every_row(device, precision, monkeypatch):
     monkeypatch.setattr("pele_ocl.opencl.kernels.FIRST_SLAB_PAIRS", 1e3)
     atoms, shares = random_atoms(400), []
     layout = Layout(1, 1, 32, (32, 1), 5, row=3)
-    _, born = VARIANTS["tiled"].run(Run(device, precision, shares.append), System.of(atoms, MODEL, layout))
+    born = laid_out(layout, atoms, device, precision).evaluate(progress=shares.append).born_radii
     assert len(shares) > 3
     assert worst(born, reference_radii(atoms)) < BORN_RADIUS[precision]
 
@@ -320,10 +324,11 @@ def test_result_adds_up(device):
 @pytest.mark.slow
 def test_a_million_atoms_need_linear_memory(device, precision, monkeypatch):
     """Everything around the kernels, which would take minutes, at full size: what they need is there before."""
-    runs = []
-    monkeypatch.setattr(Run, "_enqueue", lambda self, *_: runs.append(self) or cl.enqueue_marker(self.device.queue))
-    monkeypatch.setattr(Run, "read", lambda self, array, buffer: array.fill(1))
-    monkeypatch.setattr(Run, "kernel_seconds", 0.0)
+    runs, reserve = set(), Run._reserve
+    monkeypatch.setattr(Run, "_reserve", lambda self, size: runs.add(self) or reserve(self, size))
+    monkeypatch.setattr(Run, "launch_kept", lambda *_: None)
+    monkeypatch.setattr(Run, "start_read", lambda self, array, buffer: array.fill(1))
+    monkeypatch.setattr(Run, "wait", lambda *_: None)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     solvent(random_atoms(1_000_000), variant="tiled", precision=precision, device=device)
     assert max(run.allocated for run in runs) < 2**31
@@ -353,6 +358,72 @@ def test_a_plan_gives_what_a_new_one_gives(device, precision, variant):
             np.testing.assert_array_equal(result.per_atom.total, one_shot.per_atom.total)
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_batch_has_the_bits_of_its_members(device, precision, variant):
+    """Where the molecule lies, elsewhere, and given in float32."""
+    atoms = random_atoms(90)
+    plan, shares = Solvent(atoms, variant=variant, precision=precision, device=device), []
+    places = np.array([0, 1e4, -40])[:, None, None]
+    conformations = (atoms.positions + places + np.random.default_rng(3).normal(0, 0.05, (3, 90, 3))).astype(np.float32)
+    batch = plan.evaluate_batch(conformations, shares.append, profile=True)
+    assert shares[-1] == 1
+    assert batch.seconds["kernel"] == pytest.approx(batch.seconds["born"] + batch.seconds["energy"])
+    assert len(batch) == 3
+    assert batch.born_radii.shape == batch.psi.shape == batch.per_atom.total.shape == (3, 90)
+    for k, positions in enumerate(conformations):
+        for result in (plan.evaluate(positions), batch[k]):
+            np.testing.assert_array_equal(batch.energies[k], result.energies)
+            np.testing.assert_array_equal(batch.born_radii[k], result.born_radii)
+            np.testing.assert_array_equal(batch.psi[k], result.psi)
+            np.testing.assert_array_equal(batch.per_atom.values[k], result.per_atom.values)
+            np.testing.assert_array_equal(result.atoms.positions, positions.astype(np.float64))
+        there = Atoms(positions=positions, charges=atoms.charges, gb_radii=atoms.gb_radii, gb_scales=atoms.gb_scales)
+        assert worst(batch.born_radii[k], reference_radii(there)) < BORN_RADIUS[precision]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_bad_members_of_a_batch(device, precision, variant):
+    """Atoms at the same place, in one tile or in two, are found wherever they lie."""
+    atoms = random_atoms(150)
+    plan = Solvent(atoms, variant=variant, precision=precision, device=device)
+    conformations = np.stack([atoms.positions] * 4)
+    conformations[1, 149] = conformations[1, 0]
+    conformations[2, 7] = conformations[2, plan._tiles.order[plan._tiles.places[7] ^ 1]] + 5e-5
+    batch, good = plan.evaluate_batch(conformations, errors="record"), plan.evaluate()
+    assert list(batch.errors) == [1, 2]
+    assert "atom 0 and atom 149 stand at the same place" in batch.errors[1]
+    assert "stand at the same place" in batch.errors[2]
+    assert np.isnan(batch.born_radii[1]).all()
+    assert np.isnan(batch.per_atom.total[2]).all()
+    for k in (0, 3):
+        np.testing.assert_array_equal(batch.born_radii[k], good.born_radii)
+        np.testing.assert_array_equal(batch.energies[k], good.energies)
+    with pytest.raises(InputError, match=r"^conformation 2 of 4: atom 0 and atom 149 stand at the same place"):
+        plan.evaluate_batch(conformations)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_callbacks_may_compute(device, variant, monkeypatch):
+    """With the plan that is at work, between the parts of a long launch."""
+    monkeypatch.setattr("pele_ocl.opencl.kernels.FIRST_SLAB_PAIRS", 1e3)
+    plan = Solvent(random_atoms(200), variant=variant, device=device)
+    moved, inside = plan.atoms.positions + 0.1 * np.eye(200, 3), []
+    expected, there = plan.evaluate(), plan.evaluate(moved)
+    result = plan.evaluate(progress=lambda share: inside.append(plan.evaluate(moved)))
+    assert inside
+    for found, same in [(result, expected), *((other, there) for other in inside)]:
+        np.testing.assert_array_equal(found.born_radii, same.born_radii)
+        np.testing.assert_array_equal(found.per_atom.values, same.per_atom.values)
+
+
+def test_times_are_taken_where_they_are_asked_for(device):
+    plan = Solvent(random_atoms(50), device=device)
+    assert set(plan.evaluate().seconds) == {"total"}
+    seconds = plan.evaluate(profile=True).seconds
+    assert set(seconds) == {"born", "energy", "kernel", "total"}
+    assert seconds["total"] > seconds["kernel"] == pytest.approx(seconds["born"] + seconds["energy"])
+
+
 def test_a_plan_sorts_its_atoms_once(device, monkeypatch):
     atoms = random_atoms(100)
     plan = Solvent(atoms, variant="tiled", device=device)
@@ -379,13 +450,19 @@ def test_parts_are_added_without_loss(device, precision):
     """Many small parts after a large one, which plain addition in order would lose."""
     run, n_parts = Run(device, precision), 1000
     small = np.finfo(precision).eps / 4
-    parts = np.full((n_parts, 3), small)
+    parts = np.full((n_parts, 4), small)
     parts[0] = 1
-    macros = {"TILE": 32, "VECTORS": 1, "SCREENED": 0}
-    potential, kernel = run.empty(3), run.kernel("solvent/energy.cl", "add_potentials", **macros)
-    run.launch(kernel, (3,), (1,), np.int32(3), np.int32(n_parts), run.upload(parts), potential)
-    expected = 1 + (n_parts - 1) * small
-    np.testing.assert_allclose(run.download(potential, 3), expected, rtol=np.finfo(precision).eps)
+    for shares in (1, 4):
+        kept = run.keep(
+            "solvent/atoms.cl", "pair_energies", (4, shares), (4, shares), np.int32(1), np.int32(3), np.int32(n_parts),
+            run.upload(parts), run.upload([-2, -2, -2, 0]), run.upload([0, 2, 1, 1], np.int32),
+            run.upload([3], np.int32), results := run.zeros(5 * 3), TILE=4, SHARES=shares,
+        )  # fmt: skip
+        run.launch_kept([kept], 1)
+        found = run.download(results, 15).reshape(5, 3)
+        expected = 1 + (n_parts - 1) * small
+        np.testing.assert_allclose(found[1], expected, rtol=np.finfo(precision).eps)
+        assert not found[[0, 2, 3, 4]].any()
 
 
 # Choice

@@ -143,7 +143,7 @@ class Atoms(ReadOnlyArrays):
             raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
         self._check_finite("positions", there)
         atoms = object.__new__(type(self))
-        atoms.__dict__.update(self.__dict__, positions=there)  # ten times as fast as copy.copy
+        atoms.__dict__.update(self.__dict__, positions=there)  # a fifth of what `copy` takes
         return atoms
 
     def bounds(self) -> tuple[Floats, Floats]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
-from ..opencl.device import Device, get_cpu_device
+from ..opencl.device import Device
 from ..opencl.kernels import Run
 from ..reference import solvent as definition
-from ..solvent.layout import Layout
-from ..solvent.variants import VARIANTS, System
+from ..solvent import VARIANTS, Solvent
+from ..solvent.ladder import Molecule, Sequential
 from ..solvent_model import SolventModel
-from ..tuning import remembered
+from .accuracy import born_radius_bound
+from .bounds import bounded
 from .timing import mean_of_middle
 
 SAMPLED_ABOVE = 5000  # atoms; beyond, sequential is timed on a sample of rows
@@ -30,6 +32,7 @@ class Timing:
     sampled : whether the time is of a sample of rows, scaled to all
     speedup : against sequential; None where that was not run
     error : worst relative error of a Born radius against the float64 reference
+    bounds, exact : as bounds.Timing has them
     """
 
     system: str
@@ -41,6 +44,8 @@ class Timing:
     sampled: bool
     speedup: float | None
     error: float
+    bounds: dict[str, float] = field(default_factory=dict)
+    exact: bool = True
 
     @property
     def pairs_per_second(self) -> float:
@@ -58,21 +63,21 @@ def measure(
     _, exact = definition.born_radii(atoms.positions, atoms.gb_radii, atoms.gb_scales, model, checked)
     baseline = None
     for variant in (name for name in VARIANTS if name in variants):
-        where = get_cpu_device(device) if variant == "sequential" else device
-        layout = Layout.of(where.kind, where.vector_width(precision), len(atoms), where.compute_units)
-        choice = remembered("solvent", where, precision, len(atoms))
-        system = System.of(atoms, model, choice.applied(variant, layout))
-        rows = _sample(len(atoms)) if variant == "sequential" else None
-        born = _once(where, precision, variant, system, rows)[1]  # also builds the kernels
-        seconds = mean_of_middle(lambda: _once(where, precision, variant, system, rows)[0], runs)  # noqa: B023
+        plan = Solvent(atoms, variant=variant, precision=precision, device=device, model=model)
+        rows = _sample(len(atoms)) if VARIANTS[variant].cpu_only else None
+        once = partial(_evaluated, plan) if rows is None else partial(_sampled, plan, rows)
+        born = once()[1]  # also builds the kernels
+        seconds = mean_of_middle(lambda: once()[0], runs)  # noqa: B023
         seconds *= 1 if rows is None else len(atoms) / rows
-        if variant == "sequential":
+        if VARIANTS[variant].cpu_only:
             baseline = seconds
         compared = checked < len(born)
         error = float(np.abs(born[checked[compared]] / exact[compared] - 1).max())
         speedup = None if baseline is None else baseline / seconds
+        bounds = bounded(error=born_radius_bound(VARIANTS[variant].sums, precision, len(atoms)))
         yield Timing(
-            name, len(atoms), precision, variant, str(where), seconds, rows is not None, speedup, error
+            name, len(atoms), precision, variant, str(plan.device), seconds, rows is not None, speedup, error, bounds,
+            VARIANTS[variant].exact,
         )  # fmt: skip
 
 
@@ -80,9 +85,15 @@ def _sample(n_atoms: int) -> int | None:
     return None if n_atoms <= SAMPLED_ABOVE else int(SAMPLE_PAIRS / n_atoms)
 
 
-def _once(device: Device, precision: str, variant: str, system: System, rows: int | None) -> tuple[float, Floats]:
-    run = Run(device, precision)
-    more = {} if rows is None else {"rows": rows}
-    with device.lock:
-        _, born = VARIANTS[variant].run(run, system, **more)
-    return run.elapsed_seconds, born
+def _evaluated(plan: Solvent) -> tuple[float, Floats]:
+    """Seconds of the Born radii, and these."""
+    result = plan.evaluate(profile=True)
+    return result.seconds["born"], result.born_radii
+
+
+def _sampled(plan: Solvent, rows: int) -> tuple[float, Floats]:
+    """The same for the first atoms alone, by the double loop."""
+    run = Run(plan.device, plan.precision)
+    molecule = Molecule.of(run, plan.atoms, plan.model)
+    Sequential(run, molecule).compute_rows(run, 0, rows)
+    return run.elapsed_seconds, run.download(molecule.born, rows).astype(np.float64)

@@ -15,14 +15,14 @@ from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
-from ..tiled.tables import SphereTables
+from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..tuning import Machine
 from .layout import Layout
 from .masks import Walk
 from .options import Options
 from .result import TERMS
-from .tables import PairTables, scaled_charges
+from .tables import PairTables
 from .terms import Term
 
 if TYPE_CHECKING:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
-from ..atoms.charges import rounded_charges
+from ..atoms import Atoms
 from ..opencl.shared import READY_TERMS
 from ..pairs import exclusions
 from ..solvent_model import SolventModel
 from ..tiled.series import series_coefficients
+from ..tiled.tables import scaled_charges
 from ..tiles import Tiles
-from ..units import COULOMB_KCAL_A
 from .masks import Masks, Walk
 
 if TYPE_CHECKING:
@@ -63,12 +61,6 @@ class PairTables:
             run.upload(slopes),
             _masks(run, atoms, tiles, one_four, walk),
         )
-
-
-def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:
-    """Charges times the root of Coulomb's constant over the solute dielectric, (n,)."""
-    charges: Floats = atoms.charges * math.sqrt(COULOMB_KCAL_A / model.solute_dielectric)
-    return rounded_charges(charges).astype(np.float64) if precision == "float32" else charges
 
 
 def _masks(run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], walk: Walk) -> tuple[Any, ...]:

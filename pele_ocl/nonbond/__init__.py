@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..atoms import Atoms, Floats
+from ..callable_module import make_callable
 from ..pairs import Pairs
 from ..solvent_model import SolventModel
 from ..variant import Progress
@@ -53,3 +54,6 @@ def nonbond(
         model=model, internal_dielectrics=internal_dielectrics, progress=progress,
     )  # fmt: skip
     return plan.evaluate(born_radii=born_radii, profile=True)
+
+
+make_callable(__name__)

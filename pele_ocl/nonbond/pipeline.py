@@ -52,9 +52,11 @@ class ListPipeline(Pipeline, ListEvaluator):
         self._writing.clear()
         return {"prepare": self.prepare_seconds, **seconds}
 
-    def _start(self, chunk: Chunk, conformations: NDArray[Any], failures: Failures) -> None:
+    def _start(
+        self, chunk: Chunk, conformations: NDArray[Any], failures: Failures, tell: Progress | None = None
+    ) -> None:
         self._bring_radii(chunk)
-        super()._start(chunk, conformations, failures)
+        super()._start(chunk, conformations, failures, tell)
 
     def _bring_radii(self, chunk: Chunk) -> None:
         """Have the device read the Born radii of a chunk, unless they are there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,12 +40,16 @@ class KeptLaunch:
     """A kernel with its arguments set for good, its first two dimensions and its group; made by `Run.keep`.
 
     kernel_object : its own as long as it lives; args : kept alive with it
+    pairs : of one conformation that it takes, where that is what its time goes by
+    divisible : 1 where it may be cut into launches of parts of the first dimension, else 0
     """
 
     def __init__(
-        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int, int], args: tuple[Any, ...]
-    ) -> None:
+        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int, int], args: tuple[Any, ...],
+        pairs: float = 0.0, divisible: int = 1,
+    ) -> None:  # fmt: skip
         self.kernel, self.shape, self.group, self.args = kernel, shape, group, args
+        self.pairs, self.divisible = pairs, divisible
         self.kernel_object = kernel.lend(self)
         self.kernel_object.set_args(*args)
 
@@ -73,17 +78,17 @@ class Run:
     it must be finished.
 
     profile : whether times are wanted; launches are dearer then
-    progress : called with the share done, 0 to 1, now and then; long launches are then cut into slabs
     events : of the launches, in order; firsts : which of them were a kernel's first on the device
+    steps : the first launch of each step that was begun, by name
     """
 
     device: Device
     precision: str
-    progress: Progress | None = None
     portable: bool = False
     profile: bool = True
     events: list[cl.Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
+    steps: dict[str, int] = field(default_factory=dict)
     allocated: int = 0
 
     @property
@@ -237,19 +242,26 @@ class Run:
 
     def keep(
         self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], *args: Any, width: int = 1,
-        **defines: int,
+        pairs: float = 0.0, divisible: int = 1, **defines: int,
     ) -> KeptLaunch:  # fmt: skip
         """A launch with its arguments set for good, on a kernel object of its own.
 
         shape : work-items in the first two dimensions; the third is how many conformations are computed
+        pairs, divisible : of KeptLaunch
         """
         kernel = self.kernel(file, name, width, **defines)
         group = min(group[0], self._most_items(kernel)), group[1]
         whole = _whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])
-        return KeptLaunch(kernel, whole, (*group, 1), args)
+        return KeptLaunch(kernel, whole, (*group, 1), args, pairs, divisible)
 
-    def launch_kept(self, launches: Sequence[KeptLaunch], n_conformations: int) -> None:
-        """Launch one after the other for the first n_conformations; what is done between two may outlast a kernel."""
+    def launch_kept(self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None = None) -> None:
+        """Launch one after the other for the first n_conformations; what is done between two may outlast a kernel.
+
+        tell : called with the share of the pairs done. Then, and where a launch is long, each is waited for, in slabs.
+        """
+        if any(kept.pairs and (tell or kept.pairs * n_conformations > LONG_LAUNCH_PAIRS) for kept in launches):
+            self._launch_slabs(launches, n_conformations, tell)
+            return
         queue = self.queue
         with _device_errors(self.device):
             for kept in launches:
@@ -260,33 +272,45 @@ class Run:
                 else:
                     cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group)
 
-    def launch_rows(
-        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], cost: float, *args: Any
-    ) -> None:
-        """As `launch`; long work, or work whose progress is asked for, in slabs of the first dimension.
-
-        cost : pairs in the whole launch, from which the first slab is guessed
-        """
-        if self.progress is None and cost < LONG_LAUNCH_PAIRS:
-            self.launch(kernel, shape, group, *args)
-            return
-        group = self._allowed(kernel, group)
-        done, slab = 0, _whole_groups(int(shape[0] * min(1.0, FIRST_SLAB_PAIRS / cost)), group[0])
-        kernel_object = kernel.borrow()
-        try:
-            kernel_object.set_args(*args)
-            while done < shape[0]:
-                count = min(slab, shape[0] - done)
-                event = self._enqueue(kernel, kernel_object, (count, *shape[1:]), group, done)
-                self.wait(event)
-                self.events.append(event)
+    def _launch_slabs(self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None) -> None:
+        pairs, all_pairs = 0.0, sum(kept.pairs for kept in launches)
+        for kept in launches:
+            whole, done = kept.shape[0], 0
+            slab = whole
+            if kept.divisible and kept.pairs:
+                share = min(1.0, FIRST_SLAB_PAIRS / (kept.pairs * n_conformations))
+                slab = _whole_groups(int(whole * share), kept.group[0])
+            while done < whole:
+                count = min(slab, whole - done)
+                start = time.perf_counter()
+                self._note_first(kept.kernel)
+                with _device_errors(self.device):
+                    event = cl.enqueue_nd_range_kernel(
+                        self.queue,
+                        kept.kernel_object,
+                        (count, kept.shape[1], n_conformations),
+                        kept.group,
+                        (done, 0, 0),
+                    )
+                    event.wait()
+                if self.profile:
+                    self.events.append(event)
                 done += count
-                seconds = max((event.profile.end - event.profile.start) * 1e-9, 1e-6)
-                slab = _whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), group[0])
-                if self.progress is not None:
-                    self.progress(done / shape[0])
-        finally:
-            kernel.give_back(kernel_object)
+                seconds = max(time.perf_counter() - start, 1e-6)
+                slab = _whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), kept.group[0])
+                if tell is not None and kept.pairs:
+                    tell((pairs + kept.pairs * done / whole) / all_pairs)
+            pairs += kept.pairs
+
+    def begin_step(self, name: str) -> None:
+        """Have what is launched from now on belong to a step of this name."""
+        self.steps[name] = len(self.events)
+
+    def step(self, name: str) -> slice:
+        """The launches of a step."""
+        first = self.steps[name]
+        later = [start for start in self.steps.values() if start > first]
+        return slice(first, min(later, default=len(self.events)))
 
     def _allowed(self, kernel: Kernel, group: tuple[int, ...]) -> tuple[int, ...]:
         """The group, cut to what the kernel may have."""
@@ -315,8 +339,12 @@ class Run:
     @property
     def kernel_seconds(self) -> float:
         """What the kernels took, by the device's clock; not what lay between them."""
+        return self.launched_seconds(slice(None))
+
+    def launched_seconds(self, part: slice) -> float:
+        """What the kernels of a part of the launches took, counted as `kernel_seconds` are."""
         self.finish()
-        return float(sum(event.profile.end - event.profile.start for event in self.events)) * 1e-9
+        return float(sum(event.profile.end - event.profile.start for event in self.events[part])) * 1e-9
 
     @property
     def elapsed_seconds(self) -> float:

@@ -12,6 +12,10 @@ from ..variant import Progress
 from .found import Found
 
 
+def untold(share: float) -> None:
+    """Take no notice of progress that nobody asked for."""
+
+
 @dataclass(eq=False)
 class Failures:
     """Conformations that could not be computed.
@@ -51,7 +55,7 @@ class Evaluator(ABC):
         """Fill `found` for conformations (m, n, 3) A, float32 or float64.
 
         profile : whether times of kernels are wanted; then their seconds are returned by name, "kernel" among them
-        tell : called with the share done; it may compute with other evaluators
+        tell : called with the share done, `untold` where nobody asks; it may compute with other evaluators
 
         Positions and results that cannot be go to `failures`, which is checked whenever conformations are done.
         """

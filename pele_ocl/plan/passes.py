@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..variant import Progress
 from .conformations import Encoding
 from .found import Found
 
@@ -53,14 +54,26 @@ class Passes(ABC):
         """Launches whose seconds are told apart, by name."""
         return {}
 
-    def start(self, run: Run, positions: NDArray[Any], results: NDArray[Any]) -> tuple[Any, Any]:
+    def start(
+        self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
+    ) -> tuple[Any, Any]:
         """Have the device read encoded positions (m, 3 n), make all passes, and fill results (m, n_results).
+
+        tell : called with the share done, where launches are so long that they come in parts
 
         Returns events to keep; when the last one has come all is done.
         """
         read = run.start_write(self.buffers["positions"], positions)
-        run.launch_kept(self.launches, len(positions))
+        self.launch(run, len(positions), tell)
         return read, run.start_read(results, self.buffers["results"])
+
+    def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+        """Make all passes for the first n_conformations on the device."""
+        run.launch_kept(self.launches, n_conformations, tell)
+
+    def seconds(self, run: Run) -> Mapping[str, float]:
+        """Seconds of a run's kernels by name, "kernel" among them."""
+        return {name: run.elapsed(part) for name, part in {"kernel": slice(None), **self.steps}.items()}
 
     @abstractmethod
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:

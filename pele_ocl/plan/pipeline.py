@@ -15,7 +15,7 @@ from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..variant import Progress
 from .conformations import check_span
-from .evaluator import Evaluator, Failures
+from .evaluator import Evaluator, Failures, untold
 from .found import Found
 from .passes import Passes
 
@@ -80,7 +80,7 @@ class Pipeline(Evaluator):
 
         try:
             if len(chunks) == 1:
-                self._start(chunks[0], conformations, failures)
+                self._start(chunks[0], conformations, failures, None if tell is untold else tell)
                 tell(collect(chunks[0]))
             else:
                 self._compute_several(chunks, conformations, failures, collect, tell)
@@ -93,7 +93,7 @@ class Pipeline(Evaluator):
         """Launch the passes so many times over, for the first conformation that lies on the device."""
         run = self.passes.run.anew(False)
         for _ in range(count):
-            run.launch_kept(self.passes.launches, 1)
+            self.passes.launch(run, 1)
         run.finish()
 
     def _compute_several(
@@ -112,8 +112,8 @@ class Pipeline(Evaluator):
                 tell(under_way.popleft().result())
 
     def _seconds(self, chunks: list[Chunk]) -> dict[str, float]:
-        steps = {"kernel": slice(None), **self.passes.steps}
-        return {name: sum(chunk.run.elapsed(part) for chunk in chunks) for name, part in steps.items()}
+        each = [self.passes.seconds(chunk.run) for chunk in chunks]
+        return {name: sum(seconds[name] for seconds in each) for name in each[0]}
 
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
         firsts, run = range(0, m, self.batch), self.passes.run
@@ -125,11 +125,13 @@ class Pipeline(Evaluator):
             for k, first in enumerate(firsts)
         ]
 
-    def _start(self, chunk: Chunk, conformations: NDArray[Any], failures: Failures) -> None:
+    def _start(
+        self, chunk: Chunk, conformations: NDArray[Any], failures: Failures, tell: Progress | None = None
+    ) -> None:
         """Encode a chunk and give it to the device."""
         slot, count = chunk.slot, chunk.part.stop - chunk.part.start
         self._encode(conformations, chunk.part, slot.positions[:count], failures)
-        slot.events = self.passes.start(chunk.run, slot.positions[:count], slot.results[:count])
+        slot.events = self.passes.start(chunk.run, slot.positions[:count], slot.results[:count], tell)
 
     def _encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
         """Positions from the molecule's middle, those out of reach of it from their own."""

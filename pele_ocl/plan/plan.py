@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from numpy.typing import ArrayLike
@@ -16,7 +15,7 @@ from ..atoms import Atoms, Floats
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
-from .evaluator import Evaluator, Failures
+from .evaluator import Evaluator, Failures, untold
 from .found import Found
 from .selection import Automatic, select
 
@@ -114,8 +113,11 @@ class Plan(ABC, Generic[R, B]):
         whole_number("count", count, least=1, most=MOST_REPEATS)
         if not self._idle:
             self.evaluate()
-        with self._borrowed(1) as evaluator:
+        evaluator = self._borrow(1)
+        try:
             evaluator.repeat(count)
+        finally:
+            self._give_back(evaluator)
 
     @abstractmethod
     def _automatic(self, per_atom: bool) -> Automatic:
@@ -152,30 +154,26 @@ class Plan(ABC, Generic[R, B]):
         ready : called with the evaluator before it computes
         """
         found = self._found(len(conformations))
-        with self._borrowed(len(conformations)) as evaluator:
+        evaluator = self._borrow(len(conformations))
+        try:
             if ready is not None:
                 ready(evaluator)
-            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or _untold)
+            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or untold)
+        finally:
+            self._give_back(evaluator)
         for k in failures.reasons:
             found.erase(k)
         return found, dict(sorted(failures.reasons.items())), dict(seconds)
 
-    @contextmanager
-    def _borrowed(self, m: int) -> Iterator[Evaluator]:
+    def _borrow(self, m: int) -> Evaluator:
         """An evaluator for m conformations that nobody else uses."""
         m = min(m, max(1, CHUNK_ATOMS // len(self.atoms)))
         with self._lock:
             evaluator = self._idle.pop() if self._idle else None
         if evaluator is not None and not evaluator.takes(m):
             evaluator = None  # and what it holds on the device, before more is asked for
-        if evaluator is None:
-            evaluator = self._prepare(m)
-        try:
-            yield evaluator
-        finally:
-            with self._lock:
-                self._idle.append(evaluator)
+        return self._prepare(m) if evaluator is None else evaluator
 
-
-def _untold(share: float) -> None:
-    """Take no notice of progress that nobody asked for."""
+    def _give_back(self, evaluator: Evaluator) -> None:
+        with self._lock:
+            self._idle.append(evaluator)

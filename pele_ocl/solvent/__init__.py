@@ -7,16 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..atoms import Atoms
+from ..callable_module import make_callable
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .plan import Solvent
-from .result import EnergyTerms, SolventResult
+from .result import SolventBatch, SolventResult
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["VARIANTS", "EnergyTerms", "Solvent", "SolventModel", "SolventResult", "choose_variant", "solvent"]
+__all__ = ["VARIANTS", "Solvent", "SolventBatch", "SolventModel", "SolventResult", "choose_variant", "solvent"]
 
 
 def solvent(
@@ -47,5 +48,8 @@ def solvent(
     """
     start = time.perf_counter()
     plan = Solvent(atoms, variant=variant, precision=precision, device=device, model=model)
-    result = plan.evaluate(progress=progress)
+    result = plan.evaluate(profile=True, progress=progress)
     return replace(result, seconds={**result.seconds, "total": time.perf_counter() - start})
+
+
+make_callable(__name__)

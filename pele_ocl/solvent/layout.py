@@ -19,6 +19,7 @@ class Layout:
         shorten the float32 sums, but each costs memory
     blocks : whether Born sums are taken for both tiles of a block at once, which suits the few work-items of CPUs
     row : tiles of which a work-item of the Born sums owns a vector each
+    shares : work-items that add up the parts of one atom
     """
 
     width: int
@@ -28,6 +29,7 @@ class Layout:
     most_chunks: int
     blocks: bool = False
     row: int = 1
+    shares: int = 1
 
     @classmethod
     def of(cls, kind: str, width: int, n_atoms: int, units: int = 1) -> Layout:
@@ -36,7 +38,7 @@ class Layout:
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
         vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)
-        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row)
+        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4)
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks, and how many tiles in each."""

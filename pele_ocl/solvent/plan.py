@@ -1,32 +1,36 @@
-"""A molecule made ready for a device, whose Born radii and energy are wanted in one conformation after the other."""
+"""Born radii and implicit-solvent energy of one molecule, prepared once for a device."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
-from ..plan.conformations import check_span
-from ..reference import solvent as definition
+from ..plan.conformations import Encoding, check_span
+from ..plan.found import Found
+from ..plan.pipeline import Pipeline
+from ..plan.plan import Plan
+from ..plan.selection import Automatic, check_options
+from ..results import Terms
 from ..solvent_model import SolventModel
-from ..tuning import remembered
-from ..units import COULOMB_KCAL_A
-from ..variant import PRECISIONS, Progress
-from .checks import check_radii
+from ..tiles import Tiles
+from .checks import born_radius_error, check_radii
 from .layout import Layout
-from .result import EnergyTerms, SolventResult
-from .variants import ITEMS, VARIANTS, System, choose_variant
+from .result import TERMS, SolventBatch, SolventResult
+from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.kernels import Run
 
 
-class Solvent:
+class Solvent(Plan[SolventResult, SolventBatch]):
     """Born radii and implicit-solvent energy of one molecule, prepared once; parameters as in `solvent`."""
+
+    quantity = "solvent"
+    variants = VARIANTS
 
     def __init__(
         self,
@@ -37,109 +41,82 @@ class Solvent:
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
     ) -> None:
-        # OpenCL is loaded when it is first needed: reading files and the command's help do without.
-        from ..opencl.device import get_cpu_device, get_device
-
-        self.atoms, self.precision, self.model = atoms, precision, SolventModel.or_default(model)
-        _check(atoms, variant, precision, self.model)
-        device = get_device(device)
-        choice = remembered("solvent", device, precision, len(atoms))
-        if variant == "auto":
-            variant = choice.variant or choose_variant(device.kind, len(atoms))
-        self.variant, self.device = variant, get_cpu_device(device) if variant == "sequential" else device
-        self.device.require_precision(precision)
+        model = SolventModel.or_default(model)
+        check_options(precision, variant, VARIANTS)
+        require_atoms(atoms)
+        atoms.require(("charges", "gb_radii", "gb_scales"), "the solvent energy")
+        check_radii(atoms, model)
+        check_span(atoms.positions)
+        atoms.require_apart()
+        super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms))
         width, units = self.device.vector_width(precision), self.device.compute_units
-        layout = choice.applied(variant, Layout.of(self.device.kind, width, len(atoms), units))
-        self._system = System.of(atoms, self.model, layout)
+        self.layout = self._choice.applied(self.variant, Layout.of(self.device.kind, width, len(atoms), units))
+        self._tiles = Tiles.of(atoms.positions, self.layout.tile)
+        self._encoding = Encoding.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
 
-    def __repr__(self) -> str:
-        return f"Solvent({len(self.atoms):,} atoms, {self.variant}, {self.precision}, on {self.device})"
+    def _automatic(self, per_atom: bool) -> Automatic:
+        return choose_variant
 
-    def evaluate(self, positions: Floats | None = None, progress: Progress | None = None) -> SolventResult:
-        """Born radii and energy at `positions` (n, 3) A, by default the atoms' own.
-
-        progress : as in `solvent`
-
-        Raises InputError for positions that do not fit and for coincident atoms.
-        """
+    def _prepare(self, m: int) -> Pipeline:
         from ..opencl.kernels import Run
 
-        start = time.perf_counter()
-        atoms = self.atoms if positions is None else self.atoms.moved(positions)
-        if atoms is not self.atoms:
-            _check_places(atoms)
-        born_run, energy_run = Run(self.device, self.precision, progress), Run(self.device, self.precision, progress)
-        with self.device.lock:
-            self._system.move(atoms)
-            psi, born = VARIANTS[self.variant].run(born_run, self._system)
-            _check_radii(atoms, born)
-            per_atom = _energies(energy_run, atoms, self._system, born)
-        _check_energies(atoms, per_atom)
-        seconds = {"born": born_run.kernel_seconds, "energy": energy_run.kernel_seconds}
-        seconds |= {"kernel": sum(seconds.values()), "total": time.perf_counter() - start}
-        device, model = str(self.device), self.model
-        return SolventResult(atoms, model, born, psi, per_atom, device, self.variant, self.precision, seconds)
+        run = Run(self.device, self.precision)
+        passes = VARIANTS[self.variant].run(
+            run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m
+        )  # fmt: skip
+        run.finish()  # evaluations may go to another queue
+        return Pipeline(self.atoms, passes, _explain)
 
+    def _found(self, m: int) -> Found:
+        n = len(self.atoms)
+        per_atom = np.empty((m, len(TERMS), n)).transpose(0, 2, 1)  # columns, as they come from the device
+        return Found(np.empty((m, len(TERMS))), born_radii=np.empty((m, n)), psi=np.empty((m, n)), per_atom=per_atom)
 
-def _check(atoms: Atoms, variant: str, precision: str, model: SolventModel) -> None:
-    if variant != "auto" and variant not in VARIANTS:
-        raise InputError(f"there is no variant {variant!r}; choose auto, {', '.join(VARIANTS)}")
-    if precision not in PRECISIONS:
-        raise InputError(f"there is no precision {precision!r}; choose {' or '.join(PRECISIONS)}")
-    require_atoms(atoms)
-    atoms.require(("charges", "gb_radii", "gb_scales"), "the solvent energy")
-    check_radii(atoms, model)
-    _check_places(atoms)
+    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> SolventResult:
+        assert found.born_radii is not None
+        assert found.psi is not None
+        assert found.per_atom is not None
+        return SolventResult(
+            atoms=atoms,
+            terms=Terms(TERMS, found.energies[0]),
+            per_atom=Terms(TERMS, found.per_atom[0]),
+            model=self.model,
+            born_radii=found.born_radii[0],
+            psi=found.psi[0],
+            device=str(self.device),
+            variant=self.variant,
+            precision=self.precision,
+            seconds=seconds,
+        )
 
-
-def _check_places(atoms: Atoms) -> None:
-    check_span(atoms.positions)
-    atoms.require_apart()
-
-
-def _check_radii(atoms: Atoms, born: Floats) -> None:
-    bad = ~(np.isfinite(born) & (born > 0))
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise InputError(f"the Born radius of {atoms.describe(i)} comes out as {born[i]}; check its radius and scale")
-
-
-def _check_energies(atoms: Atoms, per_atom: EnergyTerms) -> None:
-    bad = ~np.isfinite(per_atom.total)
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise InputError(
-            f"the energy of {atoms.describe(i)} is not finite; check its charge and the dielectric constants"
+    def _batch(
+        self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
+    ) -> SolventBatch:
+        assert found.born_radii is not None
+        assert found.psi is not None
+        assert found.per_atom is not None
+        return SolventBatch(
+            atoms=self.atoms,
+            positions=positions,
+            terms=Terms(TERMS, found.energies),
+            per_atom=Terms(TERMS, found.per_atom),
+            model=self.model,
+            born_radii=found.born_radii,
+            psi=found.psi,
+            errors=errors,
+            device=str(self.device),
+            variant=self.variant,
+            precision=self.precision,
+            seconds=seconds,
         )
 
 
-def _energies(run: Run, atoms: Atoms, system: System, born: Floats) -> EnergyTerms:
-    """The pair sum on the device; the terms of single atoms by their definition, on the host."""
-    assert atoms.gb_radii is not None
-    return EnergyTerms(
-        definition.gb_self(atoms.charges, born, system.model),
-        -COULOMB_KCAL_A / 2 * atoms.charges * _gb_potential(run, system, born),
-        definition.nonpolar(atoms.gb_radii, born, system.model),
-    )
-
-
-def _gb_potential(run: Run, system: System, born: Floats) -> Floats:
-    """Sum over all other atoms j of q_j times eq. 8, (n,) e/A."""
-    tiles, layout, model, places = system.tiles, system.layout, system.model, system.places(run)
-    macros = {"TILE": layout.tile, "VECTORS": layout.vectors, "SCREENED": int(model.kappa > 0)}
-    kernel, add = (
-        run.kernel("solvent/energy.cl", name, layout.width, **macros) for name in ("gb_potential", "add_potentials")
-    )
-    n, (n_chunks, tiles_per_chunk) = tiles.n_places, layout.chunks(len(tiles))
-    inverses, potential = system.buffer(run, "inverses", n), system.buffer(run, "potential", n)
-    parts = system.buffer(run, "parts", n_chunks * n)
-    run.write(inverses, np.take(1 / born, tiles.order).astype(run.dtype))
-    real = run.dtype.type
-    run.launch_rows(
-        kernel, layout.shape(tiles, n_chunks), layout.group, system.pairs,
-        np.int32(len(tiles)), np.int32(tiles_per_chunk),
-        real(1 / model.solute_dielectric), real(1 / model.solvent_dielectric), real(model.kappa),
-        places.points, *places.axes, inverses, places.boxes[0], places.counts, parts,
-    )  # fmt: skip
-    run.launch(add, (n,), (ITEMS,), np.int32(n), np.int32(n_chunks), parts, potential)
-    return tiles.scatter(run.download(potential, n))
+def _explain(atoms: Atoms, found: Found, k: int) -> InputError:
+    """The error of a conformation with a Born radius or an energy that cannot be, with the atom that is the cause."""
+    assert found.born_radii is not None
+    born = found.born_radii[k]
+    bad = ~(np.isfinite(born) & (born > 0))
+    if bad.any():
+        return born_radius_error(atoms, int(np.argmax(bad)), born)
+    i = int(np.argmax(found.bad_atoms(k)))
+    return InputError(f"the energy of {atoms.describe(i)} is not finite; check its charge and the dielectric constants")

@@ -1,85 +1,59 @@
-"""What `solvent` returns."""
+"""The results of `solvent`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 
-import numpy as np
-
-from ..atoms import Atoms, Floats, Ints
-from ..errors import InputError
+from ..atoms import Floats
+from ..results import TermBatch, TermResult, Terms
 from ..solvent_model import SolventModel
 
-
-@dataclass(frozen=True, eq=False)
-class EnergyTerms:
-    """The terms of the implicit-solvent energy, one value an atom or a residue, kcal/mol."""
-
-    gb_self: Floats
-    gb_pair: Floats
-    nonpolar: Floats
-
-    @property
-    def total(self) -> Floats:
-        return self.gb_self + self.gb_pair + self.nonpolar
-
-    def summed(self, starts: Ints) -> EnergyTerms:
-        """The same by segments of the arrays that begin at `starts`."""
-        return EnergyTerms(*(np.add.reduceat(getattr(self, f.name), starts) for f in fields(self)))
+TERMS = ("gb_self", "gb_pair", "nonpolar")
 
 
-@dataclass(frozen=True, eq=False)
-class SolventResult:
-    """Born radii and implicit-solvent energy of n atoms, and how they were computed.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SolventResult(TermResult):
+    """Born radii and implicit-solvent energy of one conformation of n atoms, and how they were computed.
 
     born_radii : (n,) A
-    psi : (n,) the argument of the tanh polynomial, dimensionless
-    per_atom : EnergyTerms of (n,) arrays; the energy of a pair is shared equally by its atoms
-    seconds : "born" and "energy", the kernels of the two steps; "kernel", their sum; "total", with everything around
+    psi : (n,) the argument of the radius function, dimensionless
+    seconds : "total", with everything around; where times of kernels were asked for also "born" and "energy", the
+        kernels of the two steps, and "kernel", their sum. "born" of the ladder has what lies between its kernels, too
     """
 
-    atoms: Atoms
     model: SolventModel
+    per_atom: Terms
     born_radii: Floats
     psi: Floats
-    per_atom: EnergyTerms
-    device: str
-    variant: str
-    precision: str
-    seconds: Mapping[str, float]
 
-    def __repr__(self) -> str:
-        energy = f"total {self.total:.3f} kcal/mol"
-        return f"SolventResult({len(self.atoms):,} atoms, {energy}, {self.variant}, {self.precision})"
 
-    @property
-    def gb_self(self) -> float:
-        """Sum of the atoms' self energies, kcal/mol."""
-        return float(self.per_atom.gb_self.sum())
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SolventBatch(TermBatch[SolventResult]):
+    """Born radii and energies of m conformations of n atoms; `batch[i]` is the SolventResult of one.
 
-    @property
-    def gb_pair(self) -> float:
-        """GB energy of all pairs, kcal/mol."""
-        return float(self.per_atom.gb_pair.sum())
+    atoms : the molecule as the plan has it; positions : (m, n, 3) A as they were given, not copied
+    born_radii : (m, n) A; psi : (m, n)
+    errors : why conformations failed, by their number from 0; their results are NaN
+    """
 
-    @property
-    def nonpolar(self) -> float:
-        """ACE surface energy, kcal/mol."""
-        return float(self.per_atom.nonpolar.sum())
+    model: SolventModel
+    per_atom: Terms
+    positions: Floats
+    born_radii: Floats
+    psi: Floats
+    errors: Mapping[int, str] = field(default_factory=dict)
 
-    @property
-    def total(self) -> float:
-        """gb_self + gb_pair + nonpolar, kcal/mol."""
-        return self.gb_self + self.gb_pair + self.nonpolar
-
-    @property
-    def energy(self) -> dict[str, float]:
-        """The four energies by name, kcal/mol."""
-        return {name: getattr(self, name) for name in ("gb_self", "gb_pair", "nonpolar", "total")}
-
-    def per_residue(self) -> EnergyTerms:
-        """The energies summed by residue, (n_residues,) arrays. Raises InputError where the atoms have no labels."""
-        if self.atoms.labels is None:
-            raise InputError("energies per residue need atoms with labels; these have none")
-        return self.per_atom.summed(self.atoms.labels.residue_starts)
+    def _member(self, i: int) -> SolventResult:
+        return SolventResult(
+            atoms=self.atoms if i in self.errors else self.atoms.moved(self.positions[i]),
+            terms=self.terms[i],
+            per_atom=self.per_atom[i],
+            model=self.model,
+            born_radii=self.born_radii[i],
+            psi=self.psi[i],
+            device=self.device,
+            variant=self.variant,
+            precision=self.precision,
+            seconds=self.seconds,
+        )

@@ -1,56 +1,71 @@
-"""HCT sums over tiles of sorted atoms: what the kernels of cl/solvent/tiled.cl and cl/solvent/blocks.cl are given."""
+"""Born radii from sums over near and far tiles of sorted atoms."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..tiled.series import series_macros
-from .layout import Layout
+from .passes import SolventPasses
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
-    from .places import Places
+    from ..opencl.kernels import KeptLaunch
 
-# Pairs in one launch of blocks where more would keep a display waiting, or progress is asked for.
+# Pairs of a launch of blocks at most: more would keep a display waiting, and progress untold.
 LAUNCH_PAIRS = 4e8
 
 
-def launch_rows(
-    run: Run, layout: Layout, n_tiles: int, pairs: float, largest_rho: float, places: Places, sums: Any
-) -> None:
-    """Each atom by itself. sums : (n_chunks, n_places)"""
-    n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
-    kernel = run.kernel(
-        "solvent/tiled.cl", "born_sums", layout.width, TILE=layout.tile, ROW=layout.row, FUSED=0,
-        **series_macros(run.precision),
-    )  # fmt: skip
-    run.launch_rows(
-        kernel, (layout.rows(n_tiles), n_chunks), (layout.tile // layout.width, 1), pairs,
-        np.int32(n_tiles), np.int32(tiles_per_chunk), run.dtype.type(largest_rho),
-        places.spheres, *places.axes, places.rho, places.series, *places.boxes, sums,
-    )  # fmt: skip
+class Tiled(SolventPasses):
+    """Row by row on GPUs, blocks of two tiles with vectors of atoms on CPUs.
 
+    Atoms are sorted into tiles once: bonds keep those of a tile together in all conformations of a molecule. Where they
+    do drift apart boxes grow and more pairs are computed as near ones, which takes longer but is as exact.
+    """
 
-def launch_blocks(
-    run: Run, layout: Layout, n_tiles: int, pairs: float, largest_rho: float, places: Places, sums: Any
-) -> None:
-    """Both atoms of a pair at once. sums : (n_parts, n_places)"""
-    n_parts = layout.parts(n_tiles)
-    kernel = run.kernel(
-        "solvent/blocks.cl", "born_sums_blocks", layout.width, TILE=layout.tile, **series_macros(run.precision)
-    )
-    rows = n_tiles
-    if run.progress is not None or pairs > LAUNCH_PAIRS:
-        rows = n_parts * max(1, int(LAUNCH_PAIRS / pairs * n_tiles / n_parts))
-    for first in range(0, n_tiles, rows):
-        last = min(first + rows, n_tiles)
-        run.launch(
-            kernel, (n_parts,), (1,), np.int32(n_tiles), np.int32(n_parts), np.int32(first), np.int32(last),
-            run.dtype.type(largest_rho), places.spheres, *places.axes, places.scaled, places.rho, places.series,
-            places.columns, *places.boxes, sums,
+    @property
+    def n_parts(self) -> int:
+        """Parts in which the Born sums come."""
+        layout, n_tiles = self.layout, len(self.tiles)
+        return layout.parts(n_tiles) if layout.blocks else layout.chunks(n_tiles)[0]
+
+    def _sizes(self) -> dict[str, int]:
+        return {"sums": self.n_parts * self.tiles.n_places}
+
+    def _born(self) -> list[KeptLaunch]:
+        spheres = self.spheres
+        radii = self.of_atoms(
+            "radii_of_sums", np.int32(self.n_parts), *self.solvent_constants(), self.buffers["sums"], spheres.rho,
+            self.intrinsic, outputs=("inverses", "results"),
         )  # fmt: skip
-        if run.progress is not None:
-            run.device.queue.finish()
-            run.progress(last / n_tiles)
+        return [self.place(), *(self._blocks() if self.layout.blocks else self._rows()), radii]
+
+    def _rows(self) -> Sequence[KeptLaunch]:
+        """Each atom by itself."""
+        layout, spheres, n_tiles = self.layout, self.spheres, len(self.tiles)
+        n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
+        return [
+            self.run.keep(
+                "solvent/tiled.cl", "born_sums", (layout.rows(n_tiles), n_chunks), (layout.tile // layout.width, 1),
+                np.int32(n_tiles), np.int32(tiles_per_chunk), self.largest_rho, *self.named("spheres", "x", "y", "z"),
+                spheres.rho, *self.named("series", "origins", "extents"), spheres.counts, self.buffers["sums"],
+                width=layout.width, pairs=self.pairs, TILE=layout.tile, ROW=layout.row, FUSED=0, **self.series,
+            )
+        ]  # fmt: skip
+
+    def _blocks(self) -> Sequence[KeptLaunch]:
+        """Both atoms of a pair at once, so many rows of tiles in each launch."""
+        layout, spheres, n_tiles, n_parts = self.layout, self.spheres, len(self.tiles), self.n_parts
+        rows = n_parts * max(1, int(LAUNCH_PAIRS / self.pairs * n_tiles / n_parts))
+        bounds = [*range(0, n_tiles, rows), n_tiles]
+        return [
+            self.run.keep(
+                "solvent/blocks.cl", "born_sums_blocks", (n_parts, 1), (1, 1), np.int32(n_tiles), np.int32(n_parts),
+                np.int32(first), np.int32(last), self.largest_rho, *self.named("spheres", "x", "y", "z"),
+                spheres.scaled, spheres.rho, self.buffers["series"], spheres.coefficient_columns,
+                *self.named("origins", "extents"), spheres.counts, self.buffers["sums"], width=layout.width,
+                pairs=self.pairs * (last - first) / n_tiles, divisible=0, TILE=layout.tile, **self.series,
+            )
+            for first, last in pairwise(bounds)
+        ]  # fmt: skip

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
+from ..atoms.charges import rounded_charges
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
+from ..units import COULOMB_KCAL_A
 from .series import series_coefficients
 
 if TYPE_CHECKING:
@@ -57,3 +60,9 @@ class SphereTables:
             run.upload(coefficients),
             run.upload(tiles.largest(scaled)),
         )
+
+
+def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:
+    """Charges times the root of Coulomb's constant over the solute dielectric, (n,)."""
+    charges: Floats = atoms.charges * math.sqrt(COULOMB_KCAL_A / model.solute_dielectric)
+    return rounded_charges(charges).astype(np.float64) if precision == "float32" else charges

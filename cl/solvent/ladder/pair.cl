@@ -1,5 +1,5 @@
 // Pair loop on the device: a work-group owns atom i, its work-items stride over j, and a tree in local memory adds their
-// sums. A second kernel (solvent/radii.cl) turns the sums into radii.
+// sums. A second kernel (solvent/ladder/radii.cl) turns the sums into radii.
 #include "common/real.clh"
 #include "physics/hct.clh"
 

@@ -1,0 +1,44 @@
+"""The inner loop on the device: a launch and a read-back for each atom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...variant import Progress
+from .rung import ITEMS, Molecule, Rung
+
+if TYPE_CHECKING:
+    from ...opencl.kernels import Run
+
+TOLD = 64  # atoms between two reports of progress
+
+
+class Inner(Rung):
+    """A work-item for each atom j; the host walks the atoms i and adds up."""
+
+    def __init__(self, run: Run, molecule: Molecule) -> None:
+        super().__init__(run, molecule)
+        m = molecule
+        self.config, self.contributions = run.empty(2, np.int32), run.empty(m.n)
+        self.sums = run.empty(m.n)
+        self.row = run.keep(
+            "solvent/ladder/inner.cl", "hct_row", (m.n, 1), (ITEMS, 1), self.config, m.atoms, m.rho,
+            self.contributions,
+        )  # fmt: skip
+        self.radii = m.radii_step(run, self.sums)
+
+    def compute(self, run: Run, tell: Progress | None = None) -> None:
+        n = self.molecule.n
+        row, integrals = np.empty(n, run.dtype), np.empty(n, run.dtype)
+        for i in range(n):
+            run.write(self.config, np.array([n, i], np.int32))
+            run.launch_kept([self.row], 1)
+            run.read(row, self.contributions)
+            row[i] = 0
+            integrals[i] = row.sum()
+            if tell is not None and i % TOLD == 0:
+                tell(i / n)
+        run.write(self.sums, integrals)
+        run.launch_kept([self.radii], 1)

@@ -1,0 +1,29 @@
+"""Both loops on the device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .rung import Molecule, Rung
+
+if TYPE_CHECKING:
+    from ...opencl.kernels import Run
+
+
+class Pair(Rung):
+    """A work-group for each atom, whose work-items share the others; then a kernel for the radii."""
+
+    def __init__(self, run: Run, molecule: Molecule) -> None:
+        super().__init__(run, molecule)
+        m, file, kernel = molecule, "solvent/ladder/pair.cl", "born_sums_pair"
+        _, group = run.group_kernel(file, kernel, local_reals=1)
+        sums = run.empty(m.n)
+        self.launches = [
+            run.keep(
+                file, kernel, (m.n * group, 1), (group, 1), np.int32(m.n), m.atoms, m.rho, sums, pairs=m.pairs,
+                GROUP=group,
+            ),
+            m.radii_step(run, sums),
+        ]  # fmt: skip

@@ -1,0 +1,88 @@
+"""What all rungs compute with, and the interface of a rung."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...atoms import Atoms, Floats
+from ...solvent_model import SolventModel
+from ...variant import Progress
+
+if TYPE_CHECKING:
+    from ...opencl.kernels import KeptLaunch, Run
+
+ITEMS = 64  # of a group where the group does not matter
+
+
+@dataclass(frozen=True, eq=False)
+class Molecule:
+    """Buffers of a molecule's atoms in their order.
+
+    atoms4 : (n, 4) x, y, z from the molecule's middle, scaled radius, A; also on the host, where positions change
+    rho, radii : (n,) offset and intrinsic radius, A
+    psi, born : (n,) what a rung has to fill: argument of the radius function, Born radius, A
+    constants : of the radius function; macros : build definitions of kernels that compute it
+    """
+
+    n: int
+    host_atoms: Floats
+    atoms: Any
+    rho: Any
+    radii: Any
+    psi: Any
+    born: Any
+    constants: Any
+    macros: dict[str, int]
+
+    @classmethod
+    def of(cls, run: Run, atoms: Atoms, model: SolventModel) -> Molecule:
+        """A molecule on a device, at the atoms' own positions."""
+        assert atoms.gb_radii is not None
+        assert atoms.gb_scales is not None
+        n, (rho, scaled) = len(atoms), model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
+        host_atoms = np.column_stack([np.empty((n, 3)), scaled])
+        molecule = cls(
+            n, host_atoms, run.empty(4 * n), run.upload(rho), run.upload(atoms.gb_radii), run.empty(n), run.empty(n),
+            run.vector4(*model.radius_constants), model.radius_definitions,
+        )  # fmt: skip
+        molecule.move(run, atoms.positions)
+        return molecule
+
+    @property
+    def pairs(self) -> float:
+        """Ordered pairs, the cost of every rung."""
+        return float(self.n) ** 2
+
+    def move(self, run: Run, positions: Floats) -> None:
+        """Bring positions (n, 3), A, to the device."""
+        middle = (positions.min(axis=0) + positions.max(axis=0)) / 2
+        self.host_atoms[:, :3] = positions - middle  # which saves float32 digits
+        run.write(self.atoms, self.host_atoms.astype(run.dtype))
+
+    def radii_step(self, run: Run, sums: Any, n_parts: int = 1) -> KeptLaunch:
+        """The launch that ends most rungs: from (n_parts, n) parts of the Born integrals to psi and Born radii."""
+        return run.keep(
+            "solvent/ladder/radii.cl", "born_radii", (self.n, 1), (ITEMS, 1), np.int32(self.n), np.int32(n_parts),
+            self.constants, sums, self.rho, self.radii, self.psi, self.born, **self.macros,
+        )  # fmt: skip
+
+
+class Rung(ABC):
+    """One way to compute the Born radii of a molecule.
+
+    launches : made when the rung is, of kernels that are its own
+    """
+
+    launches: Sequence[KeptLaunch]
+
+    def __init__(self, run: Run, molecule: Molecule) -> None:
+        self.molecule = molecule
+
+    def compute(self, run: Run, tell: Progress | None = None) -> None:
+        """Fill psi and born of the molecule. tell : called with the share done"""
+        run.launch_kept(self.launches, 1, tell)

@@ -1,0 +1,43 @@
+"""The whole double loop in one work-item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...variant import Progress
+from .rung import Molecule, Rung
+
+if TYPE_CHECKING:
+    from ...opencl.kernels import Run
+
+LAUNCH_PAIRS = 2e7  # in a launch, where progress is asked for
+
+
+class Sequential(Rung):
+    """The plain loop of PELE, compiled, on one CPU core: what all others are measured against."""
+
+    def __init__(self, run: Run, molecule: Molecule) -> None:
+        super().__init__(run, molecule)
+        m = molecule
+        self.loop = run.keep(
+            "solvent/ladder/sequential.cl", "born_radii_sequential", (1, 1), (1, 1), np.int32(m.n), np.int32(0),
+            np.int32(m.n), m.constants, m.atoms, m.rho, m.radii, m.psi, m.born, **m.macros,
+        )  # fmt: skip
+
+    def compute(self, run: Run, tell: Progress | None = None) -> None:
+        n = self.molecule.n
+        step = n if tell is None else max(1, int(LAUNCH_PAIRS / n))
+        for first in range(0, n, step):
+            last = min(first + step, n)
+            self.compute_rows(run, first, last)
+            if tell is not None:
+                run.finish()
+                tell(last / n)
+
+    def compute_rows(self, run: Run, first: int, last: int) -> None:
+        """Fill psi and born of the atoms from `first` to `last`: a sample is enough to time a large molecule."""
+        self.loop.kernel_object.set_arg(1, np.int32(first))
+        self.loop.kernel_object.set_arg(2, np.int32(last))
+        run.launch_kept([self.loop], 1)

@@ -1,0 +1,118 @@
+"""The launches of one evaluation of the solvent energy, in order."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms
+from ..plan.conformations import Encoding
+from ..plan.found import Found
+from ..solvent_model import SolventModel
+from ..tiled.passes import TiledPasses
+from ..tiled.tables import SphereTables, scaled_charges
+from ..tiles import Tiles
+from ..variant import Progress
+from .layout import Layout
+from .result import TERMS
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import KeptLaunch, Run
+
+COLUMNS = len(TERMS) + 2  # of the results, cl/solvent/atoms.cl: terms, Born radius, psi
+
+
+class SolventPasses(TiledPasses):
+    """Born radii, then the GB potential over tiles; variants differ in how they come to the radii.
+
+    intrinsic : buffer of the intrinsic radii by slot
+    born, energy : launches of the two steps
+    """
+
+    born: Sequence[KeptLaunch]
+
+    def __init__(
+        self, run: Run, atoms: Atoms, tiles: Tiles, layout: Layout, model: SolventModel, encoding: Encoding, most: int
+    ) -> None:
+        assert atoms.gb_radii is not None
+        self.layout, self.tiles = layout, tiles
+        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))
+        n_chunks, _ = layout.chunks(len(tiles))
+        sizes = {"inverses": tiles.n_places, "potential": n_chunks * tiles.n_places, "results": COLUMNS * len(atoms)}
+        super().__init__(run, atoms, tiles, encoding, model, spheres, sizes | self._sizes(), most)
+        self.intrinsic = run.upload(atoms.gb_radii[tiles.order])
+        self.born = self._born()
+        self.energy = [*self._before_energy(), self._potential(), self._pair_energies()]
+
+    @property
+    def pairs(self) -> float:
+        """Ordered pairs of a conformation, the cost of a step."""
+        return float(len(self.atoms)) ** 2
+
+    def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+        run.begin_step("born")
+        self._launch_born(run, n_conformations, tell and (lambda share: tell(share / 2)))
+        run.begin_step("energy")
+        run.launch_kept(self.energy, n_conformations, tell and (lambda share: tell((1 + share) / 2)))
+
+    def seconds(self, run: Run) -> Mapping[str, float]:
+        born, energy = self._born_seconds(run), run.launched_seconds(run.step("energy"))
+        return {"born": born, "energy": energy, "kernel": born + energy}
+
+    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+        columns = results.reshape(len(results), COLUMNS, -1)
+        assert found.per_atom is not None
+        assert found.born_radii is not None
+        assert found.psi is not None
+        per_atom = found.per_atom[part]
+        per_atom[:] = columns[:, : len(TERMS)].transpose(0, 2, 1)
+        np.add.reduce(per_atom, axis=1, out=found.energies[part])
+        found.born_radii[part] = columns[:, len(TERMS)]
+        found.psi[part] = columns[:, len(TERMS) + 1]
+
+    @abstractmethod
+    def _sizes(self) -> dict[str, int]:
+        """Reals in each buffer of the variant's own, for one conformation."""
+
+    @abstractmethod
+    def _born(self) -> list[KeptLaunch]:
+        """The launches that end in Born radii."""
+
+    def _before_energy(self) -> list[KeptLaunch]:
+        """What the potential needs beside Born radii, where these are computed without it."""
+        return []
+
+    def _launch_born(self, run: Run, n_conformations: int, tell: Progress | None) -> None:
+        run.launch_kept(self.born, n_conformations, tell)
+
+    def _born_seconds(self, run: Run) -> float:
+        return run.launched_seconds(run.step("born"))
+
+    def of_atoms(self, name: str, *inputs: Any, outputs: Sequence[str] = ("results",), **defines: int) -> KeptLaunch:
+        """The launch of a kernel of cl/solvent/atoms.cl."""
+        shares, spheres = self.layout.shares, self.spheres
+        return self.each_slot(
+            "solvent/atoms.cl", name, np.int32(len(self.atoms)), *inputs, spheres.charges, spheres.order,
+            spheres.counts, *self.named(*outputs), shares=shares, SHARES=shares, **self.gb_macros, **defines,
+        )  # fmt: skip
+
+    def _potential(self) -> KeptLaunch:
+        """The GB potential in parts, in charges scaled as `scaled_charges` are."""
+        layout, model, spheres, n_tiles = self.layout, self.model, self.spheres, len(self.tiles)
+        n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
+        real, columns = self.run.dtype.type, self.named("x", "y", "z") if layout.width > 1 else []
+        return self.run.keep(
+            "solvent/energy.cl", "gb_potential", layout.shape(self.tiles, n_chunks), layout.group, np.int32(n_tiles),
+            np.int32(tiles_per_chunk), real(1), real(model.solute_dielectric / model.solvent_dielectric),
+            real(model.kappa), self.buffers["points"], *columns, *self.named("inverses", "origins", "extents"),
+            spheres.counts, self.buffers["potential"], width=layout.width, pairs=self.pairs, TILE=layout.tile,
+            VECTORS=layout.vectors, SCREENED=int(model.kappa > 0),
+        )  # fmt: skip
+
+    def _pair_energies(self) -> KeptLaunch:
+        n_chunks, _ = self.layout.chunks(len(self.tiles))
+        return self.of_atoms("pair_energies", np.int32(n_chunks), self.buffers["potential"])
