@@ -8,9 +8,6 @@
 #include "physics/gb_self.clh"
 #include "physics/nonpolar_ace.clh"
 
-#ifndef TILE
-#error "TILE: atoms in a tile; also the size of a work-group in its first dimension"
-#endif
 #include "solvent/parts.clh"
 
 enum { SELF_COLUMN, PAIR_COLUMN, NONPOLAR_COLUMN, BORN_COLUMN, PSI_COLUMN, COLUMNS };
