@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-devices lint docs performance clean
+.PHONY: demo test test-all test-devices lint docs plot intel performance clean
 
 demo: $(VENV)/.installed
 	@printf '\n$$ pele-ocl devices\n'
@@ -28,6 +28,11 @@ test-all: $(VENV)/.intel
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+# Further parts of .venv: matplotlib for pictures, Intel's CPU runtime. Editable, as the rest: a plain
+# `pip install '.[plot]'` would put a copy of the package in place of this checkout.
+plot intel: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[$@]'
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/cli/make.py

@@ -7,63 +7,120 @@
     print(result.born_radii, result.total)
 
 Units: angstrom, elementary charge, kcal/mol (pele_ocl.units).
+
+A name is loaded when it is first used, so that the import itself takes no time.
 """
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from .atoms import Atoms, Labels, Structure
-from .energy import Energy, EnergyBatch, EnergyResult, energy
-from .errors import DeviceError, FormatError, InputError, KernelBuildError, ParameterError, PeleError
-from .forcefield import ForceField
-from .formats import read_conformations, read_map, write_map
-from .grid import Grid, Map
-from .ions import IonsResult, place_ions
-from .nonbond import Nonbond, NonbondResult, nonbond
-from .pairs import (
-    AllPairs,
-    PairList,
-    all_pairs,
-    internal_dielectrics,
-    pairs_split,
-    pairs_within,
-    read_pairs,
-    without_bonded,
-    write_pairs,
-)
-from .pictures import draw_slices
-from .potmap import PotmapResult, potmap
-from .reading import read
-from .sampling import sample
-from .solvent import Solvent, SolventResult, solvent
-from .solvent_model import SolventModel
+if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
+    from .atoms import Atoms as Atoms
+    from .atoms import Labels as Labels
+    from .atoms import Structure as Structure
+    from .energy import Energy as Energy
+    from .energy import EnergyBatch as EnergyBatch
+    from .energy import EnergyResult as EnergyResult
+    from .energy import energy as energy
+    from .errors import DeviceError as DeviceError
+    from .errors import FormatError as FormatError
+    from .errors import InputError as InputError
+    from .errors import KernelBuildError as KernelBuildError
+    from .errors import ParameterError as ParameterError
+    from .errors import PeleError as PeleError
+    from .forcefield import ForceField as ForceField
+    from .formats import read_conformations as read_conformations
+    from .formats import read_map as read_map
+    from .formats import write_map as write_map
+    from .formats.maps.pictures import draw_slices as draw_slices
+    from .grid import Grid as Grid
+    from .grid import Map as Map
+    from .ions import IonsResult as IonsResult
+    from .ions import place_ions as place_ions
+    from .nonbond import Nonbond as Nonbond
+    from .nonbond import NonbondResult as NonbondResult
+    from .nonbond import nonbond as nonbond
+    from .opencl.device import list_devices as list_devices
+    from .pairs import AllPairs as AllPairs
+    from .pairs import PairList as PairList
+    from .pairs import all_pairs as all_pairs
+    from .pairs import internal_dielectrics as internal_dielectrics
+    from .pairs import pairs_split as pairs_split
+    from .pairs import pairs_within as pairs_within
+    from .pairs import read_pairs as read_pairs
+    from .pairs import without_bonded as without_bonded
+    from .pairs import write_pairs as write_pairs
+    from .potmap import PotmapResult as PotmapResult
+    from .potmap import potmap as potmap
+    from .reading import read as read
+    from .sampling import sample as sample
+    from .solvent import Solvent as Solvent
+    from .solvent import SolventResult as SolventResult
+    from .solvent import solvent as solvent
+    from .solvent_model import SolventModel as SolventModel
 
-__all__ = [
-    "AllPairs", "Atoms", "DeviceError", "Energy", "EnergyBatch", "EnergyResult", "ForceField", "FormatError", "Grid",
-    "InputError", "IonsResult", "KernelBuildError", "Labels", "Map", "Nonbond", "NonbondResult", "PairList",
-    "ParameterError", "PeleError", "PotmapResult", "Solvent", "SolventModel", "SolventResult", "Structure", "all_pairs",
-    "draw_slices", "energy", "internal_dielectrics", "list_devices", "nonbond", "pairs_split", "pairs_within",
-    "place_ions", "potmap", "read", "read_conformations", "read_map", "read_pairs", "sample", "solvent",
-    "without_bonded", "write_map", "write_pairs",
-]  # fmt: skip
+    __version__: str
 
-try:
-    __version__ = version("pele-ocl")
-except PackageNotFoundError:  # a checkout that is not installed
-    __version__ = "unknown"
+_HOMES = {
+    "atoms": ("Atoms", "Labels", "Structure"),
+    "energy": ("Energy", "EnergyBatch", "EnergyResult"),
+    "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
+    "forcefield": ("ForceField",),
+    "formats": ("read_conformations", "read_map", "write_map"),
+    "formats.maps.pictures": ("draw_slices",),
+    "grid": ("Grid", "Map"),
+    "ions": ("IonsResult", "place_ions"),
+    "nonbond": ("Nonbond", "NonbondResult"),
+    "opencl.device": ("list_devices",),
+    "pairs": (
+        "AllPairs", "PairList", "all_pairs", "internal_dielectrics", "pairs_split", "pairs_within", "read_pairs",
+        "without_bonded", "write_pairs",
+    ),
+    "potmap": ("PotmapResult",),
+    "reading": ("read",),
+    "sampling": ("sample",),
+    "solvent": ("Solvent", "SolventResult"),
+    "solvent_model": ("SolventModel",),
+}  # fmt: skip
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+_CALLED = ("energy", "nonbond", "potmap", "solvent")  # packages that are functions, too: callable_module.py
+
+__all__ = sorted([*_MODULES, *_CALLED])
 
 
 def __getattr__(name: str) -> Any:
-    """Load OpenCL only when a device is asked for, so that reading files works without it."""
-    if name == "list_devices":
-        from .opencl.device import list_devices
+    """A public name or a sub-module, loaded now and kept."""
+    if name == "__version__":
+        value: Any = _version()
+    elif name in _MODULES:
+        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    else:
+        value = _submodule(name)
+    globals()[name] = value
+    return value
 
-        return list_devices
-    raise AttributeError(f"module 'pele_ocl' has no attribute {name!r}")
+
+def _submodule(name: str) -> Any:
+    full = f"{__name__}.{name}"
+    try:
+        return import_module(full)
+    except ModuleNotFoundError as error:
+        if error.name != full:
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("pele-ocl")
+    except PackageNotFoundError:  # a checkout that is not installed
+        return "unknown"
 
 
 def __dir__() -> list[str]:
-    """The public names, whether loaded already or not."""
+    """Return the public names, whether they are loaded already or not."""
     return sorted([*__all__, "__version__", "units"])

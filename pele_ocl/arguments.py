@@ -147,6 +147,8 @@ def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
 
 def numbers(name: str, values: object) -> NDArray[np.float64]:
     """The values as a float64 array of any shape, not copied where they are one, or InputError."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+        return values
     with np.errstate(over="ignore"):  # of longer floats, which become infinite
         return array(name, values, "iuf", "numbers").astype(np.float64, copy=False)
 

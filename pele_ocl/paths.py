@@ -12,3 +12,17 @@ def shipped(folder: str) -> Path:
         if (root / folder).is_dir():
             return root / folder
     raise FileNotFoundError(f"pele-ocl is installed without its folder {folder}/; install it again")
+
+
+def copy_installed(checkout: Path) -> str:
+    """A sentence where a copy of the package is installed, so that changes of this checkout do not count; else ""."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        copy = Path(str(distribution("pele-ocl").locate_file("pele_ocl")))
+    except PackageNotFoundError:
+        return ""
+    # An editable install has a folder of this name, too, with kernels and data alone.
+    if not (copy / "__init__.py").is_file() or copy.resolve() == (checkout / "pele_ocl").resolve():
+        return ""
+    return f"{copy} is a copy of this checkout, whose changes do not count: pip install --editable '{checkout}'"

@@ -12,11 +12,13 @@ import zlib
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import TextIO
 
 from .errors import FormatError
 from .inputfile import read_file
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_LONGEST_LINE = 2**24  # characters; a bomb of gzip data is one line of gigabytes
 _QUOTED = 60  # characters of a word that messages show
 _NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HETATM")
@@ -61,12 +63,14 @@ def quoted(value: object) -> str:
         text = str(value)
     except ValueError:  # a whole number of thousands of digits
         text = "a number of too many digits"
-    return ascii(text) if len(text) <= _QUOTED else f"{text[:_QUOTED]!a} and {len(text) - _QUOTED:,} more characters"
+    return repr(text) if len(text) <= _QUOTED else f"{text[:_QUOTED]!r} and {len(text) - _QUOTED:,} more characters"
 
 
-def _checked(text: Iterator[str], path: Path, kind: str) -> Iterator[str]:
+def _checked(text: TextIO, path: Path, kind: str) -> Iterator[str]:
     empty = True
-    for number, line in enumerate(text, 1):
+    for number, line in enumerate(iter(lambda: text.readline(_LONGEST_LINE), ""), 1):
+        if len(line) == _LONGEST_LINE:
+            raise FormatError(f"{path}:{number}: a line of more than {len(line):,} characters; the file is damaged")
         if "\0" in line:
             raise FormatError(f"{path}:{number}: holds NUL bytes: the file is binary or damaged")
         if empty and line.strip():

@@ -1,8 +1,8 @@
-"""What a variant is: one way to compute a quantity. Free of OpenCL, so that help and tests can list variants."""
+"""Variants: each is one way to compute a quantity. Free of OpenCL, so that help and tests can list variants."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -25,6 +25,9 @@ class Variant(Generic[S]):
     exact : False where updates are lost to races
     cpu_only : True where it always runs on a CPU device
     per_atom : whether it tells the energies of single atoms apart
+    made_for : the kind of device it is made for, "CPU" or "GPU", on others slow; None for any
+    sums : in how many numbers all terms of an atom are added up, one after the other; None where in so many that
+        float32 keeps its digits (pele_ocl/bench/accuracy.py)
     """
 
     file: str
@@ -34,3 +37,11 @@ class Variant(Generic[S]):
     exact: bool = True
     cpu_only: bool = False
     per_atom: bool = True
+    made_for: str | None = None
+    sums: int | None = None
+
+
+def made_for(variants: Mapping[str, Variant[S]], kind: str) -> tuple[str, ...]:
+    """The names of the variants for a kind of device; other kinds than CPUs run what is for GPUs."""
+    fitting = (None, "CPU" if kind == "CPU" else "GPU")
+    return tuple(name for name, variant in variants.items() if variant.made_for in fitting)

@@ -13,9 +13,8 @@ import numpy as np
 from conftest import random_atoms, random_pairs, without
 
 from pele_ocl import Atoms, Grid, SolventModel, place_ions, potmap, solvent
-from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
-from pele_ocl.energy import Energy, squares
-from pele_ocl.energy import plan as energy_plan
+from pele_ocl.energy import Energy, PositionalRestraint, squares
+from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.ions.placement import Placement, WorkSplit
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
@@ -28,9 +27,10 @@ from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.variants import blocked
+from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import VARIANTS, Solvent
 from pele_ocl.solvent.layout import Layout
-from pele_ocl.tuning import Choice, trying
+from pele_ocl.tuning import Choice, Machine, trying
 
 PRECISIONS = ("float32", "float64")
 SALT = SolventModel(ionic_strength=0.1)
@@ -108,25 +108,47 @@ def ions_cases(device: Device) -> None:
         assert 5 < len(vectors.place([300.0, -300.0] * 50)[0]) < 100
 
 
+# Vectors of four and of one, several work-items to an atom, rows of several tiles.
+ENERGY_LAYOUTS = {
+    "rows": (RowsLayout(4, 16, 2), RowsLayout(1, 32, 2)),
+    "blocks": (BlocksLayout(4, 16, 3),),
+    "squares": (SquaresLayout(1, 32, 8, row=2, split=2, shares=2),),
+}
+
+
 def energy_cases(device: Device) -> None:
-    """Several tiles, vectors of four and of one, batches, and every switch of the kernels."""
+    """Several tiles, batches, and every switch of the kernels."""
     atoms = random_atoms(70)
     chain = np.column_stack([np.arange(69), np.arange(1, 70)])
     atoms = replace(atoms, bonds=chain, positions=atoms.positions + np.linspace(0, 60, 70)[:, None])
     both = np.stack([atoms.positions, atoms.positions + 0.1])
-    for layout in (energy_plan.Layout(4, 16, 2, 3), energy_plan.Layout(1, 32, 2, 8, row=2, split=2, shares=2)):
-        energy_plan.Layout.of = staticmethod(lambda *_, layout=layout: layout)
-        for variant in ENERGY_VARIANTS:
-            if variant == ("blocks" if layout.width == 1 else "squares"):
-                continue
-            for precision in PRECISIONS:
-                options = dict(variant=variant, precision=precision, device=device)
-                Energy(atoms, **options).evaluate_batch(both)
-                Energy(atoms, per_atom=variant != "squares", cutoff=9.0, model=SALT, **options).evaluate()
-                Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
-                Energy(atoms, fixed_radii=True, **options).evaluate()
-                with patch.object(squares, "MOST_LAYERS", 1):
-                    Energy(atoms, **options).evaluate()
+    for variant, layouts in ENERGY_LAYOUTS.items():
+        for layout in layouts:
+            with patch.object(type(layout), "of", lambda *_, layout=layout: layout):
+                for precision in PRECISIONS:
+                    options = dict(variant=variant, precision=precision, device=device)
+                    Energy(atoms, **options).evaluate_batch(both)
+                    Energy(atoms, per_atom=variant != "squares", cutoff=9.0, model=SALT, **options).evaluate()
+                    Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
+                    Energy(atoms, fixed_radii=True, terms=[PositionalRestraint(1.0)], **options).evaluate()
+                    with patch.object(squares, "MOST_LAYERS", 1):
+                        Energy(atoms, **options).evaluate()
+    gpu_layouts_case(device, atoms)
+
+
+def gpu_layouts_case(device: Device, atoms: Atoms) -> None:
+    """The layouts that GPUs get by themselves, for few atoms and for many, against the definition."""
+    expected = definition.energy(atoms)
+    total = sum(term.sum() for term in expected.per_atom.values())
+    machine = replace(Machine.of(device, "float64"), kind="GPU", width=1)
+    for variant, kind in (("rows", RowsLayout), ("squares", SquaresLayout)):
+        for n_atoms in (100, 10_000):
+            layout = kind.of(machine, n_atoms)
+            with patch.object(kind, "of", lambda *_, layout=layout: layout):
+                found = Energy(atoms, variant=variant, precision="float64", device=device).evaluate()
+            np.testing.assert_allclose(found.total, total, rtol=1e-11)
+            apart = np.linalg.norm(found.gradient - expected.gradient) / np.linalg.norm(expected.gradient)
+            assert apart < 1e-9, (variant, n_atoms)
 
 
 CASES = {

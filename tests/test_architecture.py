@@ -34,34 +34,34 @@ LAYERS = {
     "inputfile": ("arguments", "errors"),
     "textfiles": ("errors", "inputfile"),
     "variant": (),
+    "callable_module": (),
     "atoms": ("arguments", "errors", "frozen"),
     "frozen": (),
     "results": ("atoms", "errors", "frozen"),
     "pairs": ("arguments", "atoms", "errors", "forcefield", "formats", "frozen", "inputfile", "paths", "textfiles"),
     "grid": ("arguments", "atoms", "errors", "frozen", "units"),
     "sampling": ("arguments", "atoms", "errors", "grid"),
-    "pictures": ("arguments", "atoms", "errors", "formats", "grid"),
     "tiles": ("atoms",),
     "gb_models": ("atoms",),
     "solvent_model": ("arguments", "errors", "gb_models", "units"),
-    "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units"),
+    "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units", "variant"),
     "forcefield": ("arguments", "atoms", "chemistry", "errors", "inputfile", "units", "paths", "textfiles"),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
     "potential_model": ("arguments", "errors"),
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
-    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles"),
+    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles", "variant"),
     "plan": ("arguments", "atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
     "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "units", "variant"),
     "solvent": (
-        "atoms", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
+        "atoms", "callable_module", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
     ),
     "nonbond": (
-        "atoms", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
+        "atoms", "callable_module", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
         "variant",
     ),
     "energy": (
-        "arguments", "atoms", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",
+        "arguments", "atoms", "callable_module", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",
         "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "ions": (
@@ -69,20 +69,20 @@ LAYERS = {
         "variant",
     ),
     "potmap": (
-        "arguments", "atoms", "errors", "grid", "opencl", "potential_model", "tuning", "units",
+        "arguments", "atoms", "callable_module", "errors", "grid", "opencl", "potential_model", "tuning", "units",
         "variant",
     ),
     "bench": (
-        "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths", "potmap",
-        "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
+        "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths",
+        "potmap", "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
     ),
     "cli": (
         "__init__", "atoms", "bench", "chemistry", "energy", "errors", "forcefield", "formats", "grid", "inputfile",
-        "ions", "opencl", "paths", "pictures", "potmap", "reading", "sampling", "solvent", "nonbond", "pairs",
+        "ions", "opencl", "paths", "potmap", "reading", "sampling", "solvent", "nonbond", "pairs",
         "potential_model", "solvent_model", "tuning", "units", "variant",
     ),
     "__init__": (
-        "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "ions", "opencl", "pictures",
+        "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "ions", "opencl",
         "potmap", "reading", "sampling", "solvent", "solvent_model",
     ),
     "__main__": ("cli",),
@@ -225,6 +225,13 @@ def test_every_kernel_file_is_used():
 def test_includes_are_named_from_the_folder_of_all_kernels(path):
     for name in re.findall(r'#include "([^"]+)"', path.read_text()):
         assert (CL / name).is_file() or name.removeprefix("shared/") in HEADERS_MADE, name
+
+
+@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: str(p.relative_to(CL)))
+def test_places_in_arrays_of_parts_are_counted_with_64_bits(path):
+    """A part of millions of atoms times a number of parts passes 2^31."""
+    parts = re.compile(r"(?<!\(size_t\))\b(part|chunk|conformation|layer) \* n_\w+")
+    assert not parts.search(path.read_text()), path
 
 
 def test_folders_of_kernels_are_small():

@@ -8,6 +8,7 @@ import os
 import time
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from pele_ocl.bench.comparison import TOLERANCES, Contender, Measured, Row, Work
 from pele_ocl.bench.comparison_table import Group, disagreements
 from pele_ocl.bench.peers import MAP_PEERS, AbsentError, MapPeer, apart, peer, talk_to_stderr
 from pele_ocl.bench.systems import ball_of_atoms
+from pele_ocl.bench.timing import call_seconds
 from pele_ocl.grid import Grid
 from pele_ocl.reference import potmap as reference
 from pele_ocl.variant import PRECISIONS
@@ -83,6 +85,33 @@ def test_openmm_agrees(make, names):
     assert max(reference_row.errors.values()) < 1e-11
     assert all(r.agrees and r.seconds > 0 and r.call_seconds > 0 for r in rows.values())
     assert [r.ours for r in rows.values()] == [True, False]
+
+
+def test_calls_get_new_positions():
+    atoms, got = random_atoms(5), []
+    assert call_seconds(lambda positions: got.append(positions), atoms, 3) > 0
+    different = {positions.tobytes() for positions in got}
+    assert len(different) == 2
+    assert max(np.abs(positions - atoms.positions).max() for positions in got) < 0.1
+    assert all(before is not after for before, after in pairwise(got))
+
+
+@pytest.mark.parametrize(
+    ("make", "plan"),
+    [
+        (comparison.energy_work, "Energy"),
+        (partial(comparison.nonbond_work, cutoff=9.0), "Nonbond"),
+        (comparison.solvent_work, "Solvent"),
+    ],
+    ids=["energy", "nonbond", "solvent"],
+)
+def test_a_call_is_of_a_plan_that_is_kept(make, plan, monkeypatch):
+    kept = []
+    monkeypatch.setattr(comparison, "call_seconds", lambda evaluate, *_: kept.append(evaluate.__self__) or 0.25)
+    work = make("some", random_atoms(40), precision="float32", devices=DEVICES[:1], runs=3)
+    (row,) = work.rows(lambda code: False, lambda line: None)
+    assert row.call_seconds == 0.25
+    assert [type(owner).__name__ for owner in kept] == [plan]
 
 
 # Rows

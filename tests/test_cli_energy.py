@@ -245,7 +245,6 @@ def test_errors_are_sentences(tmp_path):
     pqr = tmp_path / "two.pqr"
     pqr.write_text("ATOM 1 N ALA 1 0 0 0 0.1 1.5\nATOM 2 C ALA 1 3 0 0 -0.1 1.5\n")
     assert error_of("energy", pqr) == f"{pqr}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file"
-    run("energy", HEXAPEPTIDE, "--models", "all", "--per-residue", code=2)
     run("energy", HEXAPEPTIDE, "--no-gradient", "--fixed-radii", code=2)
 
 
@@ -261,7 +260,8 @@ def test_help(command):
 
 def test_bench_has_honest_rows():
     command = "bench", "energy", "--system", "hexapeptide", "--runs", 3, "--conformations", 4, "--no-peers"
-    rows = [json.loads(line) for line in run(*command, "--json").stdout.splitlines()]
+    every = [word for variant in VARIANTS for word in ("--variant", variant)]
+    rows = [json.loads(line) for line in run(*command, "--json", *every).stdout.splitlines()]
     precisions = 2 if DEVICES[0].has_float64 else 1
     assert len(rows) == precisions * len(VARIANTS) * 2
     for row in rows:
@@ -272,6 +272,8 @@ def test_bench_has_honest_rows():
     assert {row["conformations"] for row in rows} == {1, 4}
     text = run("bench", "energy", "--system", "hexapeptide", "--runs", 3, "--no-peers").stdout
     assert text.startswith(f"Energy and full gradient on {DEVICES[0]}\nOpenMM's CPU platform was left out: no speed-up")
+    kind = "GPU" if DEVICES[0].kind == "GPU" else "CPU"
+    assert all((f" {name} " in text) == (variant.made_for == kind) for name, variant in VARIANTS.items())
 
 
 @pytest.mark.skipif(importlib.util.find_spec("openmm") is None, reason="OpenMM is not installed")

@@ -9,7 +9,7 @@ from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 
 from pele_ocl.bench import tune
-from pele_ocl.tuning import RULES, choices_for, notes
+from pele_ocl.tuning import RULES, choices_for, findings, store
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -51,7 +51,7 @@ def test_what_is_measured_is_printed_and_remembered(file):
     assert ratios[names.index("rules")] == "1.00"
     assert "auto took at most" in text
     assert f"Remembered in {file}" in text
-    (entry,) = notes.entries()
+    (entry,) = store.entries()
     assert entry.is_of(DEVICES[0])
     assert entry.is_current
     assert [(f.quantity, f.precision, f.size) for f in entry.findings] == [("nonbond", "float32", 3633)]
@@ -84,6 +84,18 @@ def test_a_dry_run_remembers_nothing(file, better):
     assert not file.parent.exists()
 
 
+def test_wrong_choices_are_named(file, monkeypatch):
+    wrong = choices_for("solvent", DEVICES[0], "float32", 96)[0]
+
+    def measure(quantity, precision, cases, device, whole):
+        yield tune.Row(quantity, precision, "s", 96, RULES, RULES, {RULES: 1e-3}, {wrong: 0.01})
+
+    monkeypatch.setattr(tune, "measure", measure)
+    command = ("tune", "--quantity", "solvent", "--precision", "float32", "--system", "hexapeptide")
+    assert f"\n          left out as wrong: {wrong}, off by 1.0e-02\n" in run(*command).stdout
+    assert json.loads(run(*command, "--json").stdout)["devices"][0]["rows"][0]["wrong"] == {str(wrong): 0.01}
+
+
 def test_show_and_forget(file, better):
     assert run("tune", "--show").stdout == f"{file}: nothing is remembered; `pele-ocl tune` measures\n"
     run("tune", "--quantity", "solvent", "--system", "hexapeptide")
@@ -106,13 +118,13 @@ def test_an_interruption_keeps_what_is_measured(file, better, monkeypatch):
 
     monkeypatch.setattr(tune, "measure", interrupted)
     run("tune", "--system", "hexapeptide", "--precision", "float32", code=1)
-    (entry,) = notes.entries()
+    (entry,) = store.entries()
     assert [finding.quantity for finding in entry.findings] == ["solvent"]
 
 
 def test_what_other_versions_measured_is_shown_as_such(file, better, monkeypatch):
     run("tune", "--quantity", "solvent", "--system", "hexapeptide")
-    monkeypatch.setattr(notes, "versions", lambda: ("9.9", "0" * 16))
+    monkeypatch.setattr(findings, "versions", lambda: ("9.9", "0" * 16))
     assert "left aside, since this is another version" in run("tune", "--show").stdout
     assert "was measured with other versions" in run("solvent", HEXAPEPTIDE, "-v").stdout
 

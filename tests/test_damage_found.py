@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import struct
@@ -14,7 +15,7 @@ import pytest
 
 from pele_ocl import Grid, InputError, Map, potmap, read, read_map, read_pairs, write_map
 from pele_ocl.errors import FormatError
-from pele_ocl.forcefield import read_obc
+from pele_ocl.forcefield import read_obc, read_template
 from pele_ocl.formats import model_numbers, read_points, read_pqr
 from pele_ocl.pairs import PairList, write_pairs
 from pele_ocl.paths import shipped
@@ -92,7 +93,7 @@ def test_a_list_of_pairs_that_was_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flags", [[0.5], [float("nan")], [2], ["x"]])
 def test_flags_that_are_neither_true_nor_false(flags: list[object]) -> None:
-    with pytest.raises(InputError, match=r"one_four (of pairs\[0\] is|is no array of numbers)"):
+    with pytest.raises(InputError, match=r"one_four (of pairs\[0\] is|are not an array of numbers)"):
         PairList(2, [0], [1], one_four=flags)
     assert PairList(2, [0], [1], one_four=[1.0]).one_four.tolist() == [True]
 
@@ -195,3 +196,16 @@ def test_files_whose_names_are_not_utf_8(tmp_path: Path) -> None:
     for suffix in (".h5", ".npz", ".txt"):
         write_pairs(name + suffix, PairList(3, [0], [1]))
         assert len(read_pairs(name + suffix, 3)) == 1
+
+
+def test_a_bomb_of_gzip_data(tmp_path: Path) -> None:
+    """64 kB that unpack to one line of 64 MB; gigabytes are refused as soon."""
+    path = tmp_path / "m.pdb.gz"
+    message = refused(read, path, gzip.compress(b"A" * 2**26))
+    assert message == ":1: a line of more than 16,777,216 characters; the file is damaged"
+
+
+def test_escape_sequences_in_templates(tmp_path: Path) -> None:
+    text = "NAZ 1 0 0 0 0\n 1 0 M Na+ N\x1b[1mA 1 0. 0. 0.\nNBON\n 1 1.8680 0.00277 1.0 0. 0. 0. 0.\nBOND\nEND\n"
+    message = refused(read_template, tmp_path / "naz", text)
+    assert message == ":2: the name 'N\\x1b[1mA' holds characters that are no text; rename the atom"

@@ -5,22 +5,18 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
-from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from conftest import DEVICES, random_atoms
+from conftest import DEVICES
 
-from pele_ocl import Grid, Map, Solvent, write_map
+from pele_ocl import Grid, Map, write_map
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
-from pele_ocl.opencl import building
 from pele_ocl.paths import shipped
 from pele_ocl.solvent import VARIANTS
-from pele_ocl.solvent.ladder import LadderPasses
-from pele_ocl.variant import Variant
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -72,23 +68,6 @@ def test_links_and_files_named_exist(page):
         assert (page.parent / target).exists(), target
     for name in re.findall(r"`((?:cl|pele_ocl|tests|docs|data)/[\w./-]+)`", text):
         assert (ROOT / name).exists() or "halves" in name, name
-
-
-def test_the_worked_example_works(monkeypatch, tmp_path):
-    """The kernel and the host steps of docs/add-a-kernel.md, as they are printed there, against `pair`."""
-    text = (ROOT / "docs" / "add-a-kernel.md").read_text()
-    (kernel,) = re.findall(r"```c\n(.*?)```", text, re.DOTALL)
-    steps = next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "class Halves" in block)
-    shipped_source = building._source
-    monkeypatch.setattr(building, "_source", lambda file: kernel if "halves" in file else shipped_source(file))
-    names = {}
-    exec(compile(steps, "add-a-kernel.md", "exec"), names)
-    line = Variant("solvent/ladder/halves.cl", "born_sums_halves", "", partial(LadderPasses, names["Halves"]))
-    monkeypatch.setitem(VARIANTS, "halves", line)
-    atoms, options = random_atoms(300), dict(precision="float64", device=DEVICES[0])
-    halves, pair = (Solvent(atoms, variant=name, **options).evaluate() for name in ("halves", "pair"))
-    np.testing.assert_allclose(halves.born_radii, pair.born_radii, rtol=1e-12)
-    np.testing.assert_allclose(halves.psi, pair.psi, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,7 @@ def check_atoms(found: object, content: bytes) -> None:
 
 def check_mmcif(found: object, content: bytes) -> None:
     finite(found.positions)
+    assert 0 < len(found.positions) <= 2 * N_ATOMS
 
 
 def check_models(found: object, content: bytes) -> None:
@@ -333,7 +334,9 @@ def fuzz(kind: Kind, folder: Path, n: int) -> None:
     whole = kind.content(folder)
     path = folder / kind.name
     path.write_bytes(whole)
-    kind.check(kind.read(path), whole)
+    found = kind.read(path)
+    kind.check(found, whole)
+    assert len(getattr(found, "positions", range(N_ATOMS))) == N_ATOMS
     refused = 0
     with memory_limited():
         for k, data in enumerate(mutations(whole, kind.text, n, zlib.crc32(kind.name.encode()))):

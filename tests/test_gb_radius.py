@@ -14,20 +14,12 @@ from pele_ocl.solvent import VARIANTS
 ATOMS = random_atoms(40)
 
 
-class HCT(SolventModel):
-    """1/B = 1/rho - I."""
-
-    @property
-    def radius_definitions(self):
-        return {"GB_RADIUS_HCT": 1}
-
-
-MODELS = {"HCT": HCT(), "OBC set I": SolventModel(alpha=0.8, beta=0.0, gamma=2.909125)}
+MODELS = {name: SolventModel(gb=name) for name in ("hct", "obc1")}
 
 
 def expected_radii(model):
-    psi, born = definition.born_radii(ATOMS.positions, ATOMS.gb_radii, ATOMS.gb_scales, model)
-    return (ATOMS.gb_radii - model.offset) / (1 - psi) if isinstance(model, HCT) else born
+    psi, born = definition.born_radii(ATOMS.positions, ATOMS.gb_radii, ATOMS.gb_scales, SolventModel(gb="obc1"))
+    return (ATOMS.gb_radii - model.offset) / (1 - psi) if model.gb == "hct" else born
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)

@@ -27,10 +27,11 @@ def report_of(cases: str) -> str:
 
 
 def kernels_of(cases: str) -> set[str]:
-    """Every kernel of the folder that these cases are to cover."""
+    """Every kernel of the folder that these cases are to cover; the common ones with the energy's."""
     return {
         f"{path.relative_to(CL)}:{name}".lower()
-        for path in (CL / cases).rglob("*.cl")
+        for folder in (cases, *(["common"] if cases == "energy" else []))
+        for path in (CL / folder).rglob("*.cl")
         for name in re.findall(r"^(?:kernel .*void|void) (\w+)\(", path.read_text(), re.MULTILINE)
     }
 

@@ -10,8 +10,8 @@ import pytest
 from maps_helpers import some_map
 
 from pele_ocl.errors import FormatError, PeleError
+from pele_ocl.formats.maps.pictures import _figure, draw_slices
 from pele_ocl.grid import Grid, Map
-from pele_ocl.pictures import _figure, draw_slices
 
 
 def charge_map(shape=(31, 21, 11), unit="kcal/mol/e") -> Map:

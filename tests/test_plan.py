@@ -139,8 +139,10 @@ def test_results_pickle(kind, device):
 @pytest.mark.parametrize("span", [1.0, 800.0, 3e3, 5e5])
 def test_encoded_positions_are_whole_steps(span):
     encoding = Encoding.of("float32", span)
-    offsets = np.random.default_rng(0).uniform(-span / 2, span / 2, 300)
-    encoded = np.empty(300, encoding.dtype)
-    encoding.encode(offsets.copy(), encoded)
-    assert np.abs(encoded * encoding.step - offsets).max() <= encoding.step / 2
+    positions = np.random.default_rng(0).uniform(-span / 2, span / 2, (100, 3))
+    lowest, highest = positions.min(axis=0), positions.max(axis=0)
+    shift, encoded = encoding.shift(lowest, highest), np.empty((100, 3), encoding.dtype)
+    encoding.encode(positions - shift, encoded)
+    assert np.abs(encoded * encoding.step - (positions - (shift + encoding.base))).max() <= encoding.step / 2
+    assert np.abs(shift + encoding.base - (lowest + highest) / 2).max() <= encoding.step / 2
     assert encoding.step <= 2**-20

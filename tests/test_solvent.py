@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from conftest import load_system, random_atoms
-from tolerance import BORN_RADIUS, ENERGY, ONE_SUM_FLOAT32, OPENMM_ENERGY
+from tolerance import BORN_RADIUS, ENERGY, OPENMM_ENERGY, born_radius_bound
 
 from pele_ocl import Atoms, InputError, ParameterError, Solvent, SolventModel, solvent
 from pele_ocl.opencl.kernels import Run
@@ -28,12 +28,6 @@ def reference_radii(atoms, model=MODEL):
 
 def worst(values, expected):
     return np.abs(values / expected - 1).max()
-
-
-def bound(variant, precision, n):
-    if precision == "float64" or variant not in ("sequential", "outer"):
-        return BORN_RADIUS[precision]
-    return next(value for size, value in ONE_SUM_FLOAT32.items() if n <= size)
 
 
 def laid_out(layout, atoms, device, precision):
@@ -63,8 +57,9 @@ def test_lone_atom(device, precision, variant):
 def test_born_radii_of_the_shipped_structures(device, precision, variant, name):
     system = load_system(name)
     result = solvent(system.atoms, variant=variant, precision=precision, device=device)
-    assert worst(result.born_radii, system.arrays["born_radius"]) < bound(variant, precision, len(system.atoms))
-    np.testing.assert_allclose(result.psi, system.arrays["psi"], rtol=bound(variant, precision, len(system.atoms)))
+    bound = born_radius_bound(VARIANTS[variant].sums, precision, len(system.atoms))
+    assert worst(result.born_radii, system.arrays["born_radius"]) < bound
+    np.testing.assert_allclose(result.psi, system.arrays["psi"], rtol=bound)
 
 
 @pytest.mark.parametrize("name", ["enolase_dimer", "ruvab"])

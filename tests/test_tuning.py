@@ -1,4 +1,4 @@
-"""What was measured is remembered, obeyed where it fits, and never in the way."""
+"""Choices that were measured are remembered, obeyed where it fits, and never in the way."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from tolerance import ENERGY, GRADIENT, MAP
 
 from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_within, potmap, solvent, tuning
 from pele_ocl.bench import tune
-from pele_ocl.energy.layout import Layout as EnergyLayout
+from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.opencl.device import Device
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.solvent.layout import Layout as SolventLayout
-from pele_ocl.tuning import CHOICES, RULES, Choice, Entry, Finding, Machine, TuningWarning, notes, remembered
+from pele_ocl.tuning import CHOICES, RULES, Choice, Entry, Finding, Machine, TuningWarning, remembered, store
+from pele_ocl.tuning.findings import as_json, versions
 from pele_ocl.variant import PRECISIONS
 
 DEVICE = DEVICES[0]
@@ -33,8 +34,8 @@ def file(tmp_path, monkeypatch):
 
 
 def entry(*findings: Finding, **other: str) -> Entry:
-    """What was found on the device of the tests, with its versions or others."""
-    version, kernels = notes.versions()
+    """An entry of the device of the tests, with its versions or others."""
+    version, kernels = versions()
     own = {
         "device": DEVICE.name, "platform": DEVICE.platform, "driver": DEVICE.driver, "pele_ocl": version,
         "kernels": kernels, "date": "2026-11-21",
@@ -58,52 +59,60 @@ def some_choice(quantity: str, size: int = 100, precision: str = "float32", last
 def test_what_is_remembered_is_found_for_the_nearest_size(file):
     small, large = some_choice("energy", last=False), some_choice("energy", size=10**6)  # which small ones have, too
     assert small != large
-    notes.remember(entry(found("energy", small, 100), found("energy", large, 10_000), found("energy", RULES, 500)))
-    sizes = {1: small, 200: small, 400: RULES, 2000: RULES, 3000: large, 10**6: large}
+    store.remember(entry(found("energy", small, 100), found("energy", large, 10_000), found("energy", RULES, 500)))
+    sizes = {30: small, 200: small, 400: RULES, 2000: RULES, 3000: large, 40_000: large}
     assert {size: remembered("energy", DEVICE, "float32", size) for size in sizes} == sizes
     assert remembered("energy", DEVICE, "float64", 100) == remembered("solvent", DEVICE, "float32", 100) == RULES
 
 
+@pytest.mark.parametrize(("quantity", "reach"), [("energy", 4), ("potmap", 16)])
+def test_far_from_what_was_measured_the_rules_decide(file, quantity, reach):
+    choice = some_choice(quantity, 10**5, last=False)
+    store.remember(entry(found(quantity, choice, 10**5)))
+    sizes = (10**5 // reach, 10**5 * reach, 10**5 // reach - 1, 10**5 * reach + 1, 10**7)
+    assert [remembered(quantity, DEVICE, "float32", size) for size in sizes] == [choice, choice, RULES, RULES, RULES]
+
+
 def test_the_file_is_for_reading(file):
-    notes.remember(entry(found("energy", some_choice("energy"))))
+    store.remember(entry(found("energy", some_choice("energy"))))
     text = file.read_text()
     content = json.loads(text)
     assert content["format"] == 1
     assert content["devices"][0]["device"] == DEVICE.name
     assert content["devices"][0]["findings"][0]["settings"] == dict(some_choice("energy").settings)
     assert text == json.dumps(content, indent=1, sort_keys=True) + "\n"
-    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    assert {path.name for path in file.parent.iterdir()} == {file.name, f"{file.name}.lock"}
 
 
 def test_remembering_keeps_what_was_not_measured_anew(file):
     other = entry(found("solvent", RULES), device="another", driver="1.0")
     first, second = found("energy", some_choice("energy"), 100), found("energy", some_choice("energy"), 2000)
     for one in (other, entry(first), entry(second), entry(replace(first, ms=0.5))):
-        notes.remember(one)
-    assert notes.entries() == (other, entry(replace(first, ms=0.5), second))
+        store.remember(one)
+    assert store.entries() == (other, entry(replace(first, ms=0.5), second))
 
 
 def test_what_another_version_measured_is_dropped_when_measured_anew(file):
-    notes.remember(entry(found("solvent", RULES), kernels="0" * 16))
-    notes.remember(entry(found("energy", RULES)))
-    assert notes.entries() == (entry(found("energy", RULES)),)
+    store.remember(entry(found("solvent", RULES), kernels="0" * 16))
+    store.remember(entry(found("energy", RULES)))
+    assert store.entries() == (entry(found("energy", RULES)),)
 
 
 def test_kernels_in_folders_count_in_the_version(tmp_path, monkeypatch):
-    monkeypatch.setattr(notes, "shipped", lambda name: tmp_path)
+    monkeypatch.setattr("pele_ocl.tuning.findings.shipped", lambda name: tmp_path)
     (tmp_path / "solvent").mkdir()
     digests = set()
     for text in ("one", "two"):
         (tmp_path / "solvent" / "tiled.cl").write_text(text)
-        notes.versions.cache_clear()
-        digests.add(notes.versions())
-    notes.versions.cache_clear()
+        versions.cache_clear()
+        digests.add(versions())
+    versions.cache_clear()
     assert len(digests) == 2
 
 
 @pytest.mark.parametrize("name", ["driver", "pele_ocl", "kernels"])
 def test_other_versions_are_left_aside(file, name):
-    notes.remember(entry(found("energy", some_choice("energy")), **{name: "other"}))
+    store.remember(entry(found("energy", some_choice("energy")), **{name: "other"}))
     assert remembered("energy", DEVICE, "float32", 100) == RULES
     assert "other versions" in tuning.describe(DEVICE)
     assert "other" in tuning.describe(DEVICE)
@@ -111,7 +120,7 @@ def test_other_versions_are_left_aside(file, name):
 
 def test_where_choices_come_from_is_told(file, monkeypatch):
     assert "`pele-ocl tune` measures" in tuning.describe(DEVICE)
-    notes.remember(entry(found("energy", some_choice("energy"))))
+    store.remember(entry(found("energy", some_choice("energy"))))
     assert tuning.describe(DEVICE) == f"as measured on 2026-11-21, {file}"
     monkeypatch.setenv("PELE_OCL_TUNING", "off")
     assert tuning.describe(DEVICE) == "built-in rules, PELE_OCL_TUNING is off"
@@ -120,7 +129,7 @@ def test_where_choices_come_from_is_told(file, monkeypatch):
 
 def test_the_file_is_in_the_users_cache_folder_by_default(monkeypatch):
     monkeypatch.delenv("PELE_OCL_TUNING")
-    monkeypatch.setattr(notes.platformdirs, "user_cache_dir", lambda name: f"/home/somebody/.cache/{name}")
+    monkeypatch.setattr(store.platformdirs, "user_cache_dir", lambda name: f"/home/somebody/.cache/{name}")
     assert str(tuning.tuning_path()) == "/home/somebody/.cache/pele-ocl/tuning.json"
 
 
@@ -131,7 +140,7 @@ def row(**changes) -> str:
         "rules_ms": 2, **changes,
     }  # fmt: skip
     kept = {name: value for name, value in finding.items() if value is not None}
-    device = notes.as_json(entry())
+    device = as_json(entry())
     return json.dumps({"format": 1, "devices": [{**device, "findings": [kept]}]})
 
 
@@ -158,7 +167,7 @@ def test_a_file_that_is_no_text_or_no_file_is_a_warning(file):
         tuning.describe(DEVICE)
     file.unlink()
     file.mkdir()
-    notes._read.cache_clear()
+    store._read.cache_clear()
     with pytest.warns(TuningWarning, match="Is a directory"):
         tuning.describe(DEVICE)
 
@@ -171,13 +180,13 @@ def test_a_choice_that_is_not_offered_is_not_taken(file, changes):
 
 def test_forgetting(file):
     other = entry(found("solvent", RULES), device="another")
-    assert not notes.forget()
-    notes.remember(other)
-    notes.remember(entry(found("energy", RULES)))
-    assert notes.forget([DEVICE])
-    assert notes.entries() == (other,)
-    assert not notes.forget([DEVICE])
-    assert notes.forget()
+    assert not store.forget()
+    store.remember(other)
+    store.remember(entry(found("energy", RULES)))
+    assert store.forget([DEVICE])
+    assert store.entries() == (other,)
+    assert not store.forget([DEVICE])
+    assert store.forget()
     assert not file.exists()
 
 
@@ -185,10 +194,10 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(file, monkeypatch):
     file.write_text("")
     monkeypatch.setenv("PELE_OCL_TUNING", str(file / "tuning.json"))
     with pytest.raises(InputError, match="cannot be made"):
-        notes.prepare_folder()
+        store.prepare_folder()
     monkeypatch.setenv("PELE_OCL_TUNING", "off")
     with pytest.raises(InputError, match="PELE_OCL_TUNING is off"):
-        notes.prepare_folder()
+        store.prepare_folder()
 
 
 # What the quantities make of it
@@ -200,7 +209,8 @@ def test_auto_takes_what_is_remembered(file):
         "solvent": Choice.of("pair"), "nonbond": Choice.of("bitonic"), "energy": some_choice("energy"),
         "potmap": Choice.of("gather"),
     }  # fmt: skip
-    notes.remember(entry(*(found(quantity, choice) for quantity, choice in choices.items())))
+    sizes = {"solvent": 300, "nonbond": len(pairs), "energy": 300, "potmap": 300 * len(GRID)}
+    store.remember(entry(*(found(quantity, choice, sizes[quantity]) for quantity, choice in choices.items())))
     assert solvent(atoms, device=DEVICE).variant == "pair"
     assert Nonbond(atoms, pairs, device=DEVICE).variant == "bitonic"
     assert potmap(atoms, GRID, device=DEVICE).variant == "gather"
@@ -213,14 +223,14 @@ def test_auto_takes_what_is_remembered(file):
 def test_what_the_caller_names_is_taken(file):
     atoms = random_atoms(100)
     before = Energy(atoms, device=DEVICE, variant="rows").layout
-    notes.remember(entry(found("solvent", Choice.of("pair")), found("energy", some_choice("energy", last=True))))
+    store.remember(entry(found("solvent", Choice.of("pair")), found("energy", some_choice("energy", last=True))))
     assert solvent(atoms, device=DEVICE, variant="tiled").variant == "tiled"
     if some_choice("energy").variant != "rows":
         assert Energy(atoms, device=DEVICE, variant="rows").layout == before
 
 
 def test_only_plain_potentials_are_measured(file):
-    notes.remember(entry(found("potmap", Choice.of("gather"))))
+    store.remember(entry(found("potmap", Choice.of("gather"), 50 * len(GRID))))
     atoms = random_atoms(50)
     assert potmap(atoms, GRID, device=DEVICE, field=True).variant == "blocked"
     assert potmap(atoms, GRID, device=DEVICE, method="cutoff").variant == "cutoff"
@@ -230,7 +240,7 @@ def test_only_plain_potentials_are_measured(file):
 def test_blocks_that_pad_a_map_more_are_not_taken(file, monkeypatch):
     wide = Choice.of("blocked", points=(16, 8))
     monkeypatch.setitem(CHOICES, "potmap", lambda *_: [wide])
-    notes.remember(entry(found("potmap", wide)))
+    store.remember(entry(found("potmap", wide, 50 * len(GRID))))
     atoms, shapes = random_atoms(50), []
     monkeypatch.setattr(Blocking, "items", lambda layout, shape: shapes.append(layout.points) or (1, 1, 1))
     potmap(atoms, GRID, device=DEVICE)
@@ -241,7 +251,7 @@ def test_blocks_that_pad_a_map_more_are_not_taken(file, monkeypatch):
 def test_variants_that_cannot_do_what_is_wanted_are_not_taken(file, monkeypatch):
     squares = Choice.of("squares")
     monkeypatch.setitem(CHOICES, "energy", lambda *_: [squares])
-    notes.remember(entry(found("energy", squares)))
+    store.remember(entry(found("energy", squares)))
     atoms = random_atoms(100)
     assert Energy(atoms, device=DEVICE).variant == "squares"
     assert Energy(atoms, device=DEVICE, per_atom=True).variant != "squares"
@@ -294,7 +304,7 @@ MACHINES = [
     )
     for width in widths
 ]  # fmt: skip
-LAYOUTS = {"solvent": SolventLayout, "energy": EnergyLayout, "potmap": Blocking}
+LAYOUTS = {"solvent": SolventLayout, "energy": None, "potmap": Blocking}
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vendor}{m.units}x{m.width}{m.precision}")
@@ -303,6 +313,8 @@ def test_choices_are_what_the_kernels_take(machine, size):
     for quantity, layout in LAYOUTS.items():
         for choice in CHOICES[quantity](machine, size):
             settings = dict(choice.settings)
+            if quantity == "energy":
+                layout = ENERGY_VARIANTS[choice.variant].run.layout_type
             assert set(settings) <= {field.name for field in fields(layout)}
             tile = settings.get("tile", 32)
             assert tile % (machine.width * settings.get("vectors", 1)) == 0
@@ -364,7 +376,10 @@ def test_the_fastest_wins_if_it_is_faster_by_more_than_the_noise(monkeypatch, ca
 
 
 def test_a_wrong_result_never_wins(monkeypatch, case):
-    assert measured(monkeypatch, case, {RULES: 1.0, FAST: 1.0, FASTER: 0.1, SLOW: 1.0}, {FASTER: 1.01}).best == RULES
+    only = measured(monkeypatch, case, {RULES: 1.0, FAST: 1.0, FASTER: 0.1, SLOW: 1.0}, {FASTER: 1.01, SLOW: np.nan})
+    assert only.best == RULES
+    assert only.wrong == pytest.approx({FASTER: 0.01, SLOW: np.nan}, nan_ok=True)
+    assert FASTER not in only.seconds
 
 
 def test_a_lucky_time_does_not_win(monkeypatch, case):
@@ -382,7 +397,7 @@ def test_a_lucky_time_does_not_win(monkeypatch, case):
 
 
 def test_auto_is_what_is_chosen_now(monkeypatch, case):
-    notes.remember(entry(found("energy", FAST, 50)))
+    store.remember(entry(found("energy", FAST, 50)))
     only = measured(monkeypatch, case, {RULES: 1.0, FAST: 0.9, FASTER: 0.6, SLOW: 3.0})
     assert (only.auto, only.best) == (FAST, FASTER)
     assert only.ratio == pytest.approx(1.5)

@@ -91,8 +91,8 @@ void chain_squares(
     const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles);
     const int n_own = min(ROW, n_tiles - row * ROW);
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const int begin = slab.first_step + chunk * slab.steps_per_chunk;
-    const int end = min(min(begin + slab.steps_per_chunk, slab.end_step), last_step_of(row, n_rows) + 1);
+    const int begin = ring.first_step + chunk * ring.steps_per_chunk;
+    const int end = min(min(begin + ring.steps_per_chunk, ring.end_step), last_step_of(row, n_rows) + 1);
 
     real gx[ROW], gy[ROW], gz[ROW];
     int own_tiles[ROW], places[ROW];
@@ -163,13 +163,13 @@ void chain_squares(
             }
             const real4 back = over_shares(met_recoil[lane] + met_recoil[lane + TILE], all_recoil);
             if (first_share && step > 0)
-                layers[layer_place(&slab, conformation, layer_of_step(&slab, step), tile, n_tiles) + lane] = back;
+                layers[layer_place(&ring, conformation, layer_of_step(&ring, step), tile, n_tiles) + lane] = back;
         }
     }
     #pragma unroll
     for (int v = 0; v < ROW; ++v) {
         const real4 own_total = over_shares((real4)(gx[v], gy[v], gz[v], 0), all_recoil);
-        if (first_share && v < n_own) layers[layer_place(&slab, conformation, chunk, own_tiles[v], n_tiles) + lane] = own_total;
+        if (first_share && v < n_own) layers[layer_place(&ring, conformation, chunk, own_tiles[v], n_tiles) + lane] = own_total;
     }
 #if FUSED
     local int last_tiles[TILE];

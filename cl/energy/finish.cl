@@ -9,7 +9,7 @@
 #error "PER_ATOM: 1 where the energies of single atoms are wanted, else 0"
 #endif
 
-#include "energy/tile_energies.clh"
+#include "energy/results.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void finish(

@@ -67,8 +67,8 @@ void pair_squares(
     const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles);
     const int n_own = min(ROW, n_tiles - row * ROW);
     const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const int begin = slab.first_step + chunk * slab.steps_per_chunk;
-    const int end = min(min(begin + slab.steps_per_chunk, slab.end_step), last_step_of(row, n_rows) + 1);
+    const int begin = ring.first_step + chunk * ring.steps_per_chunk;
+    const int end = min(min(begin + ring.steps_per_chunk, ring.end_step), last_step_of(row, n_rows) + 1);
 
     // Energies of all own atoms stand in the first sums, in the end those of all work-items with the first atom.
     Sums total[ROW];
@@ -168,7 +168,7 @@ void pair_squares(
 #if GRADIENT
             const real4 back = over_shares(met_recoil[lane] + met_recoil[lane + TILE], all_recoil);
             if (first_share && step > 0)
-                layers[layer_place(&slab, conformation, layer_of_step(&slab, step), tile, n_tiles) + lane] = back;
+                layers[layer_place(&ring, conformation, layer_of_step(&ring, step), tile, n_tiles) + lane] = back;
 #endif
         }
     }
@@ -180,14 +180,14 @@ void pair_squares(
     if (first_share && lane == 0) {
         real4 sum = 0;
         for (int k = 0; k < TILE; ++k) sum += all_recoil[k];
-        energies[((size_t)conformation * slab.all_chunks + slab.first_chunk + chunk) * n_rows + row] = sum;
+        energies[((size_t)conformation * ring.all_chunks + ring.first_chunk + chunk) * n_rows + row] = sum;
     }
 #if GRADIENT
     #pragma unroll
     for (int v = 0; v < ROW; ++v) {
         const real4 own_total = (real4)(total[v].x, total[v].y, total[v].z, total[v].radius);
         const real4 all_total = over_shares(own_total, all_recoil);
-        if (first_share && v < n_own) layers[layer_place(&slab, conformation, chunk, own_tiles[v], n_tiles) + lane] = all_total;
+        if (first_share && v < n_own) layers[layer_place(&ring, conformation, chunk, own_tiles[v], n_tiles) + lane] = all_total;
     }
 #endif
 #if FUSED

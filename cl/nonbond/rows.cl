@@ -3,6 +3,7 @@
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"
+#include "nonbond/results.clh"
 
 #ifndef GROUP
 #error "GROUP: work-items in a work-group, a power of two and a multiple of LANES"
@@ -25,6 +26,7 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void nonbond_rows(
     const ListModel constants,
     const int n_atoms,
+    const Destination to,
     global const int *restrict offsets,      // (n_atoms + 1) where each row begins
     global const uint *restrict neighbours,  // (2 n_pairs) the other atom, with its ONE_FOUR bit
 #if OWN_VALUES
@@ -32,15 +34,17 @@ void nonbond_rows(
     global const real *restrict sigma2,      // (n_pairs) [A^2]
     global const real *restrict charges,     // (n_pairs) charge product times Coulomb's constant
 #endif
-    global const place4 *restrict places,    // (n_atoms)
-    global const real4 *restrict traits,     // (n_atoms)
-    global real *restrict energies,          // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
-    global real *restrict gradient)          // (n_atoms, 3) [kcal/mol/step]
+    global const place4 *restrict places,    // (n_conformations, n_atoms)
+    global const real4 *restrict traits,     // ([n_conformations,] n_atoms)
+    global real *restrict energies,          // nonbond/results.clh
+    global real *restrict results)           // nonbond/results.clh
 {
     local real scratch[3 * GROUP];
     const ListModel *model = &constants;
     const int item = get_local_id(0), lane = item % LANES;
-    const int i = get_global_id(0) / LANES;
+    const int i = get_global_id(0) / LANES, conformation = get_global_id(2);
+    places += (size_t)conformation * n_atoms;
+    traits += TRAITS_OF(conformation, n_atoms);
     real lennard_jones = 0, coulomb = 0, gb = 0, gx = 0, gy = 0, gz = 0;
     if (i < n_atoms) {
         const Atom here = atom_of(places[i], traits[i]);
@@ -62,7 +66,8 @@ void nonbond_rows(
         coulomb *= (real)0.5 * FIRST_CHARGE(&here);
         gb *= (real)0.5 * FIRST_CHARGE(&here) * GB_FACTOR;
     }
-    add_over_group(lennard_jones, coulomb, gb, scratch, item, GROUP, energies + 3 * get_group_id(0));
+    global real *group_energies = energies_of(energies, &to, conformation, get_group_id(0));
+    add_over_group(lennard_jones, coulomb, gb, scratch, item, GROUP, group_energies);
     barrier(CLK_LOCAL_MEM_FENCE);
     scratch[item] = gx;
     scratch[GROUP + item] = gy;
@@ -77,6 +82,7 @@ void nonbond_rows(
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (lane == 0 && i < n_atoms) {
+        global real *gradient = gradient_of(results, &to, conformation);
         gradient[3 * i] = scratch[item];
         gradient[3 * i + 1] = scratch[GROUP + item];
         gradient[3 * i + 2] = scratch[2 * GROUP + item];

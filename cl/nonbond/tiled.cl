@@ -6,6 +6,7 @@
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"
+#include "nonbond/results.clh"
 
 #ifndef TILE
 #error "TILE: atoms of a tile: 8, or WIDTH where that is less"
@@ -154,19 +155,23 @@ kernel void nonbond_tiled(
     const ListModel constants,
     const int n_tiles,
     const int n_parts,                         // work-items that share the tiles
+    const Destination to,
     global const int *restrict offsets,        // (2 n_tiles + 1) where each tile's plain and 1-4 entries begin
     global const Entry *restrict entries,      // (n_entries)
     global const real *restrict lane_sigma2,   // (n_entries, WIDTH), or unused
     global const real *restrict lane_charges,  // (n_entries, WIDTH), or unused
-    global const place4 *restrict places,      // (n_tiles, TILE) the atoms' records by place
-    global const real4 *restrict traits,       // (n_tiles, TILE)
-    global real *restrict energies,            // (n_parts, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
-    global real4 *restrict gradients)          // (n_parts, n_tiles, TILE) [kcal/mol/step]
+    global const place4 *restrict places,      // (n_conformations, n_tiles, TILE) the atoms' records by place
+    global const real4 *restrict traits,       // ([n_conformations,] n_tiles, TILE)
+    global real *restrict energies,            // nonbond/results.clh
+    global real4 *restrict gradients)          // (n_conformations, n_parts, n_tiles, TILE) [kcal/mol/step]
 {
-    const int part = get_global_id(0);
+    const int part = get_global_id(0), conformation = get_global_id(2);
     if (part >= n_parts) return;
     const int n_places = TILE * n_tiles;
-    const List list = {entries, lane_sigma2, lane_charges, places, traits, gradients + (size_t)part * n_places};
+    const List list = {
+        entries, lane_sigma2, lane_charges, places + (size_t)conformation * n_places,
+        traits + TRAITS_OF(conformation, n_places), gradients + ((size_t)conformation * n_parts + part) * n_places,
+    };
 #if GRADIENT
     for (int i = 0; i < n_places; ++i) list.gradient[i] = (real4)0;
 #endif
@@ -179,7 +184,7 @@ kernel void nonbond_tiled(
     for (int tile = 0; tile < n_tiles; ++tile) {
         const int begin = offsets[2 * tile], middle = offsets[2 * tile + 1], end = offsets[2 * tile + 2];
         if (begin < first || begin >= last || begin == end) continue;
-        const Atom atoms = atoms_of_tile(places + TILE * tile, traits + TILE * tile);
+        const Atom atoms = atoms_of_tile(list.places + TILE * tile, list.traits + TILE * tile);
         Sums sums = {0, 0, 0, 0, 0, 0};
         const realv charge = FIRST_CHARGE(&atoms);
         int run = begin;
@@ -203,21 +208,22 @@ kernel void nonbond_tiled(
 #endif
     }
     const real4 energy = sum_of_lanes(lennard_jones, coulomb, gb * GB_FACTOR);
-    energies[3 * part] = energy.x;
-    energies[3 * part + 1] = energy.y;
-    energies[3 * part + 2] = energy.z;
+    vstore3(energy.xyz, 0, energies_of(energies, &to, conformation, part));
 }
 
 kernel void add_gradients(
     const int n_atoms,
     const int n_places,
     const int n_parts,
+    const Destination to,
     global const int *restrict place_of,     // (n_atoms)
-    global const real4 *restrict gradients,  // (n_parts, n_places)
-    global real *restrict gradient)          // (n_atoms, 3)
+    global const real4 *restrict gradients,  // (n_conformations, n_parts, n_places)
+    global real *restrict results)           // nonbond/results.clh
 {
-    const int share = get_global_id(0);
+    const int share = get_global_id(0), conformation = get_global_id(2);
     if (share >= n_parts) return;
+    gradients += (size_t)conformation * n_parts * n_places;
+    global real *gradient = gradient_of(results, &to, conformation);
     const int first = (long)n_atoms * share / n_parts, last = (long)n_atoms * (share + 1) / n_parts;
     for (int i = first; i < last; ++i) {
         real4 sum = 0;

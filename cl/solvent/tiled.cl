@@ -115,7 +115,7 @@ void born_sums(
     local int is_last;
     const int n_rows = (n_tiles + ROW - 1) / ROW;
     PUBLISH();
-    if (within == 0) is_last = arrives_last(arrivals + conformation * n_rows + row / ROW, n_chunks);
+    if (within == 0) is_last = arrives_last(arrivals + (size_t)conformation * n_rows + row / ROW, n_chunks);
     TAKE_OVER();
     if (!is_last) return;
     local real born_radii[TILE];

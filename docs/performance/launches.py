@@ -1,4 +1,4 @@
-"""What a launch costs the host, by how many buffers the kernel is given.
+"""The time that a launch costs the host, by the number of buffers that the kernel is given.
 
 python docs/performance/launches.py [DEVICE] launches an empty kernel many times over into a queue that takes no times.
 """

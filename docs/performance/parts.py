@@ -1,4 +1,4 @@
-"""What each part of the fast kernels gives: Born radii and a potential map with one thing taken away at a time.
+"""The gain by each part of the fast kernels: Born radii and a potential map with one thing taken away at a time.
 
 python docs/performance/parts.py DEVICE... prints a table in Markdown, a column a device, float32.
 """
@@ -14,17 +14,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from pele_ocl import potmap, tiles
+from pele_ocl import Solvent, potmap, tiles
 from pele_ocl.bench.markdown import table
 from pele_ocl.bench.potmap import random_system
 from pele_ocl.bench.systems import load
+from pele_ocl.bench.timing import profiled
 from pele_ocl.opencl import kernels
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.potmap import variants as map_variants
-from pele_ocl.solvent import tiled
-from pele_ocl.solvent.layout import Layout
-from pele_ocl.solvent.variants import VARIANTS, System
-from pele_ocl.solvent_model import SolventModel
+from pele_ocl.tiled import series
 
 ROUNDS = 7
 NEVER = 10**6  # scaled radii
@@ -53,14 +51,14 @@ def plain_roots() -> AbstractContextManager[object]:
 
 def no_soft_roots() -> AbstractContextManager[object]:
     """All roots by the special-function unit."""
-    layout = map_variants._layout
-    return patch.object(map_variants, "_layout", lambda run, task: replace(layout(run, task), soft=0))
+    blocking = map_variants._blocking
+    return patch.object(map_variants, "_blocking", lambda run, problem: replace(blocking(run, problem), soft=0))
 
 
 Parts = dict[str, Callable[[], AbstractContextManager[object]]]
 SOLVENT_PARTS: Parts = {
     "as it is": nullcontext,
-    "without the far series": lambda: patch.dict(tiled.SERIES, float32=NO_SERIES),
+    "without the far series": lambda: patch.dict(series.SERIES, float32=NO_SERIES),
     "without sorting": unsorted,
     "without vectors": scalar_vectors,
     "with plain roots and divisions": plain_roots,
@@ -76,16 +74,8 @@ CPU_PARTS, GPU_PARTS = ("without vectors",), ("with all roots by the special-fun
 
 def born_radii(name: str, device: Device) -> Callable[[], float]:
     """Seconds of the kernels for the Born radii of a shipped structure."""
-    atoms = load(name)
-    layout = Layout.of(device.kind, device.vector_width("float32"), len(atoms), device.compute_units)
-    system = System.of(atoms, SolventModel(), layout)
-
-    def once() -> float:
-        run = kernels.Run(device, "float32")
-        VARIANTS["tiled"].run(run, system)
-        return run.elapsed_seconds
-
-    return once
+    evaluate = profiled(Solvent(load(name), variant="tiled", device=device).evaluate)
+    return lambda: evaluate().seconds["born"]
 
 
 def map_of(points: int, n_atoms: int, device: Device) -> Callable[[], float]:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import PeleError
 from ..formats import replacing
 from .potmap import BOOKS, Timing
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
+    from matplotlib.figure import Figure
 
-def new_figure(width: float, height: float) -> Any:
+
+def new_figure(width: float, height: float) -> Figure:
     """An empty figure, inches. Raises PeleError where matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
@@ -21,7 +26,7 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def save(figure: Any, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Write a figure as PNG, whole or not at all."""
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)
@@ -33,7 +38,7 @@ def plain(value: float, digits: int = 3) -> str:
     return f"{value:,.{decimals}f}"
 
 
-def logarithmic(axis: Any) -> None:
+def logarithmic(axis: XAxis | YAxis) -> None:
     """Make an axis logarithmic, with plain numbers at the decades and none between."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -43,7 +48,7 @@ def logarithmic(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def limit_bars(axes: Any, values: Sequence[float], room: float) -> None:
+def limit_bars(axes: Axes, values: Sequence[float], room: float) -> None:
     """Bars of these lengths from a decade below them all, with room (a factor) for their labels."""
     axes.set_xlim(10.0 ** math.floor(math.log10(min(values)) - 0.1), max(values) * room)
 

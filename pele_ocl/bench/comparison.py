@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +18,16 @@ from ..opencl.device import Device, get_cpu_device
 from ..pairs import PairList, pairs_within
 from ..potmap import choose_variant, potmap
 from ..reference.nonbond import nonbond as nonbond_definition
-from ..solvent import solvent
+from ..solvent import Solvent, solvent
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
-from .peers import MAP_PEERS, AbsentError, Once, apart, talk_to_stderr, version_of
+from .peers import MAP_PEERS, AbsentError, Array, Once, apart, talk_to_stderr, version_of
 from .peers.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whole_energy
 from .potmap import time_map
-from .timing import mean_of_middle, wall_seconds, wall_seconds_of_many
+from .timing import call_seconds, kernel_seconds, mean_of_middle, wall_seconds, wall_seconds_of_many
+
+if TYPE_CHECKING:
+    from openmm import System
 
 # Relative errors against float64 beyond which answers do not agree: what peers in use today keep, with some room. At a
 # cutoff float32 has pairs on the wrong side of it, which shows in the gradient of a large molecule.
@@ -37,9 +40,10 @@ MOST_REFERENCE_ATOMS = 6000  # beyond, OpenMM's Reference platform takes minutes
 
 @dataclass(frozen=True)
 class Row:
-    """What one code took for one work.
+    """The times of one code for one work.
 
-    seconds : with all data in place; call_seconds : of a call that gets and gives arrays; None where not known
+    seconds : with all data in place; call_seconds : of a call that gets positions (OpenMM keeps its own) and gives
+        arrays, with everything else prepared before; None where not known
     sampled : whether `seconds` is of a part of the work, scaled
     errors : relative, by what they are of; worst of them beyond its tolerance means that the answer does not agree
     reason : why there are no figures; absent : because the code is not there, or not for this
@@ -68,7 +72,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a contender brings to its row."""
+    """The part of a row that a contender measures."""
 
     code: str
     where: str
@@ -142,7 +146,7 @@ def potmap_work(
     gpu = any(device.kind == "GPU" for device in devices)
 
     def ours(device: Device) -> Measured:
-        def once(part: Grid) -> tuple[float, Any]:
+        def once(part: Grid) -> tuple[float, Array]:
             result = potmap(atoms, part, precision=precision, device=device)
             return result.seconds["kernel"], result.map.values
 
@@ -177,11 +181,10 @@ def energy_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Devic
         result = plan.evaluate()
         in_place = wall_seconds_of_many(plan.repeat, runs)
         errors = _errors(result.total, result.gradient, exact.total, exact.gradient)
-        return Measured(
-            f"pele-ocl {plan.variant}", str(device), in_place, errors, wall_seconds(plan.evaluate, runs)
-        )  # fmt: skip
+        call = call_seconds(plan.evaluate, atoms, runs)
+        return Measured(f"pele-ocl {plan.variant}", str(device), in_place, errors, call)
 
-    def system() -> Any:
+    def system() -> System:
         return whole_energy(atoms, model)
 
     against = partial(_errors, exact_energy=exact.total, exact_gradient=exact.gradient)
@@ -202,16 +205,15 @@ def nonbond_work(
     def ours(device: Device) -> Measured:
         plan = Nonbond(atoms, pairs, solvent="vacuum", precision=precision, device=device)
         result = plan.evaluate()
-        kernels = mean_of_middle(lambda: plan.evaluate().seconds["kernel"], runs)
+        kernels = mean_of_middle(lambda: kernel_seconds(plan.evaluate), runs)
         errors = against(result.lennard_jones + result.coulomb, result.gradient)
-        return Measured(
-            f"pele-ocl {plan.variant}", str(device), kernels, errors, wall_seconds(plan.evaluate, runs)
-        )  # fmt: skip
+        call = call_seconds(plan.evaluate, atoms, runs)
+        return Measured(f"pele-ocl {plan.variant}", str(device), kernels, errors, call)
 
     def unshifted(value: float, gradient: Floats | None) -> dict[str, float]:
         return against(value + _shift(atoms, pairs, cutoff), gradient)
 
-    def system() -> Any:
+    def system() -> System:
         return pairs_within_cutoff(atoms, cutoff)
 
     contenders = [Contender("pele-ocl", partial(ours, device), ours=True) for device in devices]
@@ -225,18 +227,17 @@ def solvent_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Devi
     exact = solvent(atoms, precision="float64", device=get_cpu_device(devices[0])).total
 
     def ours(device: Device) -> Measured:
-        def once() -> Any:
-            return solvent(atoms, precision=precision, device=device)
-
-        result = once()
-        kernels = mean_of_middle(lambda: float(once().seconds["kernel"]), runs)
+        plan = Solvent(atoms, precision=precision, device=device)
+        result = plan.evaluate()
+        kernels = mean_of_middle(lambda: kernel_seconds(plan.evaluate), runs)
         errors = _errors(result.total, None, exact, None)
-        return Measured(f"pele-ocl {result.variant}", str(device), kernels, errors, wall_seconds(once, runs))
+        call = call_seconds(plan.evaluate, atoms, runs)
+        return Measured(f"pele-ocl {plan.variant}", str(device), kernels, errors, call)
 
     def energy_alone(value: float, gradient: Floats | None) -> dict[str, float]:
         return _errors(value, None, exact, None)
 
-    def system() -> Any:
+    def system() -> System:
         return gb_alone(atoms, SolventModel())
 
     contenders = [Contender("pele-ocl", partial(ours, device), ours=True) for device in devices]
@@ -245,7 +246,7 @@ def solvent_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Devi
 
 
 def _openmm(
-    atoms: Atoms, system: Callable[[], Any], precision: str, runs: int,
+    atoms: Atoms, system: Callable[[], System], precision: str, runs: int,
     errors: Callable[[float, Floats | None], dict[str, float]],
 ) -> list[Contender]:  # fmt: skip
     """OpenMM's platforms that compute in the precision; with data in place it is timed by steps, which need forces."""
@@ -275,5 +276,5 @@ def _errors(
 
 
 def _shift(atoms: Atoms, pairs: PairList, cutoff: float) -> float:
-    """What OpenMM's Coulomb energy lacks so that each pair's would be 0 at the cutoff, kcal/mol."""
+    """The Coulomb energy that OpenMM leaves out so that each pair's is 0 at the cutoff, kcal/mol."""
     return COULOMB_KCAL_A / cutoff * float(atoms.charges[pairs.first] @ atoms.charges[pairs.second])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from ..atoms import Atoms, Floats
 from ..energy import VARIANTS, Energy, energy
 from ..opencl.device import Device, get_cpu_device
 from ..solvent_model import SolventModel
+from .accuracy import ENERGY, GRADIENT
+from .bounds import bounded
 from .peers import AbsentError
 from .peers.openmm import PLATFORMS, OpenMM, whole_energy
 from .timing import mean_of_middle, wall_seconds, wall_seconds_of_many
@@ -32,6 +34,7 @@ class Timing:
         kernels' time; None where not known
     speedup : against OpenMM's CPU platform in the same run; None where that is not there
     energy_error, gradient_error : against float64 on the CPU, relative, the gradient by norm
+    bounds, exact : as bounds.Timing has them; OpenMM has none
     """
 
     system: str
@@ -45,6 +48,8 @@ class Timing:
     speedup: float | None
     energy_error: float
     gradient_error: float
+    bounds: dict[str, float] = field(default_factory=dict)
+    exact: bool = True
 
 
 def measure(
@@ -56,6 +61,7 @@ def measure(
     exact = energy(atoms, model=model, precision="float64", device=get_cpu_device(device))
     assert exact.gradient is not None
     exact_total, exact_gradient = exact.total, exact.gradient
+    bounds = bounded(energy_error=ENERGY[precision], gradient_error=GRADIENT[precision])
     baseline = None
 
     def timing(
@@ -65,6 +71,7 @@ def measure(
         return Timing(
             name, len(atoms), precision, code, where, count, seconds, kernel,
             None if baseline is None else baseline / seconds, abs(total / exact_total - 1), error,
+            bounds if code in VARIANTS else {},
         )  # fmt: skip
 
     for platform in _OPENMM if peers else ():

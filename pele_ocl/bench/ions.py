@@ -1,17 +1,22 @@
-"""What an ion costs beside one more atom of the same map."""
+"""The time of placing an ion beside that of one more atom of the same map."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..atoms import Atoms
 from ..grid import Grid
-from ..ions import place_ions
+from ..ions import IonsResult, place_ions
 from ..opencl.device import Device
 from ..potmap import potmap
+from ..reference.potmap import potmap as definition
+from ..units import COULOMB_KCAL_A
+from .accuracy import MAP
+from .bounds import bounded
+from .potmap import map_error
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,9 @@ class Timing:
     map_seconds : the molecule's map; atom_seconds : an atom of it
     exclusion_seconds : of what is near the molecule's atoms, done once
     ions_seconds : all ions; ion_seconds : one of them; ratio : of an ion to an atom
+    map_error : of the molecule's map, by norm; ions_error : of the potentials where the ions stand, the worst to the
+        largest; against the float64 reference
+    bounds, exact : as bounds.Timing has them
     """
 
     system: str
@@ -35,6 +43,10 @@ class Timing:
     ions_seconds: float
     ion_seconds: float
     ratio: float
+    map_error: float
+    ions_error: float
+    bounds: dict[str, float] = field(default_factory=dict)
+    exact: bool = True
 
 
 def grid_for(atoms: Atoms, points: int | None) -> Grid:
@@ -66,5 +78,15 @@ def measure(
         atom, ion = map_seconds / len(atoms), ions_seconds / (2 * n_pairs)
         yield Timing(
             name, len(atoms), grid.shape, 2 * n_pairs, precision, str(device), map_seconds, atom,
-            min(exclusions[1:]), ions_seconds, ion, ion / atom,
+            min(exclusions[1:]), ions_seconds, ion, ion / atom, map_error(atoms, grid, molecule.map.values),
+            _ions_error(result), bounded(map_error=MAP[precision], ions_error=MAP[precision]),
         )  # fmt: skip
+
+
+def _ions_error(result: IonsResult) -> float:
+    """The worst error of the potentials at the ions, of the molecule and the ions before each, to the largest."""
+    exact = np.array([definition(result.atoms, Grid(at, 1, (1, 1, 1)))[0, 0, 0] for at in result.positions])
+    for k in range(1, len(result)):
+        distances = np.linalg.norm(result.positions[:k] - result.positions[k], axis=1)
+        exact[k] += COULOMB_KCAL_A * float((result.charges[:k] / distances).sum())
+    return float(np.abs(result.potentials - exact).max() / np.abs(exact).max())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from ..pairs import PairList, pairs_within
 from ..reference.nonbond import Nonbonded
 from ..reference.nonbond import nonbond as definition
 from ..solvent import solvent
-from .timing import mean_of_middle
+from .accuracy import GRADIENT, TERM
+from .bounds import bounded
+from .timing import kernel_seconds, mean_of_middle
 
 SEED = 1
 # In the float64 reference this many pairs take some ten seconds.
@@ -29,6 +31,7 @@ class Timing:
     prepare_seconds : what is done once for a list; seconds : an evaluation, kernels alone
     speedup : against sequential; None where that was not run
     energy_error, gradient_error : against the float64 reference, relative, the gradient by norm; None where not known
+    bounds, exact : as bounds.Timing has them
     """
 
     system: str
@@ -44,6 +47,8 @@ class Timing:
     speedup: float | None
     energy_error: float | None
     gradient_error: float | None
+    bounds: dict[str, float] = field(default_factory=dict)
+    exact: bool = True
 
     @property
     def pairs_per_second(self) -> float:
@@ -91,12 +96,13 @@ def measure(
         result = plan.evaluate(born_radii=born)  # also builds the kernels
         fresh = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
         prepare = fresh.evaluate(born_radii=born).seconds["prepare"]
-        seconds = mean_of_middle(lambda: plan.evaluate(born_radii=born).seconds["kernel"], runs)  # noqa: B023
+        seconds = mean_of_middle(lambda: kernel_seconds(plan.evaluate, born_radii=born), runs)  # noqa: B023
         if variant == "sequential":
             baseline = seconds
         yield Timing(
             case.name, len(atoms), len(pairs), order, precision, with_gradient, variant, result.device, prepare,
             seconds, None if baseline is None else baseline / seconds, *_errors(result, case.exact),
+            bounded(energy_error=TERM[precision], gradient_error=GRADIENT[precision]), VARIANTS[variant].exact,
         )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,8 @@ from ..opencl.device import Device, get_cpu_device
 from ..potmap import VARIANTS, potmap
 from ..potmap.estimate import middle_part
 from ..reference.potmap import potmap as definition
+from .accuracy import MAP
+from .bounds import bounded
 from .peers import MAP_PEERS, Once, talk_to_stderr
 from .timing import mean_of_middle
 
@@ -35,6 +37,7 @@ class Timing:
     sampled : whether the time is of a few slices, scaled to all
     speedup, over_gather : against sequential and gather; None where those were not run
     error : by norm, against the float64 reference at up to 512 points
+    bounds, exact : as bounds.Timing has them; peers have none
     """
 
     shape: tuple[int, int, int]
@@ -48,6 +51,8 @@ class Timing:
     speedup: float | None
     over_gather: float | None
     error: float
+    bounds: dict[str, float] = field(default_factory=dict)
+    exact: bool = True
 
 
 def random_system(points: int, n_atoms: int, spacing: float = 0.5) -> tuple[Atoms, Grid]:
@@ -103,6 +108,7 @@ def _timing(
         speedup=_ratio(rates, name, "sequential"),
         over_gather=_ratio(rates, name, "gather"),
         error=error,
+        bounds=bounded(error=MAP[precision]) if name in VARIANTS else {},
     )
 
 
@@ -115,7 +121,7 @@ def time_map(atoms: Atoms, grid: Grid, once: Once, runs: int) -> tuple[float, bo
     part = _sample(grid, len(atoms), once)
     values = once(part)[1]
     seconds = mean_of_middle(lambda: once(part)[0], runs)
-    return len(atoms) * len(part) / seconds, len(part) < len(grid), _error(atoms, part, values)
+    return len(atoms) * len(part) / seconds, len(part) < len(grid), map_error(atoms, part, values)
 
 
 def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
@@ -132,8 +138,8 @@ def _sample(grid: Grid, n_atoms: int, once: Once) -> Grid:
     return middle_part(grid, len(part) * SAMPLE_SECONDS / seconds)
 
 
-def _error(atoms: Atoms, grid: Grid, values: NDArray[np.floating]) -> float:
-    """By norm, at up to CHECKED_POINTS points anywhere in the grid."""
+def map_error(atoms: Atoms, grid: Grid, values: NDArray[np.floating]) -> float:
+    """The error of a map by norm, relative, at up to CHECKED_POINTS points anywhere in its grid."""
     rng = np.random.default_rng(SEED)
     indices = rng.integers(0, grid.shape, (CHECKED_POINTS, 3))
     exact = np.array([definition(atoms, Grid(grid.position(index), 1, (1, 1, 1)))[0, 0, 0] for index in indices])

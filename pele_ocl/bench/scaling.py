@@ -6,8 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Protocol
 
 from ..atoms import Atoms
 from ..energy import Energy
@@ -16,9 +15,9 @@ from ..nonbond import Nonbond
 from ..opencl.device import Device
 from ..pairs import pairs_within
 from ..potmap import potmap
-from ..solvent import solvent
+from ..solvent import Solvent
 from .systems import ball_of_atoms
-from .timing import mean_of_middle
+from .timing import Timed, mean_of_middle, profiled
 
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 CUTOFF = 12.0
@@ -29,7 +28,7 @@ LONG_SECONDS = 1.0  # what is longer is timed once
 
 @dataclass(frozen=True)
 class Point:
-    """What a quantity took for a number of atoms.
+    """The time and memory of a quantity for a number of atoms.
 
     seconds : kernels alone; whole_seconds : by the clock on the wall, with all that is done before
     device_bytes : the most that buffers held at a time
@@ -58,24 +57,31 @@ class End:
     expected_seconds: float
 
 
-# Makes a quantity ready and returns what evaluates it.
-Ready = Callable[[Atoms, str, Device], Callable[[], Any]]
+class Result(Timed, Protocol):
+    """A result that knows the variant, too."""
+
+    @property
+    def variant(self) -> str: ...
 
 
-def _solvent(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
-    return lambda: solvent(atoms, precision=precision, device=device)
+Evaluate = Callable[[], Result]
+Ready = Callable[[Atoms, str, Device], Evaluate]  # makes a quantity ready
 
 
-def _energy(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
-    return partial(Energy(atoms, precision=precision, device=device).evaluate, profile=True)
+def _solvent(atoms: Atoms, precision: str, device: Device) -> Evaluate:
+    return profiled(Solvent(atoms, precision=precision, device=device).evaluate)
 
 
-def _nonbond(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
+def _energy(atoms: Atoms, precision: str, device: Device) -> Evaluate:
+    return profiled(Energy(atoms, precision=precision, device=device).evaluate)
+
+
+def _nonbond(atoms: Atoms, precision: str, device: Device) -> Evaluate:
     pairs = pairs_within(atoms, CUTOFF)
-    return Nonbond(atoms, pairs, solvent="vacuum", precision=precision, device=device).evaluate
+    return profiled(Nonbond(atoms, pairs, solvent="vacuum", precision=precision, device=device).evaluate)
 
 
-def _potmap(atoms: Atoms, precision: str, device: Device) -> Callable[[], Any]:
+def _potmap(atoms: Atoms, precision: str, device: Device) -> Evaluate:
     grid = Grid((-MAP_POINTS / 4,) * 3, 0.5, (MAP_POINTS,) * 3)
     return lambda: potmap(atoms, grid, precision=precision, device=device)
 

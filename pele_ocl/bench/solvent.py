@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,8 @@ from ..reference import solvent as definition
 from ..solvent import VARIANTS, Solvent
 from ..solvent.ladder import Molecule, Sequential
 from ..solvent_model import SolventModel
+from .accuracy import born_radius_bound
+from .bounds import bounded
 from .timing import mean_of_middle
 
 SAMPLED_ABOVE = 5000  # atoms; beyond, sequential is timed on a sample of rows
@@ -30,6 +32,7 @@ class Timing:
     sampled : whether the time is of a sample of rows, scaled to all
     speedup : against sequential; None where that was not run
     error : worst relative error of a Born radius against the float64 reference
+    bounds, exact : as bounds.Timing has them
     """
 
     system: str
@@ -41,6 +44,8 @@ class Timing:
     sampled: bool
     speedup: float | None
     error: float
+    bounds: dict[str, float] = field(default_factory=dict)
+    exact: bool = True
 
     @property
     def pairs_per_second(self) -> float:
@@ -69,8 +74,10 @@ def measure(
         compared = checked < len(born)
         error = float(np.abs(born[checked[compared]] / exact[compared] - 1).max())
         speedup = None if baseline is None else baseline / seconds
+        bounds = bounded(error=born_radius_bound(VARIANTS[variant].sums, precision, len(atoms)))
         yield Timing(
-            name, len(atoms), precision, variant, str(plan.device), seconds, rows is not None, speedup, error
+            name, len(atoms), precision, variant, str(plan.device), seconds, rows is not None, speedup, error, bounds,
+            VARIANTS[variant].exact,
         )  # fmt: skip
 
 

@@ -1,12 +1,51 @@
-"""How times are taken and told."""
+"""Times of kernels and of whole calls, each the mean of the middle of several runs."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
+from itertools import cycle
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
 
 REPEAT_SECONDS = 0.05  # what is shorter is repeated for as long
 LONG_SECONDS = 5.0  # what is longer is timed once
+SHAKE, SEED = 0.01, 1  # A, by which the conformations of calls differ
+
+
+class Timed(Protocol):
+    """A result that knows the seconds it took."""
+
+    @property
+    def seconds(self) -> Mapping[str, float]: ...
+
+
+R = TypeVar("R", bound=Timed)
+
+
+def kernel_seconds(evaluate: Callable[..., Timed], **arguments: object) -> float:
+    """The kernels' seconds of one evaluation of a plan."""
+    return profiled(evaluate)(**arguments).seconds["kernel"]
+
+
+def profiled(evaluate: Callable[..., R]) -> Callable[..., R]:
+    """An evaluation that has the kernels' time taken, also of plans that do not always take it."""
+    return partial(evaluate, profile=True) if "profile" in signature(evaluate).parameters else evaluate
+
+
+def call_seconds(evaluate: Callable[[Floats], object], atoms: Atoms, runs: int = 5) -> float:
+    """Seconds of a call that gets positions and gives arrays, by the clock on the wall.
+
+    evaluate : gets (n, 3) A; two conformations that differ by 0.01 A take turns, so that none is known from before
+    """
+    shaken = atoms.positions + np.random.default_rng(SEED).normal(0, SHAKE, atoms.positions.shape)
+    turns = cycle((atoms.positions, shaken))
+    return wall_seconds(lambda: evaluate(next(turns)), runs)
 
 
 def mean_of_middle(measure: Callable[[], float], runs: int = 5) -> float:

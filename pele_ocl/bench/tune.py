@@ -1,10 +1,10 @@
-"""Measures what is best on a device: every choice of every quantity, on molecules of growing size."""
+"""Measures every choice of every quantity on a device, on molecules of growing size."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 
@@ -18,15 +18,17 @@ from ..nonbond import Nonbond
 from ..opencl.device import Device
 from ..pairs import PairList, pairs_within
 from ..potmap import potmap
-from ..solvent import solvent
-from ..tuning import RULES, Choice, choices_for, remembered, trying
+from ..solvent import Solvent
+from ..tuning import RULES, SIZES, Choice, choices_for, remembered, trying
+from .timing import profiled
 
 CUTOFF = 12.0  # A, of the pair lists
-LONGEST_SECONDS = 0.5  # larger molecules, for which one evaluation would take longer, are left out
+CASE_SECONDS = 15.0  # larger molecules, which would take longer with all choices, are left out
+EVALUATIONS = 8  # of each choice, about
 ROUNDS_SECONDS = 0.5  # for measuring the choices beside each other
-ROUNDS = (5, 25)  # fewest and most
+ROUNDS, DUEL_ROUNDS = (3, 25), (5, 25)  # fewest and most
 STEPS = 4  # energies that are timed one after the other
-HOPELESS = 1.5  # choices so many times slower than the best are not measured again
+HOPELESS, HOPELESS_AT_ONCE = 1.5, 3.0  # choices so many times slower than the best are not measured again
 NOISE, WINS = 0.05, 0.75  # a choice must take less than the rules' by this, in this share of the rounds
 AGREEMENT = 1e-4  # relative; a result farther from the rules' is wrong
 
@@ -63,8 +65,11 @@ class Case:
 
 
 def _solvent(case: Case, device: Device, precision: str) -> Once:
+    plan = Solvent(case.atoms, precision=precision, device=device)
+    evaluate = profiled(plan.evaluate)
+
     def once() -> tuple[float, float]:
-        result = solvent(case.atoms, precision=precision, device=device)
+        result = evaluate()
         return result.seconds["kernel"], result.total
 
     return once
@@ -72,9 +77,10 @@ def _solvent(case: Case, device: Device, precision: str) -> Once:
 
 def _nonbond(case: Case, device: Device, precision: str) -> Once:
     plan = Nonbond(case.atoms, case.pairs, precision=precision, device=device)
+    evaluate = profiled(plan.evaluate)
 
     def once() -> tuple[float, float]:
-        result = plan.evaluate(born_radii=case.born_radii)
+        result = evaluate(born_radii=case.born_radii)
         assert result.gradient is not None
         return result.seconds["kernel"], float(np.abs(result.gradient).sum())
 
@@ -109,10 +115,11 @@ WORK: dict[str, Callable[[Case, Device, str], Once]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one quantity for one molecule.
+    """The times of all choices of one quantity for one molecule.
 
-    auto : what `auto` takes now; best : what it should, which is RULES unless another is faster by more than the noise
-    seconds : of each choice, the median of its kernel times; of hopeless ones the shorter of two
+    auto : the choice of `auto` now; best : the best one, which is RULES unless another is faster by more than the noise
+    seconds : of each choice, the median of its kernel times; of hopeless ones the shortest
+    wrong : choices that were left out since their results were wrong, with their errors relative to the rules'
     """
 
     quantity: str
@@ -122,6 +129,7 @@ class Row:
     auto: Choice
     best: Choice
     seconds: dict[Choice, float]
+    wrong: dict[Choice, float] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float:
@@ -132,23 +140,30 @@ class Row:
 def measure(quantity: str, precision: str, cases: Sequence[Case], device: Device, whole: bool = False) -> Iterator[Row]:
     """A row for each molecule, smallest first.
 
-    whole : go on where one evaluation takes longer than is bearable
+    whole : go on where a molecule takes longer than CASE_SECONDS
     """
     previous = None
     for case in cases:
         size = case.size(quantity)
-        if previous is not None and not whole:
-            seconds, smaller = previous
-            if seconds * (size / smaller) ** (2 if quantity in ("solvent", "energy") else 1) > LONGEST_SECONDS:
-                return
-        row = _row(quantity, precision, case, device)
-        yield row
-        previous = row.seconds[RULES], size
+        if previous is not None and not whole and _expected_seconds(previous, size, device) > CASE_SECONDS:
+            return
+        previous = _row(quantity, precision, case, device)
+        yield previous
+
+
+def _expected_seconds(smaller: Row, size: int, device: Device) -> float:
+    """The time of all choices for a larger molecule, by what a smaller one took."""
+    growth = (size / smaller.size) ** (2 if SIZES[smaller.quantity] == "atoms" else 1)
+    offered = [RULES, *choices_for(smaller.quantity, device, smaller.precision, size)]
+    fastest = min(smaller.seconds.values())
+    counts = {choice: EVALUATIONS if s <= HOPELESS * fastest else 2 for choice, s in smaller.seconds.items()}
+    return growth * sum(counts[choice] * s for choice, s in smaller.seconds.items() if choice in offered)
 
 
 def _row(quantity: str, precision: str, case: Case, device: Device) -> Row:
     size = case.size(quantity)
-    ready = _prepared(quantity, precision, case, device, [RULES, *choices_for(quantity, device, precision, size)])
+    choices = [RULES, *choices_for(quantity, device, precision, size)]
+    ready, wrong = _prepared(quantity, precision, case, device, choices)
     auto = remembered(quantity, device, precision, size)
     auto = auto if auto in ready else RULES
     once_each = {choice: seconds for choice, (_, seconds) in ready.items()}
@@ -159,25 +174,31 @@ def _row(quantity: str, precision: str, case: Case, device: Device) -> Row:
     together = _beside_each_other(promising)
     winner = min(together, key=lambda choice: median(together[choice]))
     # Of many the luckiest leads; so those that matter are measured again, and the winner must win nearly always.
-    duel = _beside_each_other({choice: promising[choice] for choice in {RULES, auto, winner}})
+    duel = _beside_each_other({choice: promising[choice] for choice in {RULES, auto, winner}}, DUEL_ROUNDS)
     faster = np.array(duel[winner]) < (1 - NOISE) * np.array(duel[RULES])
     best = winner if faster.mean() >= WINS else RULES
     medians = {choice: median(times) for choice, times in {**together, **duel}.items()}
-    return Row(quantity, precision, case.name, size, auto, best, once_each | medians)
+    return Row(quantity, precision, case.name, size, auto, best, once_each | medians, wrong)
 
 
 def _prepared(
     quantity: str, precision: str, case: Case, device: Device, choices: Sequence[Choice]
-) -> dict[Choice, tuple[Once, float]]:
-    """What can be computed and comes out as by the first choice: how to do it once, and how long that took."""
+) -> tuple[dict[Choice, tuple[Once, float]], dict[Choice, float]]:
+    """The choices that come out as the first one does, each with its work and its seconds; and the wrong ones' errors.
+
+    Choices that the device cannot do are in neither.
+    """
     ready: dict[Choice, tuple[Once, float]] = {}
+    wrong: dict[Choice, float] = {}
     expected = None
     for choice in choices:
         try:
             with trying(quantity, choice):
                 once = _within(quantity, choice, WORK[quantity](case, device, precision))
             once()  # builds the kernels
-            (seconds, value), (again, _) = once(), once()
+            seconds, value = once()
+            if not ready or seconds < HOPELESS_AT_ONCE * min(fastest for _, fastest in ready.values()):
+                seconds = min(seconds, once()[0])
         except PeleError:  # it does not fit the device, does not compile, or gives no finite numbers
             if expected is None:
                 raise
@@ -185,8 +206,10 @@ def _prepared(
         if expected is None:
             expected = value
         if abs(value - expected) <= AGREEMENT * abs(expected):
-            ready[choice] = once, min(seconds, again)
-    return ready
+            ready[choice] = once, seconds
+        else:
+            wrong[choice] = abs(value - expected) / (abs(expected) or 1.0)
+    return ready, wrong
 
 
 def _within(quantity: str, choice: Choice, once: Once) -> Once:
@@ -197,11 +220,11 @@ def _within(quantity: str, choice: Choice, once: Once) -> Once:
     return chosen
 
 
-def _beside_each_other(work: dict[Choice, Once]) -> dict[Choice, list[float]]:
+def _beside_each_other(work: dict[Choice, Once], bounds: tuple[int, int] = ROUNDS) -> dict[Choice, list[float]]:
     """Seconds of each, measured in turn, so that what else the machine does meets all of them."""
     start = time.perf_counter()
     times = {choice: [once()[0]] for choice, once in work.items()}
-    rounds = int(np.clip(ROUNDS_SECONDS / (time.perf_counter() - start), *ROUNDS))
+    rounds = int(np.clip(ROUNDS_SECONDS / (time.perf_counter() - start), *bounds))
     for _ in range(rounds - 1):
         for choice, once in work.items():
             times[choice].append(once()[0])

@@ -1,18 +1,51 @@
-"""The class of all commands that compute or read something."""
+"""The class of all commands that compute or read something, and the types of their files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import click
+
+DEBUG = "pele_ocl.debug"  # key of click's context
+
+
+class _File(click.Path):
+    """The path of a file or folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) == "" or "\0" in str(value):
+            self.fail("no file can have this name", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Input(_File):
+    """The path of what a command reads."""
+
+
+class Output(_File):
+    """The path of what a command writes, which must not be one that it reads."""
+
+
+INPUT, OUTPUT = Input(), Output()
 
 
 class EachOnce(click.Command):
-    """Refuses a second value for an option that takes one; click itself would drop the first without a word."""
+    """Refuses a second value for an option that takes one, and a file that would be written over what is read.
+
+    click itself would drop the first of two values without a word.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)
         left = super().parse_args(ctx, args)  # first, so that --help and mistakes in single values are answered first
         if not ctx.resilient_parsing:
             self._refuse_repeated(ctx, given)
+            self._refuse_overwriting(ctx)
         return left
 
     def _refuse_repeated(self, ctx: click.Context, args: list[str]) -> None:
@@ -25,3 +58,30 @@ class EachOnce(click.Command):
                 name = max(parameter.opts, key=len)
                 raise click.UsageError(f"{name} is given twice; give it once", ctx)
             seen.add(parameter.name or "")
+
+    def _refuse_overwriting(self, ctx: click.Context) -> None:
+        """Raise for two outputs of one name, and FormatError for outputs that are inputs or cannot be written."""
+        outputs = list(self._paths(ctx, Output))
+        if not outputs:
+            return
+        from .overwriting import refuse_overwriting, same_file
+
+        for k, (name, path) in enumerate(outputs):
+            for other_name, other in outputs[:k]:
+                if same_file(path, other):
+                    both = f"{name} names one file twice" if name == other_name else f"{other_name} and {name} name"
+                    same = "" if name == other_name else " the same file"
+                    raise click.UsageError(f"{both}{same}; give one of them another name", ctx)
+        inputs = [path for _, path in self._paths(ctx, Input)]
+        for _, path in outputs:
+            refuse_overwriting(path, inputs)
+
+    def _paths(self, ctx: click.Context, kind: type[_File]) -> Iterator[tuple[str, Path]]:
+        """Each path of this kind that was given, with the name of its option or argument."""
+        for parameter in self.params:
+            if isinstance(parameter.type, kind):
+                value = ctx.params.get(parameter.name or "")
+                name = parameter.opts[0] if isinstance(parameter, click.Option) else str(parameter.metavar)
+                for path in value if isinstance(value, tuple) else (value,):
+                    if path is not None:
+                        yield name, path

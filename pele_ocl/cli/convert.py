@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from ..errors import InputError
-from ..formats import read_map, refuse_target, require_map_suffix, write_map
+from ..formats import read_map, require_map_suffix, write_map
 from ..formats.maps import as_written, holds_several, read_extra_maps
+from ..formats.maps.pictures import draw_slices, require_png
 from ..grid import Map
-from ..pictures import draw_slices, require_png
+from ..inputfile import read_file
 from ..units import POTENTIAL_UNITS
-from .command import EachOnce
-from .options import PATH, debug_option
+from .command import INPUT, OUTPUT, EachOnce
+from .options import debug_option
+from .progress import ProgressLine
 from .report import map_facts, map_lines, provenance
+from .terminal import note, one_line, say, say_json
 
 _UNIT = click.Choice(POTENTIAL_UNITS)
 
 
 @click.command(cls=EachOnce)
-@click.argument("source", metavar="IN", type=PATH)
-@click.argument("target", metavar="OUT", type=PATH)
+@click.argument("path", metavar="IN", type=INPUT)
+@click.argument("target", metavar="OUT", type=OUTPUT)
 @click.option("--units", type=_UNIT, help="Unit to convert to; by default IN's, but hartree/e in a cube file.")
 @click.option("--from-units", type=_UNIT, help="Unit of the values in IN, where the file does not say it.")
 @click.option(
     "--temperature", type=float, help="K, of the unit kT/e: at which OUT is to be, or IN where it does not say it."
 )
-@click.option("--png", type=PATH, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
+@click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices; needs matplotlib.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @debug_option
 def convert(
-    source: Path, target: Path, units: str | None, from_units: str | None, temperature: float | None,
+    path: Path, target: Path, units: str | None, from_units: str | None, temperature: float | None,
     png: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Write the map in IN as OUT, in the format that OUT's suffix says.
@@ -41,21 +43,24 @@ def convert(
     Formats are OpenDX (.dx, .dx.gz), Gaussian cube (.cube, .cub), MRC/CCP4 (.mrc, .ccp4, .map) and HDF5 (.h5).
     """
     require_map_suffix(target)
-    refuse_target(target, [source])
     if png is not None:
         require_png(png)
-        refuse_target(png, [source])
-    before = _with_unit(source, read_map(source), from_units)
-    map_ = as_written(target, _in_unit(source, before, units, temperature), units)
+    source = read_file(path)
+    before = _with_unit(path, read_map(source), from_units)
+    map_ = as_written(target, _in_unit(path, before, units, temperature), units)
     others = read_extra_maps(source)
     if others and not holds_several(target):
-        click.echo(f"Note: {target}: holds one map; {', '.join(others)} of {source} go into .h5 files", err=True)
+        note(f"Note: {target}: holds one map; {', '.join(others)} of {path} go into .h5 files")
         others = {}
     extra = {name: _in_step(other, before, map_) for name, other in others.items()}
-    write_map(target, map_, unit=units, attributes=provenance(source), extra=extra, inputs=[source])
+    with ProgressLine(f"Writing {target}") as progress:
+        write_map(target, map_, unit=units, attributes=provenance(source), extra=extra, progress=progress)
     if png is not None:
-        draw_slices(png, map_, [source, target])
-    click.echo(json.dumps(map_facts(map_)) if as_json else "\n".join([f"{source} -> {target}", *map_lines(map_)]))
+        draw_slices(png, map_)
+    if as_json:
+        say_json(map_facts(map_))
+    else:
+        say("\n".join([f"{one_line(str(path))} -> {one_line(str(target))}", *map_lines(map_)]))
 
 
 def _with_unit(source: Path, map_: Map, from_units: str | None) -> Map:

@@ -10,6 +10,7 @@ from ..errors import DeviceError
 from .command import EachOnce
 from .options import debug_option
 from .tables import table
+from .terminal import say
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -25,10 +26,8 @@ def devices() -> None:
         raise DeviceError(f"no OpenCL device found; {INSTALL_HINT}")
     rows = [_row(device) for device in list_devices()]
     head = ("", "device", "type", "platform", "units", "memory", "vector", "fp64", "used for")
-    click.echo(table(head, rows, "><<<>>><<"))
-    click.echo(
-        f"\nDefault: {get_device()}. Choose another with --device or {DEVICE_VARIABLE}, by number or part of a name."
-    )
+    say(table(head, rows, "><<<>>><<"))
+    say(f"\nDefault: {get_device()}. Choose another with --device or {DEVICE_VARIABLE}, by number or part of a name.")
 
 
 def _row(device: Device) -> tuple[str, ...]:

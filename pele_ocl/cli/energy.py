@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -12,12 +11,16 @@ import click
 import numpy as np
 
 from ..atoms import Floats
-from ..energy import TERMS, VARIANTS, Energy, EnergyBatch, EnergyResult
-from ..formats import check_target, read_conformations, write_table
+from ..energy import VARIANTS, Energy, EnergyBatch, EnergyResult
+from ..errors import InputError
+from ..formats import require_table_suffix, write_table
+from ..grid import FARTHEST
 from ..solvent_model import SolventModel
-from .command import EachOnce
+from .clock import elapsed
+from .command import INPUT, OUTPUT, EachOnce
+from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
+from .molecule import Molecule, models_option, read_molecule
 from .options import (
-    PATH,
     ReadAtoms,
     model_options,
     report_options,
@@ -26,18 +29,16 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, counted, duration, energy_lines, headline, label_columns, origin
-from .tables import table
+from .report import choice_line, ending, energy_lines, headline, label_columns, model_line, origin
+from .terminal import say, say_json
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
-HEADS = *(term.replace("_", " ") for term in TERMS), "total"
-
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=PATH)
+@click.argument("path", metavar="IN", type=INPUT)
 @click.option(
-    "-o", "--output", type=PATH, metavar="OUT",
+    "-o", "--output", type=OUTPUT, metavar="OUT",
     help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json.",
 )  # fmt: skip
 @click.option("--no-gradient", is_flag=True, help="Energies alone.")
@@ -47,10 +48,7 @@ HEADS = *(term.replace("_", " ") for term in TERMS), "total"
     "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
     help="Scale 1-4 pairs as the force field says, or leave them out.",
 )  # fmt: skip
-@click.option(
-    "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
-    help="All models of a PDB file as conformations of one molecule.",
-)  # fmt: skip
+@models_option
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
@@ -70,41 +68,36 @@ def energy(
     in the gradient. Energies in kcal/mol, gradient in kcal/mol/Angstrom. Atoms one or two bonds apart have no
     Lennard-Jones and Coulomb energy; the GB energy takes all pairs.
     """
-    if models == "all" and per_residue:
-        raise click.UsageError("--per-residue is for one model; leave out --models all")
     if no_gradient and fixed_radii:
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
+    if cutoff is not None and cutoff > FARTHEST:
+        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
     if output is not None:
-        check_target(output, [path])
+        require_table_suffix(output)
     require_lennard_jones(path)
-    found = read_conformations(path) if models == "all" else None
-    # The first of all models is asked for by its number, so that no note says that the others were not read.
-    atoms = read_atoms(path) if found is None else read_atoms(path, found[0][0])
+    molecule = read_molecule(path, read_atoms, models)
     plan = Energy(
-        atoms, gradient=not no_gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
-        per_atom=models == "one" and (per_residue or output is not None), precision=precision, variant=variant,
+        molecule.atoms, gradient=not no_gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
+        per_atom=per_residue or (output is not None and not molecule.numbers), precision=precision, variant=variant,
         device=device, model=constants,
     )  # fmt: skip
-    if found is not None:
-        numbers, conformations = found
+    if molecule.conformations is not None:
         with ProgressLine("Energy") as progress:
-            batch = plan.evaluate_batch(conformations, progress, profile=True)
+            batch = plan.evaluate_batch(molecule.conformations, progress, profile=True)
         if output is not None:
-            _save_models(output, path, batch, numbers, constants)
-        click.echo(
-            json.dumps(_models_as_json(batch, numbers), allow_nan=False)
-            if as_json
-            else _models_as_text(path, batch, numbers)
-        )
+            _save_models(output, molecule, batch)
+        if as_json:
+            say_json(_models_as_json(molecule, batch, per_residue))
+        else:
+            say(_models_as_text(molecule, batch, per_residue))
         return
     result = plan.evaluate(profile=True)
     if output is not None:
-        _save(output, path, result, constants)
-    click.echo(
-        json.dumps(_as_json(result, per_residue), allow_nan=False)
-        if as_json
-        else _as_text(path, result, per_residue, verbose)
-    )
+        _save(output, molecule, result)
+    if as_json:
+        say_json(_as_json(result, per_residue))
+    else:
+        say(_as_text(molecule, result, per_residue, verbose))
 
 
 def _norms(gradient: Floats | None) -> dict[str, float] | None:
@@ -126,13 +119,6 @@ def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
     }
 
 
-def _residues(result: EnergyResult) -> list[tuple[str, list[float]]]:
-    """Each residue's name with its terms and their sum."""
-    by_residue = result.per_residue()
-    rows = np.column_stack([by_residue.values, by_residue.total]).tolist()
-    return list(zip(map(str, by_residue.residues), rows, strict=True))
-
-
 def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
     radii = result.born_radii
     report = {
@@ -140,94 +126,80 @@ def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
         "born_radius": {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())},
         "energy": result.energy,
         "gradient": _norms(result.gradient),
-        "seconds": dict(result.seconds),
+        "seconds": {**result.seconds, "total": elapsed()},
     }
     if per_residue:
-        names = *TERMS, "total"
-        report["residues"] = [
-            {"residue": name, **dict(zip(names, values, strict=True))} for name, values in _residues(result)
-        ]
+        report["residues"] = residues_as_json(residue_names(result.atoms), result.per_residue().columns())
     return report
 
 
-def _ending(result: EnergyResult | EnergyBatch) -> str:
-    seconds = result.seconds
-    return (
-        f"{result.variant}, {result.precision}, on {result.device}: kernels {duration(seconds['kernel'])}, "
-        f"in all {duration(seconds['total'])}"
-    )
-
-
-def _as_text(path: Path, result: EnergyResult, per_residue: bool, verbose: bool) -> str:
+def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbose: bool) -> str:
     norms = _norms(result.gradient)
-    lines = [headline(path, result.atoms), "", *energy_lines(result.energy)]
+    lines = [headline(molecule.source, result.atoms), "", *energy_lines(result.energy)]
     if norms is not None:
         longest = f"at most {norms['max']:,.3f} an atom, net {norms['net']:.2g} kcal/mol/A"
         lines.append(f"Gradient      norm {norms['norm']:,.3f}, {longest}")
-    lines += ["", _ending(result)]
+    lines += ["", ending(result, result.seconds["kernel"])]
     if verbose:
-        model = ", ".join(f"{name} {value:g}" for name, value in asdict(result.model).items())
         variant = VARIANTS[result.variant]
         kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
-        lines += ["", f"Solvent model: {model}", kernel, choice_line(result.device)]
+        lines += ["", model_line(result.model), kernel, choice_line(result.device)]
     if per_residue:
-        rows = [(name, *(f"{value:.3f}" for value in values)) for name, values in _residues(result)]
-        lines += ["", "Energy of residues, kcal/mol", table(("residue", *HEADS), rows, "<>>>>>>")]
+        lines += ["", residue_table(residue_names(result.atoms), [(None, result.per_residue().columns())])]
     return "\n".join(lines)
 
 
-def _models_as_json(batch: EnergyBatch, numbers: list[int]) -> dict[str, Any]:
-    rows = zip(numbers, batch.energies.tolist(), batch.total.tolist(), strict=True)
+def _energies(batch: EnergyBatch) -> list[dict[str, float]]:
+    """The terms and the total of each model."""
+    return [result.energy for result in batch]
+
+
+def _models_as_json(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> dict[str, Any]:
+    models = models_as_json(molecule.numbers, _energies(batch))
+    if per_residue:
+        names = residue_names(batch.atoms)
+        for model, result in zip(models, batch, strict=True):
+            model["residues"] = residues_as_json(names, result.per_residue().columns())
+    return {**_facts(batch), "models": models, "seconds": {**batch.seconds, "total": elapsed()}}
+
+
+def _models_as_text(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> str:
+    lines = [headline(molecule.source, batch.atoms), *model_lines(molecule.numbers, _energies(batch))]
+    lines += ["", ending(batch, batch.seconds["kernel"])]
+    if per_residue:
+        terms = [result.per_residue().columns() for result in batch]
+        residues = list(zip(molecule.numbers, terms, strict=True))
+        lines += ["", residue_table(residue_names(batch.atoms), residues)]
+    return "\n".join(lines)
+
+
+def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch) -> Mapping[str, object]:
     return {
-        **_facts(batch),
-        "models": [
-            {"model": number, **dict(zip(TERMS, energies, strict=True)), "total": total}
-            for number, energies, total in rows
-        ],
-        "seconds": dict(batch.seconds),
-    }
-
-
-def _models_as_text(path: Path, batch: EnergyBatch, numbers: list[int]) -> str:
-    values = np.column_stack([batch.energies, batch.total]).tolist()
-    rows = [(str(number), *(f"{v:.3f}" for v in row)) for number, row in zip(numbers, values, strict=True)]
-    count = counted(len(numbers), "model")
-    energies = ["Energy of models, kcal/mol", table(("model", *HEADS), rows, ">" * 7)]
-    return "\n".join([headline(path, batch.atoms), count, "", *energies, "", _ending(batch)])
-
-
-def _attributes(source: Path, result: EnergyResult | EnergyBatch, constants: SolventModel) -> Mapping[str, object]:
-    return {
-        **origin(source, result.atoms, result.device, result.variant, result.precision),
+        **origin(molecule.source, result.atoms, result),
         **{f"seconds_{name}": value for name, value in result.seconds.items()},
-        **asdict(constants),
+        **asdict(result.model),
     }
 
 
-def _save(output: Path, source: Path, result: EnergyResult, constants: SolventModel) -> None:
+def _save(output: Path, molecule: Molecule, result: EnergyResult) -> None:
     """Every atom's energies, Born radius and gradient, and how they were made."""
     assert result.per_atom is not None
     columns = label_columns(result.atoms) | {"born_radii": result.born_radii}
     columns |= result.per_atom.columns()
     if result.gradient is not None:
         columns["gradient"] = result.gradient
-    units = dict.fromkeys(result.energy, "kcal/mol") | {"born_radii": "angstrom", "gradient": "kcal/mol/angstrom"}
-    attributes = {
-        **_attributes(source, result, constants),
-        **{f"energy_{name}": value for name, value in result.energy.items()},
-    }
-    write_table(output, columns, units, attributes, [source])
+    units = dict.fromkeys(result.energy, UNIT) | {"born_radii": "angstrom", "gradient": f"{UNIT}/angstrom"}
+    energies = {f"energy_{name}": value for name, value in result.energy.items()}
+    write_table(output, columns, units, {**_attributes(molecule, result), **energies})
 
 
-def _save_models(output: Path, source: Path, batch: EnergyBatch, numbers: list[int], constants: SolventModel) -> None:
+def _save_models(output: Path, molecule: Molecule, batch: EnergyBatch) -> None:
     """A row for every model: its energies, and in HDF5 its Born radii and gradient as further dimensions."""
-    columns: dict[str, Any] = {"model": np.array(numbers), **dict(zip(TERMS, batch.energies.T, strict=True))}
-    columns["total"] = batch.total
-    units = dict.fromkeys((*TERMS, "total"), "kcal/mol")
+    columns, units = model_columns(molecule.numbers, _energies(batch))
     if output.suffix.lower() == ".h5":
         columns["born_radii"] = batch.born_radii
         units["born_radii"] = "angstrom"
         if batch.gradients is not None:
             columns["gradient"] = batch.gradients
-            units["gradient"] = "kcal/mol/angstrom"
-    write_table(output, columns, units, _attributes(source, batch, constants), [source])
+            units["gradient"] = f"{UNIT}/angstrom"
+    write_table(output, columns, units, _attributes(molecule, batch))

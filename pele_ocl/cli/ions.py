@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -13,15 +12,18 @@ import numpy as np
 
 from ..atoms import Atoms
 from ..errors import FormatError
-from ..formats import refuse_target, replacing, require_map_suffix, write_map
+from ..formats import replacing, require_map_suffix, write_map
 from ..formats.pdb_writing import Ion, write_pdb_with_ions
+from ..inputfile import InputFile, read_file
 from ..ions import SPECIES, IonsResult, Requests, place_ions
 from ..potmap import VARIANTS
-from .command import EachOnce
-from .options import PATH, ReadAtoms, report_options, run_options, structure_options
+from .clock import elapsed
+from .command import INPUT, OUTPUT, EachOnce
+from .options import ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
 from .report import counted, duration, headline, origin
 from .tables import table
+from .terminal import note, say, say_json
 
 DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
 FITTING = [name for name in VARIANTS if name != "cutoff"]
@@ -41,8 +43,8 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=PATH)
-@click.option("-o", "--output", type=PATH, metavar="OUT", required=True, help="Write molecule and ions: .pdb.")
+@click.argument("path", metavar="IN", type=INPUT)
+@click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="Write molecule and ions: .pdb.")
 @click.option(
     "--ion", "requests", metavar="NAME:COUNT", multiple=True, callback=_requests,
     help="How many of an ion; NAME:auto for as many as the next two options say. By default NA:auto and CL:auto. "
@@ -62,7 +64,7 @@ def _requests(context: click.Context, option: click.Parameter, given: tuple[str,
     "--padding", type=float, default=10.0, show_default=True, help="Of the grid around the molecule, Angstrom."
 )
 @click.option("--dielectric", type=float, default=1.0, show_default=True, help="Relative permittivity.")
-@click.option("--map", "map_file", type=PATH, metavar="MAP", help="Write the potential with all ions: .dx, .mrc, ...")
+@click.option("--map", "map_file", type=OUTPUT, metavar="MAP", help="Write the potential with all ions: .dx, .mrc, ...")
 @click.option("--variant", type=click.Choice(["auto", *FITTING]), default="auto", show_default=True, help="Of the map.")
 @run_options
 @structure_options
@@ -87,26 +89,30 @@ def ions(
         raise FormatError(f"{output}: unknown suffix {output.suffix!r}; molecules are written as .pdb")
     if map_file is not None:
         require_map_suffix(map_file)
-        refuse_target(map_file, [path])
-    with replacing(output, [path]) as temporary:  # says what is wrong with the output before any work
-        atoms = read_atoms(path)
-        if there := _ions_of(atoms):
-            held = ", ".join(f"{count} {name}" for name, count in there.items())
-            what = "they stay as atoms of the molecule, which count for --neutralize and not for --concentration"
-            click.echo(f"Note: {path} holds ions already ({held}); {what}", err=True)
-        with ProgressLine("Ions") as progress:
-            result = place_ions(
-                atoms, requests or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
-                padding=padding, solute_distance=solute_distance, ion_distance=ion_distance, dielectric=dielectric,
-                keep_map=map_file is not None, variant=variant, precision=precision, device=device, progress=progress,
-            )  # fmt: skip
-        if not len(result):
-            click.echo(f"Note: no ion was placed: {_why_none(result, neutralize, concentration)}", err=True)
-        write_pdb_with_ions(temporary, path, atoms, _written(result), click.get_current_context().params["model"])
+    source = read_file(path)
+    atoms = read_atoms(source)
+    if there := _ions_of(atoms):
+        held = ", ".join(f"{count} {name}" for name, count in there.items())
+        what = "they stay as atoms of the molecule, which count for --neutralize and not for --concentration"
+        note(f"Note: {path} holds ions already ({held}); {what}")
+    with ProgressLine("Ions") as progress:
+        result = place_ions(
+            atoms, requests or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
+            padding=padding, solute_distance=solute_distance, ion_distance=ion_distance, dielectric=dielectric,
+            keep_map=map_file is not None, variant=variant, precision=precision, device=device, progress=progress,
+        )  # fmt: skip
+    if not len(result):
+        note(f"Note: no ion was placed: {_why_none(result, neutralize, concentration)}")
+    with replacing(output) as temporary:  # which stays away if the map cannot be written
+        write_pdb_with_ions(temporary, source, atoms, _written(result), click.get_current_context().params["model"])
         if map_file is not None and result.map is not None:
-            attributes = origin(path, atoms, result.device, result.variant or "", precision)
-            write_map(map_file, result.map, atoms=atoms, attributes=attributes, inputs=[path])
-    click.echo(json.dumps(_as_json(result), allow_nan=False) if as_json else _as_text(path, atoms, result, verbose))
+            with ProgressLine(f"Writing {map_file}") as progress:
+                attributes = origin(source, atoms, result)
+                write_map(map_file, result.map, atoms=atoms, attributes=attributes, progress=progress)
+    if as_json:
+        say_json(_as_json(result))
+    else:
+        say(_as_text(source, atoms, result, verbose))
 
 
 def _ions_of(atoms: Atoms) -> Counter[str]:
@@ -118,7 +124,7 @@ def _ions_of(atoms: Atoms) -> Counter[str]:
 
 
 def _why_none(result: IonsResult, neutralize: bool, concentration: float | None) -> str:
-    """What left no ion to place."""
+    """The reason why no ion was placed."""
     if neutralize:
         left = f"no ion that was asked for brings the net charge of {result.net_charge:+.3f} e nearer to 0"
         return f"{left}; --concentration adds a salt"
@@ -153,14 +159,14 @@ def _as_json(result: IonsResult) -> dict[str, Any]:
             {"ion": species.name, "position": position.tolist(), "potential": float(potential), "energy": float(energy)}
             for species, position, potential, energy in rows
         ],
-        "seconds": dict(result.seconds),
+        "seconds": {**result.seconds, "total": elapsed()},
     }
 
 
-def _as_text(path: Path, atoms: Atoms, result: IonsResult, verbose: bool) -> str:
+def _as_text(source: InputFile, atoms: Atoms, result: IonsResult, verbose: bool) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in result.counts.items())
     placed = counted(len(result), "ion") + (f": {counts}" if counts else "")
-    head = [headline(path, atoms), f"{placed}; net charge with them {result.net_charge:+.3f} e"]
+    head = [headline(source, atoms), f"{placed}; net charge with them {result.net_charge:+.3f} e"]
     if not len(result):
         return "\n".join(head)
     rows = [
@@ -177,7 +183,7 @@ def _as_text(path: Path, atoms: Atoms, result: IonsResult, verbose: bool) -> str
         "",
         f"Energy of the ions {result.energy:,.3f} kcal/mol",
         f"{result.variant}, {result.precision}, on {result.device}: map {duration(seconds['map'])}, "
-        f"ions {duration(seconds['exclusion'] + seconds['ions'])}, in all {duration(seconds['total'])}",
+        f"ions {duration(seconds['exclusion'] + seconds['ions'])}, in all {duration(elapsed())}",
     ]
     if verbose:
         shape, spacing = (" x ".join(f"{n:g}" for n in of) for of in (result.grid.shape, result.grid.spacing))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,25 +14,27 @@ import numpy as np
 from click.core import ParameterSource
 
 from ..atoms import Atoms
-from ..formats import check_target, same_file, write_table
+from ..formats import require_table_suffix, write_table
 from ..nonbond import VARIANTS, NonbondResult
 from ..nonbond import nonbond as compute
 from ..pairs import (
     Pairs,
     all_pairs,
-    check_pairs_target,
     exclusions,
     internal_dielectrics,
     pairs_split,
     pairs_within,
     read_pairs,
+    require_pairs_suffix,
     without_bonded,
     writing_pairs,
 )
 from ..solvent_model import SolventModel
-from .command import EachOnce
+from .clock import elapsed
+from .command import INPUT, OUTPUT, EachOnce
+from .energies import UNIT, model_columns, model_lines, models_as_json
+from .molecule import Molecule, models_option, read_molecule
 from .options import (
-    PATH,
     ReadAtoms,
     model_options,
     report_options,
@@ -41,20 +43,35 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, counted, duration, energy_lines, headline, label_columns, origin
+from .report import choice_line, counted, duration, ending, energy_lines, headline, label_columns, origin
+from .terminal import note, say, say_json
 
 DEFAULT_CUTOFF = 12.0
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
+@dataclass(frozen=True)
+class Computed:
+    """The result of one model, and the seconds of each step."""
+
+    result: NonbondResult
+    seconds: dict[str, float]
+
+
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=PATH)
-@click.option("-o", "--output", type=PATH, metavar="OUT", help="Write energies and gradient: .h5, .csv or .json.")
+@click.argument("path", metavar="IN", type=INPUT)
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="OUT",
+    help="Write energies and gradient, or energies of every model: .h5, .csv or .json.",
+)  # fmt: skip
+@models_option
 @click.option("--cutoff", type=float, help=f"Pairs up to this distance, Angstrom; {DEFAULT_CUTOFF:g} by default.")
 @click.option("--no-cutoff", is_flag=True, help="All pairs.")
 @click.option("--split-cutoffs", is_flag=True, help="PELE's short list: 10 A, 15 A between charged groups.")
-@click.option("--pairs", "pairs_file", type=PATH, metavar="FILE", help="Pair list to use: .h5, .npz or text.")
-@click.option("--write-pairs", type=PATH, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text.")
+@click.option("--pairs", "pairs_file", type=INPUT, metavar="FILE", help="Pair list to use: .h5, .npz or text.")
+@click.option(
+    "--write-pairs", type=OUTPUT, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text."
+)
 @click.option(
     "--solvent",
     type=click.Choice(["gb", "vacuum"]),
@@ -79,7 +96,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @model_options
 @report_options
 def nonbond(
-    path: Path, output: Path | None, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool,
+    path: Path, output: Path | None, models: str, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool,
     pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],
     one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
     device: str | None, read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
@@ -89,7 +106,7 @@ def nonbond(
     IN is a .pdb or .cif file, also with .gz; a .pqr file has no Lennard-Jones parameters.
     Born radii are those of `pele-ocl solvent`, held fixed, as PELE holds them. Energies in kcal/mol, gradient in
     kcal/mol/Angstrom. Atoms one or two bonds apart are left out, from a list in a file, too; its 1-4 pairs are those
-    three bonds apart and those it marks.
+    three bonds apart and those it marks. Of several models each has the pairs within the cutoff in itself.
     """
     chosen = [cutoff is not None, no_cutoff, split_cutoffs, pairs_file is not None]
     if sum(chosen) > 1:
@@ -97,51 +114,49 @@ def nonbond(
     source = click.get_current_context().get_parameter_source("solute_dielectric")
     if internal_dielectric == "vdgbnp" and source is not ParameterSource.DEFAULT:
         raise click.UsageError("--internal-dielectric vdgbnp takes the place of --solute-dielectric; leave one out")
-    _check_targets(output, write_pairs, [path] if pairs_file is None else [path, pairs_file])
+    if write_pairs is not None and models == "all":
+        raise click.UsageError("--write-pairs is for one model, as each has a list of its own; leave out --models all")
+    if output is not None:
+        require_table_suffix(output)
+    if write_pairs is not None:
+        require_pairs_suffix(write_pairs)
     require_lennard_jones(path)
-    atoms = read_atoms(path)
-    start = time.perf_counter()
-    pairs = _pairs(atoms, cutoff, no_cutoff, split_cutoffs, pairs_file, one_four)
-    pair_seconds = time.perf_counter() - start
-    if not len(pairs):
+    molecule = read_molecule(path, read_atoms, models)
+    atoms = molecule.atoms
+    inside = internal_dielectrics(atoms) if internal_dielectric == "vdgbnp" else None
+    listed = None if pairs_file is None else _listed(atoms, pairs_file, one_four)
+    computed: list[Computed] = []
+    with ProgressLine("Nonbonded") as progress:
+        for model in molecule.models():
+            start = time.perf_counter()
+            pairs = _pairs(model, cutoff, no_cutoff, split_cutoffs, one_four) if listed is None else listed
+            pair_seconds = time.perf_counter() - start
+            result = compute(
+                model, pairs, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision,
+                device=device, model=constants, internal_dielectrics=inside,
+                progress=None if molecule.numbers else progress,
+            )  # fmt: skip
+            computed.append(Computed(result, {"pairs": pair_seconds} | dict(result.seconds)))
+            progress(len(computed) / len(molecule.numbers or [1]))
+    if not any(of.result.n_pairs for of in computed):
         whole = no_cutoff or split_cutoffs
         why = _why_none(None if whole else cutoff or DEFAULT_CUTOFF, pairs_file)
-        click.echo(f"Note: there is no pair to compute, all energies are 0: {why}", err=True)
-    inside = internal_dielectrics(atoms) if internal_dielectric == "vdgbnp" else None
-    with ProgressLine("Nonbonded") as progress:
-        result = compute(
-            atoms, pairs, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision,
-            device=device, model=constants, internal_dielectrics=inside, progress=progress,
-        )  # fmt: skip
+        note(f"Note: there is no pair to compute, all energies are 0: {why}")
     if not result.exact:
-        click.echo(f"Warning: {result.variant} loses updates to races by design; do not trust its gradient", err=True)
-    seconds = {"pairs": pair_seconds} | dict(result.seconds)
-    seconds["total"] += pair_seconds
+        note(f"Warning: {result.variant} loses updates to races by design; do not trust its gradient")
     with nullcontext() if write_pairs is None else writing_pairs(write_pairs, pairs):
         if output is not None:
-            _save(output, path, result, seconds, constants)
-    click.echo(
-        json.dumps(_as_json(result, seconds), allow_nan=False) if as_json else _as_text(path, result, seconds, verbose)
-    )
-
-
-def _check_targets(output: Path | None, write_pairs: Path | None, inputs: list[Path]) -> None:
-    """Refuse what could not be written, or would be written over, before any work is done."""
-    if output is not None and write_pairs is not None and same_file(output, write_pairs):
-        raise click.UsageError("-o and --write-pairs name the same file; give one of them another name")
-    if output is not None:
-        check_target(output, inputs)
-    if write_pairs is not None:
-        check_pairs_target(write_pairs, inputs)
+            _save(output, molecule, computed, constants)
+    if as_json:
+        say_json(_as_json(molecule, computed))
+    else:
+        say(_as_text(molecule, computed, verbose))
 
 
 def _pairs(
-    atoms: Atoms, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None,
-    one_four: Literal["exclude", "scale"],
-) -> Pairs:  # fmt: skip
+    atoms: Atoms, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool, one_four: Literal["exclude", "scale"]
+) -> Pairs:
     """The list that the options ask for."""
-    if pairs_file is not None:
-        return _listed(atoms, pairs_file, one_four)
     if no_cutoff:
         return all_pairs(atoms, one_four)
     if split_cutoffs:
@@ -150,7 +165,7 @@ def _pairs(
 
 
 def _why_none(cutoff: float | None, pairs_file: Path | None) -> str:
-    """What left no pair."""
+    """The reason why there is no pair."""
     if pairs_file is not None:
         return f"{pairs_file} lists none that bonds do not exclude"
     within = "" if cutoff is None else f" within {cutoff:g} A of each other"
@@ -165,15 +180,12 @@ def _listed(atoms: Atoms, pairs_file: Path, one_four: Literal["exclude", "scale"
     if left_out:
         up_to = "two" if one_four == "scale" else "three"
         keep = "" if one_four == "scale" else "; --one-four scale keeps those three bonds apart"
-        click.echo(
-            f"Note: {pairs_file}: left out {counted(left_out, 'pair')} of atoms up to {up_to} bonds apart{keep}",
-            err=True,
-        )
+        note(f"Note: {pairs_file}: left out {counted(left_out, 'pair')} of atoms up to {up_to} bonds apart{keep}")
     if pairs.one_four is not None and not pairs.one_four.any() and len(exclusions(atoms.bonds, len(atoms))[1]):
-        click.echo(
+        note(
             f"Note: {pairs_file}: holds none of the molecule's 1-4 pairs, so that --one-four scale adds nothing; write "
-            "the list with --one-four scale", err=True,
-        )  # fmt: skip
+            "the list with --one-four scale"
+        )
     return pairs
 
 
@@ -188,36 +200,39 @@ def _gradient_facts(result: NonbondResult) -> dict[str, float] | None:
     }
 
 
-def _as_json(result: NonbondResult, seconds: dict[str, float]) -> dict[str, Any]:
-    return {
+def _sums(computed: Sequence[Computed]) -> dict[str, float]:
+    """The seconds of each step, over all models."""
+    return {name: sum(of.seconds[name] for of in computed) for name in computed[0].seconds}
+
+
+def _as_json(molecule: Molecule, computed: Sequence[Computed]) -> dict[str, Any]:
+    result = computed[0].result
+    facts = {
         "n_atoms": len(result.atoms),
         "n_pairs": result.n_pairs,
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
-        "energy": result.energy,
-        "gradient": _gradient_facts(result),
-        "seconds": seconds,
     }
+    seconds = {**_sums(computed), "total": elapsed()}
+    if molecule.numbers:
+        models = models_as_json(molecule.numbers, [of.result.energy for of in computed])
+        for model, of in zip(models, computed, strict=True):
+            model |= {"n_pairs": of.result.n_pairs, "gradient": _gradient_facts(of.result)}
+        del facts["n_pairs"]
+        return {**facts, "models": models, "seconds": seconds}
+    return {**facts, "energy": result.energy, "gradient": _gradient_facts(result), "seconds": seconds}
 
 
-def _as_text(path: Path, result: NonbondResult, seconds: dict[str, float], verbose: bool) -> str:
-    facts = _gradient_facts(result)
-    gradient = (
-        ""
-        if facts is None
-        else f"norm {facts['norm']:,.3f}, at most {facts['max']:,.3f} an atom, net {facts['net']:.2g}"
+def _as_text(molecule: Molecule, computed: Sequence[Computed], verbose: bool) -> str:
+    result, seconds = computed[0].result, _sums(computed)
+    lines = [headline(molecule.source, molecule.atoms)]
+    lines += (
+        model_lines(molecule.numbers, [of.result.energy for of in computed])
+        if molecule.numbers
+        else [counted(result.n_pairs, "pair"), "", *_energy_lines(result)]
     )
-    lines = [
-        headline(path, result.atoms),
-        counted(result.n_pairs, "pair"),
-        "",
-        *energy_lines(result.energy),
-        *([f"Gradient      {gradient} kcal/mol/A"] if gradient else []),
-        "",
-        f"{result.variant}, {result.precision}, on {result.device}: kernels {duration(seconds['kernel'])}, "
-        f"in all {duration(seconds['total'])}",
-    ]
+    lines += ["", ending(result, seconds["kernel"])]
     if verbose:
         steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
         lines += [
@@ -229,19 +244,31 @@ def _as_text(path: Path, result: NonbondResult, seconds: dict[str, float], verbo
     return "\n".join(lines)
 
 
-def _save(
-    output: Path, source: Path, result: NonbondResult, seconds: dict[str, float], constants: SolventModel
-) -> None:
-    """The gradient of every atom, the energies, and how they were made."""
-    columns = label_columns(result.atoms)
-    if result.gradient is not None:
-        columns["gradient"] = result.gradient
-    attributes = {
-        **origin(source, result.atoms, result.device, result.variant, result.precision),
-        "n_pairs": result.n_pairs,
+def _energy_lines(result: NonbondResult) -> Iterator[str]:
+    """The energies, and the gradient in figures if there is one."""
+    yield from energy_lines(result.energy)
+    facts = _gradient_facts(result)
+    if facts is not None:
+        longest = f"at most {facts['max']:,.3f} an atom, net {facts['net']:.2g} {UNIT}/A"
+        yield f"Gradient      norm {facts['norm']:,.3f}, {longest}"
+
+
+def _save(output: Path, molecule: Molecule, computed: Sequence[Computed], constants: SolventModel) -> None:
+    """The gradient of every atom, or the energies of every model, and how they were made."""
+    result = computed[0].result
+    attributes: dict[str, object] = {
+        **origin(molecule.source, molecule.atoms, result),
         "exact": result.exact,
-        **{f"seconds_{name}": value for name, value in seconds.items()},
-        **{f"energy_{name}": value for name, value in result.energy.items()},
+        **{f"seconds_{name}": value for name, value in _sums(computed).items()},
         **asdict(constants),
     }
-    write_table(output, columns, {"gradient": "kcal/mol/angstrom"}, attributes, [source])
+    if molecule.numbers:
+        columns, units = model_columns(molecule.numbers, [of.result.energy for of in computed])
+        columns["n_pairs"] = np.array([of.result.n_pairs for of in computed])
+    else:
+        columns, units = label_columns(result.atoms), {"gradient": f"{UNIT}/angstrom"}
+        if result.gradient is not None:
+            columns["gradient"] = result.gradient
+        attributes["n_pairs"] = result.n_pairs
+        attributes |= {f"energy_{name}": value for name, value in result.energy.items()}
+    write_table(output, columns, units, attributes)

@@ -10,19 +10,22 @@ from typing import Any
 import click
 
 from ..atoms import Atoms
+from ..chemistry import solvent_sentence
 from ..errors import InputError
 from ..forcefield import ForceField
 from ..formats import is_pqr
+from ..inputfile import InputFile
 from ..reading import read
 from ..solvent_model import SolventModel
 from ..variant import PRECISIONS
+from .command import DEBUG, INPUT
+from .terminal import note
 
 Command = Callable[..., Any]
 ReadAtoms = Callable[..., Atoms]
 
 PATH = click.Path(path_type=Path)
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
-DEBUG = "pele_ocl.debug"  # key of click's context
 DEFAULTS = SolventModel()
 
 
@@ -36,7 +39,7 @@ def _add(command: Command, options: Sequence[Callable[[Command], Any]]) -> Comma
 def structure_options(command: Command) -> Command:
     """Options about structure and parameters; the command gets `read_atoms`, which reads a file by them.
 
-    read_atoms(path) reads the model that --model says, read_atoms(path, number) that one.
+    read_atoms(source) reads the model that --model says, read_atoms(source, number) that one.
     """
 
     @wraps(command)
@@ -53,21 +56,22 @@ def structure_options(command: Command) -> Command:
                 return None
             return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
 
-        def read_atoms(path: Path, number: int | None = None) -> Atoms:
+        def read_atoms(source: InputFile, number: int | None = None) -> Atoms:
             """The atoms of a file; number : of the model, by default the option's"""
             if None not in (model, number):
                 raise click.UsageError("choose one of --model and --models")
-            tell(f"Reading {path}" if path.is_file() and path.stat().st_size > LARGE_FILE else "")
-            atoms = read(path, field_for(path), model if number is None else number)
-            for note in atoms.notes:
-                tell(f"Note: {note}")
+            tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
+            atoms = read(source, field_for(source.path), model if number is None else number)
+            held = solvent_sentence(atoms.labels)
+            for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):
+                tell(f"Note: {sentence}")
             return atoms
 
         def tell(sentence: str) -> None:
             """Say it on stderr, once."""
             if sentence and sentence not in told:
                 told.add(sentence)
-                click.echo(sentence, err=True)
+                note(sentence)
 
         return command(read_atoms=read_atoms, **others)
 
@@ -87,10 +91,10 @@ def structure_options(command: Command) -> Command:
             "of your own.",
         ),
         click.option(
-            "--templates", type=PATH, multiple=True, metavar="PATH", help="PELE template, or a folder of them."
+            "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of them."
         ),
-        click.option("--obc", type=PATH, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
-        click.option("--pele-data", type=PATH, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
+        click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
+        click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
         click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
     ]
     return _add(gathered, options)
@@ -152,11 +156,11 @@ def run_options(command: Command) -> Command:
 def debug_option(command: Command) -> Command:
     """Option --debug, noted where the group of all commands finds it."""
 
-    def note(context: click.Context, _: click.Parameter, value: bool) -> None:
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
         context.meta[DEBUG] = value
 
     return click.option(
-        "--debug", is_flag=True, expose_value=False, callback=note, help="Show the traceback of an error."
+        "--debug", is_flag=True, expose_value=False, callback=remember, help="Show the traceback of an error."
     )(command)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,22 @@ import click
 import numpy as np
 
 from ..atoms import Atoms
-from ..formats import model_numbers, refuse_target, require_map_suffix, write_map
+from ..formats import model_numbers, require_map_suffix, write_map
+from ..formats.maps.pictures import draw_slices, require_png
 from ..grid import Grid, Map
-from ..pictures import draw_slices, require_png
+from ..inputfile import InputFile, read_file
 from ..potmap import VARIANTS, PotmapResult
 from ..potmap import potmap as compute
 from ..potmap.estimate import estimate_seconds
 from ..potmap.models import COMBINATIONS, potmap_models
 from ..units import POTENTIAL_UNITS
-from .command import EachOnce
-from .options import PATH, Command, ReadAtoms, device_list, report_options, run_options, structure_options
+from .clock import elapsed
+from .command import INPUT, OUTPUT, EachOnce
+from .options import Command, ReadAtoms, device_list, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import binary_size, choice_line, counted, duration, headline, map_facts, map_lines
+from .report import binary_size, choice_line, counted, duration, ending, headline, map_facts, map_lines
 from .report import origin as how_made
+from .terminal import note, one_line, say, say_json
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 DEFAULT_CUTOFF, DEFAULT_PADDING = 12.0, 10.0
@@ -32,7 +34,7 @@ FIELD_NAMES = ("field_x", "field_y", "field_z")
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """What the command has to tell and to write.
+    """The maps that were computed, and the facts to report.
 
     map : the potential, or what was asked for of all models; extra : name -> further maps of a file that holds several
     """
@@ -87,12 +89,12 @@ def grid_options(command: Command) -> Command:
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=PATH)
+@click.argument("path", metavar="IN", type=INPUT)
 @click.option(
     "-o",
     "--output",
     "outputs",
-    type=PATH,
+    type=OUTPUT,
     metavar="MAP",
     multiple=True,
     help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; may be given several times.",
@@ -122,7 +124,7 @@ def grid_options(command: Command) -> Command:
     type=click.Choice(COMBINATIONS),
     help="What is written of all models; avg by default. An .h5 file has all.",
 )
-@click.option("--png", type=PATH, metavar="FILE", help="Draw the three central slices (matplotlib).")
+@click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib).")
 @structure_options
 @report_options
 def potmap(
@@ -143,9 +145,10 @@ def potmap(
         raise click.UsageError("--combine belongs to --models all")
     if field and models == "all":
         raise click.UsageError("choose one of --field and --models all")
-    _check_targets(path, outputs, png, field)
-    numbers = [None] if models == "one" else model_numbers(path)
-    every = [read_atoms(path) if number is None else read_atoms(path, number) for number in numbers]
+    _check_targets(outputs, png, field)
+    source = read_file(path)
+    numbers = [None] if models == "one" else model_numbers(source)
+    every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
     grid = _grid(every, spacing, padding, origin, shape)
     options = {
         "method": method, "cutoff": DEFAULT_CUTOFF if cutoff is None else cutoff, "smooth": smooth, "variant": variant,
@@ -157,21 +160,22 @@ def potmap(
         options["field"] = True
     _announce(every, grid, options)
     if not outputs and png is None:
-        click.echo("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it", err=True)
+        note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
     with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
         computed = _computed(every, grid, combine, {**options, "progress": progress})
-    _write(path, outputs, png, computed)
-    click.echo(json.dumps(_as_json(computed), allow_nan=False) if as_json else _as_text(path, computed, verbose))
+    _write(source, outputs, png, computed)
+    if as_json:
+        say_json(_as_json(computed))
+    else:
+        say(_as_text(source, computed, verbose))
 
 
-def _check_targets(path: Path, outputs: tuple[Path, ...], png: Path | None, field: bool) -> None:
+def _check_targets(outputs: tuple[Path, ...], png: Path | None, field: bool) -> None:
     """Raise for outputs that cannot be written, before any work is done."""
     for output in outputs:
         require_map_suffix(output)
-        refuse_target(output, [path])
     if png is not None:
         require_png(png)
-        refuse_target(png, [path])
     if field and not any(output.suffix.lower() == ".h5" for output in outputs):
         raise click.UsageError("the field needs a file that holds several maps: give an -o that ends in .h5")
 
@@ -195,10 +199,10 @@ def _announce(models: list[Atoms], grid: Grid, options: dict[str, Any]) -> None:
     seconds = len(models) * estimate_seconds(models[0], grid, **options)
     size = len(grid) * np.dtype(options["precision"]).itemsize * (4 if options.get("field") else 1)
     n_atoms = counted(len(models[0]), "atom") + (f" for each of {len(models)} models" if len(models) > 1 else "")
-    click.echo(
+    note(
         f"{' x '.join(map(str, grid.shape))} points, {binary_size(size)}, {n_atoms}: "
-        + (f"about {duration(seconds)}" if seconds >= 1e-3 else "less than 1 ms"),
-        err=True,
+        + (f"about {duration(seconds)}" if seconds >= 1e-3 else "less than 1 ms")
+        + " of kernels"
     )
 
 
@@ -218,19 +222,20 @@ def _computed(models: list[Atoms], grid: Grid, combine: str | None, options: dic
     return Computed(models[0], result.map, extra, result, 1, dict(result.seconds))
 
 
-def _write(path: Path, outputs: tuple[Path, ...], png: Path | None, computed: Computed) -> None:
-    result = computed.result
-    attributes = how_made(path, computed.atoms, result.device, result.variant, result.precision)
+def _write(source: InputFile, outputs: tuple[Path, ...], png: Path | None, computed: Computed) -> None:
+    attributes = how_made(source, computed.atoms, computed.result)
     # A cube file is in hartree/e, as its readers take it to be, unless the user names a unit.
     named = click.get_current_context().get_parameter_source("units") is click.core.ParameterSource.COMMANDLINE
     unit = computed.map.unit if named else None
     for output in outputs:
         extra = computed.extra if output.suffix.lower() == ".h5" else {}
-        write_map(
-            output, computed.map, atoms=computed.atoms, attributes=attributes, unit=unit, extra=extra, inputs=[path]
-        )
+        with ProgressLine(f"Writing {output}") as progress:
+            write_map(
+                output, computed.map, atoms=computed.atoms, attributes=attributes, unit=unit, extra=extra,
+                progress=progress,
+            )  # fmt: skip
     if png is not None:
-        draw_slices(png, replace(computed.map, title=f"{path.name}: {computed.map.title}"), [path])
+        draw_slices(png, replace(computed.map, title=f"{one_line(source.path.name)}: {computed.map.title}"), [source])
 
 
 def _as_json(computed: Computed) -> dict[str, Any]:
@@ -247,21 +252,20 @@ def _as_json(computed: Computed) -> dict[str, Any]:
         "min": facts["min"],
         "max": facts["max"],
         "mean": facts["mean"],
-        "seconds": computed.seconds,
+        "seconds": {**computed.seconds, "total": elapsed()},
         "evals_per_second": computed.evals_per_second,
     }
 
 
-def _as_text(path: Path, computed: Computed, verbose: bool) -> str:
+def _as_text(source: InputFile, computed: Computed, verbose: bool) -> str:
     result, seconds = computed.result, computed.seconds
     lines = [
-        headline(path, computed.atoms),
+        headline(source, computed.atoms),
         *([f"{computed.n_models} models"] if computed.n_models > 1 else []),
         "",
         *map_lines(computed.map),
         "",
-        f"{result.variant}, {result.precision}, on {result.device}: kernels {duration(seconds['kernel'])}, "
-        f"in all {duration(seconds['total'])}",
+        ending(result, seconds["kernel"]),
     ]
     if verbose:
         variant = VARIANTS[result.variant]

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable, Iterator, Sized
 from types import TracebackType
+from typing import TypeVar
+
+from .terminal import one_line
 
 PATIENCE_SECONDS = 2.0
 QUIET_SECONDS = 10.0  # between lines where stderr is a file
+
+Item = TypeVar("Item")
 
 
 class ProgressLine:
@@ -18,7 +24,7 @@ class ProgressLine:
     """
 
     def __init__(self, what: str, amount: float = 0.0, of: str = "") -> None:
-        self.what, self.amount, self.of = what, amount, of
+        self.what, self.amount, self.of = one_line(what), amount, of
         self.start = self.last = time.monotonic()
         self.share = 0.0
         self.written = False
@@ -46,3 +52,9 @@ class ProgressLine:
         sys.stderr.write(f"\r\033[K{line}" if terminal else f"{line}\n")
         sys.stderr.flush()
         self.last, self.written = now, True
+
+    def over(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
+        """The items, with the share of them that is done told behind each; counted : as many of anything"""
+        for k, item in enumerate(items, 1):
+            yield item
+            self(k / len(counted))

@@ -1,13 +1,12 @@
-"""What the commands' outputs have in common."""
+"""Lines and figures that the outputs of all commands share."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 import sys
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Protocol
 
 import click
 import numpy as np
@@ -16,7 +15,24 @@ from .. import __version__
 from ..atoms import Atoms, Labels
 from ..formats import JsonText
 from ..grid import Map
+from ..inputfile import InputFile
+from ..solvent_model import SolventModel
 from ..tuning import describe
+from .clock import elapsed
+from .terminal import one_line
+
+
+class Computation(Protocol):
+    """Any result: its device, variant and precision."""
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def variant(self) -> str | None: ...
+
+    @property
+    def precision(self) -> str: ...
 
 
 def duration(seconds: float) -> str:
@@ -46,10 +62,23 @@ def choice_line(devices: str) -> str:
     return f"Choice: {describe(first)}"
 
 
-def headline(path: Path, atoms: Atoms) -> str:
+def headline(source: InputFile, atoms: Atoms) -> str:
     """The molecule in one line."""
     n_residues = "" if atoms.labels is None else f"{counted(len(atoms.labels.residue_starts), 'residue')}, "
-    return f"{path.name}: {counted(len(atoms), 'atom')}, {n_residues}net charge {atoms.charges.sum():+.3f} e"
+    name = one_line(source.path.name)
+    return f"{name}: {counted(len(atoms), 'atom')}, {n_residues}net charge {atoms.charges.sum():+.3f} e"
+
+
+def ending(how: Computation, kernel_seconds: float) -> str:
+    """How a result was computed and how long the command took, from its start to this line."""
+    times = f"kernels {duration(kernel_seconds)}, in all {duration(elapsed())}"
+    return f"{how.variant}, {how.precision}, on {how.device}: {times}"
+
+
+def model_line(model: SolventModel) -> str:
+    """The constants of the solvent model."""
+    values = {name: value if isinstance(value, str) else f"{value:g}" for name, value in asdict(model).items()}
+    return "Solvent model: " + ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def energy_lines(energy: dict[str, float]) -> list[str]:
@@ -60,22 +89,22 @@ def energy_lines(energy: dict[str, float]) -> list[str]:
     ]
 
 
-def origin(source: Path, atoms: Atoms, device: str, variant: str, precision: str) -> dict[str, Any]:
+def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
     """How a result was computed, for its file: the provenance, device, and what the reader noted."""
     return {
         **provenance(source),
-        "device": device,
-        "variant": variant,
-        "precision": precision,
-        "notes": "\n".join(atoms.notes),
+        "device": how.device,
+        "variant": how.variant,
+        "precision": how.precision,
+        "notes": list(atoms.notes) or "",
     }
 
 
-def provenance(source: Path) -> dict[str, Any]:
-    """Where a file's content comes from: input and its SHA-256, program, command and its parameters."""
+def provenance(source: InputFile) -> dict[str, Any]:
+    """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters."""
     return {
         "input": str(source),
-        "input_sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
+        "input_sha256": source.sha256,
         "software": f"pele-ocl {__version__}",
         "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
         "parameters": JsonText(json.dumps(click.get_current_context().params, default=str)),
@@ -105,7 +134,7 @@ def map_lines(map_: Map) -> list[str]:
         f"From          {_three(facts['origin'], '.3f')} A",
         f"To            {_three(map_.grid.last.tolist(), '.3f')} A",
         f"Values        {facts['min']:,.6g} to {facts['max']:,.6g}, mean {facts['mean']:,.6g} "
-        + (map_.full_unit or "(the file says no unit)"),
+        + (one_line(map_.full_unit) or "(the file says no unit)"),
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +13,30 @@ from ..errors import FormatError, InputError
 from ..formats import (
     POINT_SUFFIXES,
     STRUCTURES,
-    check_target,
     is_pqr,
     is_structure,
     read_map,
     read_points,
     read_pqr,
     read_structure,
+    require_map_suffix,
+    require_table_suffix,
     write_table,
 )
 from ..grid import Map
+from ..inputfile import InputFile, read_file
 from ..sampling import sample as compute
-from .command import EachOnce
-from .options import PATH, debug_option
+from .command import INPUT, OUTPUT, EachOnce
+from .options import debug_option
 from .report import columns_of, counted, provenance
 from .tables import table
+from .terminal import one_line, say, say_json
 
 
 @click.command(cls=EachOnce)
-@click.argument("map_path", metavar="MAP", type=PATH)
-@click.argument("points_path", metavar="POINTS", type=PATH)
-@click.option("-o", "--output", type=PATH, metavar="OUT", help="Write the values as a table: .h5, .csv or .json.")
+@click.argument("map_path", metavar="MAP", type=INPUT)
+@click.argument("points_path", metavar="POINTS", type=INPUT)
+@click.option("-o", "--output", type=OUTPUT, metavar="OUT", help="Write the values as a table: .h5, .csv or .json.")
 @click.option("--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several.")
 @click.option(
     "--outside", type=click.Choice(["error", "nan"]), default="error", show_default=True,
@@ -51,37 +53,46 @@ def sample(
     are the points, or a .npy, .csv or .txt file with x, y and z a line, in Angstrom.
     """
     if output is not None:
-        check_target(output, [map_path, points_path])
-    positions, labels = _points(points_path, model)
-    map_ = read_map(map_path)
+        require_table_suffix(output)
+    require_map_suffix(map_path)
+    _require_points_suffix(points_path)
+    points, source = read_file(points_path), read_file(map_path)
+    positions, labels = _points(points, model)
+    map_ = read_map(source)
     try:
         values = compute(map_, positions, "nan" if outside == "nan" else "raise")
     except InputError as error:
         raise InputError(f"{points_path}: {error}; --outside nan goes on without them") from None
     if output is not None:
         columns = {**({} if labels is None else columns_of(labels)), "position": positions, "value": values}
-        attributes = {**provenance(map_path), "points": str(points_path), "temperature": map_.temperature}
-        write_table(output, columns, {"position": "A", "value": map_.unit}, attributes, [map_path, points_path])
+        attributes = {
+            **provenance(source), "points": str(points), "points_sha256": points.sha256,
+            "temperature": map_.temperature,
+        }  # fmt: skip
+        write_table(output, columns, {"position": "A", "value": map_.unit}, attributes)
     if as_json:
-        click.echo(json.dumps(_as_json(map_, positions, values), allow_nan=False))
+        say_json(_as_json(map_, positions, values))
     elif output is None:
-        click.echo(_as_text(map_, positions, values, labels))
+        say(_as_text(map_, positions, values, labels))
     else:
-        click.echo(_summary(map_, values))
+        say(_summary(map_, values))
 
 
-def _points(path: Path, model: int | None) -> tuple[Floats, Labels | None]:
-    """Positions (n, 3), and what they are called if they are atoms."""
-    if is_pqr(path):
-        atoms = read_pqr(path, model)
-        return atoms.positions, atoms.labels
-    if path.suffix.lower() not in POINT_SUFFIXES:
-        if is_structure(path):
-            structure = read_structure(path, model)
-            return structure.positions, structure.labels
+def _require_points_suffix(path: Path) -> None:
+    if not is_structure(path) and path.suffix.lower() not in POINT_SUFFIXES:
         known = ", ".join([*STRUCTURES, *POINT_SUFFIXES])
         raise FormatError(f"{path}: unknown suffix {path.suffix!r}; points end in {known}")
-    return read_points(path), None
+
+
+def _points(source: InputFile, model: int | None) -> tuple[Floats, Labels | None]:
+    """Positions (n, 3), and the labels of the atoms if they are atoms."""
+    if is_pqr(source):
+        atoms = read_pqr(source, model)
+        return atoms.positions, atoms.labels
+    if is_structure(source):
+        structure = read_structure(source, model)
+        return structure.positions, structure.labels
+    return read_points(source), None
 
 
 def _as_json(map_: Map, positions: Floats, values: Floats) -> dict[str, Any]:
@@ -100,14 +111,13 @@ def _as_text(map_: Map, positions: Floats, values: Floats, labels: Labels | None
         (name, *(f"{coordinate:.3f}" for coordinate in position), f"{value:,.4f}")
         for name, position, value in zip(names, positions.tolist(), values.tolist(), strict=True)
     ]
-    head = ("point" if labels is None else "atom", "x A", "y A", "z A", map_.unit or "value")
+    head = ("point" if labels is None else "atom", "x A", "y A", "z A", one_line(map_.unit) or "value")
     return f"{table(head, rows, '<>>>>')}\n\n{_summary(map_, values)}"
 
 
 def _summary(map_: Map, values: Floats) -> str:
     inside = values[np.isfinite(values)]
     missing = "" if len(inside) == len(values) else f", {len(values) - len(inside):,} of them outside the map"
-    facts = (
-        f": {inside.min():,.4f} to {inside.max():,.4f}, mean {inside.mean():,.4f} {map_.unit}" if len(inside) else ""
-    )
+    spread = f"{inside.min():,.4f} to {inside.max():,.4f}, mean {inside.mean():,.4f}" if len(inside) else ""
+    facts = f": {spread} {one_line(map_.unit)}" if spread else ""
     return f"{counted(len(values), 'point')}{missing}{facts}".rstrip()

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..atoms import Atoms
-from ..formats import check_target, write_table
-from ..solvent import VARIANTS, SolventModel, SolventResult
+from ..atoms import Floats
+from ..formats import require_table_suffix, write_table
+from ..solvent import VARIANTS, Solvent, SolventModel, SolventResult
 from ..solvent import solvent as compute
-from .command import EachOnce
-from .options import PATH, ReadAtoms, model_options, report_options, run_options, structure_options
+from .clock import elapsed
+from .command import INPUT, OUTPUT, EachOnce
+from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
+from .molecule import Molecule, models_option, read_molecule
+from .options import ReadAtoms, model_options, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import choice_line, duration, energy_lines, headline, label_columns, origin
-from .tables import table
+from .report import choice_line, duration, ending, energy_lines, headline, label_columns, model_line, origin
+from .terminal import say, say_json
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=PATH)
+@click.argument("path", metavar="IN", type=INPUT)
 @click.option(
-    "-o", "--output", type=PATH, metavar="OUT", help="Write radii and energies of every atom: .h5, .csv or .json."
-)
+    "-o", "--output", type=OUTPUT, metavar="OUT",
+    help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json.",
+)  # fmt: skip
+@models_option
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
@@ -36,8 +42,8 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
 def solvent(
-    path: Path, output: Path | None, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
-    constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    path: Path, output: Path | None, models: str, variant: str, precision: str, device: str | None,
+    read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
 
@@ -45,37 +51,57 @@ def solvent(
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
     """
     if output is not None:
-        check_target(output, [path])
-    atoms = read_atoms(path)
+        require_table_suffix(output)
+    molecule = read_molecule(path, read_atoms, models)
     with ProgressLine("Solvent") as progress:
-        result = compute(atoms, variant=variant, precision=precision, device=device, model=constants, progress=progress)
+        if molecule.numbers:
+            plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)
+            results = [plan.evaluate(atoms.positions) for atoms in progress.over(molecule.models(), molecule.numbers)]
+        else:
+            results = [
+                compute(
+                    molecule.atoms, variant=variant, precision=precision, device=device, model=constants,
+                    progress=progress,
+                )
+            ]  # fmt: skip
     if output is not None:
-        _save(output, path, result)
+        _save(output, molecule, results)
     if as_json:
-        click.echo(json.dumps(_as_json(result, per_residue), allow_nan=False))
+        say_json(_as_json(molecule, results, per_residue))
     else:
-        click.echo(_as_text(path, result, per_residue, verbose))
+        say(_as_text(molecule, results, per_residue, verbose))
 
 
-def _as_json(result: SolventResult, per_residue: bool) -> dict[str, Any]:
-    report: dict[str, Any] = {
+def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool) -> dict[str, Any]:
+    result = results[0]
+    facts = {
         "n_atoms": len(result.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+    }
+    seconds = {"kernel": _kernel_seconds(results), "total": elapsed()}
+    if molecule.numbers:
+        models = models_as_json(molecule.numbers, [of.energy for of in results])
+        for model, of in zip(models, results, strict=True):
+            model |= {"born_radius": _spread(of), **_residues_as_json(of, per_residue)}
+        return {**facts, "models": models, "seconds": seconds}
+    return {
+        **facts,
         "born_radius": _spread(result),
         "energy": result.energy,
-        "seconds": {"kernel": result.seconds["kernel"], "total": result.seconds["total"]},
+        "seconds": seconds,
+        **_residues_as_json(result, per_residue),
     }
-    if per_residue:
-        terms = result.per_residue()
-        names = ("gb_self", "gb_pair", "nonpolar", "total")
-        columns = [getattr(terms, name).tolist() for name in names]
-        report["residues"] = [
-            {"residue": residue, **dict(zip(names, values, strict=True))}
-            for residue, *values in zip(_residues(result.atoms), *columns, strict=True)
-        ]
-    return report
+
+
+def _residues_as_json(result: SolventResult, wanted: bool) -> dict[str, Any]:
+    return {"residues": residues_as_json(residue_names(result.atoms), _by_residue(result))} if wanted else {}
+
+
+def _by_residue(result: SolventResult) -> dict[str, Floats]:
+    terms = result.per_residue()
+    return {name: getattr(terms, name) for name in TERMS}
 
 
 def _spread(result: SolventResult) -> dict[str, float]:
@@ -83,66 +109,54 @@ def _spread(result: SolventResult) -> dict[str, float]:
     return {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
 
 
-def _residues(atoms: Atoms) -> list[str]:
-    assert atoms.labels is not None
-    return [atoms.labels.residue(int(i)) for i in atoms.labels.residue_starts]
+def _kernel_seconds(results: Sequence[SolventResult]) -> float:
+    return sum(result.seconds["kernel"] for result in results)
 
 
-def _as_text(path: Path, result: SolventResult, per_residue: bool, verbose: bool) -> str:
-    spread = _spread(result)
-    lines = [
-        headline(path, result.atoms),
-        "",
-        f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A",
-        *energy_lines(result.energy),
-        "",
-        f"{result.variant}, {result.precision}, on {result.device}: "
-        f"kernels {duration(result.seconds['kernel'])}, in all {duration(result.seconds['total'])}",
-    ]
+def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool, verbose: bool) -> str:
+    result = results[0]
+    lines = [headline(molecule.source, molecule.atoms)]
+    if molecule.numbers:
+        lines += model_lines(molecule.numbers, [of.energy for of in results])
+    else:
+        spread = _spread(result)
+        lines += [
+            "",
+            f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A",
+            *energy_lines(result.energy),
+        ]
+    lines += ["", ending(result, _kernel_seconds(results))]
     if verbose:
         lines += ["", *_details(result)]
     if per_residue:
-        lines += ["", _residue_table(result)]
+        numbers: Sequence[int | None] = molecule.numbers or [None]
+        residues = [(number, _by_residue(of)) for number, of in zip(numbers, results, strict=True)]
+        lines += ["", residue_table(residue_names(molecule.atoms), residues)]
     return "\n".join(lines)
 
 
 def _details(result: SolventResult) -> list[str]:
-    model = {name: value for name, value in asdict(result.model).items()}
     return [
-        "Solvent model: " + ", ".join(f"{name} {value:g}" for name, value in model.items()),
+        model_line(result.model),
         f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
         choice_line(result.device),
     ]
 
 
-def _residue_table(result: SolventResult) -> str:
-    terms = result.per_residue()
-    columns = terms.gb_self, terms.gb_pair, terms.nonpolar, terms.total
-    rows = [
-        (residue, *(f"{value:.3f}" for value in values))
-        for residue, *values in zip(_residues(result.atoms), *columns, strict=True)
-    ]
-    heads = "residue", "gb self", "gb pair", "nonpolar", "total"
-    return "Energy of residues, kcal/mol\n" + table(heads, rows, "<>>>>")
-
-
-def _save(output: Path, source: Path, result: SolventResult) -> None:
-    """Every atom's radius and energies, and how they were made."""
-    terms = result.per_atom
-    columns = label_columns(result.atoms) | {
-        "born_radii": result.born_radii,
-        "psi": result.psi,
-        "gb_self": terms.gb_self,
-        "gb_pair": terms.gb_pair,
-        "nonpolar": terms.nonpolar,
-        "total": terms.total,
-    }
-    units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(result.energy, "kcal/mol")
+def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) -> None:
+    """Every atom's radius and energies, or every model's energies, and how they were made."""
+    result = results[0]
     attributes = {
-        **origin(source, result.atoms, result.device, result.variant, result.precision),
-        "kernel_seconds": result.seconds["kernel"],
-        **{f"energy_{name}": value for name, value in result.energy.items()},
+        **origin(molecule.source, molecule.atoms, result),
+        "kernel_seconds": _kernel_seconds(results),
         **asdict(result.model),
     }
-    write_table(output, columns, units, attributes, [source])
+    if molecule.numbers:
+        columns, units = model_columns(molecule.numbers, [of.energy for of in results])
+    else:
+        columns = label_columns(result.atoms) | {"born_radii": result.born_radii, "psi": result.psi}
+        columns |= {name: getattr(result.per_atom, name) for name in TERMS}
+        units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(TERMS, UNIT)
+        attributes |= {f"energy_{name}": value for name, value in result.energy.items()}
+    write_table(output, columns, units, attributes)

@@ -1,17 +1,18 @@
-"""`pele-ocl tune`: measures what is best on a device, and remembers it for `auto`."""
+"""`pele-ocl tune`: measures the choices there are on a device, and remembers the best for `auto`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from datetime import date
+from math import isfinite
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ..bench.systems import SYSTEMS, load
-from ..tuning import CHOICES, RULES, SIZES, Entry, Finding, notes
+from ..tuning import CHOICES, RULES, SIZES, Entry, Finding, findings, store
 from ..variant import PRECISIONS
 from .command import EachOnce
 from .options import debug_option
@@ -38,7 +39,7 @@ HEAD = (
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
 @click.option(
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
-    help="Structure to measure with; by default all that take less than half a second.",
+    help="Structure to measure with; by default all that take less than 15 s each.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Measure and print, but remember nothing.")
 @click.option("--show", is_flag=True, help="Print what is remembered, and where.")
@@ -58,7 +59,8 @@ def tune(
     `auto` then takes what was best for the nearest size. Results change by rounding at most.
 
     "rules" is what the built-in rules choose, "auto" what is chosen now, "best" the fastest, which is the rules' unless
-    another won. One to three minutes a device; do nothing else with it meanwhile.
+    another won. A choice whose result is wrong is left out, and named. One to three minutes a device; do nothing else
+    with it meanwhile.
     """
     if sum((dry_run, show, forget)) > 1:
         raise click.UsageError("choose one of --dry-run, --show and --forget")
@@ -68,11 +70,11 @@ def tune(
     from ..opencl.device import get_device
 
     if forget:
-        gone = notes.forget([get_device(choice) for choice in devices])
-        click.echo(f"{notes.require_path()}: {'forgotten' if gone else 'nothing was remembered'}")
+        gone = store.forget([get_device(choice) for choice in devices])
+        click.echo(f"{store.require_path()}: {'forgotten' if gone else 'nothing was remembered'}")
         return
     if not dry_run:
-        notes.prepare_folder()
+        store.prepare_folder()
     reports = []
     for device in [get_device(choice) for choice in devices or (None,)]:
         rows: list[Row] = []
@@ -81,16 +83,16 @@ def tune(
         for series in _measure(device, quantities, precisions, systems):
             rows += series
             if not dry_run:
-                notes.remember(_entry(device, series))  # now, so that an interruption later on loses little
+                store.remember(_entry(device, series))  # now, so that an interruption later on loses little
             if not as_json:
                 click.echo("\n".join(_line(row, verbose) for row in series))
         if not as_json:
             click.echo(_worst(rows))
         reports.append({"device": str(device), "driver": device.driver, "rows": [_row_as_json(row) for row in rows]})
     if as_json:
-        click.echo(json.dumps({"file": None if dry_run else str(notes.require_path()), "devices": reports}))
+        click.echo(json.dumps({"file": None if dry_run else str(store.require_path()), "devices": reports}))
     elif not dry_run:
-        click.echo(f"\nRemembered in {notes.require_path()}; `pele-ocl tune --forget` undoes it.")
+        click.echo(f"\nRemembered in {store.require_path()}; `pele-ocl tune --forget` undoes it.")
 
 
 def _measure(
@@ -125,7 +127,8 @@ def _ms(seconds: float) -> str:
 def _line(row: Row, verbose: bool) -> str:
     times = "".join(f"{_ms(row.seconds[choice]):>12s}" for choice in (RULES, row.auto, row.best))
     line = f"{row.quantity:10s}{row.precision:11s}{row.system:14s}{row.size:15,d}{times}{row.ratio:11.2f}  {row.best}"
-    return f"{line}\n\n{_choices(row)}\n" if verbose else line
+    wrong = [f"{INDENT}left out as wrong: {choice}, off by {error:.1e}" for choice, error in row.wrong.items()]
+    return "\n".join([line, *wrong, *(["", _choices(row), ""] if verbose else [])])
 
 
 def _choices(row: Row) -> str:
@@ -138,7 +141,7 @@ def _choices(row: Row) -> str:
     return indent(table(("choice", "ms", "rules = 1"), cells, "<>>"), INDENT)
 
 
-def _row_as_json(row: Row) -> dict[str, Any]:
+def _row_as_json(row: Row) -> dict[str, object]:
     return {
         "quantity": row.quantity,
         "precision": row.precision,
@@ -148,30 +151,31 @@ def _row_as_json(row: Row) -> dict[str, Any]:
         "best": str(row.best),
         "ratio": row.ratio,
         "seconds": {str(choice): seconds for choice, seconds in row.seconds.items()},
+        "wrong": {str(choice): error if isfinite(error) else None for choice, error in row.wrong.items()},
     }
 
 
 def _entry(device: Device, rows: Sequence[Row]) -> Entry:
-    findings = (
+    found = (
         Finding(
             row.quantity, row.precision, row.size, row.best, round(1e3 * row.seconds[row.best], 4),
             round(1e3 * row.seconds[RULES], 4),
         )
         for row in rows
     )  # fmt: skip
-    version, kernels = notes.versions()
+    version, kernels = findings.versions()
     today = date.today().isoformat()
-    return Entry(device.name, device.platform, device.driver, version, kernels, today, tuple(findings))
+    return Entry(device.name, device.platform, device.driver, version, kernels, today, tuple(found))
 
 
 def _remembered_as_json() -> str:
     return json.dumps(
-        {"file": str(notes.require_path()), "devices": [notes.as_json(entry) for entry in notes.entries()]}
+        {"file": str(store.require_path()), "devices": [findings.as_json(entry) for entry in store.entries()]}
     )
 
 
 def _remembered_as_text() -> str:
-    path, known = notes.require_path(), notes.entries()
+    path, known = store.require_path(), store.entries()
     if not known:
         return f"{path}: nothing is remembered; `pele-ocl tune` measures"
     return "\n\n".join([str(path), *(_entry_as_text(entry) for entry in known)])

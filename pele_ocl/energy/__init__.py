@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from ..atoms import Atoms
+from ..callable_module import make_callable
 from ..solvent_model import SolventModel
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
@@ -69,3 +70,6 @@ def energy(
         terms=terms, precision=precision, variant=variant, device=device, model=model,
     )  # fmt: skip
     return plan.evaluate(profile=True)
+
+
+make_callable(__name__)

@@ -56,6 +56,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
         check_options(precision, variant, VARIANTS, per_atom)
         self.terms = _checked_terms(terms, atoms)
+        self._names = (*TERMS, *(term.name for term in self.terms))
         atoms.require(("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales"), "the energy")
         check_radii(atoms, model)
         check_span(atoms.positions)
@@ -71,10 +72,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     def _automatic(self, per_atom: bool) -> Automatic:
         return lambda kind, size: choose_variant(kind, per_atom)
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return (*TERMS, *(term.name for term in self.terms))
 
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.kernels import Run

@@ -83,7 +83,8 @@ class Squares(EnergyPasses[SquaresLayout]):
     def _chain(self) -> list[KeptLaunch]:
         tables = self.tables
         return self._over_squares(
-            "energy/chain_squares.cl", "chain_squares", False, Follows.KEEP_RESULTS, self.largest_rho, self.buffers["spheres"],
+            "energy/chain_squares.cl", "chain_squares", False, Follows.KEEP_RESULTS, self.largest_rho,
+            self.buffers["spheres"],
             self.spheres.rho, tables.slopes, tables.slope_columns, *self.named("origins", "extents"), GRADIENT=1,
             **self.series,
         )  # fmt: skip

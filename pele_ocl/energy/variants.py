@@ -9,13 +9,16 @@ from .rows import Rows
 from .squares import Squares
 
 VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
-    "rows": Variant("energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows),
+    "rows": Variant(
+        "energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows, made_for="GPU"
+    ),
     "blocks": Variant(
-        "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks
+        "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks,
+        made_for="CPU",
     ),
     "squares": Variant(
         "energy/pair_squares.cl", "pair_squares", "each pair once, squares of two tiles in groups; for GPUs", Squares,
-        per_atom=False,
+        per_atom=False, made_for="GPU",
     ),
 }  # fmt: skip
 

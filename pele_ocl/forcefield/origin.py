@@ -1,4 +1,4 @@
-"""Where parameters come from, and what a careful user wants to read about it."""
+"""The origin of parameters, and the notes about it that a careful user wants to read."""
 
 from __future__ import annotations
 

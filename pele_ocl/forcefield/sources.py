@@ -1,4 +1,4 @@
-"""Where templates and OBC tables come from: the shipped data, files and folders, and PELE's Data and DataLocal."""
+"""The sources of templates and OBC tables: the shipped data, files and folders, and PELE's Data and DataLocal."""
 
 from __future__ import annotations
 
@@ -109,6 +109,12 @@ def kind_of_name(name: str) -> Kind | None:
     if re.match(r"AMBER\d", name, re.IGNORECASE):
         return "amber"
     return "opls" if re.match(r"OPLS|OPENFF", name, re.IGNORECASE) else None
+
+
+def is_parameter_file(file: Path) -> bool:
+    """Whether a file that lies in a folder of parameters would be read as a template or an OBC table."""
+    text = _text(file)
+    return is_template(text) or is_obc(text)
 
 
 def _template_files(path: Path) -> list[Path]:

@@ -204,8 +204,10 @@ class _Reader:
 
     def _check_unique(self, names: tuple[str, ...]) -> None:
         for i, name in enumerate(names):
+            number = self.sections[""][i + 1][0]
+            if not name.isprintable():
+                raise self._error(number, f"the name {quoted(name)} holds characters that are no text; rename the atom")
             if name in names[:i]:
-                number = self.sections[""][i + 1][0]
                 raise self._error(number, f"the atom {name} was there before; rename one of the two")
 
     def _nonbonded(self, n_atoms: int) -> Floats:

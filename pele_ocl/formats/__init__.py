@@ -12,16 +12,8 @@ from .maps import read_map, require_map_suffix, write_map
 from .points import POINT_SUFFIXES, read_points
 from .pqr import read_pqr
 from .registry import STRUCTURES, is_structure, structure_format
-from .writing import (
-    JsonText,
-    check_target,
-    refuse_overwriting,
-    refuse_target,
-    replacing,
-    require_table_suffix,
-    same_file,
-    write_table,
-)
+from .tables import JsonText, check_target, require_table_suffix, write_table
+from .writing import refuse_overwriting, refuse_target, replacing, same_file
 
 __all__ = [
     "POINT_SUFFIXES",

@@ -105,7 +105,7 @@ def shown_models(numbers: Iterable[int]) -> str:
 
 
 def _location_notes(marks: Strings, contested: Bools, labels: Labels, source: str) -> tuple[str, ...]:
-    """Which alternate locations were chosen, and where, if there was a choice."""
+    """A note about the alternate locations that were chosen, if there was a choice."""
     chosen: dict[str, dict[str, None]] = defaultdict(dict)
     for i in np.flatnonzero(contested).tolist():
         chosen[str(marks[i])][labels.residue(i)] = None
@@ -133,9 +133,9 @@ def _residue_starts(atoms: Records) -> Bools:
 
 
 def _one_conformer(records: Records) -> tuple[Bools, Bools]:
-    """Which atoms to keep: those without alternatives, and of each residue the best occupied alternative.
+    """(n,) True for the atoms to keep: those without alternatives, and of each residue the best occupied alternative.
 
-    And which atoms are of residues that have several.
+    And (n,) True for the atoms of residues that have several.
     """
     marked = np.flatnonzero(records.altlocs != "")
     some = records[marked]
@@ -171,7 +171,7 @@ def _segments(residues: Records, sizes: NDArray[np.int_]) -> Ints:
 
 
 def _laps(numbers: Ints) -> Ints:
-    """How often the residue numbers ran over the columns they have and began again."""
+    """(n,) how often the residue numbers, having outgrown their columns, began again."""
     over = np.isin(numbers[:-1], (9999, 99999)) & np.isin(numbers[1:], (0, 1))
     return np.concatenate([[0], np.cumsum(over)]).astype(np.int32)
 

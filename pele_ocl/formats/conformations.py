@@ -30,4 +30,4 @@ def model_numbers(path: str | PathLike[str]) -> list[int]:
 
     Raises FormatError where the file cannot be read, and where two models have one number.
     """
-    return structure_format(path).models(read_file(path))
+    return structure_format(file_path(path)).models(read_file(path))

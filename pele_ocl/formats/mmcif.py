@@ -131,7 +131,7 @@ class _Site:
         return np.cumsum(np.concatenate([[False], own[1:] != own[:-1]]), dtype=np.int32)
 
     def model(self, number: int | None) -> NDArray[np.bool_]:
-        """Which atoms belong to the model asked for."""
+        """(n,) True for the atoms of the model asked for."""
         wanted = self.models[0] if number is None else str(number)
         if wanted not in self.models:
             have = ", ".join(dict.fromkeys(self.models.tolist()))

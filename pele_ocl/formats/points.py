@@ -41,7 +41,8 @@ def _read_npy(file: InputFile) -> Floats:
     array = npy_array(io.BytesIO(file.data), len(file.data), file)
     if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iuf":
         raise FormatError(f"{file}: an array of numbers of shape (n, 3) is needed")
-    return array.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # what is no number is refused later
+        return array.astype(np.float64)
 
 
 def _read_text(path: InputFile) -> Floats:
@@ -65,7 +66,7 @@ def _read_text(path: InputFile) -> Floats:
 
 
 def _columns(path: InputFile, at: int, names: list[str]) -> tuple[int, ...]:
-    """Where x, y and z stand, by the line that names the columns."""
+    """The columns of x, y and z, by the line that names them."""
     short = [name.partition("[")[0].strip().lower().rpartition("_")[2] for name in names]
     if any(short.count(axis) != 1 for axis in "xyz"):
         raise FormatError(f"{path}:{at}: names no columns x, y and z: {', '.join(names)[:60]}")

@@ -17,6 +17,7 @@ from ..atoms import Atoms, Floats, Structure
 from ..errors import FormatError
 from ..grid import Map
 from ..inputfile import InputFile
+from ..variant import Progress
 
 # Suffix in lower case -> module and the name of the format in it. `.gz` behind a suffix of a structure is understood.
 STRUCTURES: dict[str, str] = {
@@ -40,7 +41,7 @@ MAPS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class StructureFormat:
-    """How files of one format of molecules are read.
+    """The functions that read files of one format of molecules.
 
     read : the atoms of one model, by its number, the first model if None. A Structure gets its parameters from a force
         field; Atoms bring their own
@@ -59,16 +60,22 @@ class StructureFormat:
 
 @dataclass(frozen=True)
 class Details:
-    """The content of a map file beside the map, as far as the format has room for it: write_map."""
+    """The content of a map file beside the map, as far as the format has room for it, and who hears of progress."""
 
     atoms: Atoms | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
     extra: Mapping[str, Map] = field(default_factory=dict)
+    progress: Progress | None = None
+
+    def tell(self, share: float) -> None:
+        """Tell how much of the map is written, 0 to 1."""
+        if self.progress is not None:
+            self.progress(share)
 
 
 @dataclass(frozen=True)
 class MapFormat:
-    """How map files of one format are read and written.
+    """The functions that read and write map files of one format.
 
     unit : what its readers take a potential to be in; None where a file can say so itself
     read_extra : the further maps of a file, by name, where the format holds several

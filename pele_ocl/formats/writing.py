@@ -1,45 +1,28 @@
-"""Result files: tables as HDF5, CSV or JSON, and the rule that no half-written file is ever left behind."""
+"""The rule that no half-written file is ever left behind, and that no output is an input."""
 
 from __future__ import annotations
 
-import csv
 import errno
-import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
-
-import h5py
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ..errors import FormatError
 
-Columns = Mapping[str, NDArray[Any]]
-Units = Mapping[str, str]
-Attributes = Mapping[str, object]
-
-
-class JsonText(str):
-    """An attribute that is JSON already: a text in other formats, but the value that it stands for in JSON files."""
-
-    __slots__ = ()
-
-
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-_CSV_BLOCK = 65_536
 
 
 @contextmanager
 def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> Iterator[Path]:
-    """A temporary path in the folder of `path` that takes its name when the block ends without an exception.
+    """A temporary file in the folder of `path` that takes its name when the block ends without an exception.
 
     On any exception, KeyboardInterrupt included, the temporary file is removed and the file that was there before
-    stays as it was. A symbolic link keeps pointing where it did; the file behind it is replaced.
+    stays as it was. A symbolic link keeps pointing where it did; the file behind it is replaced, and the new one has
+    its permissions, and its owner as far as the system allows.
 
     inputs : files that are read, which `path` must not be
 
@@ -49,6 +32,7 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.stem[:64]}-{secrets.token_hex(6)}{target.suffix}")
     try:
+        _create(temporary, target)
         yield temporary
         os.replace(temporary, target)
     except BaseException as error:
@@ -59,49 +43,21 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
         raise
 
 
-def write_table(
-    path: str | PathLike[str],
-    columns: Mapping[str, ArrayLike],
-    units: Units,
-    attributes: Attributes,
-    inputs: Iterable[str | PathLike[str]] = (),
-) -> None:
-    """Write columns of equal length, one row an atom, as HDF5, CSV or JSON; the suffix says which.
-
-    path : file ending in a key of TABLE_WRITERS
-    columns : name -> (n,) or (n, k) numbers, or (n,) texts
-    units : name of a column -> its unit, for those that have one
-    attributes : what else to record (program, parameters, totals); mappings may be nested
-    inputs : files that are read, which `path` must not be
-
-    HDF5 has a dataset a column with the attribute `unit`, and the attributes at the root, nested names joined by
-    points. CSV begins with `# name: value` lines; its header has the units, `born_radius [A]`, and a column (n, 3) is
-    split into _x, _y and _z. JSON is one object: the attributes, `units` and `columns`; a number that is not finite
-    becomes null, as JSON has none.
-
-    Raises FormatError for an unknown suffix, columns of unequal length, or a folder that cannot be written to.
-    """
-    suffix = require_table_suffix(path)
-    arrays = {name: np.asarray(values) for name, values in columns.items()}
-    lengths = {name: len(values) for name, values in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        raise FormatError(f"{path}: columns of one table have different lengths: {lengths}")
-    with replacing(path, inputs) as temporary:
-        TABLE_WRITERS[suffix](temporary, arrays, units, attributes)
-
-
-def require_table_suffix(path: str | PathLike[str]) -> str:
-    """The suffix of a table file; raises FormatError unless it is a key of TABLE_WRITERS."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in TABLE_WRITERS:
-        raise FormatError(f"{path}: unknown suffix {suffix!r}; tables end in {', '.join(TABLE_WRITERS)}")
-    return suffix
-
-
-def check_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-    """Raise FormatError for a table file that write_table could not write; to be called before any work is done."""
-    require_table_suffix(path)
-    refuse_target(path, inputs)
+def _create(temporary: Path, target: Path) -> None:
+    """Make the empty file, which nobody may read who may not read the file that it replaces."""
+    try:
+        there = target.stat()
+    except FileNotFoundError:
+        there = None
+    number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if there is None else 0o600)
+    try:
+        if there is not None:
+            for owner in ((there.st_uid, -1), (-1, there.st_gid)):
+                with suppress(PermissionError):  # only root may give files away
+                    os.chown(number, *owner)
+            os.chmod(number, stat.S_IMODE(there.st_mode))
+    finally:
+        os.close(number)
 
 
 def same_file(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
@@ -138,98 +94,3 @@ def _refuse_place(target: Path, given: str | PathLike[str]) -> None:
         raise FormatError(f"{given}: no permission to write to it; give the output another name")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FormatError(f"{given}: no permission to write into the folder {folder}")
-
-
-def _flat(attributes: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested mappings as one, their names joined by points; values that are absent left out."""
-    flat: dict[str, object] = {}
-    for name, value in attributes.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
-        elif value is not None:
-            flat[prefix + name] = value
-    return flat
-
-
-def _write_hdf5(path: Path, columns: Columns, units: Units, attributes: Attributes) -> None:
-    text = h5py.string_dtype("utf-8")
-    # Before version 1.8 of the file format an attribute was limited to 64 KiB.
-    with h5py.File(path, "w", libver=("v108", "latest")) as file:
-        for name, values in columns.items():
-            if values.dtype.kind in "UO":
-                dataset = file.create_dataset(name, data=values.astype(object), dtype=text)
-            else:
-                dataset = file.create_dataset(name, data=values)
-            if name in units:
-                dataset.attrs["unit"] = units[name]
-        write_attributes(file, attributes)
-
-
-def write_attributes(item: Any, attributes: Attributes) -> None:
-    """Attributes of an HDF5 file or dataset; nested names joined by points, values that are None left out."""
-    text = h5py.string_dtype("utf-8")
-    for name, value in _flat(attributes).items():
-        array = np.asarray(value)
-        is_text = array.dtype.kind in "UO"
-        item.attrs.create(name, array.astype(object) if is_text else array, dtype=text if is_text else None)
-
-
-def _write_csv(path: Path, columns: Columns, units: Units, attributes: Attributes) -> None:
-    single = [part for name, values in columns.items() for part in _split(name, values, units.get(name, ""))]
-    n_rows = len(single[0][1]) if single else 0
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        for name, value in flat_texts(attributes).items():
-            file.write(f"# {name}: {value}\n")
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow([header for header, _ in single])
-        for start in range(0, n_rows, _CSV_BLOCK):
-            block = [values[start : start + _CSV_BLOCK].tolist() for _, values in single]
-            table.writerows(zip(*block, strict=True))
-
-
-def flat_texts(attributes: Attributes) -> dict[str, str]:
-    """Attributes as one line of text each; nested names joined by points, values that are None left out."""
-    plain = {name: _json_value(value) for name, value in _flat(attributes).items()}
-    texts = {name: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for name, v in plain.items()}
-    return {name: " ".join(text.split()) for name, text in texts.items()}
-
-
-def _split(name: str, values: NDArray[Any], unit: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    """A column as columns of one number, each with its header."""
-    bracket = f" [{unit}]" if unit else ""
-    if values.ndim == 1:
-        yield name + bracket, values
-        return
-    flat = values.reshape(len(values), -1)
-    for k, part in enumerate("xyz" if flat.shape[1] == 3 else range(flat.shape[1])):
-        yield f"{name}_{part}{bracket}", flat[:, k]
-
-
-def _write_json(path: Path, columns: Columns, units: Units, attributes: Attributes) -> None:
-    content = {**attributes, "units": {name: units[name] for name in columns if name in units}, "columns": columns}
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(_json_value(content), file, ensure_ascii=False, allow_nan=False)
-        file.write("\n")
-
-
-def _json_value(value: object) -> Any:
-    """A value with nothing in it but what JSON has."""
-    if isinstance(value, Mapping):
-        return {str(name): _json_value(item) for name, item in value.items()}
-    if isinstance(value, JsonText):
-        return json.loads(value)
-    if isinstance(value, np.ndarray | np.generic):
-        finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
-        return value.tolist() if finite else _json_value(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_json_value(item) for item in value]
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return value if isinstance(value, str | int | None) else str(value)
-
-
-TABLE_WRITERS: dict[str, Callable[[Path, Columns, Units, Attributes], None]] = {
-    ".h5": _write_hdf5,
-    ".csv": _write_csv,
-    ".json": _write_json,
-}

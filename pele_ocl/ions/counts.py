@@ -44,7 +44,7 @@ def count_ions(
     anion = next((species for species in automatic if species.charge < 0), None)
     positive, negative = cation.charge if cation else 0, -anion.charge if anion else 0
     dissolved = (concentration or 0.0) * AVOGADRO_PER_MOL * LITERS_PER_CUBIC_ANGSTROM * volume
-    if dissolved > MOST_IONS:
+    if not dissolved <= MOST_IONS:  # NaN where the product overflows, and there is no room
         raise InputError(f"{concentration:g} mol/L are more than {MOST_IONS:,} ions; choose a lower concentration")
     if concentration is None:
         ideal = max(-charge, 0) / max(positive, 1), max(charge, 0) / max(negative, 1)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..atoms import Atoms, Floats
+from ..callable_module import make_callable
 from ..pairs import Pairs
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .plan import Nonbond
-from .result import NonbondResult
+from .result import NonbondBatch, NonbondResult
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["VARIANTS", "Nonbond", "NonbondResult", "choose_variant", "nonbond"]
+__all__ = ["VARIANTS", "Nonbond", "NonbondBatch", "NonbondResult", "choose_variant", "nonbond"]
 
 
 def nonbond(
@@ -52,4 +53,7 @@ def nonbond(
         atoms, pairs, solvent=solvent, gradient=gradient, variant=variant, precision=precision, device=device,
         model=model, internal_dielectrics=internal_dielectrics, progress=progress,
     )  # fmt: skip
-    return plan.evaluate(born_radii=born_radii)
+    return plan.evaluate(born_radii=born_radii, profile=True)
+
+
+make_callable(__name__)

@@ -1,64 +1,43 @@
-"""Atoms as the nonbonded kernels want them: two records each, charges and constants folded in."""
+"""Atoms as the nonbonded kernels want them: constants folded in, lengths in fixed-point steps."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
+from ..errors import InputError
 from ..opencl.shared import LIST_MODEL
+from ..plan.conformations import Encoding
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 
-if TYPE_CHECKING:
-    from ..opencl.kernels import Run
-
 FIXED_POINT_BITS = 30  # of a coordinate, so that differences fit 32 bits
-
-
-@dataclass(eq=False)
-class Mirror:
-    """An array on the device, in some order of its rows; filled anew only where array or order is another object."""
-
-    array: NDArray[Any] | None = None
-    order: NDArray[np.intp] | None = None
-    buffer: Any = None
-
-    def of(self, run: Run, array: NDArray[Any], order: NDArray[np.intp] | None) -> Any:
-        """The buffer that holds the array."""
-        if array is not self.array or order is not self.order:
-            values = array if order is None else np.take(array, order, axis=0)
-            if self.buffer is None or self.buffer.size != values.nbytes:
-                self.buffer = run.empty(values.size, values.dtype)
-            run.write(self.buffer, values)
-            self.array, self.order = array, order
-        return self.buffer
+LARGEST_SPAN_FLOAT32 = 4000.0  # A; a fixed-point step is then 4e-6 A
 
 
 @dataclass(frozen=True, eq=False)
 class Traits:
-    """What the kernels take of the atoms besides where they are, in one precision and one unit of length.
+    """The constants of the atoms in one precision and one unit of length.
 
     step : A, the unit
     charges : (n,) times the root of Coulomb's constant over the internal dielectric
-    values : (n, 4) sigma/2 or its root, sqrt(4 epsilon), sqrt(1 / Born radius), 1 / internal dielectric
-    born_radii : (n,) A, those in values; None where there are none
+    values : (n, 4) sigma/2 or its root, sqrt(4 epsilon), 1 in place of sqrt(1 / Born radius), 1 / internal dielectric
     model : the kernels' ListModel
     """
 
     step: float
     charges: NDArray[Any]
     values: NDArray[Any]
-    born_radii: Floats | None
     model: Any
 
     @classmethod
     def of(cls, atoms: Atoms, internal_dielectrics: Floats, model: SolventModel, precision: str, step: float) -> Traits:
-        """Without Born radii."""
+        """The constants of a molecule. internal_dielectrics : (n,)"""
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
         real = np.dtype(precision)
@@ -78,41 +57,47 @@ class Traits:
             lj_cut=1 - atoms.one_four[1],
         )
         rounded = rounded_charges(charges) if real == np.float32 else charges
-        return cls(step, rounded, np.stack(columns, axis=1, dtype=real, casting="same_kind"), None, kernel_model)
+        return cls(step, rounded, np.stack(columns, axis=1, dtype=real, casting="same_kind"), kernel_model)
 
-    def with_born_radii(self, born_radii: Floats) -> Traits:
-        """The same with Born radii (n,) A."""
-        values = self.values.copy()
-        values[:, 2] = np.sqrt(self.step / born_radii)
-        return replace(self, values=values, born_radii=born_radii)
+    def roots(self, born_radii: Floats) -> NDArray[Any]:
+        """sqrt(1 / Born radius) [step^-1/2] as the kernels take it, of Born radii of any shape, A."""
+        roots: NDArray[Any] = np.sqrt(self.step / born_radii).astype(self.charges.dtype)
+        return roots
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
-    """What cl/nonbond/pair.clh calls places and traits, of one conformation.
+class Molecule:
+    """Atoms with the constants of their nonbonded energy.
 
-    places : (n, 4) x, y, z in steps from the middle, in float32 whole numbers, and charge
-    kept : the buffers of places and of traits
+    encoding : of positions on their way to a device; its step is the unit of length of `traits`
+    dielectrics : (n,) internal dielectric constants
+    gb : whether there is a GB term
     """
 
-    places: NDArray[Any]
+    atoms: Atoms
+    encoding: Encoding
     traits: Traits
-    kept: tuple[Mirror, Mirror]
+    dielectrics: Floats
+    model: SolventModel
+    gb: bool
+
+    @classmethod
+    def of(cls, atoms: Atoms, dielectrics: Floats, model: SolventModel, precision: str, gb: bool) -> Molecule:
+        """The constants of atoms in a precision. Raises InputError for a molecule too large for float32."""
+        lowest, highest = atoms.bounds()
+        encoding = encoding_for(precision, float((highest - lowest).max()))
+        traits = Traits.of(atoms, dielectrics, model, precision, encoding.step)
+        return cls(atoms, encoding, traits, dielectrics, model, gb)
 
     @property
-    def step(self) -> float:
-        """The unit of all lengths, A."""
-        return self.traits.step
-
-    @property
-    def model(self) -> Any:
-        """The kernels' ListModel."""
-        return self.traits.model
-
-    def upload(self, run: Run, order: NDArray[np.intp] | None = None) -> tuple[Any, Any]:
-        """Buffers of places and traits, in another order where one is given."""
-        places, traits = self.kept
-        return places.of(run, self.places, order), traits.of(run, self.traits.values, order)
+    def macros(self) -> dict[str, int]:
+        """Build definitions of the kernels."""
+        return {
+            "GB": int(self.gb),
+            "SCREENED": int(self.gb and self.model.kappa > 0),
+            "GEOMETRIC": int(self.atoms.combining == "geometric"),
+            "VARIABLE_DIELECTRIC": int(differ(self.dielectrics)),
+        }
 
 
 def differ(values: Floats) -> bool:
@@ -120,28 +105,25 @@ def differ(values: Floats) -> bool:
     return bool(np.ptp(values) > 0)
 
 
-def step_of(reach: float, precision: str) -> float:
-    """The unit of length, A: 1 in float64, else the power of two that makes coordinates numbers of FIXED_POINT_BITS.
+def encoding_for(precision: str, span: float) -> Encoding:
+    """How positions of a molecule of this span, A, go to the device, with room for a quarter more and 64 A.
 
-    reach : largest coordinate from the middle, A
+    Raises InputError where fixed-point coordinates of 32 bits would be too coarse for close pairs.
     """
     if precision == "float64":
-        return 1.0
-    reach = 1.001 * max(reach, 1e-3)
-    return float(2.0 ** (np.ceil(np.log2(reach)) - FIXED_POINT_BITS))
+        return Encoding(np.dtype(np.float64), 1.0, float(np.finfo(np.float64).max) / 4)
+    check_float32_span(span)
+    reach = 2.0 ** np.ceil(np.log2(0.625 * span + 32))
+    return Encoding(np.dtype(np.int32), float(reach / 2**FIXED_POINT_BITS), min(reach, LARGEST_SPAN_FLOAT32 / 2))
 
 
-def places_of(columns: Floats, traits: Traits) -> NDArray[Any]:
-    """Positions and charges side by side. columns : (3, n) A from the middle, which are lost"""
-    columns *= 1 / traits.step  # a power of two, so this is as good as a division
-    whole = traits.charges.dtype == np.float32
-    if whole:
-        np.rint(columns, out=columns)
-    places = np.empty((columns.shape[1], 4), np.int32 if whole else np.float64)
-    for axis in range(3):  # twice as fast as all at once
-        places[:, axis] = columns[axis]
-    places[:, 3] = traits.charges.view(places.dtype)
-    return places
+def check_float32_span(span: float) -> None:
+    """Raise InputError for atoms that span more, A, than float32 holds."""
+    if span > LARGEST_SPAN_FLOAT32:
+        raise InputError(
+            f"the atoms span {span:,.0f} A, more than the {LARGEST_SPAN_FLOAT32:,.0f} A that float32 holds; "
+            "use --precision float64"
+        )
 
 
 def _summable(values: Floats, real: np.dtype[Any]) -> Floats:

@@ -1,53 +1,67 @@
-"""What `nonbond` returns."""
+"""The results of `nonbond`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
+from ..atoms import Floats
+from ..results import TermBatch, TermResult
+
+TERMS = ("lennard_jones", "coulomb", "gb_pair")
 
 
-@dataclass(frozen=True, eq=False)
-class NonbondResult:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NonbondResult(TermResult):
     """Nonbonded energy of n atoms over a pair list, and how it was computed.
 
-    lennard_jones, coulomb, gb_pair : kcal/mol
     gradient : (n, 3) kcal/mol/A with Born radii held fixed; None where it was not asked for
     exact : False where the variant loses updates of the gradient to races (`naive`)
-    seconds : "prepare", what is done once for a list; "kernel", the evaluation; "total", with everything around,
-        kernels to build for the first time included
+    seconds : "prepare", what is done once for a list; "total", with everything around, kernels to build for the first
+        time included; where times of kernels were asked for also "kernel", the pairs, and "place" and "sum", which make
+        the records of the atoms and add up the energies of groups
     """
 
-    atoms: Atoms
     n_pairs: int
-    lennard_jones: float
-    coulomb: float
-    gb_pair: float
     gradient: Floats | None
     exact: bool
-    device: str
-    variant: str
-    precision: str
-    seconds: Mapping[str, float]
 
     def __repr__(self) -> str:
-        size = f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs"
-        return f"NonbondResult({size}, total {self.total:.3f} kcal/mol, {self.variant}, {self.precision})"
-
-    @property
-    def total(self) -> float:
-        """lennard_jones + coulomb + gb_pair, kcal/mol."""
-        return self.lennard_jones + self.coulomb + self.gb_pair
-
-    @property
-    def energy(self) -> dict[str, float]:
-        """The four energies by name, kcal/mol."""
-        return {name: getattr(self, name) for name in ("lennard_jones", "coulomb", "gb_pair", "total")}
+        return self._about(f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs", f"{self.total:.3f}")
 
     @property
     def net_force(self) -> float:
         """Length of the sum of all forces, kcal/mol/A: 0 but for rounding."""
         return 0.0 if self.gradient is None else float(np.linalg.norm(self.gradient.sum(axis=0)))
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NonbondBatch(TermBatch[NonbondResult]):
+    """Nonbonded energies of m conformations of n atoms; `batch[i]` is the NonbondResult of one.
+
+    atoms : the molecule as the plan has it; positions : (m, n, 3) A as they were given, not copied
+    gradients : (m, n, 3) kcal/mol/A, None where not asked for
+    exact : False where the variant loses updates of the gradients to races (`naive`)
+    errors : why conformations failed, by their number from 0; their results are NaN
+    """
+
+    n_pairs: int
+    positions: Floats
+    gradients: Floats | None
+    exact: bool
+    errors: Mapping[int, str] = field(default_factory=dict)
+
+    def _member(self, i: int) -> NonbondResult:
+        return NonbondResult(
+            atoms=self.atoms if i in self.errors else self.atoms.moved(self.positions[i]),
+            n_pairs=self.n_pairs,
+            terms=self.terms[i],
+            gradient=None if self.gradients is None else self.gradients[i],
+            exact=self.exact,
+            device=self.device,
+            variant=self.variant,
+            precision=self.precision,
+            seconds=self.seconds,
+        )

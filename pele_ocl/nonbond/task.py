@@ -1,15 +1,15 @@
-"""What host steps of the nonbonded variants take and give."""
+"""A pair list on its device: what the variants take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atoms import Floats
-from .records import Records
+from ..opencl.shared import ONE_FOUR
+from ..pairs import PairList
+from .records import Molecule
 
 if TYPE_CHECKING:
     from ..opencl.kernels import Run
@@ -17,42 +17,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A pair list on its device, and the switches of the kernels that walk it.
+    """A pair list on its device with the molecule it is for.
 
-    positions : (n_atoms, 3) A, for variants that sort atoms in space
     pairs : buffer (n_pairs, 2) uint32; own : buffers of sigma^2 and charge products, or empty
+    gradient : whether it is wanted
     """
 
-    positions: Floats
+    molecule: Molecule
     n_pairs: int
     pairs: Any
     own: tuple[Any, ...]
-    switches: dict[str, int]
+    gradient: bool
+
+    @classmethod
+    def of(cls, run: Run, molecule: Molecule, pairs: PairList, gradient: bool) -> Task:
+        """A pair list brought to the device."""
+        second = pairs.second.astype(np.uint32)
+        if pairs.one_four is not None:
+            second |= np.where(pairs.one_four, np.uint32(ONE_FOUR), np.uint32(0))
+        buffer = run.upload(np.column_stack([pairs.first.astype(np.uint32), second]), np.uint32)
+        return cls(molecule, len(pairs), buffer, _own_values(run, molecule, pairs), gradient)
 
     @property
     def n_atoms(self) -> int:
-        return len(self.positions)
+        return len(self.molecule.atoms)
 
     @property
-    def gradient(self) -> bool:
-        return bool(self.switches["GRADIENT"])
+    def macros(self) -> dict[str, int]:
+        """Build definitions of kernels that compute pairs."""
+        return {**self.molecule.macros, "GRADIENT": int(self.gradient), "OWN_VALUES": int(bool(self.own))}
 
 
-Evaluation = tuple[Floats, Floats | None]
-Evaluate = Callable[["Run", Records], Evaluation]
-
-
-def energies_of(run: Run, energies: Any, n_groups: int) -> Floats:
-    """Energies (3,) from the buffer (n_groups, 3) of what each work-group summed, kcal/mol."""
-    by_group = run.download(energies, 3 * n_groups).reshape(n_groups, 3)
-    total: Floats = np.einsum("ij->j", by_group.astype(np.float64))  # four times as fast as sum(axis=0)
-    return total
-
-
-def gradient_of(run: Run, task: Task, records: Records, gradient: Any) -> Floats | None:
-    """Gradient (n_atoms, 3) kcal/mol/A from the kernels' buffer, None where it was not asked for."""
-    if not task.gradient:
-        return None
-    by_step = run.download(gradient, 3 * task.n_atoms).reshape(-1, 3)
-    by_angstrom: Floats = np.multiply(by_step, 1 / records.step, dtype=np.float64)  # a power of two
-    return by_angstrom
+def _own_values(run: Run, molecule: Molecule, pairs: PairList) -> tuple[Any, ...]:
+    """Buffers of what the list brings itself; what it lacks of the two is filled in from the atoms."""
+    if pairs.sigma2 is None and pairs.charge_products is None:
+        return ()
+    atoms, i, j = molecule.atoms, pairs.first, pairs.second
+    sigma2, charges = pairs.sigma2, pairs.charge_products
+    if sigma2 is None:
+        assert atoms.lj_sigma is not None
+        a, b = atoms.lj_sigma[i], atoms.lj_sigma[j]
+        sigma2 = a * b if atoms.combining == "geometric" else ((a + b) / 2) ** 2
+    if charges is None:
+        charges = atoms.charges[i] * atoms.charges[j]
+    return run.upload(sigma2), run.upload(charges)

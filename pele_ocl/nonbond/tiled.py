@@ -1,121 +1,59 @@
-"""Host steps of `tiled`: a pair list as tiles of atoms, one a vector lane, with the other atoms of their pairs."""
+"""The passes of `tiled`: tiles of neighbours in vector lanes, each pair once; for CPUs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats
-from ..opencl.shared import Role
-from .index import ITEMS, prefix_sum, segments_by_counting
-from .records import Records
-from .task import Evaluate, Evaluation, Task, energies_of, gradient_of
+from .entries import Entries, entries_of, layout_of
+from .passes import ListPasses
+from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.kernels import KeptLaunch, Run
 
-TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
-ENTRIES = 4  # computed side by side
 PARTS_A_UNIT = 1  # work-items a compute unit; more would even out what else the machine does, but each has a gradient
 LARGEST_PARTS = 2**28  # bytes that the gradients of all parts may take
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """A pair list by tiles, on the device; cl/nonbond/tiled.cl says what is in the buffers.
-
-    order : (n_places,) the atom at each place
-    own : lane_sigma2 and lane_charges, or two buffers of one unused number
-    """
-
-    n_tiles: int
-    order: NDArray[np.intp]
-    place_of: Any
-    offsets: Any
-    entries: Any
-    own: tuple[Any, ...]
-
-
-def tiled(run: Run, task: Task) -> Evaluate:
+class Tiled(ListPasses[Entries]):
     """Tiles of neighbours in vector lanes, each pair once, every part with a gradient of its own."""
-    width = run.device.vector_width(run.precision)
-    layout = {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}
-    listed = _entries(run, task, width, layout)
-    kernel, add = (
-        run.kernel("nonbond/tiled.cl", name, width, **layout, **task.switches)
-        for name in ("nonbond_tiled", "add_gradients")
-    )
-    n_places = len(listed.order)
-    bytes_a_part = 4 * run.dtype.itemsize * n_places
-    n_parts = max(1, min(PARTS_A_UNIT * run.device.compute_units, LARGEST_PARTS // bytes_a_part))
-    # Kept, for fresh pages cost as much as what is done with them.
-    parts, gradient = run.empty(4 * n_parts * n_places if task.gradient else 4), run.empty(3 * task.n_atoms)
-    energies = run.empty(3 * n_parts)
 
-    def evaluate(run: Run, records: Records) -> Evaluation:
-        sizes = np.int32(listed.n_tiles), np.int32(n_parts)
-        lists = listed.offsets, listed.entries, *listed.own, *records.upload(run, listed.order)
-        run.launch(kernel, (n_parts,), (1,), records.model, *sizes, *lists, energies, parts)
-        if task.gradient:
-            shape = np.int32(task.n_atoms), np.int32(n_places), np.int32(n_parts)
-            run.launch(add, (n_parts,), (1,), *shape, listed.place_of, parts, gradient)
-        return energies_of(run, energies, n_parts), gradient_of(run, task, records, gradient)
+    @classmethod
+    def prepare(cls, run: Run, task: Task) -> Entries:
+        return entries_of(run, task)
 
-    return evaluate
+    def _n_slots(self) -> int:
+        return len(self.index.order)
 
+    def _order(self) -> NDArray[np.intp]:
+        return self.index.order
 
-def _entries(run: Run, task: Task, width: int, layout: dict[str, int]) -> Entries:
-    """Rows by tile, then the entries that stand with each tile: counted, their offsets summed, written."""
-    tile = layout["TILE"]
-    atoms = in_tiles(task.positions, tile)
-    n_tiles, n_pairs = -(-task.n_atoms // tile), task.n_pairs
-    places = np.empty(task.n_atoms, np.intp)
-    places[atoms] = np.arange(task.n_atoms)
-    order = np.pad(atoms, (0, n_tiles * tile - task.n_atoms), mode="edge")  # copies fill the last tile
-    place_of = run.upload(places, np.int32)
-    switches = {**layout, "OWN_VALUES": task.switches["OWN_VALUES"]}
-    placed = run.empty(2 * n_pairs, np.uint32)
-    if n_pairs:
-        place = run.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
-        run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), place_of, task.pairs, placed)
-    rows = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
-    offsets = run.zeros(2 * n_tiles + 1, np.int32)
-    fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
-    lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets
+    def _n_groups(self) -> int:
+        bytes_a_part = 4 * self.run.dtype.itemsize * self.n_slots
+        return max(1, min(PARTS_A_UNIT * self.run.device.compute_units, LARGEST_PARTS // bytes_a_part))
 
-    def launch(writing: bool, entries: Any, *lanes: Any) -> None:
-        own = (*task.own, *lanes) if task.own else ()
-        run.launch(fill, (2 * n_tiles,), (1,), np.int32(n_tiles), np.int32(writing), *lists, entries, *own)
+    def _sizes(self) -> dict[str, int]:
+        return {"gradients": 4 * self.n_groups * self.n_slots if self.task.gradient else 4}
 
-    unused = run.empty(1)
-    launch(False, unused, unused, unused)
-    prefix_sum(run, offsets, 2 * n_tiles + 1)
-    n_entries = int(run.download(offsets, 2 * n_tiles + 1, np.int32)[-1])
-    entries = run.empty((width // tile + 1) * n_entries, np.uint32)
-    lanes = tuple(run.zeros(width * n_entries) for _ in task.own) or (unused, unused)
-    launch(True, entries, *lanes)
-    return Entries(n_tiles, order, place_of, offsets, entries, lanes)
+    def _pairs(self) -> list[KeptLaunch]:
+        listed, task, results = self.index, self.task, self.buffers["results"]
+        n_parts, gradients = np.int32(self.n_groups), self.buffers["gradients"]
+        compute = self._each_part(
+            "nonbond_tiled", task.molecule.traits.model, np.int32(listed.n_tiles), n_parts, self.destination,
+            listed.offsets, listed.entries, *listed.own, *self.named("places", "traits"), self.energies, gradients,
+        )  # fmt: skip
+        if not task.gradient:
+            return [compute]
+        sizes = np.int32(task.n_atoms), np.int32(self.n_slots), n_parts
+        return [
+            compute,
+            self._each_part("add_gradients", *sizes, self.destination, listed.place_of, gradients, results),
+        ]
 
-
-def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:
-    """The atoms in an order in which each `size` after the other make a tile; (n,), the last tile may be short.
-
-    Boxes are halved across their longest edge until they hold a tile. That makes rounder tiles than a curve through
-    space does, and so fewer atoms near them.
-
-    positions : (n, 3) A
-    """
-
-    def halve(atoms: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-        if len(atoms) <= size:
-            return [atoms]
-        half = size * (-(-len(atoms) // size) // 2)
-        axis = np.ptp(positions[atoms], axis=0).argmax()
-        atoms = atoms[np.argpartition(positions[atoms, axis], half)]
-        return halve(atoms[:half]) + halve(atoms[half:])
-
-    atoms = np.arange(len(positions))
-    return atoms if size == 1 else np.concatenate(halve(atoms))
+    def _each_part(self, name: str, *args: Any) -> KeptLaunch:
+        """The launch of a kernel of one work-item a part."""
+        width, macros = self.index.width, {**layout_of(self.index.width), **self.task.macros}
+        return self.run.keep("nonbond/tiled.cl", name, (self.n_groups, 1), (1, 1), *args, width=width, **macros)

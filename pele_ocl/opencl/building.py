@@ -18,7 +18,7 @@ import pyopencl as cl
 
 from ..errors import KernelBuildError
 from ..paths import shipped
-from . import shared
+from . import notices, shared
 from .device import Device
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
@@ -98,7 +98,8 @@ def get_program(
     with BUILDING:
         if key not in device.programs:
             device.require_precision(precision)
-            device.programs[key] = _build(device, file, _options(device, precision, width, portable, defines))
+            with notices.building(device.name):
+                device.programs[key] = _build(device, file, _options(device, precision, width, portable, defines))
         return device.programs[key]
 
 

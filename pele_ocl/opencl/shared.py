@@ -44,7 +44,7 @@ class Struct:
 
 
 class Follows(IntEnum):
-    """What follows when a launch's layers are added up: more launches, the chain rule, nothing."""
+    """The step after a launch's layers are added up: another launch, the chain rule, or none."""
 
     KEEP_TOTALS = 0
     KEEP_WEIGHTS = 1
@@ -52,7 +52,7 @@ class Follows(IntEnum):
 
 
 class Role(IntEnum):
-    """Which pairs of an atom its segment holds: those in which it is first, second, or both."""
+    """The pairs of an atom that its segment holds: those in which it is first, second, or both."""
 
     FIRSTS = 0
     SECONDS = 1
@@ -60,7 +60,7 @@ class Role(IntEnum):
 
 
 class Scatter(IntEnum):
-    """What becomes of a pair's gradient: not wanted; added up racing; added up atomically; kept at the pair's place."""
+    """The use of a pair's gradient: none; added up racing; added up atomically; stored at the pair's place."""
 
     NONE = 0
     NAIVE = 1
@@ -69,7 +69,7 @@ class Scatter(IntEnum):
 
 
 class PairSums(IntEnum):
-    """Columns that a pass over pairs adds up for an atom: energies, each pair counted twice [kcal/mol]; gradient in
+    """The columns that a pass over pairs adds up for an atom: energies, each pair counted twice [kcal/mol]; gradient in
     three columns [kcal/mol/A]; 2 B dE/dB of the GB pair energy [kcal/mol].
     """
 
@@ -103,6 +103,13 @@ LIST_MODEL = Struct(
     kappa="inverse screening length [1/step]",
     coulomb_cut="share of 1-4 pairs' Coulomb energy that is taken off",
     lj_cut="share of 1-4 pairs' Lennard-Jones energy that is taken off",
+)
+DESTINATION = Struct(
+    "Destination",
+    "int",
+    size="reals of a conformation in the results",
+    energies_first="where its energies begin in their buffer",
+    energies_size="reals of a conformation in that buffer",
 )
 POTENTIAL_LAW = Struct(
     "Law",
@@ -138,6 +145,7 @@ def _listed(enum: type[IntEnum]) -> str:
 HEADERS = {
     "pair_model": PAIR_MODEL.in_c(),
     "list_model": LIST_MODEL.in_c(),
+    "destination": DESTINATION.in_c(),
     "potential_law": POTENTIAL_LAW.in_c(),
     "ring_steps": RING_STEPS.in_c(),
     "follows": _listed(Follows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .allpairs import AllPairs
 from .bonded import exclusions
 from .dielectric import internal_dielectrics
-from .files import PAIR_SUFFIXES, check_pairs_target, read_pairs, write_pairs, writing_pairs
+from .files import PAIR_SUFFIXES, read_pairs, require_pairs_suffix, write_pairs, writing_pairs
 from .pairlist import PairList, Pairs, require_pairs
 from .search import OneFour, all_pairs, pairs_within, without_bonded
 from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
@@ -20,13 +20,13 @@ __all__ = [
     "Pairs",
     "SplitCutoffs",
     "all_pairs",
-    "check_pairs_target",
     "exclusions",
     "internal_dielectrics",
     "pairs_split",
     "pairs_within",
     "read_pairs",
     "require_pairs",
+    "require_pairs_suffix",
     "without_bonded",
     "write_pairs",
     "writing_pairs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,8 @@ from .. import arguments
 from ..atoms import Labels
 from ..errors import FormatError, InputError
 from ..formats.arrays import MOST_EXPANSION, attribute_of, first_line, npy_array, opened_hdf5, values_of
-from ..formats.writing import refuse_target, replacing
+from ..formats.hdf5_writing import writing_hdf5
+from ..formats.writing import replacing
 from ..inputfile import InputFile, read_file
 from .pairlist import PairList, Pairs, find_fault, require_pairs, whole_numbers
 from .text import Columns, read_columns
@@ -55,7 +56,7 @@ def read_pairs(
         arguments.instance("labels", labels, Labels, "Labels")
     if not isinstance(base, int | np.integer) or base not in (0, 1):
         raise InputError(f"base is {arguments.described(base)}; the first atom of a file has the number 0 or 1")
-    read = _READERS[_suffix(arguments.file_path(path))]
+    read = _READERS[require_pairs_suffix(path)]
     file = read_file(path)
     columns, lines = read(file)
     for name in ("first", "second"):
@@ -99,7 +100,7 @@ def write_pairs(path: str | PathLike[str], pairs: Pairs) -> None:
 @contextmanager
 def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
     """As write_pairs, for a file that must not stay without another: it is there once the block ends well."""
-    suffix = _suffix(arguments.file_path(path))
+    suffix = require_pairs_suffix(path)
     require_pairs(pairs)
     piece = next(pairs.chunks(1), None)
     names = [name for name in _DTYPES if name in ("first", "second") or getattr(piece, name, None) is not None]
@@ -108,22 +109,19 @@ def writing_pairs(path: str | PathLike[str], pairs: Pairs) -> Iterator[None]:
         yield
 
 
-def check_pairs_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
-    """Raise FormatError for a file that write_pairs could not write, or an input; to be called before any work."""
-    _suffix(arguments.file_path(path))
-    refuse_target(path, inputs)
-
-
-def _suffix(path: Path) -> str:
-    suffix = path.suffix.lower()
+def require_pairs_suffix(path: str | PathLike[str]) -> str:
+    """The suffix of a file of pairs, in lower case; raises FormatError unless it is one of PAIR_SUFFIXES."""
+    suffix = arguments.file_path(path).suffix.lower()
     if suffix not in PAIR_SUFFIXES:
-        raise FormatError(f"{path}: unknown suffix {path.suffix!r}; lists of pairs end in {', '.join(PAIR_SUFFIXES)}")
+        raise FormatError(
+            f"{path}: unknown suffix {Path(path).suffix!r}; lists of pairs end in {', '.join(PAIR_SUFFIXES)}"
+        )
     return suffix
 
 
 def _read_hdf5(file: InputFile) -> tuple[Columns, None]:
     with opened_hdf5(file) as opened:
-        columns = {name: values_of(opened[name], file) for name in _DTYPES if name in opened}
+        columns = {name: values_of(opened[name], file) for name in _DTYPES if hasattr(opened.get(name), "dtype")}
         n_atoms = attribute_of(opened, "n_atoms", file)
         return columns if n_atoms is None else {**columns, "n_atoms": np.asarray(n_atoms)}, None
 
@@ -145,9 +143,7 @@ def _read_npz(file: InputFile) -> tuple[Columns, None]:
 
 
 def _write_hdf5(path: Path, pairs: Pairs, names: list[str]) -> None:
-    import h5py
-
-    with h5py.File(path, "w", libver=("v108", "latest")) as file:
+    with writing_hdf5(path) as file:
         file.attrs["n_atoms"] = pairs.n_atoms
         file.attrs["note"] = _NOTE
         datasets = {name: file.create_dataset(name, (len(pairs),), _DTYPES[name]) for name in names}

@@ -16,7 +16,8 @@ from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unch
 
 OneFour = Literal["exclude", "scale"]
 
-# vesin 0.6.2 hangs or crashes beyond some 100,000 cells along an edge, so a lone atom far away must not reach it.
+# Cells are vesin's work. Where there would be very many of them vesin 0.6.2 ends the whole process (5,000 atoms, a
+# cutoff of 0.1 A and one atom 1e7 A away: floating point exception) or refuses the cutoff, so these cases are swept.
 _MOST_CELLS = 1000
 _SWEEP_BLOCK = 4_000_000
 
@@ -145,7 +146,7 @@ def _are_among(codes: Codes, pairs: Ints) -> NDArray[np.bool_]:
 
 
 def _indices_of(codes: Codes, pairs: Ints) -> NDArray[np.intp]:
-    """Where pairs (k, 2) stand among sorted codes; those that are not there are left out."""
+    """The indices of pairs (k, 2) among sorted codes; pairs that are not there are left out."""
     wanted = pair_codes(pairs[:, 0], pairs[:, 1])
     indices = np.searchsorted(codes, wanted)
     there = indices < len(codes)

@@ -79,15 +79,24 @@ class Encoding:
         """Build definitions of kernels that take positions."""
         return {"WIDE": int(self.dtype == np.int64)}
 
-    def encode(self, offsets: Floats, encoded: NDArray[Any]) -> None:
-        """Write offsets from the middle, A, which are lost, into an array of this dtype and their shape."""
+    @property
+    def base(self) -> float:
+        """A float64 to which this is added is rounded to whole steps, which are then its low bits; 0 for float64."""
+        return 0.0 if self.dtype.kind == "f" else 1.5 * 2**52 * self.step
+
+    def shift(self, lowest: Floats, highest: Floats) -> Floats:
+        """What is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
+
+        lowest, highest : bounds of the molecule, (3,) A
+        """
+        shift: Floats = np.rint((lowest + highest) / 2 / self.step) * self.step - self.base
+        return shift
+
+    def encode(self, shifted: Floats, encoded: NDArray[Any]) -> None:
+        """Write offsets from the middle, A, with `base` added, into an array of this dtype and their shape."""
         if self.dtype.kind == "f":
-            np.copyto(encoded, offsets)
-            return
-        # A float64 to which this is added is rounded to whole steps, which are then its low bits.
-        base = 1.5 * 2**52 * self.step
-        offsets += base
-        if self.dtype == np.int32:
-            np.copyto(encoded, offsets.view(np.int64), casting="unsafe")  # the low 32 bits
+            np.copyto(encoded, shifted)
+        elif self.dtype == np.int32:
+            np.copyto(encoded, shifted.view(np.int64), casting="unsafe")  # the low 32 bits
         else:
-            np.subtract(offsets.view(np.int64), np.float64(base).view(np.int64), out=encoded)
+            np.subtract(shifted.view(np.int64), np.float64(self.base).view(np.int64), out=encoded)

@@ -60,8 +60,7 @@ class Pipeline(Evaluator):
     def __init__(self, atoms: Atoms, passes: Passes, explain: Explain, movable: bool = True) -> None:
         self.atoms, self.passes, self._explain, self._movable = atoms, passes, explain, movable
         self.batch = passes.batch
-        lowest, highest = atoms.bounds()
-        self._middles = np.tile((lowest + highest) / 2, len(atoms))
+        self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))
         self._offsets = np.empty((self.batch, 3 * len(atoms)))
         self._slots: list[Slot] = []
 
@@ -136,17 +135,19 @@ class Pipeline(Evaluator):
 
     def _encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
         """Positions from the molecule's middle, those out of reach of it from their own."""
-        offsets, reach = self._offsets[: len(encoded)], self.passes.encoding.reach
-        np.subtract(conformations[part].reshape(offsets.shape), self._middles, out=offsets)
-        if not (offsets.min() >= -reach and offsets.max() <= reach):  # neither is true of NaN
-            near = (offsets.min(axis=1) >= -reach) & (offsets.max(axis=1) <= reach)
+        offsets, encoding = self._offsets[: len(encoded)], self.passes.encoding
+        lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
+        np.copyto(offsets, conformations[part].reshape(offsets.shape))
+        offsets -= self._shifts  # in place, which takes half the time
+        if not (offsets.min() >= lowest and offsets.max() <= highest):  # neither is true of NaN
+            near = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
             for k in np.flatnonzero(~near).tolist():
                 try:
-                    offsets[k] = self._from_own_middle(conformations[part.start + k])
+                    offsets[k] = self._from_own_middle(conformations[part.start + k]) + encoding.base
                 except InputError as error:
                     failures.add(part.start + k, error)
-                    offsets[k] = self.atoms.positions.ravel() - self._middles  # so that something can be computed
-        self.passes.encoding.encode(offsets, encoded)
+                    offsets[k] = self.atoms.positions.ravel() - self._shifts  # so that something can be computed
+        encoding.encode(offsets, encoded)
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
         """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from numpy.typing import ArrayLike
@@ -101,9 +100,7 @@ class Plan(ABC, Generic[R, B]):
         start = time.perf_counter()
         flag("profile", profile)
         callback("progress", progress)
-        choice("errors", errors, ("raise", "record"))
-        given = as_conformations(conformations, len(self.atoms))
-        failures = Failures(len(given), record=errors == "record")
+        given, failures = self._checked(conformations, errors)
         found, reasons, seconds = self._compute(given, profile, progress, failures)
         return self._batch(given, found, reasons, seconds | {"total": time.perf_counter() - start})
 
@@ -116,8 +113,11 @@ class Plan(ABC, Generic[R, B]):
         whole_number("count", count, least=1, most=MOST_REPEATS)
         if not self._idle:
             self.evaluate()
-        with self._borrowed(1) as evaluator:
+        evaluator = self._borrow(1)
+        try:
             evaluator.repeat(count)
+        finally:
+            self._give_back(evaluator)
 
     @abstractmethod
     def _automatic(self, per_atom: bool) -> Automatic:
@@ -139,29 +139,41 @@ class Plan(ABC, Generic[R, B]):
     def _batch(self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
         """The results of a batch."""
 
+    def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
+        """Conformations (m, n, 3) A as they are computed, and what takes those that fail."""
+        choice("errors", errors, ("raise", "record"))
+        given = as_conformations(conformations, len(self.atoms))
+        return given, Failures(len(given), record=errors == "record")
+
     def _compute(
-        self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures
-    ) -> tuple[Found, dict[int, str], dict[str, float]]:
-        """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted."""
+        self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
+        ready: Callable[[Evaluator], None] | None = None,
+    ) -> tuple[Found, dict[int, str], dict[str, float]]:  # fmt: skip
+        """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted.
+
+        ready : called with the evaluator before it computes
+        """
         found = self._found(len(conformations))
-        with self._borrowed(len(conformations)) as evaluator:
+        evaluator = self._borrow(len(conformations))
+        try:
+            if ready is not None:
+                ready(evaluator)
             seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or untold)
+        finally:
+            self._give_back(evaluator)
         for k in failures.reasons:
             found.erase(k)
         return found, dict(sorted(failures.reasons.items())), dict(seconds)
 
-    @contextmanager
-    def _borrowed(self, m: int) -> Iterator[Evaluator]:
+    def _borrow(self, m: int) -> Evaluator:
         """An evaluator for m conformations that nobody else uses."""
         m = min(m, max(1, CHUNK_ATOMS // len(self.atoms)))
         with self._lock:
             evaluator = self._idle.pop() if self._idle else None
         if evaluator is not None and not evaluator.takes(m):
             evaluator = None  # and what it holds on the device, before more is asked for
-        if evaluator is None:
-            evaluator = self._prepare(m)
-        try:
-            yield evaluator
-        finally:
-            with self._lock:
-                self._idle.append(evaluator)
+        return self._prepare(m) if evaluator is None else evaluator
+
+    def _give_back(self, evaluator: Evaluator) -> None:
+        with self._lock:
+            self._idle.append(evaluator)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import arguments
 from ..atoms import Atoms, require_atoms
+from ..callable_module import make_callable
 from ..errors import InputError
 from ..grid import Grid, Map
 from ..potential_model import PotentialModel
@@ -131,3 +132,6 @@ def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float
     PotentialModel(dielectric)  # checks it
     potential_factor("kT/e", temperature)
     return debye_kappa(ionic_strength, dielectric, temperature)
+
+
+make_callable(__name__)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..atoms import Atoms
+from ..callable_module import make_callable
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .plan import Solvent
@@ -49,3 +50,6 @@ def solvent(
     plan = Solvent(atoms, variant=variant, precision=precision, device=device, model=model)
     result = plan.evaluate(profile=True, progress=progress)
     return replace(result, seconds={**result.seconds, "total": time.perf_counter() - start})
+
+
+make_callable(__name__)

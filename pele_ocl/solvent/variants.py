@@ -13,14 +13,15 @@ from .tiled import Tiled
 VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     "sequential": Variant(
         "solvent/ladder/sequential.cl", "born_radii_sequential", "the double loop, compiled, on one CPU core",
-        partial(LadderPasses, Sequential), cpu_only=True,
+        partial(LadderPasses, Sequential), cpu_only=True, sums=1,
     ),
     "inner": Variant(
         "solvent/ladder/inner.cl", "hct_row", "host loop over atoms i, a work-item for each j",
         partial(LadderPasses, Inner),
     ),
     "outer": Variant(
-        "solvent/ladder/outer.cl", "born_radii_outer", "a work-item for each atom", partial(LadderPasses, Outer)
+        "solvent/ladder/outer.cl", "born_radii_outer", "a work-item for each atom", partial(LadderPasses, Outer),
+        sums=1,
     ),
     "pair": Variant(
         "solvent/ladder/pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory",

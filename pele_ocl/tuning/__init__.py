@@ -1,4 +1,4 @@
-"""What was measured to be best on this machine, for `auto` and the layouts of kernels."""
+"""The choices that were measured to be best on this machine, for `auto` and the layouts of kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from .choices import CHOICES, RULES, SIZES, Choice, Machine
-from .notes import VARIABLE, Entry, Finding, TuningWarning, entries, tuning_path
+from .findings import Entry, Finding
+from .store import VARIABLE, TuningWarning, entries, tuning_path
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -19,11 +20,15 @@ __all__ = [
     "remembered", "trying", "tuning_path",
 ]  # fmt: skip
 
+REACH = {"atoms": 4, "pairs": 4, "evaluations": 16}  # how many times larger or smaller a size may be than one measured
+
 _tried: ContextVar[tuple[str, Choice] | None] = ContextVar("tried", default=None)
 
 
 def remembered(quantity: str, device: Device, precision: str, size: int, without: Sequence[str] = ()) -> Choice:
-    """What was measured to be best for the size nearest to this one; RULES where nothing is known.
+    """The choice that was measured to be best for the size nearest to this one; RULES where none near is known.
+
+    A size is near within a factor of REACH: far from what was measured, the rules know better.
 
     quantity : key of CHOICES; size : in the unit of SIZES
     without : variants that cannot do what is wanted
@@ -33,15 +38,16 @@ def remembered(quantity: str, device: Device, precision: str, size: int, without
         return tried[1] if tried[0] == quantity else RULES
     found = [entry for entry in entries() if entry.is_of(device) and entry.is_current]
     findings = [f for entry in found for f in entry.findings if (f.quantity, f.precision) == (quantity, precision)]
-    if not findings:
+    ratios = {abs(math.log(finding.size / max(1, size))): finding for finding in findings}
+    if not ratios or min(ratios) > math.log(REACH[SIZES[quantity]]) + 1e-9:
         return RULES
-    choice = min(findings, key=lambda finding: abs(math.log(finding.size / max(1, size)))).choice
+    choice = ratios[min(ratios)].choice
     known = choice.variant not in without and choice in choices_for(quantity, device, precision, size)
     return choice if known else RULES
 
 
 def choices_for(quantity: str, device: Device, precision: str, size: int) -> list[Choice]:
-    """What there is to choose from on a device."""
+    """All choices that there are on a device."""
     return CHOICES[quantity](Machine.of(device, precision), size)
 
 
@@ -56,7 +62,7 @@ def trying(quantity: str, choice: Choice) -> Iterator[None]:
 
 
 def describe(device: Device) -> str:
-    """What `auto` goes by on a device, in one line."""
+    """The line that says by what `auto` chooses on a device."""
     path = tuning_path()
     if path is None:
         return f"built-in rules, {VARIABLE} is off"

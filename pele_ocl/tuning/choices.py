@@ -1,4 +1,4 @@
-"""Which ways to compute there are to choose from, for each quantity and kind of device: the one place that lists them.
+"""The choices that there are for each quantity and kind of device: the one place that lists them.
 
 Rules without figures of any machine (`choose_variant`, `Layout.of`) pick a good one; `pele-ocl tune` measures which is
 best. All are as exact as what the rules pick, and give the same bits every run.
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..tiles import cpu_parts
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from ..opencl.device import Device
 
-L = TypeVar("L")
+L = TypeVar("L", bound="DataclassInstance")
 
 Value = int | tuple[int, ...]
 
@@ -26,7 +28,7 @@ SMALL_PAIRS = 300_000
 
 @dataclass(frozen=True)
 class Choice:
-    """A variant and what is different in its layout.
+    """A variant and the settings of its layout that differ from the rules'.
 
     variant : None for the one that the rules say
     settings : fields of the quantity's Layout with their values; all others are as the rules say
@@ -48,8 +50,7 @@ class Choice:
         """The layout of a variant as this choice has it; that of the rules where the choice is another variant."""
         if variant != self.variant or not self.settings:
             return layout
-        changed: Any = replace(layout, **dict(self.settings))  # type: ignore[type-var]  # every Layout is a dataclass
-        return changed  # type: ignore[no-any-return]
+        return replace(layout, **dict(self.settings))
 
 
 RULES = Choice()
@@ -61,7 +62,10 @@ def _text(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """What choices depend on: kind, vendor and compute units of a device, and the reals in its vectors."""
+    """The properties of a device that choices depend on.
+
+    kind : "CPU", "GPU" or other; units : compute units; width : reals in a vector of the precision
+    """
 
     kind: str
     vendor: str
@@ -76,7 +80,7 @@ class Machine:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """How many parts a CPU's work may be cut into."""
+        """The numbers of parts that a CPU's work may be cut into."""
         most = cpu_parts(self.units)
         return most // 2, most, 2 * most
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from ...atoms import Atoms
 from . import cupy, jax, keops, numba, torch
 from .apart import apart
-from .peer import AbsentError, MapPeer, Once, talk_to_stderr, version_of
+from .peer import AbsentError, Array, MapPeer, Once, talk_to_stderr, version_of
 
-__all__ = ["MAP_PEERS", "AbsentError", "MapPeer", "Once", "apart", "talk_to_stderr", "version_of"]
+__all__ = ["MAP_PEERS", "AbsentError", "Array", "MapPeer", "Once", "apart", "talk_to_stderr", "version_of"]
 
 # By name: makes the peer ready for maps of some atoms in a precision, on a GPU where that is asked for and it can.
 # Raises AbsentError where it cannot.

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures import TimeoutError as NotDone
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other
 
 
-def apart(most_seconds: float, work: Callable[..., T], *args: Any) -> T:
-    """What `work(*args)` returns or raises; both it and they can be pickled.
+def apart(most_seconds: float, work: Callable[..., T], *args: object) -> T:
+    """Call `work(*args)`, which can be pickled as its arguments can; return or raise what it does.
 
     Raises RuntimeError where that takes longer than `most_seconds`, and BrokenProcessPool where the process dies.
     """

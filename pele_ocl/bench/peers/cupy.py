@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...atoms import Atoms
 from ...grid import Grid
-from .peer import AbsentError, MapPeer, load, relative_arrays
+from .peer import AbsentError, Array, MapPeer, load, relative_arrays
+
+if TYPE_CHECKING:
+    from cupy import ndarray
 
 COLUMNS, ROWS, POINTS = 32, 4, 8
 SOURCE = """
@@ -72,7 +75,7 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
     n_tiles = -(-len(atoms) // tile)
 
     @lru_cache(maxsize=1)
-    def placed(grid: Grid) -> tuple[Any, list[Any]]:
+    def placed(grid: Grid) -> tuple[ndarray, list[ndarray]]:
         """Values, and atoms with axes; the last tile is filled up with atoms without charge, far away."""
         positions, charges, axes = relative_arrays(atoms, grid, precision)
         padded = np.full((n_tiles * tile, 4), 1e4, precision)
@@ -80,7 +83,7 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
         padded[: len(atoms), :3], padded[: len(atoms), 3] = positions, charges
         return cupy.empty(grid.shape[::-1], precision), [cupy.asarray(array) for array in (padded, *axes)]
 
-    def once(grid: Grid) -> tuple[float, Any]:
+    def once(grid: Grid) -> tuple[float, Array]:
         values, arrays = placed(grid)
         nx, ny, nz = grid.shape
         blocks = -(-nx // (COLUMNS * POINTS)), -(-ny // ROWS), nz

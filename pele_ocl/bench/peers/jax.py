@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import time
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...atoms import Atoms
 from ...grid import Grid
-from .peer import MapPeer, load, points_of, relative_arrays
+from .peer import Array, MapPeer, load, points_of, relative_arrays
+
+if TYPE_CHECKING:
+    from jax import Array as Tensor
 
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
@@ -20,21 +23,23 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
     jax.config.update("jax_enable_x64", True)  # float32 stays float32; without it float64 would become that
     device = jax.devices()[0] if gpu else jax.devices("cpu")[0]
 
-    def sums(points: Any, positions: Any, charges: Any) -> Any:
+    def sums(points: Tensor, positions: Tensor, charges: Tensor) -> Tensor:
         dx, dy, dz = (points[:, d : d + 1] - positions[None, :, d] for d in range(3))
         return (charges * jax.lax.rsqrt(dx * dx + dy * dy + dz * dz)).sum(1)
 
     # Its autotuner compiles this sum in ways that take minutes; what it would choose is what there is without it.
     tuned = gpu and tuple(map(int, jax.__version__.split(".")[:2])) >= (0, 9)
     options = {"xla_gpu_experimental_enable_fusion_autotuner": False} if tuned else None
-    potential: Any = jax.jit(sums, compiler_options=options)
+    potential = jax.jit(sums, compiler_options=options)
 
     @lru_cache(maxsize=1)
-    def placed(grid: Grid) -> Any:
+    def placed(grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
         positions, charges, axes = relative_arrays(atoms, grid, precision)
-        return jax.block_until_ready(jax.device_put((points_of(axes), positions, charges), device))
+        arrays: tuple[Tensor, Tensor, Tensor] = jax.device_put((points_of(axes), positions, charges), device)
+        jax.block_until_ready(arrays)
+        return arrays
 
-    def once(grid: Grid) -> tuple[float, Any]:
+    def once(grid: Grid) -> tuple[float, Array]:
         arrays = placed(grid)
         start = time.perf_counter()
         values = potential(*arrays).block_until_ready()

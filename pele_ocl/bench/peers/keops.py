@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...atoms import Atoms
 from ...grid import Grid
-from .peer import MapPeer, load, points_of, relative_arrays, version_of
+from .peer import Array, MapPeer, load, points_of, relative_arrays, version_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
@@ -23,11 +26,12 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
 
         where = torch.cuda.get_device_name()
 
-        def put(array: Any) -> Any:
+        def put(array: Array) -> Tensor:
             return torch.from_numpy(array).cuda()
 
-        def fetched(values: Any) -> Any:
-            return values.cpu().numpy()
+        def fetched(values: Tensor) -> Array:
+            found: Array = values.cpu().numpy()
+            return found
 
         def wait() -> None:
             torch.cuda.synchronize()
@@ -36,11 +40,12 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
 
         where = "CPU"
 
-        def put(array: Any) -> Any:
+        def put(array: Array) -> Tensor:
             return np.ascontiguousarray(array)
 
-        def fetched(values: Any) -> Any:
-            return values
+        def fetched(values: Tensor) -> Array:
+            found: Array = values
+            return found
 
         def wait() -> None:
             pass
@@ -48,11 +53,11 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
     formula = Genred("q * Rsqrt(SqDist(x, y))", ["x = Vi(3)", "y = Vj(3)", "q = Vj(1)"], reduction_op="Sum", axis=1)
 
     @lru_cache(maxsize=1)
-    def placed(grid: Grid) -> list[Any]:
+    def placed(grid: Grid) -> list[Tensor]:
         positions, charges, axes = relative_arrays(atoms, grid, precision)
         return [put(array) for array in (points_of(axes), positions, charges[:, None])]
 
-    def once(grid: Grid) -> tuple[float, Any]:
+    def once(grid: Grid) -> tuple[float, Array]:
         arrays = placed(grid)
         wait()
         start = time.perf_counter()

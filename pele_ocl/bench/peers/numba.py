@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
 from ...atoms import Atoms
 from ...grid import Grid
-from .peer import MapPeer, load, relative_arrays
+from .peer import Array, MapPeer, load, relative_arrays
 
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
     """A parallel loop over rows with fastmath, the loop over a row's points innermost."""
     numba = load("numba")
 
-    def loop(positions: Any, charges: Any, x: Any, y: Any, z: Any, values: Any) -> None:
+    def loop(positions: Array, charges: Array, x: Array, y: Array, z: Array, values: Array) -> None:
         for row in numba.prange(len(z) * len(y)):
             k, j = row // len(y), row % len(y)
             sums = np.zeros_like(x)
@@ -28,9 +27,9 @@ def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
                     sums[i] += charge / np.sqrt(dx * dx + dyz2)
             values[k, j] = sums
 
-    fill: Any = numba.njit(parallel=True, fastmath=True)(loop)
+    fill = numba.njit(parallel=True, fastmath=True)(loop)
 
-    def once(grid: Grid) -> tuple[float, Any]:
+    def once(grid: Grid) -> tuple[float, Array]:
         positions, charges, axes = relative_arrays(atoms, grid, precision)
         values = np.empty(grid.shape[::-1], precision)
         start = time.perf_counter()

@@ -1,17 +1,23 @@
-"""Energies and forces by OpenMM: what the whole energy, GB and a cutoff's pairs are held against."""
+"""Energies and forces by OpenMM, to which the whole energy, GB and a cutoff's pairs are compared."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
 from ...pairs import exclusions
 from ...solvent_model import SolventModel
 from ...units import JOULE_PER_CALORIE
 from .peer import AbsentError, load
+
+if TYPE_CHECKING:
+    from openmm import Context, GBSAOBCForce, NonbondedForce, System
+
+Indices = NDArray[np.integer]
 
 NM_PER_A = 0.1
 STEP_PS = 1e-9  # too short for the atoms to move
@@ -39,11 +45,11 @@ def platforms() -> list[str]:
 class OpenMM:
     """A system of OpenMM, ready on one of its platforms."""
 
-    context: Any
+    context: Context
     platform: str
 
     @classmethod
-    def of(cls, system: Any, positions: Floats, platform: str, precision: str) -> OpenMM:
+    def of(cls, system: System, positions: Floats, platform: str, precision: str) -> OpenMM:
         """positions : (n, 3) A
 
         Raises AbsentError where the platform is not there, has no device or does not compute in the precision.
@@ -64,7 +70,7 @@ class OpenMM:
 
     @property
     def where(self) -> str:
-        """What it computes on."""
+        """The processor that it computes on."""
         if self.platform == "Reference":
             return "CPU, 1 core"
         name = "Threads" if self.platform == "CPU" else "DeviceName"
@@ -72,7 +78,7 @@ class OpenMM:
         return f"CPU, {value} threads" if self.platform == "CPU" else str(value)
 
     def evaluate(self) -> tuple[float, Floats]:
-        """Energy, kcal/mol, and gradient, (n, 3) kcal/mol/A."""
+        """Energy, kcal/mol, and gradient, (n, 3) kcal/mol/A, at the positions that it has."""
         from openmm import unit
 
         state = self.context.getState(getEnergy=True, getForces=True)
@@ -86,7 +92,7 @@ class OpenMM:
         self.context.getState(getVelocities=True)  # waits for a GPU
 
 
-def whole_energy(atoms: Atoms, model: SolventModel) -> Any:
+def whole_energy(atoms: Atoms, model: SolventModel) -> System:
     """System of NonbondedForce and GBSAOBCForce without a cutoff, 1-4 pairs scaled: our `energy`."""
     openmm = load("openmm")
     system, pairs, gb = _forces_of(atoms)
@@ -109,7 +115,7 @@ def whole_energy(atoms: Atoms, model: SolventModel) -> Any:
     return system
 
 
-def gb_alone(atoms: Atoms, model: SolventModel) -> Any:
+def gb_alone(atoms: Atoms, model: SolventModel) -> System:
     """System of a GBSAOBCForce without a cutoff: the energy of our `solvent`."""
     system, _, gb = _forces_of(atoms)
     _set_solvent(gb, model)
@@ -118,7 +124,7 @@ def gb_alone(atoms: Atoms, model: SolventModel) -> Any:
     return system
 
 
-def pairs_within_cutoff(atoms: Atoms, cutoff: float, with_gb: bool = False) -> Any:
+def pairs_within_cutoff(atoms: Atoms, cutoff: float, with_gb: bool = False) -> System:
     """System of a NonbondedForce with the pairs of `pairs_within(atoms, cutoff)`; cutoff in A.
 
     Its reaction field has the permittivity of vacuum: forces are those of a Coulomb energy that ends at the cutoff,
@@ -137,18 +143,18 @@ def pairs_within_cutoff(atoms: Atoms, cutoff: float, with_gb: bool = False) -> A
     return system
 
 
-def _set_solvent(gb: Any, model: SolventModel) -> None:
+def _set_solvent(gb: GBSAOBCForce, model: SolventModel) -> None:
     gb.setSoluteDielectric(model.solute_dielectric)
     gb.setSolventDielectric(model.solvent_dielectric)
     gb.setSurfaceAreaEnergy(model.surface_tension * JOULE_PER_CALORIE / NM_PER_A**2)
 
 
-def _exclude(pairs: Any, excluded: Any) -> None:
+def _exclude(pairs: NonbondedForce, excluded: Indices) -> None:
     for i, j in excluded.tolist():
         pairs.addException(i, j, 0.0, 1.0, 0.0)
 
 
-def _forces_of(atoms: Atoms) -> tuple[Any, Any, Any]:
+def _forces_of(atoms: Atoms) -> tuple[System, NonbondedForce, GBSAOBCForce]:
     """A System of the atoms, with a NonbondedForce and a GBSAOBCForce that know their parameters but are not in it."""
     openmm = load("openmm")
     assert atoms.lj_sigma is not None

@@ -1,4 +1,4 @@
-"""What a peer is: another program that computes one of our quantities."""
+"""Peers: other programs that compute one of our quantities, each in a form that can be timed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,23 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from tempfile import TemporaryFile
-from typing import Any
+from types import ModuleType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...atoms import Atoms
 from ...grid import Grid
 from ...units import COULOMB_KCAL_A
 
 # Computes the map of a grid; returns the seconds that took with all data in place, and values (nz, ny, nx), kcal/mol/e.
-Once = Callable[[Grid], "tuple[float, Any]"]
+Array = NDArray[np.floating]
+Once = Callable[[Grid], tuple[float, Array]]
+
+
+# How to install what is not installed: extras of this package, or packages of another name than the module's.
+BENCH_EXTRA = "'pele-ocl[bench]'"
+PACKAGES = {"openmm": BENCH_EXTRA, "numba": BENCH_EXTRA, "cupy": "cupy-cuda13x"}
 
 
 class AbsentError(Exception):
@@ -31,7 +38,7 @@ class AbsentError(Exception):
 class MapPeer:
     """A peer made ready for the maps of some atoms.
 
-    version : its version's number; where : what it computes on
+    version : its version's number; where : the processor that it computes on
     """
 
     version: str
@@ -39,10 +46,10 @@ class MapPeer:
     once: Once
 
 
-def load(module: str) -> Any:
+def load(module: str) -> ModuleType:
     """The module; raises AbsentError where it is not installed."""
     if find_spec(module) is None:
-        raise AbsentError("not installed")
+        raise AbsentError(f"not installed: pip install {PACKAGES.get(module, module)}")
     return import_module(module)
 
 
@@ -56,14 +63,14 @@ def version_of(*distributions: str) -> str:
     return ""
 
 
-def relative_arrays(atoms: Atoms, grid: Grid, precision: str) -> tuple[Any, Any, tuple[Any, ...]]:
+def relative_arrays(atoms: Atoms, grid: Grid, precision: str) -> tuple[Array, Array, tuple[Array, ...]]:
     """Positions (n, 3) and axes from the middle of the grid, and charges (n,) with Coulomb's constant."""
     middle = (grid.origin + grid.last) / 2
     axes = tuple((axis - m).astype(precision) for axis, m in zip(grid.axes(), middle, strict=True))
     return (atoms.positions - middle).astype(precision), (COULOMB_KCAL_A * atoms.charges).astype(precision), axes
 
 
-def points_of(axes: tuple[Any, ...]) -> Any:
+def points_of(axes: tuple[Array, ...]) -> Array:
     """Points (nx ny nz, 3) of a grid in the order of a map's values."""
     return np.stack(np.meshgrid(*axes[::-1], indexing="ij")[::-1], axis=-1).reshape(-1, 3)
 

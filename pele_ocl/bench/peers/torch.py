@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...atoms import Atoms
 from ...grid import Grid
-from .peer import AbsentError, MapPeer, load, points_of, relative_arrays
+from .peer import AbsentError, Array, MapPeer, load, points_of, relative_arrays
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Potential: TypeAlias = "Callable[[Tensor, Tensor, Tensor], Tensor]"  # of points, positions, charges
 
 # Distances that eager operations hold at a time: what a cache of a CPU holds, and what keeps a GPU busy.
 DISTANCES = {"cpu": 1 << 18, "cuda": 1 << 24}
@@ -20,7 +27,7 @@ def eager(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
     where = _where(torch, gpu)
     at_once = max(1, DISTANCES[where] // len(atoms))
 
-    def potential(points: Any, positions: Any, charges: Any) -> Any:
+    def potential(points: Tensor, positions: Tensor, charges: Tensor) -> Tensor:
         return torch.cat([_potential(torch, some, positions, charges) for some in torch.split(points, at_once)])
 
     return _peer(torch, where, atoms, precision, potential)
@@ -32,12 +39,12 @@ def compiled(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
     if not hasattr(torch, "compile"):
         raise AbsentError(f"torch {torch.__version__} has no compile")
 
-    def potential(points: Any, positions: Any, charges: Any) -> Any:
+    def potential(points: Tensor, positions: Tensor, charges: Tensor) -> Tensor:
         return _potential(torch, points, positions, charges)
 
-    by_shape: dict[tuple[int, ...], Any] = {}
+    by_shape: dict[tuple[int, ...], Potential] = {}
 
-    def by_compiled(points: Any, positions: Any, charges: Any) -> Any:
+    def by_compiled(points: Tensor, positions: Tensor, charges: Tensor) -> Tensor:
         if points.shape not in by_shape:
             torch.compiler.reset()  # or the second shape makes it compile for all shapes, which is slower
             by_shape.clear()
@@ -47,26 +54,26 @@ def compiled(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
     return _peer(torch, _where(torch, gpu), atoms, precision, by_compiled)
 
 
-def _where(torch: Any, gpu: bool) -> str:
+def _where(torch: ModuleType, gpu: bool) -> str:
     return "cuda" if gpu and torch.cuda.is_available() else "cpu"
 
 
-def _potential(torch: Any, points: Any, positions: Any, charges: Any) -> Any:
+def _potential(torch: ModuleType, points: Tensor, positions: Tensor, charges: Tensor) -> Tensor:
     dx, dy, dz = (points[:, d : d + 1] - positions[None, :, d] for d in range(3))
     return (charges * torch.rsqrt(dx * dx + dy * dy + dz * dz)).sum(1)
 
 
-def _peer(torch: Any, where: str, atoms: Atoms, precision: str, potential: Any) -> MapPeer:
+def _peer(torch: ModuleType, where: str, atoms: Atoms, precision: str, potential: Potential) -> MapPeer:
     def synchronize() -> None:
         if where == "cuda":
             torch.cuda.synchronize()
 
     @lru_cache(maxsize=1)
-    def placed(grid: Grid) -> list[Any]:
+    def placed(grid: Grid) -> list[Tensor]:
         positions, charges, axes = relative_arrays(atoms, grid, precision)
         return [torch.from_numpy(array).to(where) for array in (points_of(axes), positions, charges)]
 
-    def once(grid: Grid) -> tuple[float, Any]:
+    def once(grid: Grid) -> tuple[float, Array]:
         arrays = placed(grid)
         synchronize()
         start = time.perf_counter()

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...energy import VARIANTS
-from ...variant import PRECISIONS
+from ...variant import PRECISIONS, made_for
 from ..command import EachOnce
 from .options import as_json_line, bench_options, exponent, milliseconds, times
 
@@ -32,29 +33,34 @@ def energy(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, conformations: int, peers: bool,
 ) -> None:  # fmt: skip
-    """Energy and full gradient without a cutoff, by every variant and by OpenMM on the same atoms.
+    """Energy and full gradient without a cutoff, by the variants for the device and by OpenMM on the same atoms.
 
     "ms" is what one evaluation takes a caller, "kernels ms" with positions and results left on the device, or of
     many at once the kernels' share; of the runs the fastest and the slowest are dropped and the others averaged. The
     speed-up is against OpenMM's CPU platform in the same run, which computes in float32. The last columns are errors
-    against float64 on the CPU, of the energy and of the gradient by norm.
+    against float64 on the CPU, of the energy and of the gradient by norm. One ten times larger than the tests allow is
+    marked "wrong", and the exit code is 1. Variants for another kind of device are timed where --variant names them.
     """
     from ...bench.energy import measure
     from ...bench.peers.openmm import platforms
+    from ...bench.peers.peer import BENCH_EXTRA
     from ...opencl.device import get_device
 
     chosen = get_device(device)
     chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
+    variants = variants or made_for(VARIANTS, chosen.kind)
     if not as_json:
-        why = "is not installed" if peers else "was left out"
+        why = f"is not installed (pip install {BENCH_EXTRA})" if peers else "was left out"
         alone = "" if peers and "CPU" in platforms() else f"OpenMM's CPU platform {why}: no speed-up against it\n"
         click.echo(f"Energy and full gradient on {chosen}\n{alone}\n{HEAD}")
+    rows: list[tuple[str, Timing]] = []
     for name in systems or SYSTEMS:
         atoms = load(name)
         for precision in chosen_precisions:
-            timings = measure(name, atoms, precision, chosen, variants or tuple(VARIANTS), conformations, runs, peers)
-            for timing in timings:
+            for timing in measure(name, atoms, precision, chosen, variants, conformations, runs, peers):
                 click.echo(as_json_line(timing) if as_json else _line(timing))
+                rows.append((f"{timing.code}, {precision}, {name}", timing))
+    refuse_wrong(rows)
 
 
 def _line(timing: Timing) -> str:
@@ -62,5 +68,5 @@ def _line(timing: Timing) -> str:
     return (
         f"{timing.system:14s}{timing.n_atoms:7,d}  {timing.precision:10s}{timing.code:16s}{timing.conformations:8,d}"
         f"{milliseconds(timing.seconds):>12s}{kernel:>12s}{times(timing.speedup):>10s}"
-        f"{exponent(timing.energy_error):>9s}{exponent(timing.gradient_error):>10s}"
+        f"{exponent(timing.energy_error):>9s}{exponent(timing.gradient_error):>10s}{mark(timing)}"
     )

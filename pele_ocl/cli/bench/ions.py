@@ -1,14 +1,20 @@
-"""`pele-ocl bench ions`: what an ion costs."""
+"""`pele-ocl bench ions`: the time of placing an ion."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...variant import PRECISIONS
 from ..command import EachOnce
 from ..options import debug_option
-from .options import as_json_line, milliseconds, times
+from .options import as_json_line, exponent, milliseconds, times
+
+if TYPE_CHECKING:
+    from ...bench.ions import Timing
 
 
 @click.command(cls=EachOnce)
@@ -24,10 +30,12 @@ def ions(
     system: str, points: int | None, n_ions: int, precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """What placing an ion costs beside one more atom of the molecule's map, points 0.5 A apart.
+    """Time the placing of an ion beside one more atom of the molecule's map, points 0.5 A apart.
 
     Kernel times. "exclusion" is finding what is too near to the molecule, once. A map with the ions, which is made on
-    request alone, is not counted.
+    request alone, is not counted. The errors are against the float64 reference: of the molecule's map by norm, and of
+    the potential at the ions to the largest; where one is ten times larger than the tests allow, the row says "wrong"
+    and the exit code is 1.
     """
     from ...bench.ions import grid_for, measure
     from ...opencl.device import get_device
@@ -40,9 +48,16 @@ def ions(
         shape = " x ".join(map(str, grid.shape))
         click.echo(f"{system}: {len(atoms):,} atoms, {shape} points, {n_ions // 2 * 2} ions, on {chosen}")
         heads = ("map ms", "atom ms", "exclusion ms", "ions ms", "ion ms")
-        click.echo(f"{'precision':10s}{''.join(f'{head:>14s}' for head in heads)}{'ion/atom':>10s}")
+        click.echo(
+            f"{'precision':10s}{''.join(f'{head:>14s}' for head in heads)}{'ion/atom':>10s}{'map':>9s}{'ions':>9s}"
+        )
+    timings: list[tuple[str, Timing]] = []
     for timing in measure(system, atoms, grid, n_ions // 2, wanted, chosen, runs):
         molecule = timing.map_seconds, timing.atom_seconds, timing.exclusion_seconds
         seconds = *molecule, timing.ions_seconds, timing.ion_seconds
         columns = "".join(f"{milliseconds(value):>14s}" for value in seconds)
-        click.echo(as_json_line(timing) if as_json else f"{timing.precision:10s}{columns}{times(timing.ratio):>10s}")
+        errors = f"{exponent(timing.map_error):>9s}{exponent(timing.ions_error):>9s}{mark(timing)}"
+        line = f"{timing.precision:10s}{columns}{times(timing.ratio):>10s}{errors}"
+        click.echo(as_json_line(timing) if as_json else line)
+        timings.append((f"ions, {timing.precision}, {system}", timing))
+    refuse_wrong(timings)

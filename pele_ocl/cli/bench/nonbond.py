@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...nonbond import VARIANTS
 from ...variant import PRECISIONS
 from ..command import EachOnce
-from .options import as_json_line, bench_options, exponent, milliseconds, times
+from .options import SpeedUps, as_json_line, bench_options, exponent, first_of, milliseconds
 
 if TYPE_CHECKING:
     from ...bench.nonbond import Timing
@@ -35,8 +36,10 @@ def nonbond(
 
     With and without gradient, on lists in the order of their atoms and on shuffled ones. "prepare" is what is done once
     for a list, "ms" an evaluation, both device times; of the runs the fastest and the slowest are dropped and the
-    others averaged. The last columns are errors against the float64 reference, of the worst energy and of the gradient
-    by norm: `naive` shows what a race costs.
+    others averaged. Speed-ups are over the first variant of a list, which is `sequential` where that is timed. The last
+    columns are errors against the float64 reference, of the worst energy and of the gradient by norm. One ten times
+    larger than the tests allow is marked "wrong", and the exit code is 1; `naive`, which shows what a race costs, is
+    "inexact" by design.
 
     Where OpenMM is installed, its CPU platform computes the same atoms with the same cutoff, on a pair list of its own,
     timed by the clock on the wall. "OpenMM" is its NonbondedForce: Lennard-Jones and Coulomb, no GB. "OpenMM+OBC" has
@@ -48,6 +51,8 @@ def nonbond(
 
     chosen = get_device(device)
     chosen_precisions = [p for p in precisions or PRECISIONS if p == "float32" or chosen.has_float64]
+    variants = variants or tuple(VARIANTS)
+    timings: list[tuple[str, Timing]] = []
     for name in systems or SYSTEMS:
         case = Case.of(name, load(name), cutoff, chosen)
         if len(case) == 0:
@@ -55,20 +60,26 @@ def nonbond(
             continue
         if not as_json:
             click.echo(
-                f"\n{name}: {len(case.atoms):,} atoms, {len(case):,} pairs within {cutoff:g} A, on {chosen}\n{HEAD}"
+                f"\n{name}: {len(case.atoms):,} atoms, {len(case):,} pairs within {cutoff:g} A, on {chosen}\n"
+                f"Speed-up over {first_of(VARIANTS, variants)}\n{HEAD}"
             )
+        speed_ups = SpeedUps()
         for order, with_gradient, precision in product(orders or case.lists, (False, True), chosen_precisions):
-            for timing in measure(case, order, precision, with_gradient, chosen, variants or tuple(VARIANTS), runs):
-                click.echo(as_json_line(timing) if as_json else _line(timing))
+            for timing in measure(case, order, precision, with_gradient, chosen, variants, runs):
+                click.echo(as_json_line(timing) if as_json else _line(timing, speed_ups))
+                timings.append((f"{timing.variant}, {precision}, {name}, {order} list", timing))
         for timing in () if no_peers else openmm_nonbond.measure(case, cutoff, runs):
-            click.echo(as_json_line(timing) if as_json else _line(timing))
+            click.echo(as_json_line(timing) if as_json else _line(timing, speed_ups))
+    refuse_wrong(timings)
 
 
-def _line(timing: Timing) -> str:
+def _line(timing: Timing, speed_ups: SpeedUps) -> str:
     gradient = "with" if timing.with_gradient else "without"
-    errors = f"{exponent(timing.energy_error):>9s}{exponent(timing.gradient_error):>10s}"
+    errors = f"{exponent(timing.energy_error):>9s}{exponent(timing.gradient_error):>10s}{mark(timing)}"
+    group = timing.order, timing.precision, timing.with_gradient
+    speed_up = speed_ups.of(timing.seconds, *group) if timing.variant in VARIANTS else ""
     return (
         f"{timing.order:10s}{gradient:10s}{timing.precision:10s}{timing.variant:15s}"
-        f"{milliseconds(timing.prepare_seconds):>12s}{milliseconds(timing.seconds):>12s}{times(timing.speedup):>11s}"
+        f"{milliseconds(timing.prepare_seconds):>12s}{milliseconds(timing.seconds):>12s}{speed_up:>11s}"
         f"{timing.pairs_per_second / 1e9:11.3f}{1e9 / timing.pairs_per_second:11.3f}{errors}"
     )

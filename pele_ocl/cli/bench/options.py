@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,10 +14,13 @@ from ...bench.systems import SYSTEMS
 from ...variant import PRECISIONS
 from ..options import Command, debug_option
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 
 def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
     """Which structures, variants, precisions and device; how often; and --json."""
-    options: list[Callable[[Command], Any]] = [
+    options: list[Callable[[Command], Command]] = [
         click.option(
             "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True, help="Structure; default: all."
         ),
@@ -44,19 +47,34 @@ def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
     return decorate
 
 
-def as_json_line(timing: Any) -> str:
+def as_json_line(timing: DataclassInstance) -> str:
     """A timing as one JSON object; what is missing, or not a number, is null."""
-    values: Mapping[str, Any] = asdict(timing)
-    return json.dumps(without_nan(values), allow_nan=False)
+    return json.dumps(without_nan(asdict(timing)), allow_nan=False)
 
 
-def without_nan(value: Any) -> Any:
+def without_nan(value: object) -> object:
     """Null for numbers that JSON lacks, which a code that fails may give."""
     if isinstance(value, Mapping):
         return {name: without_nan(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class SpeedUps:
+    """How many times faster each row is than the first of its group: `sequential`, where that is timed."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[object, ...], float] = {}
+
+    def of(self, seconds: float, *group: object) -> str:
+        """The speed-up of a row, as text."""
+        return times(self._first.setdefault(group, seconds) / seconds)
+
+
+def first_of(variants: Iterable[str], chosen: Sequence[str]) -> str:
+    """The variant that speed-ups are over: the first of the table that is timed."""
+    return next(name for name in variants if name in chosen)
 
 
 def milliseconds(seconds: float) -> str:

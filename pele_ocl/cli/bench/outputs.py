@@ -7,14 +7,13 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ... import __version__
 from ...errors import FormatError
 from ...formats import refuse_target, replacing
-from ...pictures import require_png
+from ...formats.maps.pictures import require_png
 from ..options import PATH, Command
 from .options import without_nan
 
@@ -23,7 +22,7 @@ SUFFIXES = (".md", ".json", ".png")
 
 def output_options(command: Command) -> Command:
     """Options `outputs` and `machine`."""
-    options: list[Callable[[Command], Any]] = [
+    options: list[Callable[[Command], Command]] = [
         click.option(
             "-o", "--output", "outputs", type=PATH, multiple=True, metavar="FILE",
             help="Write the result: .md (tables), .json (figures), .png (chart); may be given several times.",
@@ -62,7 +61,7 @@ def origin() -> str:
 
 
 def write_outputs(
-    outputs: Sequence[Path], machine: str | None, page: str, rows: Sequence[Mapping[str, Any]],
+    outputs: Sequence[Path], machine: str | None, page: str, rows: Sequence[Mapping[str, object]],
     draw: Callable[[Path], None],
 ) -> None:  # fmt: skip
     """Write each file; page : of .md files; rows : of .json files; draw : makes a .png file"""

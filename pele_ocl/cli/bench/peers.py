@@ -67,12 +67,13 @@ def peers(
 
     Every code runs before it is timed, so no time holds a compilation. "ms" is with all data in place: our kernels by
     the device's clock, our energy by one of many evaluations that follow one another, OpenMM by a step of molecular
-    dynamics, others by the clock on the wall until the device is done. "ms a call" is by the clock on the wall with
-    arrays in and out. Of the runs the fastest and the slowest are dropped and the others averaged. A map that takes a
-    code longer than a second is timed on as many of its middle points as take about that, and scaled, marked *. "best
-    peer = 1" says how many times faster a code is than the fastest peer in the same table. Errors are against float64;
-    where one is larger than what it should be, the table says "disagrees" and the exit code is 1. What is under way,
-    and the traceback of a peer that fails, go to standard error.
+    dynamics, others by the clock on the wall until the device is done. "ms a call" is by the clock on the wall, of a
+    plan that is kept, with new positions in (OpenMM keeps its own) and arrays out. Of the runs the fastest and the
+    slowest are dropped and the others averaged. A map that takes a code longer than a second is timed on as many of its
+    middle points as take about that, and scaled, marked *. "best peer = 1" says how many times faster a code is than
+    the fastest peer in the same table. Errors are against float64; where one is larger than what it should be, the
+    table says "disagrees" and the exit code is 1. What is under way, and the traceback of a peer that fails, go to
+    standard error.
     """
     from ...bench.comparison_table import disagreements, draw, groups, markdown
     from ...opencl.device import get_device

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...grid import Grid
 from ...potmap import VARIANTS
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from ...bench.potmap import Timing
 
 LADDER = [name for name in VARIANTS if name != "cutoff"]
+ON_ONE_CORE = "sequential on one core of the CPU"
 HEAD = (
     f"{'precision':10s}{'variant':12s}{'ms':>14s} {'G evals/s':>11s}{'sequential':>12s}{'gather':>9s}{'error':>9s}"
     f"{'books':>7s}"
@@ -50,17 +53,18 @@ def potmap(
 
     Times are the kernels' own, of the runs the middle ones averaged; a variant that would take longer than some
     seconds is timed on slices from the middle of the map and scaled, marked *. Rates are atoms times points a second;
-    "sequential" and "gather" are speed-ups over these two. The error is by norm against the float64 reference at 512
-    points. "books" is what the text books measured on a GeForce 8800 in 2007. The peers of `bench peers` are timed on
-    the same map where they are installed.
+    "sequential" and "gather" are speed-ups over these two, where they are timed. The error is by norm against the
+    float64 reference at 512 points; one ten times larger than the tests allow is marked "wrong", and the exit code
+    is 1. "books" is what the text books measured on a GeForce 8800 in 2007. The peers of `bench peers` are timed on the
+    same map where they are installed.
 
     With several --device, such as --device 0 --device 0,1, there is a table for each, and "first" compares it with the
     first.
     """
     from ...bench.charts import draw_rates
     from ...bench.potmap import BOOKS, measure, random_system
+    from ...formats.maps.pictures import require_png
     from ...opencl.device import get_device
-    from ...pictures import require_png
 
     if chart is not None:
         require_png(chart)
@@ -77,7 +81,7 @@ def potmap(
         if not as_json:
             size = " x ".join(f"{n:,}" for n in grid.shape)
             gap = "\n" if timings else ""
-            click.echo(f"{gap}{size} points, {len(atoms):,} atoms, on {where}, sequential on one core of the CPU\n")
+            click.echo(f"{gap}{size} points, {len(atoms):,} atoms, on {where}, {_bases(variants)}\n")
             click.echo(HEAD + f"{'first':>8s}" if timings else HEAD)
         for precision in precisions or ("float32",):
             for timing in measure(atoms, grid, precision, devices, variants or LADDER, runs, peers=not no_peers):
@@ -88,6 +92,13 @@ def potmap(
     if chart is not None:
         where = ", ".join(dict.fromkeys(" + ".join(map(str, devices)) for devices in chosen))
         draw_rates(chart, timings, f"{' x '.join(map(str, grid.shape))} points, {len(atoms):,} atoms, {where}")
+    refuse_wrong((f"{timing.variant}, {timing.precision}, {timing.device}", timing) for timing in timings)
+
+
+def _bases(variants: Sequence[str]) -> str:
+    """The words for the variants that speed-ups are over."""
+    missing = [name for name in ("sequential", "gather") if variants and name not in variants]
+    return f"no speed-up over {' and '.join(missing)} without --variant of it" if missing else ON_ONE_CORE
 
 
 def _parts(choice: str | None) -> list[str | None]:
@@ -102,4 +113,5 @@ def _line(timing: Timing, books: float | None, over_first: float | None) -> str:
         f"{timing.precision:10s}{timing.variant:12s}{duration:>15s}{timing.evals_per_second / 1e9:11.3f}"
         f"{times(timing.speedup):>12s}{times(timing.over_gather):>9s}{exponent(timing.error):>9s}"
         f"{'' if books is None else f'{books:.1f}':>7s}{'' if over_first is None else f'{over_first:.2f}x':>8s}"
+        f"{mark(timing)}"
     ).rstrip()

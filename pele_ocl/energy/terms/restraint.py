@@ -52,12 +52,11 @@ class PositionalRestraint(Term):
 
     def launches(self, passes: AnyPasses, row: int) -> list[KeptLaunch]:
         run, encoding, atoms = passes.run, passes.encoding, passes.atoms
-        lowest, highest = atoms.bounds()
-        offsets = self._places(atoms) - (lowest + highest) / 2
-        if np.abs(offsets).max() > encoding.reach:
+        shifted = self._places(atoms) - encoding.shift(*atoms.bounds())
+        if np.abs(shifted - encoding.base).max() > encoding.reach:
             raise InputError("the places that atoms are restrained to lie far from the molecule; use float64")
-        places = np.empty(offsets.shape, encoding.dtype)
-        encoding.encode(offsets, places)
+        places = np.empty(shifted.shape, encoding.dtype)
+        encoding.encode(shifted, places)
         n = len(atoms)
         return [
             run.keep(

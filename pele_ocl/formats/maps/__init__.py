@@ -14,6 +14,7 @@ from ...errors import FormatError, InputError
 from ...grid import Map, require_map
 from ...inputfile import read_file
 from ...units import POTENTIAL_UNITS
+from ...variant import Progress
 from ..registry import MAPS, Details, map_format, map_suffix
 from ..writing import replacing
 
@@ -62,6 +63,7 @@ def write_map(
     attributes: Mapping[str, object] | None = None,
     extra: Mapping[str, Map] | None = None,
     inputs: Iterable[str | PathLike[str]] = (),
+    progress: Progress | None = None,
 ) -> None:
     """Write a map so that read_map and other programs read it; the suffix says which format.
 
@@ -71,6 +73,7 @@ def write_map(
     attributes : what else to record (program, parameters): attributes in HDF5, comments in DX, labels in MRC
     extra : name -> further maps, in HDF5 alone
     inputs : files that are read, which `path` must not be
+    progress : called with the share written, 0 to 1
 
     Raises FormatError for an unknown suffix, a folder that cannot be written to or further maps for a format that
     holds one; InputError for values that are not finite, or a unit that cannot be converted.
@@ -94,7 +97,7 @@ def write_map(
         if fault:
             raise InputError(f"{path}: {name} cannot be written: {fault}")
     with replacing(path, inputs) as temporary:
-        map_format(suffix).write(temporary, map_, Details(atoms, attributes or {}, extra or {}))
+        map_format(suffix).write(temporary, map_, Details(atoms, attributes or {}, extra or {}, progress))
 
 
 def as_written(path: str | PathLike[str], map_: Map, unit: str | None = None) -> Map:

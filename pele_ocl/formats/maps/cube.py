@@ -27,8 +27,8 @@ _TITLE = 200  # characters; VMD goes wrong from 255 on
 
 def write_cube(path: Path, map_: Map, details: Details) -> None:
     """Write a map, and the atoms if there are any; `path` as given."""
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(_text(map_, details.atoms))
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        file.writelines(_text(map_, details))
 
 
 def read_cube(file: InputFile) -> Map:
@@ -56,10 +56,10 @@ def read_cube(file: InputFile) -> Map:
     return Map(grid, np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0)), **understood(notes))
 
 
-def _text(map_: Map, atoms: Atoms | None) -> Iterator[str]:
+def _text(map_: Map, details: Details) -> Iterator[str]:
     # The widths are Gaussian's: I5, 3F12.6, 6E13.5; a blank stays where a number needs more.
     yield f"{title_line(map_)[:_TITLE] or 'map'}\n{unit_line(map_)}\n"
-    atom_lines = _atom_lines(atoms, map_)
+    atom_lines = _atom_lines(details.atoms, map_)
     yield f"{len(atom_lines):5d}{_lengths(map_.grid.origin / BOHR_A, 6)}\n"
     for n, axis in zip(map_.grid.shape, np.diag(map_.grid.spacing / BOHR_A), strict=True):
         yield f"{n:5d}{_lengths(axis, 8)}\n"
@@ -67,6 +67,7 @@ def _text(map_: Map, atoms: Atoms | None) -> Iterator[str]:
     nx, ny, nz = map_.grid.shape
     step = max(1, 65_536 // (ny * nz))
     for start in range(0, nx, step):
+        details.tell(start / nx)
         planes = map_.values[:, :, start : start + step].transpose(2, 1, 0)
         yield from texts(planes.reshape(-1, nz), _PER_LINE, "%12.5E", " ")
 

@@ -13,8 +13,8 @@ from ...errors import FormatError
 from ...grid import Grid, Map
 from ...inputfile import InputFile
 from ..arrays import attribute_of, opened_hdf5, values_of
+from ..hdf5_writing import write_attributes, writing_hdf5
 from ..registry import Details, MapFormat
-from ..writing import write_attributes
 from .notes import one_line
 
 DATASET = "potential"
@@ -22,8 +22,7 @@ DATASET = "potential"
 
 def write_hdf5(path: Path, map_: Map, details: Details) -> None:
     """Write the map as dataset `potential`, further maps by their names, and the attributes at the root."""
-    # Before version 1.8 of the file format an attribute was limited to 64 KiB.
-    with h5py.File(path, "w", libver=("v108", "latest")) as file:
+    with writing_hdf5(path, details.progress) as file:
         for name, written in {DATASET: map_, **details.extra}.items():
             dataset = file.create_dataset(name, data=written.values)
             facts = {name: getattr(written, name) for name in ("unit", "title", "temperature")}
@@ -31,6 +30,7 @@ def write_hdf5(path: Path, map_: Map, details: Details) -> None:
         write_attributes(file, details.attributes)
 
 
+@np.errstate(invalid="ignore")  # values that are no numbers are refused later
 def read_hdf5(file: InputFile) -> Map:
     """The map of the dataset `potential`, or of the only dataset there is.
 

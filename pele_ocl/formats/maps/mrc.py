@@ -3,6 +3,10 @@
 The position of the first value stands in ORIGIN, words 50 to 52, which holds any origin; the whole numbers NSTART,
 words 5 to 7, stay 0. Words are counted from 1, as the standard counts them:
 https://www.ccpem.ac.uk/mrc_format/mrc2014.php
+
+Own code, as no library does this job as well: gemmi 0.7.5 ignores ORIGIN and turns the values round the cell by NSTART;
+mrcfile 1.5.4 would be one more dependency of every installation for a header of 1024 bytes. The tests compare with
+both.
 """
 
 from __future__ import annotations
@@ -40,9 +44,11 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
         file.write(_header(map_, details))
         step = max(1, _PLANES_BYTES // (map_.values[0].size * 4))
         for start in range(0, len(map_.values), step):
+            details.tell(start / len(map_.values))
             file.write(map_.values[start : start + step].astype("<f4", order="C").tobytes())
 
 
+@np.errstate(invalid="ignore")  # values that are no numbers are refused later
 def read_mrc(file: InputFile) -> Map:
     """The map of a file in either byte order, with its axes in any order, of modes 0, 1, 2, 6 and 12.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import printable
 from ...grid import Map
-from ..writing import flat_texts
+from ..tables import flat_texts
 
 _UNIT = re.compile(r"unit: *(?P<unit>.*?)(?: at (?P<temperature>\d+(?:\.\d+)?) K)?")
 _APBS_UNIT = re.compile(r"POTENTIAL \((?P<unit>kT/e)\)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import file_path, file_paths
-from .atoms import Floats
-from .errors import FormatError, PeleError
-from .formats.writing import replacing
-from .grid import Map, require_map
+from ...arguments import file_path, file_paths
+from ...atoms import Floats
+from ...errors import FormatError, PeleError, printable
+from ...grid import Map, require_map
+from ..writing import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,7 +65,8 @@ def draw_slices(path: str | PathLike[str], map_: Map, inputs: Iterable[str | Pat
     require_png(file_path(path))
     inputs = file_paths("inputs", inputs)
     figure = _figure(map_)
-    with replacing(path, inputs) as temporary:
+    with replacing(path, inputs) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a title's letter that the font lacks is drawn as a box
         figure.savefig(
             temporary, format="png", dpi=_DPI, facecolor="white", bbox_inches="tight", pad_inches=0.15,
             metadata={"Software": "pele-ocl"},
@@ -103,18 +105,40 @@ def _figure(map_: Map) -> Figure:
     bar = figure.add_axes(((left - _GAP + 0.2) / width, _BOTTOM / height, _BAR / width, tall / height))
     beyond = float(np.mean([(np.abs(part.values) > end).mean() for part in slices]))
     extend = "neither" if not beyond else "both" if start else "max"
-    label = map_.full_unit or "no unit given"
-    figure.colorbar(image, cax=bar, extend=extend, label=label, format=lambda value, _: _number(value))
+    label = _shown(map_.full_unit) or "no unit given"
+    figure.colorbar(image, cax=bar, extend=extend, format=lambda value, _: _number(value))
+    bar.set_ylabel(label, parse_math=False)
     bar.tick_params(labelsize=8)
-    figure.text(_LEFT / width, 1 - 0.3 / height, map_.title or "Map", size=13, weight="bold", va="center")
-    figure.text(_LEFT / width, 0.25 / height, _note(map_, start, end, beyond), size=8, color="0.35", va="center")
+    figure.text(
+        _LEFT / width,
+        1 - 0.3 / height,
+        _shown(map_.title) or "Map",
+        size=13,
+        weight="bold",
+        va="center",
+        parse_math=False,
+    )
+    figure.text(
+        _LEFT / width,
+        0.25 / height,
+        _note(map_, start, end, beyond),
+        size=8,
+        color="0.35",
+        va="center",
+        parse_math=False,
+    )
     return figure
 
 
+def _shown(text: str) -> str:
+    """One line without control characters."""
+    return printable(text).replace("\n", " ")
+
+
 def _note(map_: Map, start: float, end: float, beyond: float) -> str:
-    """What the colours and the lines leave out."""
+    """The sentences below the picture: the range of the whole map, and the values of the lines."""
     least, most = (_number(float(value)) for value in (map_.values.min(), map_.values.max()))
-    sentence, sign = f"The whole map spans {least} to {most} {map_.unit}".rstrip(), "±" if start else ""
+    sentence, sign = f"The whole map spans {least} to {most} {_shown(map_.unit)}".rstrip(), "±" if start else ""
     if beyond:
         sentence += f"; the colours end at {sign}{_number(end)}, beyond which lie {beyond:.1%} of these slices"
     levels = [*(["0 (thick)"] if start else []), *(f"{sign}{_number(share * end)}" for share in _LINES)]

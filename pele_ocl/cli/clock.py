@@ -1,0 +1,28 @@
+"""The time since the command was started, the start of Python included."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import click
+
+_LOADED = time.perf_counter()
+
+
+def process_start() -> float:
+    """When this process was started, on the clock of time.perf_counter; when this module was loaded where unknown."""
+    try:
+        with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return _LOADED
+    start = time.perf_counter() - age
+    return start if 0 <= _LOADED - start < 60 else _LOADED  # a container may have another clock
+
+
+def elapsed() -> float:
+    """Seconds since the command was started; Commands.main notes when that was."""
+    start: float | None = click.get_current_context().obj
+    return time.perf_counter() - (_LOADED if start is None else start)

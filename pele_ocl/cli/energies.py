@@ -1,0 +1,61 @@
+"""Energies by residue and by model, as text, JSON and columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from .report import counted
+from .tables import table
+
+UNIT = "kcal/mol"
+Energies = Mapping[str, float]  # by term, the total among them
+
+
+def residue_names(atoms: Atoms) -> list[str]:
+    """The residues in their order: `A:ALA5`."""
+    assert atoms.labels is not None
+    return [atoms.labels.residue(int(i)) for i in atoms.labels.residue_starts]
+
+
+def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[dict[str, Any]]:
+    """An object for each residue; terms : name -> (n_residues,) kcal/mol"""
+    columns = [values.tolist() for values in terms.values()]
+    return [{"residue": name, **dict(zip(terms, row, strict=True))} for name, *row in zip(names, *columns, strict=True)]
+
+
+def residue_table(names: Sequence[str], models: Iterable[tuple[int | None, Mapping[str, Floats]]]) -> str:
+    """The energies of residues; models : number of each, or None where there is one only, and its terms"""
+    lines: list[tuple[str, ...]] = []
+    heads: tuple[str, ...] = ()
+    for number, terms in models:
+        first = ("model", "residue") if number is not None else ("residue",)
+        heads = *first, *(term.replace("_", " ") for term in terms)
+        columns = [values.tolist() for values in terms.values()]
+        for name, *row in zip(names, *columns, strict=True):
+            lines.append((*([str(number)] if number is not None else []), name, *(f"{value:.3f}" for value in row)))
+    align = (">" if heads[0] == "model" else "") + "<" + ">" * (len(heads) - heads.index("residue") - 1)
+    return f"Energy of residues, {UNIT}\n" + table(heads, lines, align)
+
+
+def model_lines(numbers: Sequence[int], energies: Sequence[Energies]) -> list[str]:
+    """How many models there are, and a table of their energies."""
+    heads = "model", *(term.replace("_", " ") for term in energies[0])
+    rows = [
+        (str(number), *(f"{value:.3f}" for value in of.values())) for number, of in zip(numbers, energies, strict=True)
+    ]
+    return [counted(len(numbers), "model"), "", f"Energy of models, {UNIT}", table(heads, rows, ">" * len(heads))]
+
+
+def models_as_json(numbers: Sequence[int], energies: Sequence[Energies]) -> list[dict[str, Any]]:
+    """An object for each model."""
+    return [{"model": number, **of} for number, of in zip(numbers, energies, strict=True)]
+
+
+def model_columns(numbers: Sequence[int], energies: Sequence[Energies]) -> tuple[dict[str, Any], dict[str, str]]:
+    """A table with a row for each model, and its units."""
+    terms = {name: np.array([of[name] for of in energies]) for name in energies[0]}
+    return {"model": np.array(numbers), **terms}, dict.fromkeys(terms, UNIT)

@@ -1,0 +1,49 @@
+"""Text to the terminal: results on stdout, notes on stderr, and no control characters of names on either."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+
+import click
+
+from ..errors import printable
+
+
+def one_line(text: str) -> str:
+    """The printable text with its line ends escaped, too."""
+    return printable(text).replace("\n", "\\n")
+
+
+def say(text: str) -> None:
+    """Print a result on stdout."""
+    click.echo(printable(text))
+
+
+def say_json(report: object) -> None:
+    """Print a result on stdout as one JSON object."""
+    click.echo(json.dumps(report, allow_nan=False).replace("\x7f", "\\u007f"))
+
+
+def note(text: str) -> None:
+    """Print one line on stderr."""
+    click.echo(one_line(text), err=True)
+
+
+def open_standard_streams() -> None:
+    """Put the null device where stdin, stdout or stderr is closed, lest the next file that is opened takes its place.
+
+    Characters that the terminal's encoding lacks are escaped.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # until the program ends
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

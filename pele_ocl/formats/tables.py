@@ -1,0 +1,155 @@
+"""Result tables as HDF5, CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import FormatError
+from .hdf5_writing import encodable, flat, text_array, text_type, write_attributes, writing_hdf5
+from .writing import refuse_target, replacing
+
+Columns = Mapping[str, NDArray[Any]]
+Units = Mapping[str, str]
+Attributes = Mapping[str, object]
+
+_CSV_BLOCK = 65_536
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet computes a text that begins so
+
+
+class JsonText(str):
+    """An attribute that is JSON already: a text in other formats, but the value that it stands for in JSON files."""
+
+    __slots__ = ()
+
+
+def write_table(
+    path: str | PathLike[str],
+    columns: Mapping[str, ArrayLike],
+    units: Units,
+    attributes: Attributes,
+    inputs: Iterable[str | PathLike[str]] = (),
+) -> None:
+    """Write columns of equal length, one row an atom, as HDF5, CSV or JSON; the suffix says which.
+
+    path : file ending in a key of TABLE_WRITERS
+    columns : name -> (n,) or (n, k) numbers, or (n,) texts
+    units : name of a column -> its unit, for those that have one
+    attributes : what else to record (program, parameters, totals); mappings may be nested
+    inputs : files that are read, which `path` must not be
+
+    HDF5 has a dataset a column with the attribute `unit`, and the attributes at the root, nested names joined by
+    points. CSV begins with `# name: value` lines; its header has the units, `born_radius [A]`, and a column (n, 3) is
+    split into _x, _y and _z. JSON is one object: the attributes, `units` and `columns`; a number that is not finite
+    becomes null, as JSON has none. In CSV an apostrophe stands before a text that begins with =, +, - or @.
+
+    Raises FormatError for an unknown suffix, columns of unequal length, or a folder that cannot be written to.
+    """
+    suffix = require_table_suffix(path)
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    lengths = {name: len(values) for name, values in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise FormatError(f"{path}: columns of one table have different lengths: {lengths}")
+    with replacing(path, inputs) as temporary:
+        TABLE_WRITERS[suffix](temporary, arrays, units, attributes)
+
+
+def require_table_suffix(path: str | PathLike[str]) -> str:
+    """The suffix of a table file; raises FormatError unless it is a key of TABLE_WRITERS."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in TABLE_WRITERS:
+        raise FormatError(f"{path}: unknown suffix {suffix!r}; tables end in {', '.join(TABLE_WRITERS)}")
+    return suffix
+
+
+def check_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
+    """Raise FormatError for a table file that write_table could not write; to be called before any work is done."""
+    require_table_suffix(path)
+    refuse_target(path, inputs)
+
+
+def _write_hdf5(path: Path, columns: Columns, units: Units, attributes: Attributes) -> None:
+    with writing_hdf5(path) as file:
+        for name, values in columns.items():
+            if values.dtype.kind in "UO":
+                dataset = file.create_dataset(name, data=text_array(values), dtype=text_type())
+            else:
+                dataset = file.create_dataset(name, data=values)
+            if name in units:
+                dataset.attrs["unit"] = encodable(units[name])
+        write_attributes(file, attributes)
+
+
+def _write_csv(path: Path, columns: Columns, units: Units, attributes: Attributes) -> None:
+    single = [part for name, values in columns.items() for part in _split(name, values, units.get(name, ""))]
+    n_rows = len(single[0][1]) if single else 0
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        for name, value in flat_texts(attributes).items():
+            file.write(f"# {name}: {value}\n")
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow([header for header, _ in single])
+        for start in range(0, n_rows, _CSV_BLOCK):
+            block = [_cells(values[start : start + _CSV_BLOCK]) for _, values in single]
+            table.writerows(zip(*block, strict=True))
+
+
+def _cells(values: NDArray[Any]) -> list[Any]:
+    """A column's values; an apostrophe stands before a text that a spreadsheet would compute."""
+    if values.dtype.kind not in "UO":
+        return list(values.tolist())
+    return [f"'{text}" if str(text).startswith(_FORMULA) else text for text in values.tolist()]
+
+
+def flat_texts(attributes: Attributes) -> dict[str, str]:
+    """Attributes as one line of text each; nested names joined by points, values that are None left out."""
+    plain = {name: _json_value(value) for name, value in flat(attributes).items()}
+    texts = {name: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for name, v in plain.items()}
+    return {name: " ".join(text.split()) for name, text in texts.items()}
+
+
+def _split(name: str, values: NDArray[Any], unit: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    """A column as columns of one number, each with its header."""
+    bracket = f" [{unit}]" if unit else ""
+    if values.ndim == 1:
+        yield name + bracket, values
+        return
+    flat = values.reshape(len(values), -1)
+    for k, part in enumerate("xyz" if flat.shape[1] == 3 else range(flat.shape[1])):
+        yield f"{name}_{part}{bracket}", flat[:, k]
+
+
+def _write_json(path: Path, columns: Columns, units: Units, attributes: Attributes) -> None:
+    content = {**attributes, "units": {name: units[name] for name in columns if name in units}, "columns": columns}
+    with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+        json.dump(_json_value(content), file, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
+
+
+def _json_value(value: object) -> Any:
+    """A value with nothing in it but what JSON has."""
+    if isinstance(value, Mapping):
+        return {str(name): _json_value(item) for name, item in value.items()}
+    if isinstance(value, JsonText):
+        return json.loads(value)
+    if isinstance(value, np.ndarray | np.generic):
+        finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
+        return value.tolist() if finite else _json_value(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_json_value(item) for item in value]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)
+
+
+TABLE_WRITERS: dict[str, Callable[[Path, Columns, Units, Attributes], None]] = {
+    ".h5": _write_hdf5,
+    ".csv": _write_csv,
+    ".json": _write_json,
+}

@@ -1,0 +1,99 @@
+"""A pair list as tiles of atoms, one a vector lane, with the other atoms of their pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..opencl.shared import Role
+from .index import ITEMS, prefix_sum, segments_by_counting
+from .task import Task
+
+if TYPE_CHECKING:
+    from ..opencl.kernels import Run
+
+TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
+ENTRIES = 4  # computed side by side
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """A pair list by tiles, on the device; cl/nonbond/tiled.cl says what is in the buffers.
+
+    width : reals in a vector
+    order : (n_places,) the atom at each place
+    own : lane_sigma2 and lane_charges, or two buffers of one unused number
+    """
+
+    width: int
+    n_tiles: int
+    order: NDArray[np.intp]
+    place_of: Any
+    offsets: Any
+    entries: Any
+    own: tuple[Any, ...]
+
+
+def layout_of(width: int) -> dict[str, int]:
+    """Build definitions of the kernels that know tiles, for vectors of so many reals."""
+    return {"ENTRIES": ENTRIES, "TILE": min(TILE, width)}
+
+
+def entries_of(run: Run, task: Task) -> Entries:
+    """Rows by tile, then the entries that stand with each tile: counted, their offsets summed, written."""
+    width = run.device.vector_width(run.precision)
+    layout = layout_of(width)
+    tile = layout["TILE"]
+    atoms = in_tiles(task.molecule.atoms.positions, tile)
+    n_tiles, n_pairs = -(-task.n_atoms // tile), task.n_pairs
+    places = np.empty(task.n_atoms, np.intp)
+    places[atoms] = np.arange(task.n_atoms)
+    order = np.pad(atoms, (0, n_tiles * tile - task.n_atoms), mode="edge")  # copies fill the last tile
+    place_of = run.upload(places, np.int32)
+    switches = {**layout, "OWN_VALUES": int(bool(task.own))}
+    placed = run.empty(2 * n_pairs, np.uint32)
+    if n_pairs:
+        place = run.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
+        run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), place_of, task.pairs, placed)
+    rows = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
+    offsets = run.zeros(2 * n_tiles + 1, np.int32)
+    fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
+    lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets
+
+    def launch(writing: bool, entries: Any, *lanes: Any) -> None:
+        own = (*task.own, *lanes) if task.own else ()
+        run.launch(fill, (2 * n_tiles,), (1,), np.int32(n_tiles), np.int32(writing), *lists, entries, *own)
+
+    unused = run.empty(1)
+    launch(False, unused, unused, unused)
+    prefix_sum(run, offsets, 2 * n_tiles + 1)
+    n_entries = int(run.download(offsets, 2 * n_tiles + 1, np.int32)[-1])
+    entries = run.empty((width // tile + 1) * n_entries, np.uint32)
+    lanes = tuple(run.zeros(width * n_entries) for _ in task.own) or (unused, unused)
+    launch(True, entries, *lanes)
+    return Entries(width, n_tiles, order, place_of, offsets, entries, lanes)
+
+
+def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:
+    """The atoms in an order in which each `size` after the other make a tile; (n,), the last tile may be short.
+
+    Boxes are halved across their longest edge until they hold a tile. That makes rounder tiles than a curve through
+    space does, and so fewer atoms near them.
+
+    positions : (n, 3) A
+    """
+
+    def halve(atoms: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        if len(atoms) <= size:
+            return [atoms]
+        half = size * (-(-len(atoms) // size) // 2)
+        axis = np.ptp(positions[atoms], axis=0).argmax()
+        atoms = atoms[np.argpartition(positions[atoms, axis], half)]
+        return halve(atoms[:half]) + halve(atoms[half:])
+
+    atoms = np.arange(len(positions))
+    return atoms if size == 1 else np.concatenate(halve(atoms))

@@ -1,0 +1,29 @@
+"""What the variants of the ladder share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ..passes import ListPasses
+from ..task import Task
+
+GROUP = 128
+
+Index = TypeVar("Index")
+
+
+class LadderPasses(ListPasses[Index]):
+    """Passes that take one conformation after the other, as the thesis has them."""
+
+    most_conformations: ClassVar[int | None] = 1
+
+    @property
+    def _are_many(self) -> bool:
+        return True  # in a buffer of their own, that the kernels stay as plain as can be
+
+    def _list_arguments(self, task: Task) -> tuple[Any, ...]:
+        """LIST_ARGUMENTS of cl/nonbond/ladder/list.clh."""
+        model = task.molecule.traits.model
+        return model, np.int32(task.n_pairs), task.pairs, *task.own, *self.named("places", "traits")

@@ -1,0 +1,104 @@
+"""A work-item a pair, which adds to the gradients of both its atoms: racing, or by atomic additions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...opencl.shared import Scatter
+from ..passes import ITEMS
+from ..task import Task
+from .passes import GROUP, Index, LadderPasses
+
+if TYPE_CHECKING:
+    from ...opencl.kernels import KeptLaunch, Run
+
+PAIRS_AN_ITEM = 4
+
+
+class PairPasses(LadderPasses[Index]):
+    """Passes that begin with a work-item a pair.
+
+    scatter : what becomes of a pair's gradient
+    """
+
+    scatter: ClassVar[Scatter]
+    more_macros: ClassVar[dict[str, int]] = {}
+
+    def __init__(self, run: Run, task: Task, index: Index, most: int) -> None:
+        self._macros = {"SCATTER": int(self.scatter), **self.more_macros, **task.macros}
+        _, self.group = run.group_kernel(
+            "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **self._macros
+        )
+        super().__init__(run, task, index, most)
+
+    def _n_groups(self) -> int:
+        return max(1, -(-self.task.n_pairs // (self.group * PAIRS_AN_ITEM)))
+
+    def _launch_pairs(self, task: Task, gradient: Any) -> KeptLaunch:
+        return self.run.keep(
+            "nonbond/ladder/pairs.cl", "nonbond_pairs", (self.n_groups * self.group, 1), (self.group, 1),
+            *self._list_arguments(task), self.buffers["energies"], gradient, GROUP=self.group, **self._macros,
+        )  # fmt: skip
+
+
+class Scattered(PairPasses[None]):
+    """Passes whose pairs write to the gradient of the atoms."""
+
+    @classmethod
+    def prepare(cls, run: Run, task: Task) -> None:
+        return None
+
+    @classmethod
+    def for_task(cls, task: Task) -> type[Scattered]:
+        return cls if task.gradient else EnergiesAlone
+
+    def _clear(self) -> list[KeptLaunch]:
+        return [cleared(self)] if self.task.gradient else []
+
+    def _pairs(self) -> list[KeptLaunch]:
+        return [self._launch_pairs(self.task, self.buffers["results"])]
+
+
+class EnergiesAlone(Scattered):
+    """Each pair once, no gradient."""
+
+    scatter = Scatter.NONE
+
+
+class Naive(Scattered):
+    """Work-items that share an atom race and lose updates: wrong by design."""
+
+    scatter = Scatter.NAIVE
+
+
+class Atomic(Scattered):
+    """Additions by compare-exchange."""
+
+    scatter = Scatter.ATOMIC
+    more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 0}
+
+    @classmethod
+    def prepare(cls, run: Run, task: Task) -> None:
+        if run.precision == "float64":
+            run.device.require_int64_atomics()
+
+
+class AtomicNative(Scattered):
+    """Additions by the device's own instruction."""
+
+    scatter = Scatter.ATOMIC
+    more_macros: ClassVar[dict[str, int]] = {"NATIVE_ATOMICS": 1}
+
+    @classmethod
+    def prepare(cls, run: Run, task: Task) -> None:
+        run.device.require_float_atomics(run.precision)
+
+
+def cleared(passes: LadderPasses[Any]) -> KeptLaunch:
+    """The launch that fills the gradient with zeros."""
+    n = passes.first_energy
+    return passes.run.keep(
+        "nonbond/ladder/clear.cl", "clear", (n, 1), (ITEMS, 1), np.int32(n), passes.buffers["results"]
+    )

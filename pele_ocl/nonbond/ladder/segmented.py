@@ -1,0 +1,109 @@
+"""Gradients stored by pair, then added up by atom over index lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ...opencl.shared import Role, Scatter
+from ..index import Segments, segments_by_counting, segments_by_sorting
+from ..passes import ITEMS, AnyPasses
+from ..task import Task
+from .passes import GROUP
+from .scattered import EnergiesAlone, PairPasses
+
+if TYPE_CHECKING:
+    from ...opencl.kernels import KeptLaunch, Run
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The pairs in the order in which they are computed, and which of them each atom is the first and second of."""
+
+    task: Task
+    firsts: Segments
+    seconds: Segments
+
+
+class Segmented(PairPasses[Lists]):
+    """Two launches: pairs store their gradients, atoms add them up.
+
+    sorting : whether index lists come from a sort of the pairs, or from counts and prefix sums
+    kernel : that adds up
+    """
+
+    scatter = Scatter.STORED
+    sorting: ClassVar[bool] = False
+    kernel: ClassVar[str] = "segment_sums"
+
+    def __init__(self, run: Run, task: Task, index: Lists, most: int) -> None:
+        self._adding = {"SORTED_FIRSTS": int(self.sorting)}
+        _, self.adders = run.group_kernel(
+            "nonbond/ladder/segments.cl", self.kernel, local_reals=3, most=GROUP, **self._adding
+        )
+        super().__init__(run, task, index, most)
+
+    @classmethod
+    def prepare(cls, run: Run, task: Task) -> Lists:
+        sizes = task.n_pairs, task.n_atoms
+        if cls.sorting:
+            task, firsts = _sorted_by_first(run, task)
+            return Lists(task, firsts, segments_by_sorting(run, task.pairs, *sizes, Role.SECONDS))
+        firsts = segments_by_counting(run, task.pairs, *sizes, Role.FIRSTS)
+        return Lists(task, firsts, segments_by_counting(run, task.pairs, *sizes, Role.SECONDS))
+
+    @classmethod
+    def for_task(cls, task: Task) -> type[AnyPasses]:
+        return cls if task.gradient else EnergiesAlone
+
+    def _sizes(self) -> dict[str, int]:
+        return {"stored": 3 * self.task.n_pairs}
+
+    def _pairs(self) -> list[KeptLaunch]:
+        stored, firsts, seconds = self.buffers["stored"], self.index.firsts, self.index.seconds
+        sizes = np.int32(self.task.n_atoms), np.int32(self.task.n_pairs)
+        lists = firsts.pairs, firsts.offsets, seconds.pairs, seconds.offsets
+        shape, group = self._adders()
+        add = self.run.keep(
+            "nonbond/ladder/segments.cl", self.kernel, (shape, 1), (group, 1), *sizes, stored, *lists,
+            self.buffers["results"], GROUP=self.adders, **self._adding,
+        )  # fmt: skip
+        return [self._launch_pairs(self.index.task, stored), add]
+
+    def _adders(self) -> tuple[int, int]:
+        """Work-items of the kernel that adds up, and how many in a group."""
+        return self.task.n_atoms, ITEMS
+
+
+class Bitonic(Segmented):
+    """Pairs sorted by a bitonic network."""
+
+    sorting = True
+
+
+class Offsets(Segmented):
+    """Index lists by prefix sums, a work-item an atom adds."""
+
+
+class OffsetsGroup(Segmented):
+    """Index lists by prefix sums, a work-group an atom adds."""
+
+    kernel = "group_sums"
+
+    def _adders(self) -> tuple[int, int]:
+        return self.task.n_atoms * self.adders, self.adders
+
+
+def _sorted_by_first(run: Run, task: Task) -> tuple[Task, Segments]:
+    """The task with its pairs in the order of their first atom, and the segments of it."""
+    n = task.n_pairs
+    firsts = segments_by_sorting(run, task.pairs, n, task.n_atoms, Role.FIRSTS)
+    pairs, own = run.empty(2 * n, np.uint32), tuple(run.empty(n) for _ in task.own)
+    permute = run.kernel("nonbond/pair_index.cl", "permute_pairs")
+    run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, task.pairs, pairs)
+    permute = run.kernel("nonbond/pair_index.cl", "permute_reals")
+    for before, after in zip(task.own, own, strict=True):
+        run.launch(permute, (n,), (ITEMS,), np.int32(n), firsts.pairs, before, after)
+    return replace(task, pairs=pairs, own=own), firsts

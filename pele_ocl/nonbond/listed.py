@@ -1,0 +1,106 @@
+"""A pair list made ready for a variant, and a longer one that is made ready piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..atoms import Floats
+from ..pairs import PairList
+from ..plan.evaluator import Failures
+from ..plan.found import Found
+from ..plan.pipeline import Explain
+from ..variant import Progress
+from .passes import AnyPasses
+from .pipeline import ListEvaluator, ListPipeline
+from .records import Molecule
+from .task import Task
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """A pair list on its device with what a variant built from it, which evaluators share and only read.
+
+    seconds : that the kernels took to build it
+    """
+
+    passes: type[AnyPasses]
+    device: Device
+    precision: str
+    task: Task
+    index: Any
+    seconds: float
+
+    @classmethod
+    def of(
+        cls, passes: type[AnyPasses], device: Device, precision: str, molecule: Molecule, pairs: PairList,
+        gradient: bool,
+    ) -> Listed:  # fmt: skip
+        """Make a list ready for the passes of a variant."""
+        from ..opencl.kernels import Run
+
+        run = Run(device, precision)
+        task = Task.of(run, molecule, pairs, gradient)
+        passes = passes.for_task(task)
+        index = passes.prepare(run, task)
+        return cls(passes, device, precision, task, index, run.elapsed_seconds)
+
+    def __len__(self) -> int:
+        return self.task.n_pairs
+
+    def pipeline(self, most: int, explain: Explain) -> ListPipeline:
+        """An evaluator for up to `most` conformations at a time."""
+        from ..opencl.kernels import Run
+
+        run = Run(self.device, self.precision)
+        passes = self.passes(run, self.task, self.index, most)
+        run.finish()  # evaluations may go to another queue
+        return ListPipeline(self.task.molecule.atoms, passes, explain, self.seconds)
+
+
+class Piecewise(ListEvaluator):
+    """Evaluates a list piece by piece; each is made ready anew and leaves the device before the next one comes.
+
+    most : conformations at a time; n_pairs : in all pieces
+    """
+
+    def __init__(self, n_pairs: int, pieces: Callable[[], Iterator[Listed]], explain: Explain, most: int) -> None:
+        self._n_pairs, self._pieces, self._explain, self._most = n_pairs, pieces, explain, most
+        self._radii: Floats | None = None
+
+    def takes(self, m: int) -> bool:
+        return m <= self._most
+
+    def take_radii(self, born_radii: Floats | None) -> None:
+        self._radii = born_radii
+
+    def compute(
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+    ) -> Mapping[str, float]:
+        seconds = {"prepare": 0.0, "kernel": 0.0} if profile else {"prepare": 0.0}
+        for array in found.arrays():
+            array.fill(0.0)
+        m, n, n_terms = *conformations.shape[:2], found.energies.shape[1]
+        own, done = Found.empty(m, n, n_terms, gradients=found.gradients is not None), 0
+        for piece in self._pieces():
+            pipeline = piece.pipeline(self._most, self._explain)
+            pipeline.take_radii(self._radii)
+            told = _share(tell, done / self._n_pairs, len(piece) / self._n_pairs)
+            taken = pipeline.compute(conformations, own, failures, profile=profile, tell=told)
+            for name, value in taken.items():
+                seconds[name] = seconds.get(name, 0.0) + value
+            for sums, part in zip(found.arrays(), own.arrays(), strict=True):
+                sums += part
+            done += len(piece)
+            del piece, pipeline  # and what they hold on the device, before the next one comes
+        failures.check(m)
+        return seconds
+
+
+def _share(tell: Progress, begin: float, share: float) -> Progress:
+    """Progress of a part of the work that begins at `begin` and is `share` of it."""
+    return lambda done: tell(min(1.0, begin + done * share))

@@ -1,0 +1,78 @@
+"""Conformations, with their Born radii, through the passes of a pair list."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..plan.evaluator import Evaluator, Failures
+from ..plan.found import Found
+from ..plan.pipeline import Chunk, Explain, Pipeline
+from ..variant import Progress
+from .passes import AnyPasses
+from .records import check_float32_span
+
+
+class ListEvaluator(Evaluator):
+    """An evaluator that takes Born radii beside positions."""
+
+    @abstractmethod
+    def take_radii(self, born_radii: Floats | None) -> None:
+        """Take the Born radii, A, of the conformations to be computed next: (n,) for all of them, (m, n), or None."""
+
+
+class ListPipeline(Pipeline, ListEvaluator):
+    """Takes conformations, with their Born radii, through the passes of a pair list.
+
+    prepare_seconds : kernels' time that it took to prepare the list
+    """
+
+    passes: AnyPasses
+
+    def __init__(self, atoms: Atoms, passes: AnyPasses, explain: Explain, prepare_seconds: float) -> None:
+        super().__init__(atoms, passes, explain)
+        self.prepare_seconds = prepare_seconds
+        self._radii: Floats | None = None  # (n,) that are on the device, for all conformations
+        self._coming: Floats | None = None  # that are to be brought there
+        self._writing: list[tuple[Any, NDArray[Any]]] = []  # kept until all is done
+
+    def take_radii(self, born_radii: Floats | None) -> None:
+        known = self._radii is not None and born_radii is not None and np.array_equal(self._radii, born_radii)
+        self._coming = None if known else born_radii
+
+    def compute(
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
+    ) -> Mapping[str, float]:
+        seconds = super().compute(conformations, found, failures, profile=profile, tell=tell)
+        self._writing.clear()
+        return {"prepare": self.prepare_seconds, **seconds}
+
+    def _start(
+        self, chunk: Chunk, conformations: NDArray[Any], failures: Failures, tell: Progress | None = None
+    ) -> None:
+        self._bring_radii(chunk)
+        super()._start(chunk, conformations, failures, tell)
+
+    def _bring_radii(self, chunk: Chunk) -> None:
+        """Have the device read the Born radii of a chunk, unless they are there."""
+        coming = self._coming
+        if coming is None:
+            return
+        self._radii = None
+        rows = coming[chunk.part] if coming.ndim == 2 else np.broadcast_to(coming, (self.batch, len(coming)))
+        roots = self.passes.task.molecule.traits.roots(rows)
+        self._writing.append((chunk.run.start_write(self.passes.buffers["roots"], roots), roots))
+        if coming.ndim == 1:
+            self._radii, self._coming = coming, None
+
+    def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
+        if self.passes.encoding.dtype.kind != "f":
+            span = float(np.ptp(positions, axis=0).max())
+            if np.isfinite(span):
+                check_float32_span(span)
+        return super()._from_own_middle(positions)

@@ -1,0 +1,165 @@
+"""The tuning file, which remembers what `pele-ocl tune` measured: read once, checked, and replaced as a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from ..errors import FormatError, InputError
+from ..formats.writing import refuse_target, replacing
+from .findings import FORMAT, Entry, as_json, from_json, merged
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+VARIABLE = "PELE_OCL_TUNING"  # a path, or "off"
+LARGEST_FILE = 1 << 24  # bytes; a finding takes some 200
+LOCK_SECONDS = 30.0  # other processes hold the lock for as long as one file takes to write
+
+
+class TuningWarning(UserWarning):
+    """A tuning file that cannot be used; the rules decide in its place."""
+
+
+def tuning_path() -> Path | None:
+    """The file's path, whether it exists or not; None where PELE_OCL_TUNING is off."""
+    given = os.environ.get(VARIABLE, "").strip()
+    if given.lower() == "off":
+        return None
+    return Path(given) if given else Path(platformdirs.user_cache_dir("pele-ocl")) / "tuning.json"
+
+
+def require_path() -> Path:
+    """As tuning_path. Raises InputError where the file is switched off."""
+    path = tuning_path()
+    if path is None:
+        raise InputError(f"{VARIABLE} is off, so there is no tuning file; unset it, or set it to a path")
+    return path
+
+
+def entries() -> tuple[Entry, ...]:
+    """All that is remembered, as it was when this process first asked; nothing where there is no file.
+
+    Warns with a TuningWarning, once, of a file that cannot be used.
+    """
+    path = tuning_path()
+    return () if path is None else _read(path)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path) -> tuple[Entry, ...]:
+    try:
+        return _read_now(path)
+    except ValueError as error:
+        sentence = f"{path}: not a tuning file that can be used ({error}); built-in rules choose"
+        warnings.warn(f"{sentence}, and `pele-ocl tune` writes it anew", TuningWarning, stacklevel=3)
+        return ()
+
+
+def _read_now(path: Path) -> tuple[Entry, ...]:
+    """The file as it is at this moment; nothing where there is none. Raises ValueError with the reason."""
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):  # which might never end
+            raise ValueError("it is no regular file")
+        with open(path, "rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from None
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB")
+    try:
+        return from_json(content.decode())
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is no JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def remember(entry: Entry) -> None:
+    """Merge an entry into the file as it is now; see findings.merged for what stays.
+
+    Raises InputError or FormatError where the file cannot be written.
+    """
+    with _locked() as path:
+        _write(path, merged(_known(path), entry))
+
+
+def forget(devices: Sequence[Device] = ()) -> bool:
+    """Forget the findings of some devices, or the whole file; whether there was anything.
+
+    Raises FormatError where the file cannot be written.
+    """
+    if not os.path.lexists(require_path()):
+        return False
+    with _locked() as path:
+        known = _known(path) if devices else ()
+        kept = [entry for entry in known if not any(entry.is_of(device) for device in devices)]
+        if kept:
+            _write(path, kept)
+        else:
+            path.unlink(missing_ok=True)
+            _read.cache_clear()
+    return not devices or len(kept) < len(known)
+
+
+def prepare_folder() -> Path:
+    """The file's path, its folder made; to be called before anything is measured.
+
+    Raises InputError or FormatError where it could not be written.
+    """
+    path = require_path()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{path.parent}: cannot be made ({error.strerror}); set {VARIABLE} to a path that can be written"
+        ) from error
+    refuse_target(path)
+    return path
+
+
+@contextmanager
+def _locked() -> Iterator[Path]:
+    """The file's path, for this process alone until the block ends.
+
+    The lock is the operating system's on a file beside it, which stays: a process that dies gives its lock back.
+    """
+    from filelock import FileLock, Timeout
+
+    path = prepare_folder()
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(f"{target.name}.lock")
+    try:
+        with FileLock(lock, timeout=LOCK_SECONDS):
+            yield path
+    except Timeout:
+        raise FormatError(f"{path}: another process has held {lock} for {LOCK_SECONDS:g} s; end it first") from None
+    except (OSError, NotImplementedError) as error:  # the latter where the file system has no locks
+        raise FormatError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _known(path: Path) -> tuple[Entry, ...]:
+    """The entries in the file; none where it cannot be used, which was warned of when it was first read."""
+    try:
+        return _read_now(path)
+    except ValueError:
+        return ()
+
+
+def _write(path: Path, known: Sequence[Entry]) -> None:
+    content = {"format": FORMAT, "devices": [as_json(entry) for entry in known]}
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    _read.cache_clear()

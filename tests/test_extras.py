@@ -1,0 +1,67 @@
+"""`pip install pele-ocl` brings no peers and no charts: modules load without them, and sentences name the extra."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from test_cli import run
+
+from pele_ocl import PeleError
+from pele_ocl.bench import charts
+from pele_ocl.bench.peers import AbsentError, peer
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted((ROOT / "pele_ocl").rglob("*.py"))
+
+
+def dependencies() -> set[str]:
+    """The modules that installing the package without extras brings."""
+    (block,) = re.findall(
+        r"^dependencies = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE
+    )
+    return {re.match(r"[\w-]+", name)[0].replace("-", "_") for name in re.findall(r'^    "(.*?)"', block, re.MULTILINE)}
+
+
+def imported_at_once(tree: ast.Module) -> set[str]:
+    """Modules that are imported when a file is, by their first name; those for type checkers alone are not."""
+    found = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_modules_load_with_what_the_package_brings(path):
+    strangers = imported_at_once(ast.parse(path.read_text())) - set(sys.stdlib_module_names) - dependencies()
+    assert not strangers
+
+
+def test_a_missing_peer_names_what_to_install(monkeypatch):
+    monkeypatch.setattr(peer, "find_spec", lambda name: None)
+    for module, package in (("openmm", "'pele-ocl[bench]'"), ("numba", "'pele-ocl[bench]'"), ("torch", "torch")):
+        with pytest.raises(AbsentError, match=re.escape(f"not installed: pip install {package}")):
+            peer.load(module)
+    text = run("bench", "energy", "--system", "hexapeptide", "--runs", 3, "--precision", "float32").stdout
+    assert "OpenMM's CPU platform is not installed (pip install 'pele-ocl[bench]'): no speed-up against it" in text
+
+
+def test_a_missing_chart_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(PeleError, match=r"pip install 'pele-ocl\[plot\]'"):
+        charts.new_figure(1, 1)
+
+
+def test_extras_that_sentences_name_exist():
+    extras = re.search(
+        r"^\[project.optional-dependencies\]\n(.*?)^\[", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE
+    )[1]
+    named = {name for path in MODULES for name in re.findall(r"pele-ocl\[(\w+)\]", path.read_text())}
+    assert named <= set(re.findall(r"^(\w+) = ", extras, re.MULTILINE))
+    assert {"bench", "plot"} <= named

@@ -1,0 +1,216 @@
+"""A plan of a pair list: batches, failures, threads, callbacks that compute, Born radii by conformation, times."""
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+from conftest import has_native_atomics, random_atoms, random_pairs
+from test_nonbond import EXACT, SAME_BITS, born_radii
+
+from pele_ocl import InputError
+from pele_ocl.nonbond import VARIANTS, Nonbond, passes
+from pele_ocl.pairs import all_pairs
+
+PLAN = sys.modules["pele_ocl.nonbond.plan"]
+BASE = sys.modules["pele_ocl.plan.plan"]
+N = 60
+ATOMS, PAIRS = random_atoms(N), random_pairs(N, 800)
+
+
+def conformations(m, seed=1):
+    moves = np.random.default_rng(seed).normal(0, 0.02, (m, N, 3))
+    return ATOMS.positions + moves + np.arange(m)[:, None, None] * 40  # some out of reach of the first one's middle
+
+
+def assert_same_bits(result, expected):
+    assert result.energy == expected.energy
+    if expected.gradient is not None:
+        np.testing.assert_array_equal(result.gradient, expected.gradient)
+
+
+@pytest.fixture(params=SAME_BITS)
+def plan(request, device, precision):
+    return Nonbond(ATOMS, PAIRS, variant=request.param, precision=precision, device=device)
+
+
+@pytest.fixture
+def plain(device):
+    """A plan of the engine's own variant, in vacuum."""
+    return Nonbond(ATOMS, PAIRS, solvent="vacuum", device=device)
+
+
+# Batches
+
+
+@pytest.mark.parametrize("shape", ["one for all", "by conformation"])
+def test_a_batch_has_the_bits_of_single_evaluations(plan, shape, monkeypatch):
+    monkeypatch.setattr(BASE, "CHUNK_ATOMS", 2 * N)
+    given, radii = conformations(5), np.stack([born_radii(N, seed=k) for k in range(5)])
+    radii = radii[0] if shape == "one for all" else radii
+    shares = []
+    batch = plan.evaluate_batch(given, shares.append, born_radii=radii)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert (len(batch), batch.n_pairs, batch.exact, batch.errors) == (5, 800, True, {})
+    for k, result in enumerate(batch):
+        assert_same_bits(result, plan.evaluate(given[k], radii if radii.ndim == 1 else radii[k]))
+        np.testing.assert_array_equal(result.atoms.positions, given[k])
+
+
+@pytest.mark.parametrize("gradient", [True, False])
+def test_batches_of_lists_in_pieces_and_of_energies_alone(device, precision, gradient, monkeypatch):
+    monkeypatch.setattr(PLAN, "CHUNK", 333)
+    plan = Nonbond(ATOMS, PAIRS, gradient=gradient, precision=precision, device=device)
+    given, radii, shares = conformations(3), born_radii(N), []
+    batch = plan.evaluate_batch(given, shares.append, born_radii=radii)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    for k in range(3):
+        assert_same_bits(batch[k], plan.evaluate(given[k], radii))
+
+
+def test_energies_of_many_groups_are_added_up_on_the_device(device, precision, monkeypatch):
+    given, radii, options = conformations(3), born_radii(N), dict(precision=precision, device=device)
+    expected = Nonbond(ATOMS, PAIRS, variant="rows", **options).evaluate_batch(given, born_radii=radii)
+    monkeypatch.setattr(passes, "MOST_PARTS", 4)
+    plan = Nonbond(ATOMS, PAIRS, variant="rows", **options)
+    batch = plan.evaluate_batch(given, born_radii=radii)
+    np.testing.assert_allclose(batch.energies, expected.energies, rtol=1e-13)  # in float32, too: nothing is lost
+    np.testing.assert_array_equal(batch.gradients, expected.gradients)
+    assert_same_bits(plan.evaluate(given[1], radii), batch[1])
+
+
+def test_atomic_variants_compute_batches_too(device, precision):
+    given, radii = conformations(2), born_radii(N)
+    for variant in set(EXACT) - set(SAME_BITS):
+        if variant == "atomic-native" and not has_native_atomics(device):
+            continue
+        plan = Nonbond(ATOMS, PAIRS, variant=variant, precision=precision, device=device)
+        batch = plan.evaluate_batch(given, born_radii=radii)
+        assert batch[1].total == pytest.approx(plan.evaluate(given[1], radii).total, rel=1e-9)
+
+
+def test_born_radii_of_a_batch_come_from_solvent(device):
+    plan, given = Nonbond(ATOMS, PAIRS, device=device), conformations(3)
+    batch = plan.evaluate_batch(given)
+    for k in range(3):
+        assert_same_bits(batch[k], plan.evaluate(given[k]))
+    assert len(set(batch.gb_pair)) == 3
+
+
+@pytest.mark.parametrize("radii", [np.ones(N - 1), np.ones((3, N)), np.zeros(N), np.full((2, N), np.nan), "pele"])
+def test_born_radii_of_a_batch_must_fit(device, radii):
+    with pytest.raises(InputError, match=rf"born_radii must be positive numbers, \({N},\) .* or \(2, {N}\)"):
+        Nonbond(ATOMS, PAIRS, device=device).evaluate_batch(conformations(2), born_radii=radii)
+
+
+def test_bad_conformations_are_recorded_or_named(device, precision):
+    atoms, given = random_atoms(N), conformations(6)
+    given[1, 3, 2] = np.nan
+    given[2, 7] = given[2, 9]
+    given[4] *= 1e4
+    plan = Nonbond(atoms, all_pairs(atoms), solvent="vacuum", precision=precision, device=device)
+    batch = plan.evaluate_batch(given, errors="record")
+    bad = {1: "positions of atom 3 is [", 2: "atom 7 and atom 9 stand at the same place"}
+    if precision == "float32":
+        bad[4] = "more than the 4,000 A that float32 holds"
+    assert list(batch.errors) == list(bad)
+    for k, sentence in bad.items():
+        assert sentence in batch.errors[k]
+        assert np.isnan(batch[k].total)
+        assert np.isnan(batch.gradients[k]).all()
+    for k in (0, 3, 5):
+        assert_same_bits(batch[k], plan.evaluate(given[k]))
+    with pytest.raises(InputError, match="conformation 2 of 6: positions of atom 3 is "):
+        plan.evaluate_batch(given)
+
+
+def test_failures_of_born_radii_are_recorded(device):
+    given = conformations(3)
+    given[1, 7] = given[1, 9]
+    plan = Nonbond(ATOMS, PAIRS, device=device)
+    batch = plan.evaluate_batch(given, errors="record")
+    assert list(batch.errors) == [1]
+    assert_same_bits(batch[2], plan.evaluate(given[2]))
+    with pytest.raises(InputError, match="conformation 2 of 3: atom 7 and atom 9 stand at the same place"):
+        plan.evaluate_batch(given)
+
+
+# Threads and callbacks
+
+
+def test_eight_threads_on_one_plan(plan):
+    given, radii = conformations(8), born_radii(N)
+    expected = [plan.evaluate(positions, radii) for positions in given]
+    found = [[] for _ in given]
+
+    def compute(k):
+        found[k] += [plan.evaluate(given[k], radii) for _ in range(5)]
+
+    threads = [threading.Thread(target=compute, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for results, wanted in zip(found, expected, strict=True):
+        assert len(results) == 5
+        for result in results:
+            assert_same_bits(result, wanted)
+
+
+def test_a_callback_may_compute_with_the_same_plan(plan, monkeypatch):
+    monkeypatch.setattr(BASE, "CHUNK_ATOMS", 2 * N)
+    given, other, radii = conformations(7), conformations(2, seed=9), born_radii(N)
+    expected, inner = plan.evaluate_batch(given, born_radii=radii), plan.evaluate(other[0], 2 * radii)
+    seen = []
+    batch = plan.evaluate_batch(given, lambda share: seen.append(plan.evaluate(other[0], 2 * radii)), born_radii=radii)
+    np.testing.assert_array_equal(batch.energies, expected.energies)
+    np.testing.assert_array_equal(batch.gradients, expected.gradients)
+    assert len(seen) >= 4
+    for result in seen:
+        assert_same_bits(result, inner)
+
+
+# Plans
+
+
+def test_times_are_taken_where_they_are_asked_for(plan):
+    radii = born_radii(N)
+    assert set(plan.evaluate(born_radii=radii).seconds) == {"prepare", "total"}
+    timed = plan.evaluate(born_radii=radii, profile=True).seconds
+    assert set(timed) == {"prepare", "place", "kernel", "sum", "total"}
+    assert timed["total"] > timed["kernel"] > 0
+    assert plan.evaluate_batch(conformations(2), born_radii=radii, profile=True).seconds["kernel"] > 0
+
+
+def test_radii_that_changed_in_place_are_noticed(plain, device):
+    plan, radii = Nonbond(ATOMS, PAIRS, device=device), born_radii(N)
+    before = plan.evaluate(born_radii=radii)
+    radii *= 2
+    assert plan.evaluate(born_radii=radii).gb_pair != before.gb_pair
+    radii /= 2
+    assert_same_bits(plan.evaluate(born_radii=radii), before)
+
+
+def test_an_evaluation_repeats_on_the_device(plain):
+    before = plain.evaluate()
+    plain.repeat(3)
+    assert_same_bits(plain.evaluate(), before)
+
+
+def test_a_molecule_may_spread_in_float32(device):
+    """By a quarter and 64 A; what is wider still is a sentence."""
+    atoms, pairs = random_atoms(2), random_pairs(2, 1)
+    plan = Nonbond(atoms, all_pairs(atoms), solvent="vacuum", device=device)
+    apart = np.array([[0, 0, 0], [64.0, 0, 0]])
+    exact = Nonbond(atoms, all_pairs(atoms), solvent="vacuum", precision="float64", device=device)
+    assert plan.evaluate(apart).coulomb == pytest.approx(exact.evaluate(apart).coulomb, rel=1e-6)
+    with pytest.raises(InputError, match="the positions span 1,000 A, far more than the molecule's own"):
+        plan.evaluate(np.array([[0, 0, 0], [1000.0, 0, 0]]))
+    assert len(pairs) == 1
+
+
+def test_variants_say_what_they_are():
+    assert [name for name, variant in VARIANTS.items() if not variant.exact] == ["naive"]
+    assert [name for name, variant in VARIANTS.items() if variant.cpu_only] == ["sequential"]
