@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .reading import read as read
     from .sampling import sample as sample
     from .solvent import Solvent as Solvent
+    from .solvent import SolventBatch as SolventBatch
     from .solvent import SolventResult as SolventResult
     from .solvent import solvent as solvent
     from .solvent_model import SolventModel as SolventModel
@@ -81,7 +82,7 @@ _HOMES = {
     "potmap": ("PotmapResult",),
     "reading": ("read",),
     "sampling": ("sample",),
-    "solvent": ("Solvent", "SolventResult"),
+    "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "solvent_model": ("SolventModel",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}

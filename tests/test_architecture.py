@@ -57,8 +57,8 @@ LAYERS = {
         "atoms", "callable_module", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
     ),
     "nonbond": (
-        "atoms", "callable_module", "errors", "opencl", "pairs", "solvent", "solvent_model", "tiles", "tuning", "units",
-        "variant",
+        "arguments", "atoms", "callable_module", "errors", "opencl", "pairs", "plan", "results", "solvent",
+        "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "energy": (
         "arguments", "atoms", "callable_module", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",

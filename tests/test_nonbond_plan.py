@@ -179,7 +179,7 @@ def test_times_are_taken_where_they_are_asked_for(plan):
     radii = born_radii(N)
     assert set(plan.evaluate(born_radii=radii).seconds) == {"prepare", "total"}
     timed = plan.evaluate(born_radii=radii, profile=True).seconds
-    assert set(timed) == {"prepare", "place", "kernel", "sum", "total"}
+    assert set(timed) == {"prepare", "kernel", "total"}
     assert timed["total"] > timed["kernel"] > 0
     assert plan.evaluate_batch(conformations(2), born_radii=radii, profile=True).seconds["kernel"] > 0
 

@@ -8,9 +8,6 @@
 #include "physics/gb_self.clh"
 #include "physics/nonpolar_ace.clh"
 
-#ifndef TILE
-#error "TILE: atoms in a tile; also the size of a work-group in its first dimension"
-#endif
 #include "solvent/parts.clh"
 
 enum { SELF_COLUMN, PAIR_COLUMN, NONPOLAR_COLUMN, BORN_COLUMN, PSI_COLUMN, COLUMNS };
@@ -52,10 +49,10 @@ void radii_of_sums(
     local real scratch[2 * SHARES * TILE];
     const int i = get_global_id(0), conformation = get_global_id(2);
     const size_t n_places = (size_t)n_tiles * TILE;
-    const real integral = sum_over_shares(sums + conformation * n_parts * n_places + i, n_parts, n_places, scratch);
+    const real integral = sum_over_shares(sums + (size_t)conformation * n_parts * n_places + i, n_parts, n_places, scratch);
     if (get_local_id(1)) return;
     const real psi = rho[i] * integral, born = born_radius(psi, rho[i], radii[i], radius_constants);
-    inv_born[conformation * n_places + i] = (real)1 / born;
+    inv_born[(size_t)conformation * n_places + i] = (real)1 / born;
     if (get_local_id(0) < counts[i / TILE])
         keep_atom(results_of(results, conformation, n_atoms), n_atoms, order[i], psi, born, radii[i], charges[i], solvent);
 }
@@ -97,7 +94,7 @@ void pair_energies(
     local real scratch[2 * SHARES * TILE];
     const int i = get_global_id(0), conformation = get_global_id(2);
     const size_t n_places = (size_t)n_tiles * TILE, n = n_atoms;
-    const real sum = sum_over_shares(potential + conformation * n_parts * n_places + i, n_parts, n_places, scratch);
+    const real sum = sum_over_shares(potential + (size_t)conformation * n_parts * n_places + i, n_parts, n_places, scratch);
     if (get_local_id(1) == 0 && get_local_id(0) < counts[i / TILE])
         results_of(results, conformation, n_atoms)[PAIR_COLUMN * n + order[i]] = (real)-0.5 * charges[i] * sum;
 }

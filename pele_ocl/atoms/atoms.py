@@ -170,8 +170,9 @@ class Atoms(ReadOnlyArrays):
 
     def _check_finite(self, name: str, values: Floats) -> None:
         flat = values.ravel()
-        if np.isfinite(flat.dot(flat)):  # a quick look, which all numbers below 1e150 pass
-            return
+        with np.errstate(all="ignore"):
+            if np.isfinite(flat.dot(flat)):  # a quick look, which all numbers below 1e150 pass
+                return
         good = np.isfinite(values)
         if not good.all():
             i = int(np.argwhere(~good)[0, 0])

@@ -44,7 +44,7 @@ def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
 def _numbers(given: Any) -> Floats:
     try:
         return np.array(given, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.empty(0)
 
 

@@ -70,9 +70,8 @@ class ListPasses(Passes, Generic[Index]):
 
     @property
     def steps(self) -> Mapping[str, slice]:
-        """The records, the pairs, and the sums of what groups leave."""
-        begin, end = self._ends
-        return {"place": slice(0, begin), "kernel": slice(begin, end), "sum": slice(end, None)}
+        """The kernels over pairs, without what makes records before and adds up energies of groups behind."""
+        return {"kernel": slice(*self._ends)}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
         m, first = len(results), self.first_energy

@@ -142,14 +142,11 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
                 self._solvent = Solvent(self.atoms, precision=self.precision, device=self.device, model=self.model)
         if conformations is None:
             return self._solvent.evaluate().born_radii
-        radii = np.ones(conformations.shape[:2])
-        for k, positions in enumerate(conformations):
-            try:
-                radii[k] = self._solvent.evaluate(positions).born_radii
-            except InputError as error:
-                failures.add(k, error)
-                failures.check(k + 1)
-        return radii
+        batch = self._solvent.evaluate_batch(conformations, errors="record")
+        for k, reason in batch.errors.items():
+            failures.add(k, InputError(reason))
+        failures.check(len(conformations))
+        return np.where(np.isnan(batch.born_radii), 1.0, batch.born_radii)
 
     def _automatic(self, per_atom: bool) -> Automatic:
         return choose_variant

@@ -20,8 +20,7 @@ class NonbondResult(TermResult):
     gradient : (n, 3) kcal/mol/A with Born radii held fixed; None where it was not asked for
     exact : False where the variant loses updates of the gradient to races (`naive`)
     seconds : "prepare", what is done once for a list; "total", with everything around, kernels to build for the first
-        time included; where times of kernels were asked for also "kernel", the pairs, and "place" and "sum", which make
-        the records of the atoms and add up the energies of groups
+        time included; where times of kernels were asked for also "kernel", those over pairs
     """
 
     n_pairs: int
