@@ -54,14 +54,19 @@ def test_files_of_the_table_exist(row):
 
 def test_other_files_named_exist():
     for page in ("architecture.md", "glossary.md"):
-        for name in re.findall(r"`((?:cl|pele_ocl|docs|tests)/[\w./-]+)`(?! \(new)", (ROOT / "docs" / page).read_text()):
+        text = (ROOT / "docs" / page).read_text()
+        for name in re.findall(r"`((?:cl|pele_ocl|docs|tests)/[\w./-]+)`(?! \(new)", text):
             assert (ROOT / name).exists(), name
 
 
 @pytest.mark.parametrize(
     ("row", "page"),
-    [("a GB model such as HCT", "gb-model.md"), ("a dihedral term", "energy-term.md"), ("a variant of `solvent`", "kernel.md")],
-)  # fmt: skip
+    [
+        ("a GB model such as HCT", "gb-model.md"),
+        ("a dihedral term", "energy-term.md"),
+        ("a variant of `solvent`", "kernel.md"),
+    ],
+)
 def test_worked_examples_touch_the_files_of_their_row(row, page):
     """The example's own file names stand for those of a row that has another example."""
     (files,) = (files for name, files in TABLE if name == row)

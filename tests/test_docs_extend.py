@@ -1,4 +1,4 @@
-"""docs/extend/gb-model.md and docs/extend/energy-term.md, followed word for word in a copy, with the tests they print."""
+"""docs/extend/gb-model.md and energy-term.md, followed word for word in a copy, with the tests that they print."""
 
 from __future__ import annotations
 

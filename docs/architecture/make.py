@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "pele_ocl"
 FIGURE = ROOT / "docs" / "figures" / "architecture.svg"
 
-# Box: column of its middle, width in columns, the first-level modules in it, what they are. The rest comes from the code.
+# Box: column of its middle, width in columns, its first-level modules, a description. The rest comes from the code.
 BOXES: dict[str, tuple[float, float, str, str]] = {
     "command line": (2.5, 1.9, "cli __main__", "commands, options, reports"),
     "public names": (2, 0.9, "__init__", "import pele_ocl"),
@@ -78,7 +78,7 @@ def kernel_folders(modules: str) -> list[str]:
 
 
 def levels(graph: dict[str, set[str]]) -> dict[str, int]:
-    """The height of each box: one above the highest that it imports. Raises CycleError where boxes import each other."""
+    """The height of each box: one above the highest that it imports. CycleError where boxes import each other."""
     level: dict[str, int] = {}
     for box in TopologicalSorter(graph).static_order():
         level[box] = 1 + max((level[below] for below in graph[box]), default=-1)
