@@ -52,6 +52,33 @@ def test_files_of_the_table_exist(row):
         assert (ROOT / name).exists() != bool(new), name
 
 
+# What the place to change is called in a file of the table.
+HELD = {
+    "cl/physics/gb_radius.clh": "#elif defined(GB_RADIUS_",
+    "cl/energy/chain.clh": "near_slope(",
+    "cl/solvent/hct_rows.clh": "near_term(",
+    "pele_ocl/cli/__init__.py": "COMMANDS",
+    "pele_ocl/cli/energy.py": "@click.option(",
+    "pele_ocl/energy/layout.py": "class SquaresLayout",
+    "pele_ocl/energy/terms/__init__.py": "__all__",
+    "pele_ocl/energy/variants.py": "VARIANTS",
+    "pele_ocl/formats/pqr.py": "FORMAT",
+    "pele_ocl/formats/registry.py": '".pqr": "pele_ocl.formats.pqr:FORMAT"',
+    "pele_ocl/gb_models.py": "GB_MODELS",
+    "pele_ocl/nonbond/variants.py": "VARIANTS",
+    "pele_ocl/opencl/shared.py": "PAIR_MODEL",
+    "pele_ocl/solvent/layout.py": "def of(",
+    "pele_ocl/solvent/variants.py": "VARIANTS",
+    "pele_ocl/tiled/tables.py": "class SphereTables",
+}
+
+
+@pytest.mark.parametrize(("file", "held"), HELD.items(), ids=list(HELD))
+def test_files_of_the_table_hold_the_place_to_change(file, held):
+    assert f"`{file}`" in "".join(files for _, files in TABLE)
+    assert held in (ROOT / file).read_text()
+
+
 def test_other_files_named_exist():
     for page in ("architecture.md", "glossary.md"):
         text = (ROOT / "docs" / page).read_text()
