@@ -20,7 +20,7 @@ from .found import Found
 from .passes import Passes
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 # Chunks under way at a time: one is encoded, one computed, one collected.
 UNDER_WAY = 3
