@@ -79,7 +79,7 @@ def test_json_is_one_object(atoms):
     assert list(found) == "n_atoms n_pairs device variant precision energy gradient seconds".split()
     assert list(found["energy"]) == ["lennard_jones", "coulomb", "gb_pair", "total"]
     assert list(found["gradient"]) == ["norm", "max", "net"]
-    assert list(found["seconds"]) == ["pairs", "prepare", "kernel", "total"]
+    assert list(found["seconds"]) == ["pairs", "prepare", "kernel", "place", "sum", "total"]
     facts = [found[key] for key in ("n_atoms", "device", "variant", "precision")]
     assert facts == [96, str(DEVICES[0]), AUTO, "float64"]
     assert found["energy"]["total"] == pytest.approx(sum(found["energy"].values()) - found["energy"]["total"])

@@ -502,7 +502,7 @@ def test_repeating_leaves_results_as_they_are(device):
 def test_repeating_takes_all_launches_each_time(device, monkeypatch):
     plan, made = Energy(bonded(60, seed=17), device=device), []
     plan.evaluate()
-    monkeypatch.setattr(Run, "launch_kept", lambda run, launches, m: made.append((list(launches), m)))
+    monkeypatch.setattr(Run, "launch_kept", lambda run, launches, m, tell=None: made.append((list(launches), m)))
     plan.repeat(3)
     assert made == [(plan._idle[0].passes.launches, 1)] * 3
 
