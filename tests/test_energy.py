@@ -11,7 +11,7 @@ from test_reference_nonbond import relative
 from tolerance import BORN_RADIUS, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, InputError, ParameterError, SolventModel
-from pele_ocl.energy import TERMS, VARIANTS, Energy, choose_variant, energy, squares
+from pele_ocl.energy import TERMS, VARIANTS, Energy, PositionalRestraint, choose_variant, energy, squares
 from pele_ocl.energy.layout import RowsLayout, SquaresLayout
 from pele_ocl.energy.masks import Masks
 from pele_ocl.errors import KernelBuildError
@@ -502,7 +502,7 @@ def test_repeating_leaves_results_as_they_are(device):
 def test_repeating_takes_all_launches_each_time(device, monkeypatch):
     plan, made = Energy(bonded(60, seed=17), device=device), []
     plan.evaluate()
-    monkeypatch.setattr(Run, "launch_kept", lambda run, launches, m, tell=None: made.append((list(launches), m)))
+    monkeypatch.setattr(Run, "launch_kept", lambda run, launches, m, *_: made.append((list(launches), m)))
     plan.repeat(3)
     assert made == [(plan._idle[0].passes.launches, 1)] * 3
 
@@ -634,8 +634,23 @@ def test_bad_positions(device):
         plan.evaluate(np.zeros((9, 3)))
     with pytest.raises(InputError, match=r"positions have shape \(10, 3\); \(m, 10, 3\) is needed"):
         plan.evaluate_batch(np.zeros((10, 3)))
+    with pytest.raises(InputError, match=r"^the atoms span 1e\+06 A; a molecule up to 500,000 A can be computed"):
+        plan.evaluate(np.outer(np.linspace(0, 1e6, 10), [1, 0, 0]))
+
+
+def test_devices_without_float64_take_fixed_point_positions(device, monkeypatch):
+    """As good as float64 does it, for molecules of any width, which then stays bounded."""
+    monkeypatch.setattr(Device, "has_float64", False)
+    monkeypatch.setattr(Device, "require_precision", lambda self, precision: None)
+    plan = Energy(bonded(10), device=device)
     with pytest.raises(InputError, match=r"^the positions span 10,000 A, far more than the molecule's own"):
         plan.evaluate(np.outer(np.linspace(0, 1e4, 10), [1, 0, 0]))
+    chain = bonded(60, seed=15)
+    for distance in (0, 3e3, 3e5):
+        wide = replace(chain, positions=chain.positions + np.outer(np.arange(60) // 30, [distance, 0.123, 0]))
+        assert_same(energy(wide, device=device), reference(wide), "float32")
+        restrained = energy(wide, terms=[PositionalRestraint(1.0, wide.positions + 0.5)], device=device)
+        assert restrained.restraint == pytest.approx(60 * 0.75, rel=ENERGY["float32"])
 
 
 def test_residues_need_labels_and_atoms(device):

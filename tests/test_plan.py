@@ -138,7 +138,7 @@ def test_results_pickle(kind, device):
 
 @pytest.mark.parametrize("span", [1.0, 800.0, 3e3, 5e5])
 def test_encoded_positions_are_whole_steps(span):
-    encoding = Encoding.of("float32", span)
+    encoding = Encoding.of(span, doubles=False)
     positions = np.random.default_rng(0).uniform(-span / 2, span / 2, (100, 3))
     lowest, highest = positions.min(axis=0), positions.max(axis=0)
     shift, encoded = encoding.shift(lowest, highest), np.empty((100, 3), encoding.dtype)

@@ -1,7 +1,7 @@
 // Positions of one conformation after the other to tiles. A work-group owns a tile, a work-item a place.
 //
-// The order of the atoms is given; each tile gets a new origin and a new box. In float32 positions come as fixed-point
-// numbers, so that a tile's offsets are exact wherever the molecule lies.
+// The order of the atoms is given; each tile gets a new origin and a new box. An atom's
+// offset from its tile's origin is short, so that float32 holds it wherever the molecule lies.
 #include "common/real.clh"
 
 #ifndef TILE
@@ -15,8 +15,8 @@ void place_tiles(
     const int n_tiles,
     const int n_atoms,
     const real step,                           // A of one fixed-point unit, a power of two; else 1
-    const coordinate origin_step,                   // origins are multiples of this, which makes their differences exact
-    global const coordinate *restrict positions,    // (n_conformations, n_atoms, 3)
+    const coordinate origin_step,              // origins are multiples of this, which makes their differences exact
+    global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
     global const int *restrict order,          // (n_places) which atom stands at each place
     global const real *restrict largest_s,     // (n_tiles) largest scaled radius [A]
     global const real *restrict s,             // (n_places) scaled radius [A]
@@ -51,7 +51,7 @@ void place_tiles(
     coordinate origin[3];
     real offset[3];
     for (int k = 0; k < 3; ++k) {
-#if FIXED_POINT
+#if FIXED_BITS
         // Halves before they are added, since the sum of two may not fit 32 bits.
         origin[k] = (lowest[k * TILE] / 2 + highest[k * TILE] / 2) / origin_step * origin_step;
 #else

@@ -24,7 +24,7 @@ from ..units import COULOMB_KCAL_A
 from .peers import MAP_PEERS, AbsentError, Array, Once, apart, talk_to_stderr, version_of
 from .peers.openmm import PLATFORMS, OpenMM, gb_alone, pairs_within_cutoff, whole_energy
 from .potmap import time_map
-from .timing import call_seconds, kernel_seconds, mean_of_middle, wall_seconds, wall_seconds_of_many
+from .timing import call_seconds, kernel_seconds, mean_of_middle, wall_seconds_of_many
 
 if TYPE_CHECKING:
     from openmm import System
@@ -42,7 +42,7 @@ MOST_REFERENCE_ATOMS = 6000  # beyond, OpenMM's Reference platform takes minutes
 class Row:
     """The times of one code for one work.
 
-    seconds : with all data in place; call_seconds : of a call that gets positions (OpenMM keeps its own) and gives
+    seconds : with all data in place; call_seconds : of a call that gets positions and gives
         arrays, with everything else prepared before; None where not known
     sampled : whether `seconds` is of a part of the work, scaled
     errors : relative, by what they are of; worst of them beyond its tolerance means that the answer does not agree
@@ -256,7 +256,7 @@ def _openmm(
             raise AbsentError("takes minutes")
         peer = OpenMM.of(system(), atoms.positions, platform, precision)
         found = errors(*peer.evaluate())
-        call = wall_seconds(peer.evaluate, runs)
+        call = call_seconds(peer.evaluate, atoms, runs)
         peer.step(2)
         step = wall_seconds_of_many(peer.step, runs)
         return Measured(f"OpenMM {version_of('openmm')} {platform}", peer.where, step, found, call)

@@ -68,7 +68,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         layout = passes.layout_for(Machine.of(self.device, precision), len(atoms))
         self.layout = self._choice.applied(self.variant, layout)
         self._tiles = Tiles.of(atoms.positions, self.layout.tile)
-        self._encoding = Encoding.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
+        self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 
     def _automatic(self, per_atom: bool) -> Automatic:
         return lambda kind, size: choose_variant(kind, per_atom)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..atoms import Floats
 from ..pairs import PairList
-from ..plan.evaluator import Failures
+from ..plan.evaluator import Failures, nothing
 from ..plan.found import Found
 from ..plan.pipeline import Explain
 from ..variant import Progress
@@ -79,8 +79,10 @@ class Piecewise(ListEvaluator):
         self._radii = born_radii
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
-    ) -> Mapping[str, float]:
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress,
+        meanwhile: Callable[[], None],
+    ) -> Mapping[str, float]:  # fmt: skip
+        meanwhile()
         seconds = {"prepare": 0.0, "kernel": 0.0} if profile else {"prepare": 0.0}
         for array in found.arrays():
             array.fill(0.0)
@@ -90,7 +92,7 @@ class Piecewise(ListEvaluator):
             pipeline = piece.pipeline(self._most, self._explain)
             pipeline.take_radii(self._radii)
             told = _share(tell, done / self._n_pairs, len(piece) / self._n_pairs)
-            taken = pipeline.compute(conformations, own, failures, profile=profile, tell=told)
+            taken = pipeline.compute(conformations, own, failures, profile=profile, tell=told, meanwhile=nothing)
             for name, value in taken.items():
                 seconds[name] = seconds.get(name, 0.0) + value
             for sums, part in zip(found.arrays(), own.arrays(), strict=True):

@@ -134,11 +134,13 @@ class ListPasses(Passes, Generic[Index]):
     def _place(self) -> KeptLaunch:
         """The launch that makes the records of the atoms."""
         traits, order = self.task.molecule.traits, self._order()
+        encoding = self.encoding
+        in_steps = () if encoding.is_fixed else (np.float64(1 / encoding.step),)
         gb = (self.run.upload(traits.values[order]), *self.named("roots", "traits")) if self.task.molecule.gb else ()
         return self.run.keep(
             "nonbond/place.cl", "place_atoms", (self.n_slots, 1), (ITEMS, 1), np.int32(self.n_slots),
-            np.int32(self.task.n_atoms), self.buffers["positions"], self.run.upload(order, np.int32),
-            self.run.upload(traits.charges[order]), *gb, self.buffers["places"], **self.task.macros,
+            np.int32(self.task.n_atoms), *in_steps, self.buffers["positions"], self.run.upload(order, np.int32),
+            self.run.upload(traits.charges[order]), *gb, self.buffers["places"], **encoding.macros, **self.task.macros,
         )  # fmt: skip
 
     def _add_energies(self) -> list[KeptLaunch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,10 @@ class ListPipeline(Pipeline, ListEvaluator):
         self._coming = None if known else born_radii
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
-    ) -> Mapping[str, float]:
-        seconds = super().compute(conformations, found, failures, profile=profile, tell=tell)
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress,
+        meanwhile: Callable[[], None],
+    ) -> Mapping[str, float]:  # fmt: skip
+        seconds = super().compute(conformations, found, failures, profile=profile, tell=tell, meanwhile=meanwhile)
         self._writing.clear()
         return {"prepare": self.prepare_seconds, **seconds}
 
@@ -71,7 +72,7 @@ class ListPipeline(Pipeline, ListEvaluator):
             self._radii, self._coming = coming, None
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
-        if self.passes.encoding.dtype.kind != "f":
+        if self.passes.run.precision == "float32":
             span = float(np.ptp(positions, axis=0).max())
             if np.isfinite(span):
                 check_float32_span(span)

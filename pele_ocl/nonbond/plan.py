@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..pairs import PairList, Pairs
 from ..plan.evaluator import Evaluator, Failures
 from ..plan.found import Found
+from ..plan.moving import Moving
 from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
@@ -69,7 +70,9 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         )
         self.pairs, self.gradient, self.progress, self.gb = pairs, gradient, progress, solvent == "gb"
         super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(pairs))
-        self._molecule = Molecule.of(atoms, self.dielectrics, model, precision, self.gb)
+        self._molecule = Molecule.of(
+            atoms, self.dielectrics, model, precision, self.gb, self.device.has_float64
+        )  # fmt: skip
         self._listed: Listed | None = None
         self._solvent: Solvent | None = None
         self._preparing = threading.RLock()
@@ -90,14 +93,15 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         start = time.perf_counter()
         flag("profile", profile)
         callback("progress", progress)
-        atoms = self.atoms if positions is None else self.atoms.moved(positions)
+        moving = Moving(self.atoms, positions)
         failures = Failures(1)
         if born_radii is not None:
-            born_radii = one_an_atom("born_radii", born_radii, len(atoms))
-        conformations = atoms.positions[None]
-        ready = self._with_radii(born_radii, None if positions is None else conformations, failures)
-        found, _, seconds = self._compute(conformations, profile, progress or self.progress, failures, ready)
-        return self._result(atoms, found, seconds | {"total": time.perf_counter() - start})
+            born_radii = one_an_atom("born_radii", born_radii, len(self.atoms))
+        ready = self._with_radii(born_radii, None if positions is None else moving.conformations, failures)
+        found, _, seconds = self._compute(
+            moving.conformations, profile, progress or self.progress, failures, ready, moving.make
+        )
+        return self._result(moving.atoms, found, seconds | {"total": time.perf_counter() - start})
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, born_radii: ArrayLike | None = None,

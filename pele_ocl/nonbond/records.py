@@ -82,10 +82,15 @@ class Molecule:
     gb: bool
 
     @classmethod
-    def of(cls, atoms: Atoms, dielectrics: Floats, model: SolventModel, precision: str, gb: bool) -> Molecule:
-        """The constants of atoms in a precision. Raises InputError for a molecule too large for float32."""
+    def of(
+        cls, atoms: Atoms, dielectrics: Floats, model: SolventModel, precision: str, gb: bool, doubles: bool
+    ) -> Molecule:
+        """The constants of atoms in a precision, for a device with or without float64.
+
+        Raises InputError for a molecule too large for float32.
+        """
         lowest, highest = atoms.bounds()
-        encoding = encoding_for(precision, float((highest - lowest).max()))
+        encoding = encoding_for(precision, float((highest - lowest).max()), doubles)
         traits = Traits.of(atoms, dielectrics, model, precision, encoding.step)
         return cls(atoms, encoding, traits, dielectrics, model, gb)
 
@@ -105,8 +110,10 @@ def differ(values: Floats) -> bool:
     return bool(np.ptp(values) > 0)
 
 
-def encoding_for(precision: str, span: float) -> Encoding:
-    """How positions of a molecule of this span, A, go to the device, with room for a quarter more and 64 A.
+def encoding_for(precision: str, span: float, doubles: bool) -> Encoding:
+    """The encoding of positions of a molecule of this span, A, with room for a quarter more and 64 A.
+
+    doubles : whether the device has float64; its kernels make steps of the positions then
 
     Raises InputError where fixed-point coordinates of 32 bits would be too coarse for close pairs.
     """
@@ -114,7 +121,8 @@ def encoding_for(precision: str, span: float) -> Encoding:
         return Encoding(np.dtype(np.float64), 1.0, float(np.finfo(np.float64).max) / 4)
     check_float32_span(span)
     reach = 2.0 ** np.ceil(np.log2(0.625 * span + 32))
-    return Encoding(np.dtype(np.int32), float(reach / 2**FIXED_POINT_BITS), min(reach, LARGEST_SPAN_FLOAT32 / 2))
+    dtype = np.dtype(np.float64 if doubles else np.int32)
+    return Encoding(dtype, float(reach / 2**FIXED_POINT_BITS), min(reach, LARGEST_SPAN_FLOAT32 / 2))
 
 
 def check_float32_span(span: float) -> None:

@@ -45,12 +45,13 @@ def check_span(positions: Floats) -> None:
 
 @dataclass(frozen=True)
 class Encoding:
-    """Positions on their way to a device: from the molecule's middle, in float32 as fixed-point numbers.
+    """Positions on their way to a device: from the molecule's middle, as float64 or as fixed-point numbers.
 
-    Differences of fixed-point numbers are exact, so that float32 keeps its digits wherever an atom lies.
+    Either holds differences of positions far better than float32 does, so that kernels in float32 keep their digits
+    wherever an atom lies. Fixed-point numbers are for devices without float64.
 
-    dtype : of a coordinate: int32, int64 for wide molecules, float64
-    step : A of one unit, a power of two; 1 for float64
+    dtype : of a coordinate on its way: float64, int32, or int64 for wide molecules
+    step : A of one fixed-point unit, a power of two; where dtype is float64 the unit that kernels make themselves, or 1
     reach : A that a coordinate may have from the middle
     """
 
@@ -59,9 +60,12 @@ class Encoding:
     reach: float
 
     @classmethod
-    def of(cls, precision: str, span: float) -> Encoding:
-        """For a molecule of this span, A, which may become twice as wide and 128 A more."""
-        if precision == "float64":
+    def of(cls, span: float, doubles: bool) -> Encoding:
+        """The encoding for a molecule of this span, A; fixed-point ones let it become twice as wide and 128 A more.
+
+        doubles : whether the device has float64
+        """
+        if doubles:
             return cls(np.dtype(np.float64), 1.0, LARGEST_SPAN / 2)
         reach = 2.0 ** math.ceil(math.log2(span + 64))
         step = reach / 2**30
@@ -70,22 +74,27 @@ class Encoding:
         return cls(np.dtype(np.int32), step, min(reach, LARGEST_SPAN / 2))
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether positions go as fixed-point numbers."""
+        return self.dtype.kind == "i"
+
+    @property
     def origin_step(self) -> Any:
         """The origins of tiles are multiples of this, in units."""
-        return self.dtype.type(ORIGIN_STEP if self.dtype.kind == "f" else max(1, round(ORIGIN_STEP / self.step)))
+        return self.dtype.type(max(1, round(ORIGIN_STEP / self.step)) if self.is_fixed else ORIGIN_STEP)
 
     @property
     def macros(self) -> dict[str, int]:
         """Build definitions of kernels that take positions."""
-        return {"WIDE": int(self.dtype == np.int64)}
+        return {"FIXED_BITS": 8 * self.dtype.itemsize if self.is_fixed else 0}
 
     @property
     def base(self) -> float:
         """A float64 to which this is added is rounded to whole steps, which are then its low bits; 0 for float64."""
-        return 0.0 if self.dtype.kind == "f" else 1.5 * 2**52 * self.step
+        return 1.5 * 2**52 * self.step if self.is_fixed else 0.0
 
     def shift(self, lowest: Floats, highest: Floats) -> Floats:
-        """What is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
+        """The vector that is taken off positions before `encode`: their middle in whole steps, less `base`; (3,) A.
 
         lowest, highest : bounds of the molecule, (3,) A
         """
@@ -94,7 +103,7 @@ class Encoding:
 
     def encode(self, shifted: Floats, encoded: NDArray[Any]) -> None:
         """Write offsets from the middle, A, with `base` added, into an array of this dtype and their shape."""
-        if self.dtype.kind == "f":
+        if not self.is_fixed:
             np.copyto(encoded, shifted)
         elif self.dtype == np.int32:
             np.copyto(encoded, shifted.view(np.int64), casting="unsafe")  # the low 32 bits

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
 from ..errors import InputError
 from ..variant import Progress
 from .found import Found
+
+
+def nothing() -> None:
+    """Do nothing meanwhile."""
 
 
 def untold(share: float) -> None:
@@ -50,12 +54,14 @@ class Evaluator(ABC):
 
     @abstractmethod
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
-    ) -> Mapping[str, float]:
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress,
+        meanwhile: Callable[[], None],
+    ) -> Mapping[str, float]:  # fmt: skip
         """Fill `found` for conformations (m, n, 3) A, float32 or float64.
 
         profile : whether times of kernels are wanted; then their seconds are returned by name, "kernel" among them
         tell : called with the share done, `untold` where nobody asks; it may compute with other evaluators
+        meanwhile : called once, while the device computes if it does so by itself
 
         Positions and results that cannot be go to `failures`, which is checked whenever conformations are done.
         """

@@ -61,15 +61,16 @@ class Pipeline(Evaluator):
         self.atoms, self.passes, self._explain, self._movable = atoms, passes, explain, movable
         self.batch = passes.batch
         self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))
-        self._offsets = np.empty((self.batch, 3 * len(atoms)))
+        self._offsets = np.empty((self.batch if passes.encoding.is_fixed else 0, 3 * len(atoms)))
         self._slots: list[Slot] = []
 
     def takes(self, m: int) -> bool:
         return self.batch >= min(m, self.passes.most_at_once)
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress
-    ) -> Mapping[str, float]:
+        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress,
+        meanwhile: Callable[[], None],
+    ) -> Mapping[str, float]:  # fmt: skip
         m = len(conformations)
         chunks = self._chunks(m, profile)
 
@@ -81,8 +82,10 @@ class Pipeline(Evaluator):
         try:
             if len(chunks) == 1:
                 self._start(chunks[0], conformations, failures, None if tell is untold else tell)
+                meanwhile()
                 tell(collect(chunks[0]))
             else:
+                meanwhile()
                 self._compute_several(chunks, conformations, failures, collect, tell)
         except BaseException:
             chunks[0].run.finish()  # nothing may run on when the next evaluation begins
@@ -135,19 +138,20 @@ class Pipeline(Evaluator):
 
     def _encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
         """Positions from the molecule's middle, those out of reach of it from their own."""
-        offsets, encoding = self._offsets[: len(encoded)], self.passes.encoding
+        encoding = self.passes.encoding
+        offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
+        np.subtract(conformations[part].reshape(offsets.shape), self._shifts, out=offsets)
         lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
-        np.copyto(offsets, conformations[part].reshape(offsets.shape))
-        offsets -= self._shifts  # in place, which takes half the time
         if not (offsets.min() >= lowest and offsets.max() <= highest):  # neither is true of NaN
-            near = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
-            for k in np.flatnonzero(~near).tolist():
+            within = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
+            for k in np.flatnonzero(~within).tolist():
                 try:
                     offsets[k] = self._from_own_middle(conformations[part.start + k]) + encoding.base
                 except InputError as error:
                     failures.add(part.start + k, error)
                     offsets[k] = self.atoms.positions.ravel() - self._shifts  # so that something can be computed
-        encoding.encode(offsets, encoded)
+        if encoding.is_fixed:
+            encoding.encode(offsets, encoded)
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
         """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""

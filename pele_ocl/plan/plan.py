@@ -15,8 +15,9 @@ from ..atoms import Atoms, Floats
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
-from .evaluator import Evaluator, Failures, untold
+from .evaluator import Evaluator, Failures, nothing, untold
 from .found import Found
+from .moving import Moving
 from .selection import Automatic, select
 
 if TYPE_CHECKING:
@@ -82,9 +83,11 @@ class Plan(ABC, Generic[R, B]):
         start = time.perf_counter()
         flag("profile", profile)
         callback("progress", progress)
-        atoms = self.atoms if positions is None else self.atoms.moved(positions)
-        found, _, seconds = self._compute(atoms.positions[None], profile, progress, Failures(1))
-        return self._result(atoms, found, seconds | {"total": time.perf_counter() - start})
+        moving = Moving(self.atoms, positions)
+        found, _, seconds = self._compute(
+            moving.conformations, profile, progress, Failures(1), meanwhile=moving.make
+        )  # fmt: skip
+        return self._result(moving.atoms, found, seconds | {"total": time.perf_counter() - start})
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
@@ -147,18 +150,20 @@ class Plan(ABC, Generic[R, B]):
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
-        ready: Callable[[Evaluator], None] | None = None,
+        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[], None] = nothing,
     ) -> tuple[Found, dict[int, str], dict[str, float]]:  # fmt: skip
         """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted.
 
-        ready : called with the evaluator before it computes
+        ready : called with the evaluator before it computes; meanwhile : while the device does
         """
         found = self._found(len(conformations))
         evaluator = self._borrow(len(conformations))
         try:
             if ready is not None:
                 ready(evaluator)
-            seconds = evaluator.compute(conformations, found, failures, profile=profile, tell=progress or untold)
+            seconds = evaluator.compute(
+                conformations, found, failures, profile=profile, tell=progress or untold, meanwhile=meanwhile
+            )
         finally:
             self._give_back(evaluator)
         for k in failures.reasons:

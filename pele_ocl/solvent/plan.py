@@ -52,7 +52,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         width, units = self.device.vector_width(precision), self.device.compute_units
         self.layout = self._choice.applied(self.variant, Layout.of(self.device.kind, width, len(atoms), units))
         self._tiles = Tiles.of(atoms.positions, self.layout.tile)
-        self._encoding = Encoding.of(precision, float(np.ptp(atoms.positions, axis=0).max()))
+        self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 
     def _automatic(self, per_atom: bool) -> Automatic:
         return choose_variant

@@ -77,10 +77,12 @@ class OpenMM:
         value = self.context.getPlatform().getPropertyValue(self.context, name)
         return f"CPU, {value} threads" if self.platform == "CPU" else str(value)
 
-    def evaluate(self) -> tuple[float, Floats]:
-        """Energy, kcal/mol, and gradient, (n, 3) kcal/mol/A, at the positions that it has."""
+    def evaluate(self, positions: Floats | None = None) -> tuple[float, Floats]:
+        """Energy, kcal/mol, and gradient, (n, 3) kcal/mol/A, at positions (n, 3) A, by default those that it has."""
         from openmm import unit
 
+        if positions is not None:
+            self.context.setPositions(positions * NM_PER_A)
         state = self.context.getState(getEnergy=True, getForces=True)
         energy = state.getPotentialEnergy().value_in_unit(unit.kilocalorie_per_mole)
         forces = state.getForces(asNumpy=True).value_in_unit(unit.kilocalorie_per_mole / unit.angstrom)

@@ -68,7 +68,7 @@ def peers(
     Every code runs before it is timed, so no time holds a compilation. "ms" is with all data in place: our kernels by
     the device's clock, our energy by one of many evaluations that follow one another, OpenMM by a step of molecular
     dynamics, others by the clock on the wall until the device is done. "ms a call" is by the clock on the wall, of a
-    plan that is kept, with new positions in (OpenMM keeps its own) and arrays out. Of the runs the fastest and the
+    plan that is kept, with new positions in and arrays out. Of the runs the fastest and the
     slowest are dropped and the others averaged. A map that takes a code longer than a second is timed on as many of its
     middle points as take about that, and scaled, marked *. "best peer = 1" says how many times faster a code is than
     the fastest peer in the same table. Errors are against float64; where one is larger than what it should be, the
