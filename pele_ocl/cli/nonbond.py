@@ -44,7 +44,7 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, counted, duration, ending, energy_lines, headline, label_columns, origin
+from .report import choice_line, counted, duration, ending, energy_lines, headline, label_columns, model_line, origin
 from .terminal import note, say, say_json
 
 DEFAULT_CUTOFF = 12.0
@@ -155,7 +155,7 @@ def nonbond(
     if as_json:
         say_json(_as_json(molecule, computed))
     else:
-        say(_as_text(molecule, computed, verbose))
+        say(_as_text(molecule, computed, constants, verbose))
 
 
 def _computed_together(
@@ -263,7 +263,7 @@ def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
     return {**facts, "energy": result.energy, "gradient": _gradient_facts(result), "seconds": seconds}
 
 
-def _as_text(molecule: Molecule, computed: Computed, verbose: bool) -> str:
+def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
     result, seconds = computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
     lines += (
@@ -276,6 +276,7 @@ def _as_text(molecule: Molecule, computed: Computed, verbose: bool) -> str:
         steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
         lines += [
             "",
+            model_line(constants),
             f"Times: {steps}",
             f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
             choice_line(result.device),
