@@ -42,3 +42,7 @@ class DeviceError(PeleError):
 
 class KernelBuildError(PeleError):
     """A kernel that the device's compiler refused."""
+
+
+class CacheWarning(UserWarning):
+    """Compiled kernels cannot be kept on disk, or were found damaged: they are built anew, and results are the same."""

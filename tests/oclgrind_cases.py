@@ -20,7 +20,7 @@ from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
 from pele_ocl.opencl.device import Device, get_device
-from pele_ocl.opencl.kernels import Run
+from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
 from pele_ocl.potmap.blocking import Blocking

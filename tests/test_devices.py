@@ -16,7 +16,7 @@ from pele_ocl import DeviceError
 from pele_ocl.opencl import device as devices
 from pele_ocl.opencl import runtimes
 from pele_ocl.opencl.device import Device, get_cpu_device, get_device, list_devices
-from pele_ocl.opencl.kernels import Run
+from pele_ocl.opencl.run import Run
 from pele_ocl.solvent.layout import Layout
 
 

@@ -16,7 +16,7 @@ from pele_ocl.energy.layout import RowsLayout, SquaresLayout
 from pele_ocl.energy.masks import Masks
 from pele_ocl.errors import KernelBuildError
 from pele_ocl.opencl.device import Device, list_devices
-from pele_ocl.opencl.kernels import Run
+from pele_ocl.opencl.run import Run
 from pele_ocl.pairs import exclusions
 from pele_ocl.plan import passes
 from pele_ocl.reference.energy import energy as reference

@@ -10,7 +10,7 @@ from tolerance import MAP
 
 from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
 from pele_ocl.opencl.device import Device, list_devices
-from pele_ocl.opencl.kernels import Run
+from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS, choose_variant, corrections, map_slab, slabs
 from pele_ocl.potmap.blocking import Blocking

@@ -6,7 +6,7 @@ import pytest
 
 from pele_ocl.energy.result import TERMS
 from pele_ocl.opencl import building, shared
-from pele_ocl.opencl.kernels import Run
+from pele_ocl.opencl.run import Run
 
 STRUCTS = [value for value in vars(shared).values() if isinstance(value, shared.Struct)]
 

@@ -11,7 +11,7 @@ from conftest import load_system, random_atoms
 from tolerance import BORN_RADIUS, ENERGY, OPENMM_ENERGY, born_radius_bound
 
 from pele_ocl import Atoms, InputError, ParameterError, Solvent, SolventModel, solvent
-from pele_ocl.opencl.kernels import Run
+from pele_ocl.opencl.run import Run
 from pele_ocl.reference import solvent as reference
 from pele_ocl.solvent import VARIANTS, choose_variant
 from pele_ocl.solvent.layout import Layout
@@ -284,8 +284,8 @@ def test_progress_in_slabs_changes_no_bit(device, variant):
 
 
 def test_slabs_cover_every_row(device, precision, monkeypatch):
-    monkeypatch.setattr("pele_ocl.opencl.kernels.SLAB_SECONDS", 1e-7)
-    monkeypatch.setattr("pele_ocl.opencl.kernels.FIRST_SLAB_PAIRS", 1e3)
+    monkeypatch.setattr("pele_ocl.opencl.run.SLAB_SECONDS", 1e-7)
+    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e3)
     atoms = random_atoms(400)
     for variant in VARIANTS:
         shares = []
@@ -295,8 +295,8 @@ def test_slabs_cover_every_row(device, precision, monkeypatch):
 
 
 def test_slabs_of_rows_cover_every_row(device, precision, monkeypatch):
-    monkeypatch.setattr("pele_ocl.opencl.kernels.SLAB_SECONDS", 1e-7)
-    monkeypatch.setattr("pele_ocl.opencl.kernels.FIRST_SLAB_PAIRS", 1e3)
+    monkeypatch.setattr("pele_ocl.opencl.run.SLAB_SECONDS", 1e-7)
+    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e3)
     atoms, shares = random_atoms(400), []
     layout = Layout(1, 1, 32, (32, 1), 5, row=3)
     born = laid_out(layout, atoms, device, precision).evaluate(progress=shares.append).born_radii
@@ -405,7 +405,7 @@ def test_bad_members_of_a_batch(device, precision, variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_callbacks_may_compute(device, variant, monkeypatch):
     """With the plan that is at work, between the parts of a long launch."""
-    monkeypatch.setattr("pele_ocl.opencl.kernels.FIRST_SLAB_PAIRS", 1e3)
+    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e3)
     plan = Solvent(random_atoms(200), variant=variant, device=device)
     moved, inside = plan.atoms.positions + 0.1 * np.eye(200, 3), []
     expected, there = plan.evaluate(), plan.evaluate(moved)

@@ -29,4 +29,7 @@ DIFFERENCES = 1e-7
 # `nonbond` two fixed-point steps, 2^-30 of how far a molecule that reaches so far from its middle may yet reach:
 # a quarter and 32 A more, up to the next power of two.
 FLOAT32_PARTS = 5e-6
-COORDINATE = {"energy": lambda reach: 2e-6, "nonbond": lambda reach: 2 * 2.0 ** np.ceil(np.log2(1.25 * reach + 32)) / 2**30}
+COORDINATE = {
+    "energy": lambda reach: 2e-6,
+    "nonbond": lambda reach: 2 * 2.0 ** np.ceil(np.log2(1.25 * reach + 32)) / 2**30,
+}

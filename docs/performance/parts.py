@@ -19,7 +19,7 @@ from pele_ocl.bench.markdown import table
 from pele_ocl.bench.potmap import random_system
 from pele_ocl.bench.systems import load
 from pele_ocl.bench.timing import profiled
-from pele_ocl.opencl import kernels
+from pele_ocl.opencl import run
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.potmap import variants as map_variants
 from pele_ocl.tiled import series
@@ -46,7 +46,7 @@ def scalar_vectors() -> AbstractContextManager[object]:
 
 def plain_roots() -> AbstractContextManager[object]:
     """1/x and 1/sqrt(x) as the language has them."""
-    return patch.object(kernels, "Run", partial(kernels.Run, portable=True))
+    return patch.object(run, "Run", partial(run.Run, portable=True))
 
 
 def no_soft_roots() -> AbstractContextManager[object]:

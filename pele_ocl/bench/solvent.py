@@ -10,7 +10,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..opencl.device import Device
-from ..opencl.kernels import Run
+from ..opencl.run import Run
 from ..reference import solvent as definition
 from ..solvent import VARIANTS, Solvent
 from ..solvent.ladder import Molecule, Sequential

@@ -11,7 +11,7 @@ from .masks import Walk
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch
+    from ..opencl.launch import KeptLaunch
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):

@@ -26,7 +26,8 @@ from .tables import PairTables
 from .terms import Term
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch, Run
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.run import Run
 
 L = TypeVar("L", bound=Layout)
 

@@ -74,7 +74,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return lambda kind, size: choose_variant(kind, per_atom)
 
     def _prepare(self, m: int) -> Pipeline:
-        from ..opencl.kernels import Run
+        from ..opencl.run import Run
 
         run = Run(self.device, self.precision)
         passes = VARIANTS[self.variant].run(

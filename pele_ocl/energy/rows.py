@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import KernelBuildError
 from .layout import RowsLayout
 from .masks import Walk
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch
+    from ..opencl.launch import KeptLaunch
 
 LOCAL_REALS = 16  # of local memory that an atom takes at most
 
@@ -53,16 +52,10 @@ class Rows(SumsOfPairs[RowsLayout]):
             parts * local_bytes > device.handle.local_mem_size or parts * items > device.largest_group
         ):
             parts //= 2
-        while True:
-            shape = len(self.tiles) * items * parts, 1
-            try:
-                kept = self.run.keep(
-                    file, name, shape, (items * parts, 1), np.int32(len(self.tiles)), *args, width=layout.width,
-                    TILE=layout.tile, PARTS=parts, **defines,
-                )  # fmt: skip
-                if parts == 1 or kept.group[0] == items * parts:
-                    return kept
-            except KernelBuildError:  # how some compilers say that the group is too large
-                if parts == 1:
-                    raise
-            parts //= 2
+        kernel, parts = self.run.built_to_fit(
+            parts,
+            lambda parts: self.run.kernel(file, name, layout.width, TILE=layout.tile, PARTS=parts, **defines),
+            items,
+        )
+        shape = len(self.tiles) * items * parts, 1
+        return self.run.keep_kernel(kernel, shape, (items * parts, 1), np.int32(len(self.tiles)), *args)

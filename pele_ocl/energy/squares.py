@@ -13,7 +13,7 @@ from .masks import Walk
 from .passes import EnergyPasses
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch
+    from ..opencl.launch import KeptLaunch
 
 
 class Squares(EnergyPasses[SquaresLayout]):

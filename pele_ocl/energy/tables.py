@@ -17,7 +17,7 @@ from ..tiles import Tiles
 from .masks import Masks, Walk
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 
 @dataclass(frozen=True, eq=False)

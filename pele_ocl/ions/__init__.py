@@ -74,7 +74,7 @@ def place_ions(
     """
     # OpenCL is loaded when it is first needed: reading files and the command's help do without.
     from ..opencl.device import get_device
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
     start = time.perf_counter()
     _check(atoms, grid, map, keep_map, solute_distance, ion_distance, dielectric, precision, progress)

@@ -16,7 +16,7 @@ from ..tiles import Tiles
 from ..variant import Progress
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 BLOCK = (16, 8, 8)  # points along x, y, z
 TILE = 32

@@ -14,7 +14,7 @@ from .index import ITEMS, prefix_sum, segments_by_counting
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
 ENTRIES = 4  # computed side by side

@@ -10,7 +10,7 @@ import numpy as np
 from ..opencl.shared import Role
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 ITEMS = 64  # of a group where the group does not matter
 

@@ -41,7 +41,7 @@ class Listed:
         gradient: bool,
     ) -> Listed:  # fmt: skip
         """Make a list ready for the passes of a variant."""
-        from ..opencl.kernels import Run
+        from ..opencl.run import Run
 
         run = Run(device, precision)
         task = Task.of(run, molecule, pairs, gradient)
@@ -54,7 +54,7 @@ class Listed:
 
     def pipeline(self, most: int, explain: Explain) -> ListPipeline:
         """An evaluator for up to `most` conformations at a time."""
-        from ..opencl.kernels import Run
+        from ..opencl.run import Run
 
         run = Run(self.device, self.precision)
         passes = self.passes(run, self.task, self.index, most)

@@ -15,7 +15,8 @@ from ..plan.passes import Passes
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch, Run
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.run import Run
 
 # Energies of a conformation that come to the host: those of all groups, or of as many parts of them.
 MOST_PARTS = 512

@@ -13,7 +13,8 @@ from .passes import AnyPasses, ListPasses
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch, Run
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.run import Run
 
 GROUP = 128
 LANES = 32  # work-items an atom

@@ -12,7 +12,7 @@ from ..pairs import PairList
 from .records import Molecule
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 
 @dataclass(frozen=True, eq=False)

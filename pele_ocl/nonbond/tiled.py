@@ -12,7 +12,8 @@ from .passes import ListPasses
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch, Run
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.run import Run
 
 PARTS_A_UNIT = 1  # work-items a compute unit; more would even out what else the machine does, but each has a gradient
 LARGEST_PARTS = 2**28  # bytes that the gradients of all parts may take

@@ -1,4 +1,4 @@
-"""Kernels built for a device from the files of cl/."""
+"""Programs built for a device from the files of cl/."""
 
 from __future__ import annotations
 
@@ -6,88 +6,32 @@ import os
 import re
 import threading
 import warnings
-import weakref
-from collections import deque
-from collections.abc import Callable, Mapping
-from functools import cached_property
-from pathlib import Path
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
-import platformdirs
 import pyopencl as cl
 
 from ..errors import KernelBuildError
 from ..paths import shipped
 from . import notices, shared
+from .cache import Entry
 from .device import Device
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.
 BUILDING = threading.RLock()
 
-
-class Kernel:
-    """A kernel of a built program, with the OpenCL kernel objects to launch it.
-
-    An object carries the arguments set last, so each has one user at a time: who launches borrows one, sets all
-    arguments, enqueues, and gives it back. Objects are kept, because making one costs more than a launch. Threads may
-    use a Kernel at the same time, and finalizers may give objects back.
-
-    launched : whether it has run on the device
-    """
-
-    def __init__(self, program: cl.Program, name: str, device: Device) -> None:
-        self.name, self.launched = name, False
-        self._program, self._vendor, self._handle = program, device.vendor, device.handle
-        self._free = deque([cl.Kernel(program, name)])
-
-    def borrow(self) -> cl.Kernel:
-        """A kernel object that nobody else uses."""
-        try:
-            return self._free.pop()
-        except IndexError:
-            return cl.Kernel(self._program, self.name)
-
-    def give_back(self, kernel_object: cl.Kernel) -> None:
-        """Let others have a borrowed kernel object."""
-        self._free.append(kernel_object)
-
-    def lend(self, owner: object) -> cl.Kernel:
-        """A kernel object that comes back when `owner` is gone."""
-        kernel_object = self.borrow()
-        weakref.finalize(owner, self.give_back, kernel_object).atexit = False
-        return kernel_object
-
-    @cached_property
-    def most_items(self) -> int:
-        """Work-items that a group of this kernel may have on the device."""
-        info, kernel_object = cl.kernel_work_group_info, self.borrow()
-        own = kernel_object.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self._handle)[0]
-        limit = kernel_object.get_work_group_info(info.WORK_GROUP_SIZE, self._handle)
-        self.give_back(kernel_object)
-        # On NVIDIA the source's own size holds; the limit is 256 there, whatever that is.
-        return int(own) if own and self._vendor == "NVIDIA" else max(1, int(limit))
+# A compiler's complaint that a work-group is too large for the kernel's registers or local memory. It tells so by an
+# error code of its own, or (NVIDIA's) by a line of ptxas.
+GROUP_CODES = {cl.status_code.OUT_OF_RESOURCES, cl.status_code.INVALID_WORK_GROUP_SIZE}
+GROUP_COMPLAINT = re.compile(
+    r"error.*(too much shared data|too many resources|local memory .*exceed|work.?group.?size|\b(req|max)ntid)", re.I
+)
 
 
-def get_kernel(
-    device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False, **defines: int
-) -> Kernel:
-    """Kernel `name` of cl/`file`, built for the device and kept.
-
-    precision : "float32" or "float64"
-    width : reals in a vector
-    portable : leave out what is written for one vendor's compiler
-    defines : further macros of the kernel
-
-    Raises KernelBuildError with the compiler's words.
-    """
-    key = (file, name, precision, width, portable, tuple(sorted(defines.items())))
-    kernel: Kernel | None = device.kernels.get(key)
-    if kernel is None:
-        with BUILDING:
-            program = get_program(device, file, precision, width, portable, defines)
-            kernel = device.kernels.setdefault(key, Kernel(program, name, device))
-    return kernel
+class GroupTooLargeError(KernelBuildError):
+    """A kernel that the device's compiler refused because its work-group is too large."""
 
 
 def get_program(
@@ -118,15 +62,41 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
 
 def _build(device: Device, file: str, options: list[str]) -> cl.Program:
     source = expanded_source(file, _source)
+    entry = Entry.of(device, source, options)
+    binary = entry.read()
     try:
-        with BUILDING, warnings.catch_warnings():
-            warnings.simplefilter("ignore", cl.CompilerWarning)  # compilers chat; what they refuse is raised
-            program: cl.Program = cl.Program(device.context, source).build(options, cache_dir=_cache_folder())  # type: ignore[arg-type]  # False is meant: no cache
-            return program
-    except cl.RuntimeError as error:
-        raise KernelBuildError(
-            f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}"
-        ) from error
+        with BUILDING, _compiling():
+            if binary is not None:
+                try:
+                    kept: cl.Program = cl.Program(device.context, [device.handle], [binary]).build(options)
+                    return kept
+                except cl.Error:  # not of this runtime after all
+                    pass
+            uncached: Any = False
+            program: cl.Program = cl.Program(device.context, source).build(options, cache_dir=uncached)
+    except cl.Error as error:
+        kind = GroupTooLargeError if is_about_the_group(error) else KernelBuildError
+        raise kind(f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}") from error
+    entry.write(program)
+    return program
+
+
+def is_about_the_group(error: cl.Error) -> bool:
+    """Whether a smaller work-group may build where this error was raised; no other error is worth another build."""
+    return error.code in GROUP_CODES or GROUP_COMPLAINT.search(str(error)) is not None
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Keep the compilers' chat from the user, and PYOPENCL_BUILD_OPTIONS, which change numbers, from the compilers."""
+    own = os.environ.pop("PYOPENCL_BUILD_OPTIONS", None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)  # an error is raised
+            yield
+    finally:
+        if own is not None:
+            os.environ["PYOPENCL_BUILD_OPTIONS"] = own
 
 
 def _source(file: str) -> str:
@@ -157,13 +127,3 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
         else:
             lines.append("")
     return "\n".join(lines)
-
-
-def _cache_folder() -> str | Literal[False]:
-    """Where built programs are kept between runs; False where no folder can be written to."""
-    folder = Path(platformdirs.user_cache_dir("pele-ocl"))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return str(folder) if os.access(folder, os.W_OK | os.X_OK) else False

@@ -2,86 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
+import gc
 import os
 import re
 import threading
-import weakref
-from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import pyopencl as cl
 
 from ..errors import DeviceError
-from .runtimes import announced_runtimes
+from . import handles
+from .memory import BufferBytes
+from .platforms import find_platforms
 
 if TYPE_CHECKING:
-    from .building import Kernel
-
-with announced_runtimes():
-    import pyopencl as cl
-
-    try:
-        PLATFORMS = cl.get_platforms()  # the first call is when the loader looks
-    except cl.Error:  # it found no runtime at all
-        PLATFORMS = []
+    from .kernel import Kernel
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
-
-# From a runtime's platform name to the macro VENDOR_<NAME> that kernels may look at.
-VENDORS = {"nvidia": "NVIDIA", "portable computing": "POCL", "intel": "INTEL", "amd": "AMD", "apple": "APPLE"}
-
-
-# Of the extension cl_ext_float_atomics, which PyOpenCL does not know: queries, and a bit of what they answer.
-FLOAT_ATOMICS = {"float32": 0x4231, "float64": 0x4232}
-GLOBAL_ADDITION = 1 << 1
-
-
-# Of OpenCL C 3.0: what a fence over the whole device takes.
-FENCE_FEATURES = {"__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_scope_device"}
-
-
-class Buffer(cl.Buffer):
-    """A buffer that can be counted: PyOpenCL's own take no weak references."""
-
-
-class BufferBytes:
-    """The bytes of all buffers of a device: `now`, and the `most` there were since `start`.
-
-    Any thread may count. A finalizer may run at any place in any thread, within `count` as well, so it takes no lock:
-    it leaves a note that the next reader takes in.
-    """
-
-    def __init__(self) -> None:
-        self.most = 0
-        self._now = 0
-        self._released: deque[int] = deque()
-        self._lock = threading.Lock()
-
-    @property
-    def now(self) -> int:
-        """Bytes of the buffers there are."""
-        with self._lock:
-            return self._settled()
-
-    def start(self) -> None:
-        """Forget how many there were before."""
-        with self._lock:
-            self.most = self._settled()
-
-    def count(self, buffer: Buffer) -> None:
-        """Count a new buffer, until it is gone."""
-        size = int(buffer.size)
-        with self._lock:
-            self._now = self._settled() + size
-            self.most = max(self.most, self._now)
-        weakref.finalize(buffer, self._released.append, size).atexit = False
-
-    def _settled(self) -> int:
-        while self._released:
-            self._now -= self._released.popleft()
-        return self._now
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +31,18 @@ class Device:
 
     index : place in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
-    programs, kernels : built programs and their kernels by what they were built from
-    buffers : how many bytes they hold
-    lock : nothing here needs it
+    programs, kernels : built programs and their kernels, by file, name and options
+    buffers : the bytes of the device's buffers; mapped : those of host memory that the device reads and fills
+    process : the process whose device this is; one forked from it cannot use it
     """
 
     index: int
     handle: cl.Device
-    programs: dict[Any, cl.Program] = field(default_factory=dict, repr=False)
-    kernels: dict[Any, Kernel] = field(default_factory=dict, repr=False)
+    programs: dict[Hashable, cl.Program] = field(default_factory=dict, repr=False)
+    kernels: dict[Hashable, Kernel] = field(default_factory=dict, repr=False)
     buffers: BufferBytes = field(default_factory=BufferBytes, repr=False)
-    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
+    process: int = field(default_factory=os.getpid, repr=False)
     _made: list[tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]] = field(default_factory=list, repr=False)
     _making: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -122,7 +64,12 @@ class Device:
 
     @property
     def _queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
-        """The context and both queues, made by the thread that first needs them."""
+        """The context and both queues, made by the thread that first needs them. Raises DeviceError after a fork."""
+        if os.getpid() != self.process:
+            raise DeviceError(
+                f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "
+                "processes with multiprocessing's method 'spawn', or use OpenCL in the forked processes alone"
+            )
         if not self._made:
             with self._making:
                 if not self._made:
@@ -160,13 +107,12 @@ class Device:
 
     @property
     def kind(self) -> str:
-        return _kind(self.handle)
+        return handles.kind(self.handle)
 
     @property
     def vendor(self) -> str:
-        """NVIDIA, POCL, INTEL, AMD, APPLE or OTHER: whose compiler builds the kernels."""
-        name = self.handle.platform.name.lower()
-        return next((vendor for part, vendor in VENDORS.items() if part in name), "OTHER")
+        """NVIDIA, POCL, INTEL, AMD, APPLE or OTHER: the vendor of the compiler that builds the kernels."""
+        return handles.vendor(self.handle)
 
     @property
     def has_float64(self) -> bool:
@@ -179,7 +125,7 @@ class Device:
         float32, float64 = self.handle.native_vector_width_float, self.handle.native_vector_width_double
         bits = 32 * float32 if precision == "float32" else 64 * float64
         # PoCL before 3.1 crashes while compiling 512-bit vectors.
-        limit = 256 if self.vendor == "POCL" and self._pocl_version < (3, 1) else 512
+        limit = 256 if self.vendor == "POCL" and handles.runtime_version(self.handle) < (3, 1) else 512
         return max(1, min(bits, limit) // (32 if precision == "float32" else 64))
 
     @property
@@ -198,24 +144,14 @@ class Device:
         limit = min(self.handle.max_work_group_size, self.handle.max_work_item_sizes[0])
         return 1 << (int(limit).bit_length() - 1)
 
-    @property
-    def _pocl_version(self) -> tuple[int, int]:
-        found = re.search(r"PoCL (\d+)\.(\d+)", self.handle.platform.version)
-        return (int(found[1]), int(found[2])) if found else (0, 0)
-
     def has_float_atomics(self, precision: str) -> bool:
         """Whether kernels may add to reals of `precision` in global memory by one atomic instruction."""
-        if self.vendor == "NVIDIA":  # PTX has it in 32 bits everywhere, in 64 from compute capability 6 on
-            return precision == "float32" or getattr(self.handle, "compute_capability_major_nv", 0) >= 6
-        listed = "cl_ext_float_atomics" in self.handle.extensions.split()
-        return listed and bool(_capabilities(self.handle, FLOAT_ATOMICS[precision]) & GLOBAL_ADDITION)
+        return handles.has_float_atomics(self.handle, precision)
 
     @cached_property
     def has_device_fence(self) -> bool:
-        """Whether a group may take over what others of its launch wrote: by PTX on NVIDIA, else by OpenCL C 3.0."""
-        if self.vendor == "NVIDIA" or "OpenCL 3" not in self.handle.version:
-            return self.vendor == "NVIDIA"
-        return FENCE_FEATURES <= {feature.name for feature in self.handle.opencl_c_features}
+        """Whether a group may take over the sums of others of its launch: by PTX on NVIDIA, else by OpenCL C 3.0."""
+        return handles.has_device_fence(self.handle)
 
     def require_float_atomics(self, precision: str) -> None:
         """Raise DeviceError where only compare-exchange is there to add atomically."""
@@ -251,63 +187,37 @@ class Device:
         if "cl_khr_int64_base_atomics" not in self.handle.extensions.split():
             raise DeviceError(f"{self} has no 64-bit atomics, which --variant atomic needs in float64; choose rows")
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of all buffers and mapped arrays, of whatever plan; on CPUs both are of one memory."""
+        return self.buffers.now + self.mapped.now
+
     def require_memory(self, total: int, largest: int) -> None:
-        """Raise DeviceError unless `total` bytes, the largest buffer `largest` bytes, fit the device."""
+        """Raise DeviceError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""
         memory, buffer = self.memory, self.largest_buffer
-        if total > memory or largest > buffer:
+        if self.held_bytes + total > memory:
+            gc.collect()  # plans that nobody can reach any more
+        held = self.held_bytes
+        if held + total > memory or largest > buffer:
+            in_use = f", {held / 2**20:.0f} MiB of them in use" if held else ""
+            advice = "drop plans that are no longer needed, or choose" if held else "choose"
             raise DeviceError(
                 f"this needs {total / 2**20:.0f} MiB on {self.name} (largest buffer {largest / 2**20:.0f} MiB), which "
-                f"has {memory / 2**20:.0f} MiB (buffers up to {buffer / 2**20:.0f} MiB); choose a larger device"
+                f"has {memory / 2**20:.0f} MiB{in_use} (buffers up to {buffer / 2**20:.0f} MiB); {advice} a larger "
+                "device"
             )
-
-
-def _capabilities(handle: cl.Device, query: int) -> int:
-    """What clGetDeviceInfo answers to a query for a bit field; 0 where it refuses or cannot be reached.
-
-    PyOpenCL passes on the queries that it knows, so the loader it is linked with is asked directly.
-    """
-    bits = ctypes.c_uint64(0)
-    try:
-        ask = ctypes.CDLL(cl._cl.__file__).clGetDeviceInfo
-    except (OSError, AttributeError):
-        return 0
-    ask.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
-    refused = ask(handle.int_ptr, query, ctypes.sizeof(bits), ctypes.byref(bits), None)
-    return 0 if refused else bits.value
-
-
-def _kind(handle: cl.Device) -> str:
-    if "oclgrind" in handle.platform.name.lower():
-        return "simulator"
-    if handle.type & cl.device_type.GPU:
-        return "GPU"
-    return "CPU" if handle.type & cl.device_type.CPU else "accelerator"
-
-
-def _rank(handle: cl.Device) -> tuple[int, int, str]:
-    """Sorting key, best first: GPUs with memory of their own, other GPUs, CPU runtimes by measured speed.
-
-    GPUs go by units and clock; of the CPU runtimes Intel's is the fastest, then newer PoCL, then older.
-    """
-    kind = ["GPU", "CPU", "accelerator", "simulator"].index(_kind(handle))
-    if kind == 0:
-        size = handle.max_compute_units * handle.max_clock_frequency
-        return kind, int(bool(handle.host_unified_memory)) * 2**40 - size, ""
-    intel_first = 0 if "intel" in handle.platform.name.lower() else 1
-    newest_first = "".join(chr(255 - ord(c)) for c in handle.platform.version if ord(c) < 256)
-    return kind, intel_first, newest_first
 
 
 @lru_cache(maxsize=1)
 def list_devices() -> tuple[Device, ...]:
     """Every usable OpenCL device, the default first. Empty where there is none."""
-    handles = []
-    for platform in PLATFORMS:
+    found = []
+    for platform in find_platforms():
         try:
-            handles += [handle for handle in platform.get_devices() if handle.available and handle.compiler_available]
+            found += [handle for handle in platform.get_devices() if handle.available and handle.compiler_available]
         except cl.Error:  # a runtime that is installed but finds no hardware
             continue
-    return tuple(Device(index, handle) for index, handle in enumerate(sorted(handles, key=_rank)))
+    return tuple(Device(index, handle) for index, handle in enumerate(sorted(found, key=handles.rank)))
 
 
 def get_device(choice: Device | int | str | None = None) -> Device:

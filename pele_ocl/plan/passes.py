@@ -14,7 +14,8 @@ from .conformations import Encoding
 from .found import Found
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch, Run
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.run import Run
 
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30

@@ -20,7 +20,7 @@ from .found import Found
 from .passes import Passes
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 # Chunks under way at a time: one is encoded, one computed, one collected.
 UNDER_WAY = 3
@@ -171,7 +171,7 @@ class Pipeline(Evaluator):
                 f"the positions span {span:,.0f} A, far more than the molecule's own; make the plan from atoms that "
                 "span as much, or use float64"
             )
-        offsets: Floats = (positions - (lowest + highest) / 2).ravel()
+        offsets: Floats = (positions - (lowest / 2 + highest / 2)).ravel()  # the sum may overflow
         return offsets
 
     def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Found, failures: Failures) -> None:

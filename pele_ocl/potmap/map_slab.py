@@ -12,7 +12,7 @@ from ..errors import InputError
 from .problem import MapProblem
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 AT_ONCE = 1 << 20  # values with padding that are downloaded at a time, so that they are copied from a cache
 MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int

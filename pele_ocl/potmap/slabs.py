@@ -124,7 +124,7 @@ def _share_of(device: Device, worker: int, variant: str, work: Work) -> float:
 
 def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
     """One device's share of the slabs; the seconds of its kernels."""
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
     problem, seconds = work.problem, 0.0
     evals = first_evals(device)

@@ -22,7 +22,7 @@ from .problem import RUN, MapProblem
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 GROUP = (32, 4, 1)
 MOST_CONSTANT_ATOMS = 4096  # as in the books; the device's constant memory may hold fewer

@@ -21,7 +21,8 @@ from .layout import Layout
 from .result import TERMS
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch, Run
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.run import Run
 
 COLUMNS = len(TERMS) + 2  # of the results, cl/solvent/atoms.cl: terms, Born radius, psi
 

@@ -58,7 +58,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         return choose_variant
 
     def _prepare(self, m: int) -> Pipeline:
-        from ..opencl.kernels import Run
+        from ..opencl.run import Run
 
         run = Run(self.device, self.precision)
         passes = VARIANTS[self.variant].run(

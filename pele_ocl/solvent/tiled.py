@@ -11,7 +11,7 @@ import numpy as np
 from .passes import SolventPasses
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch
+    from ..opencl.launch import KeptLaunch
 
 # Pairs of a launch of blocks at most: more would keep a display waiting, and progress untold.
 LAUNCH_PAIRS = 4e8

@@ -16,7 +16,8 @@ from .series import series_macros
 from .tables import SphereTables
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import KeptLaunch, Run
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.run import Run
 
 
 class TiledPasses(Passes):

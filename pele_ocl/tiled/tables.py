@@ -16,7 +16,7 @@ from ..units import COULOMB_KCAL_A
 from .series import series_coefficients
 
 if TYPE_CHECKING:
-    from ..opencl.kernels import Run
+    from ..opencl.run import Run
 
 
 @dataclass(frozen=True, eq=False)

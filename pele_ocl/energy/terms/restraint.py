@@ -14,7 +14,7 @@ from ...errors import InputError
 from .term import Term
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import KeptLaunch
+    from ...opencl.launch import KeptLaunch
     from ..passes import AnyPasses
 
 ITEMS = 64  # of a work-group

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ...atoms import Atoms, Floats
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import KeptLaunch
+    from ...opencl.launch import KeptLaunch
     from ..passes import AnyPasses
 
 

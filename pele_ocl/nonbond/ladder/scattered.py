@@ -12,7 +12,8 @@ from ..task import Task
 from .passes import GROUP, Index, LadderPasses
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import KeptLaunch, Run
+    from ...opencl.launch import KeptLaunch
+    from ...opencl.run import Run
 
 PAIRS_AN_ITEM = 4
 

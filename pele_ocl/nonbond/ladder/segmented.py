@@ -15,7 +15,8 @@ from .passes import GROUP
 from .scattered import EnergiesAlone, PairPasses
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import KeptLaunch, Run
+    from ...opencl.launch import KeptLaunch
+    from ...opencl.run import Run
 
 
 @dataclass(frozen=True, eq=False)

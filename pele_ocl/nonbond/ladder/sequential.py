@@ -9,7 +9,8 @@ from .passes import LadderPasses
 from .scattered import cleared
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import KeptLaunch, Run
+    from ...opencl.launch import KeptLaunch
+    from ...opencl.run import Run
 
 
 class Sequential(LadderPasses[None]):

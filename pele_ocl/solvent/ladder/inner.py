@@ -10,7 +10,7 @@ from ...variant import Progress
 from .rung import ITEMS, Molecule, Rung
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import Run
+    from ...opencl.run import Run
 
 TOLD = 64  # atoms between two reports of progress
 

@@ -9,7 +9,7 @@ import numpy as np
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import Run
+    from ...opencl.run import Run
 
 
 class Outer(Rung):

@@ -17,7 +17,8 @@ from ..passes import SolventPasses
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import KeptLaunch, Run
+    from ...opencl.launch import KeptLaunch
+    from ...opencl.run import Run
 
 
 class LadderPasses(SolventPasses):

@@ -14,7 +14,8 @@ from ...solvent_model import SolventModel
 from ...variant import Progress
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import KeptLaunch, Run
+    from ...opencl.launch import KeptLaunch
+    from ...opencl.run import Run
 
 ITEMS = 64  # of a group where the group does not matter
 

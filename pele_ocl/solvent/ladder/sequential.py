@@ -10,7 +10,7 @@ from ...variant import Progress
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
-    from ...opencl.kernels import Run
+    from ...opencl.run import Run
 
 LAUNCH_PAIRS = 2e7  # in a launch, where progress is asked for
 

@@ -1,0 +1,235 @@
+"""One evaluation on a device: kernels, launches, and the time they take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyopencl as cl
+
+from ..variant import Progress
+from .building import GroupTooLargeError
+from .kernel import Kernel, get_kernel
+from .launch import Argument, KeptLaunch, PreparedLaunch, set_arguments
+from .refusals import device_errors
+from .timing import Event, elapsed_seconds, seconds_of
+from .transfers import Transfers
+
+# Launches with progress asked for, or longer than displays bear, are cut so that each takes about this long.
+SLAB_SECONDS = 0.5
+FIRST_SLAB_PAIRS = 2e7
+LONG_LAUNCH_PAIRS = 1e10
+
+
+@dataclass(eq=False)
+class Run(Transfers):
+    """One evaluation on a device: moves arrays, launches kernels in order, remembers how long they took.
+
+    A run belongs to one thread. Several may be under way on a device at once, in threads or in callbacks. All that a
+    run starts waits in one queue; before its buffers go to a run with the other `profile`, whose queue is another one,
+    it must be finished.
+
+    profile : whether times are wanted; launches are dearer then
+    portable : whether code written for one vendor's compiler is left out
+    events : of the launches, in order; firsts : indices of those that were a kernel's first on the device
+    steps : index of the first launch of each step that was begun, by name
+    """
+
+    portable: bool = False
+    profile: bool = True
+    events: list[Event] = field(default_factory=list)
+    firsts: set[int] = field(default_factory=set)
+    steps: dict[str, int] = field(default_factory=dict)
+    allocated: int = 0
+
+    def anew(self, profile: bool) -> Run:
+        """Another run on the same device, with or without times."""
+        return Run(self.device, self.precision, profile=profile)
+
+    def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
+        """As get_kernel, in the run's precision."""
+        return get_kernel(self.device, file, name, self.precision, width, self.portable, **defines)
+
+    def group_kernel(
+        self, file: str, name: str, local_reals: int, most: int | None = None, **defines: int
+    ) -> tuple[Kernel, int]:
+        """A kernel of fixed work-group size GROUP, and that size: the largest up to `most` that the device allows.
+
+        local_reals : reals of local memory that a work-item needs
+        """
+        group = min(self.device.largest_group, most or self.device.largest_group)
+        most_local = self.device.handle.local_mem_size // self.dtype.itemsize
+        while local_reals * group > most_local:
+            group //= 2
+        return self.built_to_fit(group, lambda group: self.kernel(file, name, GROUP=group, **defines))
+
+    def built_to_fit(self, most: int, build: Callable[[int], Kernel], items: int = 1) -> tuple[Kernel, int]:
+        """The first of build(most), build(most // 2), ..., build(1) that the device takes, and its number.
+
+        build : gives a kernel whose work-groups have `items` times its number of work-items
+
+        Raises KernelBuildError for errors that a smaller group would not mend, after one build.
+        """
+        size = most
+        while True:
+            try:
+                kernel = build(size)
+                if size == 1 or size * items <= self._most_items(kernel):
+                    return kernel, size
+            except GroupTooLargeError:
+                if size == 1:
+                    raise
+            size //= 2
+
+    def _most_items(self, kernel: Kernel) -> int:
+        """Work-items that a group of this kernel may have on the device."""
+        return kernel.most_items
+
+    def launch(self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Argument) -> None:
+        """Launch over `shape` work-items, padded to whole groups; a group is cut to what the kernel allows."""
+        group = self._allowed(kernel, group)
+        kernel_object = kernel.borrow()
+        try:
+            set_arguments(self.device, kernel_object, args)
+            self.events.append(self._enqueue(kernel, kernel_object, shape, group))
+        finally:
+            kernel.give_back(kernel_object)
+
+    def prepare(
+        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Argument
+    ) -> PreparedLaunch:
+        """As `launch`, to be called once or more later: setting arguments takes longer than a short kernel runs."""
+        return PreparedLaunch(self, kernel, shape, self._allowed(kernel, group), args)
+
+    def keep(
+        self, file: str, name: str, shape: tuple[int, int], group: tuple[int, int], *args: Argument, width: int = 1,
+        pairs: float = 0.0, divisible: int = 1, **defines: int,
+    ) -> KeptLaunch:  # fmt: skip
+        """A launch with its arguments set for good, on a kernel object of its own.
+
+        shape : work-items in the first two dimensions; the third is how many conformations are computed
+        pairs, divisible : of KeptLaunch
+        """
+        kernel = self.kernel(file, name, width, **defines)
+        return self.keep_kernel(kernel, shape, group, *args, pairs=pairs, divisible=divisible)
+
+    def keep_kernel(
+        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], *args: Argument, pairs: float = 0.0,
+        divisible: int = 1,
+    ) -> KeptLaunch:  # fmt: skip
+        """As `keep`, of a kernel that is built already."""
+        group = min(group[0], self._most_items(kernel)), group[1]
+        whole = _whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])
+        return KeptLaunch(self.device, kernel, whole, (*group, 1), args, pairs, divisible)
+
+    def launch_kept(self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None = None) -> None:
+        """Launch one after the other for the first n_conformations.
+
+        The loop is short because a kernel may be over before the next one is launched.
+
+        tell : called with the share of the pairs done. Then, and where a launch is long, each is waited for, in slabs.
+        """
+        if any(kept.pairs and (tell or kept.pairs * n_conformations > LONG_LAUNCH_PAIRS) for kept in launches):
+            self._launch_slabs(launches, n_conformations, tell)
+            return
+        queue = self.queue
+        with device_errors(self.device):
+            for kept in launches:
+                shape = (*kept.shape, n_conformations)
+                if self.profile:
+                    self._note_first(kept.kernel)
+                    self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group))
+                else:
+                    cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group)
+
+    def _launch_slabs(self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None) -> None:
+        pairs, all_pairs = 0.0, sum(kept.pairs for kept in launches)
+        for kept in launches:
+            for share in self._slabs_of(kept, n_conformations):
+                if tell is not None and kept.pairs:
+                    tell((pairs + kept.pairs * share) / all_pairs)
+            pairs += kept.pairs
+
+    def _slabs_of(self, kept: KeptLaunch, n_conformations: int) -> Iterator[float]:
+        """Launch slabs of the first dimension, wait for each, and give the share that is done."""
+        whole, done = kept.shape[0], 0
+        slab = whole
+        if kept.divisible and kept.pairs:
+            share = min(1.0, FIRST_SLAB_PAIRS / (kept.pairs * n_conformations))
+            slab = _whole_groups(int(whole * share), kept.group[0])
+        while done < whole:
+            count = min(slab, whole - done)
+            shape = count, kept.shape[1], n_conformations
+            start = time.perf_counter()
+            self._note_first(kept.kernel)
+            with device_errors(self.device):
+                event = cl.enqueue_nd_range_kernel(self.queue, kept.kernel_object, shape, kept.group, (done, 0, 0))
+                event.wait()
+            if self.profile:
+                self.events.append(event)
+            done += count
+            seconds = max(time.perf_counter() - start, 1e-6)
+            slab = _whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), kept.group[0])
+            yield done / whole
+
+    def begin_step(self, name: str) -> None:
+        """Let the launches from now on belong to a step of this name."""
+        self.steps[name] = len(self.events)
+
+    def step(self, name: str) -> slice:
+        """The launches of a step."""
+        first = self.steps[name]
+        later = [start for start in self.steps.values() if start > first]
+        return slice(first, min(later, default=len(self.events)))
+
+    def _allowed(self, kernel: Kernel, group: tuple[int, ...]) -> tuple[int, ...]:
+        """The group, cut to what the kernel may have."""
+        return min(group[0], self._most_items(kernel)), *group[1:]
+
+    def _enqueue(
+        self, kernel: Kernel, kernel_object: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0
+    ) -> Event:
+        shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
+        start = (offset,) + (0,) * (len(shape) - 1) if offset else None
+        self._note_first(kernel)
+        with device_errors(self.device):
+            return cl.enqueue_nd_range_kernel(self.queue, kernel_object, shape, group, start)
+
+    def submit(self) -> None:
+        """Make the device begin with the launches; some runtimes wait until they are asked for results."""
+        with device_errors(self.device):
+            self.queue.flush()
+
+    def _note_first(self, kernel: Kernel) -> None:
+        """Note that the launch that comes next is the kernel's first on the device."""
+        if not kernel.launched:
+            kernel.launched = True
+            self.firsts.add(len(self.events))
+
+    @property
+    def kernel_seconds(self) -> float:
+        """Seconds that the kernels ran, by the device's clock, without the time between them."""
+        return self.launched_seconds(slice(None))
+
+    def launched_seconds(self, part: slice) -> float:
+        """Seconds that the kernels of a part of the launches ran, without the time between them."""
+        self.finish()
+        return sum(map(seconds_of, self.events[part]), 0.0)
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Seconds from the first kernel's start to the last one's end, by the device's clock.
+
+        The time before a kernel's first launch on the device does not count.
+        """
+        return self.elapsed(slice(None))
+
+    def elapsed(self, part: slice) -> float:
+        """Elapsed seconds of a part of the launches, counted as `elapsed_seconds` are."""
+        self.finish()
+        return elapsed_seconds(self.events, self.firsts, part)
+
+
+def _whole_groups(n: int, group: int) -> int:
+    return max(1, -(-n // group)) * group

@@ -1,0 +1,134 @@
+"""Buffers and mapped arrays on a device, and the copies to and from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .device import Device
+from .memory import Buffer, Queue
+from .refusals import device_errors
+from .timing import Event
+
+
+@dataclass(eq=False)
+class Transfers:
+    """Arrays on a device in one precision, and copies in one of its queues.
+
+    profile : whether the queue is the one that takes times
+    allocated : bytes of all buffers made so far, those that are gone included
+    """
+
+    device: Device
+    precision: str
+    profile: bool = field(init=False)
+    allocated: int = field(init=False)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """The type of reals."""
+        return np.dtype(self.precision)
+
+    @property
+    def queue(self) -> Queue:
+        """The queue in which everything waits. Raises DeviceError after a fork."""
+        return self.device.queue if self.profile else self.device.plain_queue
+
+    def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        """A buffer of the values that kernels only read, in the run's precision where no other type is given."""
+        array = np.ascontiguousarray(values, dtype or self.dtype)
+        if array.size == 0:  # OpenCL has no empty buffers
+            return self.empty(0, dtype)
+        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+        return self._buffer(flags, array.nbytes, array)
+
+    def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        """An uninitialised buffer of n values, reals where no other type is given."""
+        size = max(1, n) * np.dtype(dtype or self.dtype).itemsize
+        return self._buffer(cl.mem_flags.READ_WRITE, size)
+
+    def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        """A buffer of n zeros."""
+        buffer = self.empty(n, dtype)
+        with device_errors(self.device):
+            cl.enqueue_fill_buffer(self.queue, buffer, np.zeros(1, np.uint8), 0, buffer.size)
+        return buffer
+
+    def _buffer(self, flags: int, size: int, values: NDArray[Any] | None = None) -> Buffer:
+        """A new buffer of `size` bytes. Raises DeviceError where they are too many beside all others."""
+        self.allocated += size
+        self.device.require_memory(size, size)
+        with device_errors(self.device):
+            buffer = Buffer(self.device.context, flags, size, hostbuf=values)
+        self.device.buffers.count(buffer, size)
+        return buffer
+
+    def download(self, buffer: Buffer, n: int, dtype: DTypeLike | None = None) -> NDArray[Any]:
+        """The first n values of a buffer, reals where no other type is given, once everything before is done."""
+        array = np.empty(n, dtype or self.dtype)
+        self.read(array, buffer)
+        return array
+
+    def settle(self, *buffers: Buffer) -> None:
+        """Bring buffers to the device now; NVIDIA's would come between two kernels, when the second is launched."""
+        with device_errors(self.device):
+            cl.enqueue_migrate_mem_objects(self.queue, list(buffers))
+
+    def write(self, buffer: Buffer, values: NDArray[Any]) -> None:
+        """Fill a buffer from an array."""
+        with device_errors(self.device):
+            cl.enqueue_copy(self.queue, buffer, values)
+
+    def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
+        """Fill the array from a buffer, from its value `first` on, once everything before is done."""
+        with device_errors(self.device):
+            cl.enqueue_copy(self.queue, array, buffer, src_offset=first * array.itemsize)
+
+    def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
+        """An array that the device reads and fills by itself, while the host does something else."""
+        dtype = np.dtype(dtype or self.dtype)
+        size = math.prod(shape) * dtype.itemsize
+        self.device.require_memory(size, size)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        with device_errors(self.device):
+            buffer = cl.Buffer(self.device.context, flags, size)
+            access: Any = cl.map_flags.READ | cl.map_flags.WRITE
+            array: NDArray[Any] = cl.enqueue_map_buffer(self.queue, buffer, access, 0, shape, dtype)[0]
+        self.device.mapped.count(array, size)
+        return array
+
+    def start_write(self, buffer: Buffer, values: NDArray[Any]) -> Event:
+        """Fill a buffer from an array, which must stay as it is until the event, to be kept, has come."""
+        with device_errors(self.device):
+            return cl.enqueue_copy(self.queue, buffer, values, is_blocking=False)
+
+    def start_read(self, array: NDArray[Any], buffer: Buffer) -> Event:
+        """Fill the array from a buffer once everything before is done, which begins now; the event is to be kept."""
+        with device_errors(self.device):
+            event = cl.enqueue_copy(self.queue, array, buffer, is_blocking=False)
+            self.queue.flush()
+            return event
+
+    def wait(self, event: Event) -> None:
+        """Wait for an event."""
+        with device_errors(self.device):
+            event.wait()
+
+    def finish(self) -> None:
+        """Wait for everything that was started."""
+        with device_errors(self.device):
+            self.queue.finish()
+
+    def vector4(self, *values: float) -> Any:
+        """Four reals as one kernel argument."""
+        kind = cl.cltypes.float4 if self.precision == "float32" else cl.cltypes.double4
+        return np.array(tuple(values) + (0,) * (4 - len(values)), dtype=kind)[()]
+
+    def int4(self, *values: int) -> Any:
+        """Four integers as one kernel argument."""
+        return np.array(tuple(values) + (0,) * (4 - len(values)), dtype=cl.cltypes.int4)[()]
