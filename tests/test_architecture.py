@@ -77,8 +77,8 @@ LAYERS = {
         "potmap", "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
     ),
     "cli": (
-        "__init__", "atoms", "bench", "chemistry", "energy", "errors", "forcefield", "formats", "grid", "inputfile",
-        "ions", "opencl", "paths", "potmap", "reading", "sampling", "solvent", "nonbond", "pairs",
+        "__init__", "atoms", "bench", "chemistry", "energy", "errors", "forcefield", "formats", "gb_models", "grid",
+        "inputfile", "ions", "opencl", "paths", "potmap", "reading", "sampling", "solvent", "nonbond", "pairs",
         "potential_model", "solvent_model", "tuning", "units", "variant",
     ),
     "__init__": (
@@ -87,10 +87,6 @@ LAYERS = {
     ),
     "__main__": ("cli",),
 }  # fmt: skip
-
-
-# Layers that still compare names of variants.
-UNFINISHED = ("solvent", "nonbond", "bench", "cli")
 
 
 def layer(path: Path) -> str:
@@ -146,7 +142,6 @@ def imported_modules(path: Path) -> set[Path]:
     return found
 
 
-@pytest.mark.xfail(strict=False, reason="solvent/plan.py imports it still")
 def test_production_does_without_the_reference():
     """The oracle of the tests stays independent of what it checks; the bench compares with it."""
     users = {layer(path) for path in MODULES if "reference" in imported_layers(path)}
@@ -161,12 +156,7 @@ def test_modules_and_folders_are_small():
 
 def test_names_of_variants_are_not_compared():
     """A variant says of itself what it can do; tables of them and the word auto are all that names one."""
-    assert not [found for path in MODULES if layer(path) not in UNFINISHED for found in compared_names(path)]
-
-
-@pytest.mark.xfail(strict=False, reason="to be lifted with the last comparison in these layers")
-def test_names_of_variants_are_compared_nowhere():
-    assert not [found for path in MODULES if layer(path) in UNFINISHED for found in compared_names(path)]
+    assert not [found for path in MODULES for found in compared_names(path)]
 
 
 def compared_names(path: Path) -> list[str]:
@@ -183,7 +173,6 @@ def compared_names(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.xfail(strict=False, reason="to be lifted when the last of them is rewritten")
 def test_docstrings_name_a_thing():
     """None begins with "What ...", which names nothing."""
     faults = []

@@ -75,7 +75,7 @@ def test_callbacks_may_compute(kind, device, precision, monkeypatch):
         inside.append((plan.evaluate(), other.evaluate(), plan.evaluate_batch(conformations[:3])))
 
     assert_same_bits(plan.evaluate_batch(conformations, compute), expected)
-    assert len(inside) == 4
+    assert len(inside) >= 4  # once a chunk, and within the long launches of some variants
     for same, another, batch in inside:
         assert_same_bits(same, own)
         assert_same_bits(another, others)

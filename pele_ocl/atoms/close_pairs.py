@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 LINES = np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]) / 7
 
 
+@np.errstate(over="ignore", invalid="ignore")  # points at 1e308 A, of which infinity is near enough
 def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
     """Two points closer than `distance`, or None. positions : (n, 3) A"""
     candidates = np.arange(len(positions))

@@ -96,7 +96,7 @@ class ListPasses(Passes, Generic[Index]):
         return {}
 
     def _clear(self) -> list[KeptLaunch]:
-        """What must be done before the kernels over pairs."""
+        """The launches that come before the kernels over pairs."""
         return []
 
     def _n_slots(self) -> int:

@@ -171,7 +171,7 @@ class Pipeline(Evaluator):
                 f"the positions span {span:,.0f} A, far more than the molecule's own; make the plan from atoms that "
                 "span as much, or use float64"
             )
-        offsets: Floats = (positions - (lowest + highest) / 2).ravel()
+        offsets: Floats = (positions - (lowest / 2 + highest / 2)).ravel()  # the sum may overflow
         return offsets
 
     def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Found, failures: Failures) -> None:

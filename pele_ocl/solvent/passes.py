@@ -84,7 +84,7 @@ class SolventPasses(TiledPasses):
         """The launches that end in Born radii."""
 
     def _before_energy(self) -> list[KeptLaunch]:
-        """What the potential needs beside Born radii, where these are computed without it."""
+        """The launches that make ready for the potential, where those of the Born radii do not."""
         return []
 
     def _launch_born(self, run: Run, n_conformations: int, tell: Progress | None) -> None:

@@ -1,4 +1,4 @@
-"""What the variants of the ladder share."""
+"""The common part of the variants of the ladder."""
 
 from __future__ import annotations
 
