@@ -388,7 +388,7 @@ def test_bad_members_of_a_batch(device, precision, variant):
     plan = Solvent(atoms, variant=variant, precision=precision, device=device)
     conformations = np.stack([atoms.positions] * 4)
     conformations[1, 149] = conformations[1, 0]
-    conformations[2, 7] = conformations[2, plan._tiles.order[plan._tiles.places[7] ^ 1]] + 5e-5
+    conformations[2, 7] = conformations[2, plan._tiles.order[plan._tiles.slots[7] ^ 1]] + 5e-5
     batch, good = plan.evaluate_batch(conformations, errors="record"), plan.evaluate()
     assert list(batch.errors) == [1, 2]
     assert "atom 0 and atom 149 stand at the same place" in batch.errors[1]

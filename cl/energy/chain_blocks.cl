@@ -21,17 +21,17 @@ INLINE void add_pair(Own *own, Gradient *other, realv dx, realv dy, realv dz, re
     other->z -= slope * dz;
 }
 
-// All pairs are far. own_series: the coefficients of `own`, n_places apart; series: those of each other atom.
+// All pairs are far. own_series: the coefficients of `own`, n_slots apart; series: those of each other atom.
 INLINE void add_far(
     Own *own, Gradient *others, global const real4 *spheres, global const real *weights, global const real4 *series,
-    global const real *own_series, int n_places, int count, const int terms) {
-    const realv a1 = LOAD(0, own_series), a2 = LOAD(n_places, own_series);
+    global const real *own_series, int n_slots, int count, const int terms) {
+    const realv a1 = LOAD(0, own_series), a2 = LOAD(n_slots, own_series);
     realv a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
-    if (terms > 2) a3 = LOAD(2 * n_places, own_series);
-    if (terms > 3) a4 = LOAD(3 * n_places, own_series);
-    if (terms > 4) a5 = LOAD(4 * n_places, own_series);
-    if (terms > 5) a6 = LOAD(5 * n_places, own_series);
-    if (terms > 6) a7 = LOAD(6 * n_places, own_series);
+    if (terms > 2) a3 = LOAD(2 * n_slots, own_series);
+    if (terms > 3) a4 = LOAD(3 * n_slots, own_series);
+    if (terms > 4) a5 = LOAD(4 * n_slots, own_series);
+    if (terms > 5) a6 = LOAD(5 * n_slots, own_series);
+    if (terms > 6) a7 = LOAD(6 * n_slots, own_series);
     for (int j = 0; j < count; ++j) {
         const real4 other = spheres[j], b = series[2 * j];
         real4 c = 0;
@@ -76,12 +76,12 @@ kernel void chain_blocks(
     const int n_tiles,
     const int n_parts,
     CHAIN_ARGUMENTS,
-    global real *restrict sums)             // (n_conformations, n_parts, PAIR_SUMS, n_places): adds to the gradient
+    global real *restrict sums)             // (n_conformations, n_parts, PAIR_SUMS, n_slots): adds to the gradient
 {
-    const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
+    const int part = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (part >= n_parts) return;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    global real *out = sums + (((size_t)conformation * n_parts + part) * PAIR_SUMS + GRADIENT_SUM) * n_places;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    global real *out = sums + (((size_t)conformation * n_parts + part) * PAIR_SUMS + GRADIENT_SUM) * n_slots;
 
     for (int row = part; row < n_tiles; row += n_parts) {
         const int start = row * TILE, count = counts[row];
@@ -114,7 +114,7 @@ kernel void chain_blocks(
                 own.weight = LOAD(at + i, weights);
                 own.gx = own.gy = own.gz = 0;
 #define ADD_FAR(terms) \
-    add_far(&own, row_sums, row_spheres, row_weights, series + 2 * start, columns + i, n_places, count, terms)
+    add_far(&own, row_sums, row_spheres, row_weights, series + 2 * start, columns + i, n_slots, count, terms)
                 if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
                 else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
                 else if (far) ADD_FAR(TERMS_A);
@@ -129,8 +129,8 @@ kernel void chain_blocks(
                                     largest_rho, origins[box + tile].w, true);
                 }
                 STORE(LOAD(i, out) + own.gx, i, out);
-                STORE(LOAD(n_places + i, out) + own.gy, n_places + i, out);
-                STORE(LOAD(2 * n_places + i, out) + own.gz, 2 * n_places + i, out);
+                STORE(LOAD(n_slots + i, out) + own.gy, n_slots + i, out);
+                STORE(LOAD(2 * n_slots + i, out) + own.gz, 2 * n_slots + i, out);
             }
             if (step % RUN_OF_TILES == 0 || step == last_step) {
                 for (int j = 0; j < TILE; ++j) {
@@ -143,8 +143,8 @@ kernel void chain_blocks(
         }
         for (int j = 0; j < count; ++j) {
             out[start + j] += lane_sum(row_totals[j].x);
-            out[n_places + start + j] += lane_sum(row_totals[j].y);
-            out[2 * n_places + start + j] += lane_sum(row_totals[j].z);
+            out[n_slots + start + j] += lane_sum(row_totals[j].y);
+            out[2 * n_slots + start + j] += lane_sum(row_totals[j].z);
         }
     }
 }

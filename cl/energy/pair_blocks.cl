@@ -50,9 +50,9 @@ INLINE void add_sums(Sums *total, const Sums *sums) {
 #endif
 }
 
-INLINE void add_to(global real *out, int column, int n_places, int i, realv value) {
-    global real *place = out + (size_t)column * n_places;
-    STORE(LOAD(i, place) + value, i, place);
+INLINE void add_to(global real *out, int column, int n_slots, int i, realv value) {
+    global real *sums = out + (size_t)column * n_slots;
+    STORE(LOAD(i, sums) + value, i, sums);
 }
 
 kernel void pair_blocks(
@@ -62,13 +62,13 @@ kernel void pair_blocks(
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in the order of the ring
     global const SAME_BITS *restrict masks,     // (n_specials, 2, TILE) bits of the tile, for each atom of the partner
-    global real *restrict sums)                 // (n_conformations, n_parts, PAIR_SUMS, n_places)
+    global real *restrict sums)                 // (n_conformations, n_parts, PAIR_SUMS, n_slots)
 {
-    const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
+    const int part = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (part >= n_parts) return;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    global real *out = sums + ((size_t)conformation * n_parts + part) * PAIR_SUMS * n_places;
-    for (int i = 0; i < PAIR_SUMS * n_places; i += WIDTH) STORE((realv)0, i, out);
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    global real *out = sums + ((size_t)conformation * n_parts + part) * PAIR_SUMS * n_slots;
+    for (int i = 0; i < PAIR_SUMS * n_slots; i += WIDTH) STORE((realv)0, i, out);
 
     for (int row = part; row < n_tiles; row += n_parts) {
         Sums row_sums[TILE], row_totals[TILE];
@@ -111,13 +111,13 @@ kernel void pair_blocks(
                 } else if (bare) ADD_BLOCK(without_gauss, true);
                 else ADD_BLOCK(common, true);
 #undef ADD_BLOCK
-                add_to(out, LENNARD_JONES_SUM, n_places, i, share * own_sums.lennard_jones);
-                add_to(out, COULOMB_SUM, n_places, i, share * own_sums.coulomb);
-                add_to(out, GB_SUM, n_places, i, share * own_sums.gb);
-                add_to(out, GRADIENT_SUM, n_places, i, own_sums.x);
-                add_to(out, GRADIENT_SUM + 1, n_places, i, own_sums.y);
-                add_to(out, GRADIENT_SUM + 2, n_places, i, own_sums.z);
-                add_to(out, RADIUS_SUM, n_places, i, own_sums.radius);
+                add_to(out, LENNARD_JONES_SUM, n_slots, i, share * own_sums.lennard_jones);
+                add_to(out, COULOMB_SUM, n_slots, i, share * own_sums.coulomb);
+                add_to(out, GB_SUM, n_slots, i, share * own_sums.gb);
+                add_to(out, GRADIENT_SUM, n_slots, i, own_sums.x);
+                add_to(out, GRADIENT_SUM + 1, n_slots, i, own_sums.y);
+                add_to(out, GRADIENT_SUM + 2, n_slots, i, own_sums.z);
+                add_to(out, RADIUS_SUM, n_slots, i, own_sums.radius);
             }
             special += masked;
             if (step % RUN_OF_TILES == 0 || step == last_step) {
@@ -129,13 +129,13 @@ kernel void pair_blocks(
         }
         for (int j = 0; j < count; ++j) {
             const int i = row * TILE + j;
-            out[LENNARD_JONES_SUM * n_places + i] += lane_sum(row_totals[j].lennard_jones);
-            out[COULOMB_SUM * n_places + i] += lane_sum(row_totals[j].coulomb);
-            out[GB_SUM * n_places + i] += lane_sum(row_totals[j].gb);
-            out[GRADIENT_SUM * n_places + i] += lane_sum(row_totals[j].x);
-            out[(GRADIENT_SUM + 1) * n_places + i] += lane_sum(row_totals[j].y);
-            out[(GRADIENT_SUM + 2) * n_places + i] += lane_sum(row_totals[j].z);
-            out[RADIUS_SUM * n_places + i] += lane_sum(row_totals[j].radius);
+            out[LENNARD_JONES_SUM * n_slots + i] += lane_sum(row_totals[j].lennard_jones);
+            out[COULOMB_SUM * n_slots + i] += lane_sum(row_totals[j].coulomb);
+            out[GB_SUM * n_slots + i] += lane_sum(row_totals[j].gb);
+            out[GRADIENT_SUM * n_slots + i] += lane_sum(row_totals[j].x);
+            out[(GRADIENT_SUM + 1) * n_slots + i] += lane_sum(row_totals[j].y);
+            out[(GRADIENT_SUM + 2) * n_slots + i] += lane_sum(row_totals[j].z);
+            out[RADIUS_SUM * n_slots + i] += lane_sum(row_totals[j].radius);
         }
     }
 }

@@ -41,16 +41,16 @@ void pair_rows(
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in rising order
     global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE)
-    global const real4 *restrict singles,       // (n_conformations, n_places) cl/energy/terms.clh
-    global real *restrict weights,              // (n_conformations, n_places) of the chain rule, 0 at unused places [kcal/mol A]
-    global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_places)
+    global const real4 *restrict singles,       // (n_conformations, n_slots) cl/energy/terms.clh
+    global real *restrict weights,              // (n_conformations, n_slots) of the chain rule, 0 at unused slots [kcal/mol A]
+    global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_slots)
 {
     local real scratch[PARTS * TILE], column[TILE];
     local real4 met_points[PARTS * TILE], met_traits[PARTS * TILE];
     const int item = get_local_id(0), part_number = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
+    const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
     local real4 *tile_points = met_points + part_number * TILE, *tile_traits = met_traits + part_number * TILE;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
     const real4 origin = origins[box + row], extent = extents[box + row];
     const real own_born = largest_born[box + row];
 
@@ -105,11 +105,11 @@ void pair_rows(
     }
     const realv totals[PAIR_SUMS] = {
         total.lennard_jones, total.coulomb, total.gb, total.x, total.y, total.z, total.radius};
-    global real *out = sums + (size_t)conformation * PAIR_SUMS * n_places + row * TILE;
+    global real *out = sums + (size_t)conformation * PAIR_SUMS * n_slots + row * TILE;
     #pragma unroll
     for (int sum = 0; sum < PAIR_SUMS; ++sum) {
         add_parts(totals[sum], scratch, column);
-        for (int k = item; k < TILE; k += GROUP) out[sum * n_places + k] = column[k];
+        for (int k = item; k < TILE; k += GROUP) out[sum * n_slots + k] = column[k];
     }
 #if GRADIENT
     // The last of the sums, RADIUS_SUM, still stands in `column`.

@@ -19,7 +19,7 @@ from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..tuning import Machine
 from .layout import Layout
-from .masks import Walk
+from .masks import TileOrder
 from .options import Options
 from .result import TERMS
 from .tables import PairTables
@@ -50,7 +50,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._common_sizes(len(atoms)) | self._sizes()
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
-        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self.walk(layout))
+        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self.tile_order(layout))
         self.launches = [
             self.place(), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()), *self._finish(),
             *(launch for k, term in enumerate(terms) for launch in term.launches(self, k)),
@@ -86,7 +86,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @classmethod
     @abstractmethod
-    def walk(cls, layout: L) -> Walk:
+    def tile_order(cls, layout: L) -> TileOrder:
         """The order in which the pair pass meets tiles."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Results in the order of the atoms, where the passes do not leave them so."""
 
     def _common_sizes(self, n: int) -> dict[str, int]:
-        slots, boxes = self.tiles.n_places, len(self.tiles)
+        slots, boxes = self.tiles.n_slots, len(self.tiles)
         return {
             "traits": 4 * slots, "born": slots, "largest_born": boxes, "singles": 4 * slots, "weights": slots,
             "results": len(TERMS) * self.n_energies + n * self.n_columns,
@@ -182,7 +182,7 @@ class SumsOfPairs(EnergyPasses[L]):
         """Parts in which the sums come."""
 
     def _sizes(self) -> dict[str, int]:
-        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_places}
+        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_slots}
 
     def _finish(self) -> list[KeptLaunch]:
         spheres = self.spheres

@@ -51,7 +51,7 @@ class Layout:
 
     def shape(self, tiles: Tiles, n_chunks: int) -> tuple[int, int]:
         """Work-items of the GB sums in the two dimensions."""
-        return tiles.n_places // (self.width * self.vectors), n_chunks
+        return tiles.n_slots // (self.width * self.vectors), n_chunks
 
     def rows(self, n_tiles: int) -> int:
         """Work-items of the Born sums in the first dimension."""

@@ -43,7 +43,7 @@ class SolventPasses(TiledPasses):
         self.layout, self.tiles = layout, tiles
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))
         n_chunks, _ = layout.chunks(len(tiles))
-        sizes = {"inverses": tiles.n_places, "potential": n_chunks * tiles.n_places, "results": COLUMNS * len(atoms)}
+        sizes = {"inverses": tiles.n_slots, "potential": n_chunks * tiles.n_slots, "results": COLUMNS * len(atoms)}
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes | self._sizes(), most)
         self.intrinsic = run.upload(atoms.gb_radii[tiles.order])
         self.born = self._born()
