@@ -1,4 +1,5 @@
-// Born radii and energies of single atoms, row by row, for GPUs. Third dimension: conformations.
+// Born radii and energies of single atoms, all pairs of an atom by its own work-items, for GPUs. Third dimension:
+// conformations.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "common/tiles.clh"
@@ -25,10 +26,10 @@ void born_rows(
 {
     local real scratch[PARTS * TILE], integrals[TILE];
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
-    const int item = get_local_id(0), part = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
-    const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
+    const int item = get_local_id(0), part = item / ITEMS, own_tile = get_group_id(0), conformation = get_global_id(2);
+    const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = own_tile * TILE + within;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
-    const real4 origin = origins[box + row], extent = extents[box + row];
+    const real4 origin = origins[box + own_tile], extent = extents[box + own_tile];
     const realv own_x = LOAD(at + first, x), own_y = LOAD(at + first, y), own_z = LOAD(at + first, z);
     const realv own_rho = LOAD(first, parameters);
     realv total = 0;
@@ -55,7 +56,8 @@ void born_rows(
     }
     add_parts(total, scratch, integrals);
     for (int k = item; k < TILE; k += GROUP)
-        integrals[k] = keep_terms(row * TILE + k, at + row * TILE + k, n_slots, integrals[k], radius_constants, solvent, OF_ATOMS);
+        integrals[k] = keep_terms(own_tile * TILE + k, at + own_tile * TILE + k, n_slots, integrals[k], radius_constants,
+                                  solvent, OF_ATOMS);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (item == 0) largest_born[box + row] = largest_of(integrals, TILE);
+    if (item == 0) largest_born[box + own_tile] = largest_of(integrals, TILE);
 }

@@ -1,4 +1,5 @@
-// What Born radii add to the gradient, each atom's row of pairs by itself, for GPUs. Third dimension: conformations.
+// The chain rule, all pairs of an atom by its own work-items, for GPUs; energy/chain.clh. Third dimension:
+// conformations.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
@@ -60,10 +61,10 @@ void chain_rows(
 {
     local real scratch[PARTS * TILE], column[TILE], met_rhos[PARTS * TILE];
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
-    const int item = get_local_id(0), part = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
-    const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
+    const int item = get_local_id(0), part = item / ITEMS, own_tile = get_group_id(0), conformation = get_global_id(2);
+    const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = own_tile * TILE + within;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
-    const real4 origin = origins[box + row], extent = extents[box + row];
+    const real4 origin = origins[box + own_tile], extent = extents[box + own_tile];
 
     Own own;
     own.rho = LOAD(first, rho);
@@ -109,7 +110,7 @@ void chain_rows(
         PART_BARRIER();
     }
     const realv totals[3] = {gx, gy, gz};
-    global real *out = sums + ((size_t)conformation * PAIR_SUMS + GRADIENT_SUM) * n_slots + row * TILE;
+    global real *out = sums + ((size_t)conformation * PAIR_SUMS + GRADIENT_SUM) * n_slots + own_tile * TILE;
     #pragma unroll
     for (int sum = 0; sum < 3; ++sum) {
         add_parts(totals[sum], scratch, column);

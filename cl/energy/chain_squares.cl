@@ -1,5 +1,5 @@
-// What Born radii add to the gradient, over squares of tiles, each pair once for both of its atoms, for GPUs. Shared out
-// as in energy/pair_squares.cl.
+// The chain rule by tile pairs, each pair of atoms once for both of them, for GPUs; energy/chain.clh. Shared out as in
+// energy/pair_squares.cl.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
@@ -8,7 +8,7 @@
 #include "energy/chain.clh"
 #include "energy/collect.clh"
 
-// The tile that is met; its atoms stand twice in a row, which spares going around its end.
+// The tile that is met; its atoms stand twice, one after the other, which spares going around its end.
 typedef struct {
     local const real4 *points;  // x, y, z, weight
     local const real4 *first;   // coefficients of r^-6 to r^-12

@@ -1,4 +1,4 @@
-// Pair energies over squares of tiles, each pair once for both of its atoms, for GPUs; docs/variants-energy.md. Second
+// Pair energies by tile pairs, each pair of atoms once for both of them, for GPUs; docs/variants-energy.md. Second
 // dimension: chunks of steps around the ring; third: conformations.
 #include "common/real.clh"
 #include "common/tiles.clh"
@@ -10,7 +10,7 @@
 #error "WIDTH: squares are for scalar work-items"
 #endif
 
-// The tile that is met; its atoms stand twice in a row, which spares going around its end.
+// The tile that is met; its atoms stand twice, one after the other, which spares going around its end.
 typedef struct {
     local const real4 *points, *traits;
     local real4 *recoil;

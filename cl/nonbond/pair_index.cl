@@ -1,8 +1,8 @@
-// Who is in which pair: counts, index lists and rows, from a pair list in any order.
+// Who is in which pair: counts, index lists and neighbour lists, from a pair list in any order.
 //
-// Lists are segments of 64-bit keys, one segment an atom or a tile of atoms, that begin at the exclusive prefix sum of the counts. Indices in a
-// segment are handed out in the order in which work-items happen to come, so each segment is sorted afterwards: the
-// same list gives the same index, bit for bit.
+// Lists are segments of 64-bit keys, one segment an atom or a tile of atoms, that begin at the exclusive prefix
+// sum of the counts. Indices in a segment are handed out in the order in which work-items happen to come, so each segment
+// is sorted afterwards: the same list gives the same index, bit for bit.
 #include "common/real.clh"
 #include "shared/one_four"
 #include "shared/role"

@@ -1,5 +1,5 @@
-// LANES work-items own atom i and share its full row: every pair it is in, from either side. Each pair is computed twice,
-// once for each atom, and nothing is scattered; a tree in local memory adds the lanes' sums.
+// LANES work-items own atom i and share its list of neighbours: every pair it is in, from either side. Each pair is
+// computed twice, once for each atom, and nothing is scattered; a tree in local memory adds the lanes' sums.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"
@@ -27,7 +27,7 @@ void nonbond_rows(
     const ListModel constants,
     const int n_atoms,
     const Destination to,
-    global const int *restrict offsets,      // (n_atoms + 1) where each row begins
+    global const int *restrict offsets,      // (n_atoms + 1) where each atom's neighbours begin
     global const uint *restrict neighbours,  // (2 n_pairs) the other atom, with its ONE_FOUR bit
 #if OWN_VALUES
     global const int *restrict pair_of,      // (2 n_pairs) the pair in the list

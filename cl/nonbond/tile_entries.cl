@@ -1,4 +1,4 @@
-// What each tile of TILE atoms computes of a pair list: its entries, each another atom with the lanes it pairs with.
+// The entries of each tile of TILE atoms, from a pair list: an entry is another atom with the lanes that it pairs with.
 //
 // A pair of atoms of two tiles may stand with either tile: as an entry of the one's atom with the other tile, or the
 // other way round. So the entries of two tiles are atoms of both that cover all their pairs. The fewer, the fewer vectors
@@ -58,8 +58,8 @@ INLINE uint cover(uint *linked) {
 
 INLINE uint own_slot(uint2 pair, uint slot) { return pair.x == slot ? SLOT(pair.y) : pair.x; }
 
-// For each atom of another tile, the lanes of `tile` whose pairs with it stand with `tile`, given the part of the tile's
-// row that the other one has, from begin to end. The other tile comes to the same end from its own row.
+// For each atom of another tile, the lanes of `tile` whose pairs with it stand with `tile`, given those of the tile's
+// neighbours that are in the other one, from begin to end. The other tile comes to the same end from its own neighbours.
 INLINE void find_lanes(
     int tile, int other, global const uint *neighbours, global const int *pair_of, global const uint2 *placed, int begin,
     int end, uint *lanes) {
@@ -97,9 +97,9 @@ INLINE void write_other(global uint *entries, int at, uint2 other) {
 kernel void tile_entries(
     const int n_tiles,
     const int writing,
-    global const int *restrict rows,          // (n_tiles + 1) where each tile's row begins
-    global const uint *restrict neighbours,   // (2 n_pairs) rows: slot of the other atom with its ONE_FOUR bit, sorted
-    global const int *restrict pair_of,       // (2 n_pairs) rows: the pair
+    global const int *restrict starts,        // (n_tiles + 1) where each tile's neighbours begin
+    global const uint *restrict neighbours,   // (2 n_pairs) slot of the other atom with its ONE_FOUR bit, sorted
+    global const int *restrict pair_of,       // (2 n_pairs) the pair of each neighbour
     global const uint2 *restrict placed,      // (n_pairs) by slot
     global int *restrict offsets,             // (2 n_tiles + 1) number of entries out, or where they begin in
     global uint *restrict entries             // (n_entries, OTHERS + 1) slots of other atoms, bit mask of lanes
@@ -113,12 +113,12 @@ kernel void tile_entries(
     const int segment = get_global_id(0), tile = segment / 2;
     if (tile >= n_tiles) return;
     const uint mark = segment % 2 ? ONE_FOUR : 0u;
-    const int middle = lower_bound(neighbours, rows[tile], rows[tile + 1], ONE_FOUR);
-    const int end = mark ? rows[tile + 1] : middle;
+    const int middle = lower_bound(neighbours, starts[tile], starts[tile + 1], ONE_FOUR);
+    const int end = mark ? starts[tile + 1] : middle;
     const int start = writing ? OTHERS * offsets[segment] : 0;
     int at = start;  // number of other atoms so far
     uint2 last = (uint2)(0, 0);
-    for (int k = mark ? middle : rows[tile]; k < end;) {
+    for (int k = mark ? middle : starts[tile]; k < end;) {
         const int other = SLOT(neighbours[k]) / TILE;
         const int block_end = lower_bound(neighbours, k, end, mark | (uint)(TILE * (other + 1)));
         uint lanes[TILE];

@@ -32,7 +32,7 @@ INLINE Series load_series(global const real *columns, int n_slots, const int ter
     return own;
 }
 
-// What an atom's vector takes of a sphere, and the other way round. series: two real4 of the other atom.
+// The terms that a vector of atoms takes from a sphere, and that it gives to one. series: two real4 of the other atom.
 INLINE realv taken(realv inv_r2, global const real4 *series, const int terms) {
     const real4 b = series[0];
     real4 c = 0;
@@ -119,8 +119,8 @@ INLINE void add_listed_near(
 kernel void born_sums_blocks(
     const int n_tiles,
     const int n_parts,
-    const int first_row,                   // tiles to walk: a multiple of n_parts, and the end
-    const int last_row,
+    const int first_tile,                   // tiles to walk: a multiple of n_parts, and the end
+    const int last_tile,
     const real largest_rho,                // largest offset radius of all atoms [A]
     global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
     global const real *restrict x,         // (n_conformations, n_slots) the same as columns, for whole vectors
@@ -139,17 +139,17 @@ kernel void born_sums_blocks(
     if (part >= n_parts) return;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
     global real *own_sums = sums + ((size_t)conformation * n_parts + part) * n_slots;
-    if (first_row == 0) for (int i = 0; i < n_slots; i += WIDTH) STORE((realv)0, i, own_sums);
+    if (first_tile == 0) for (int i = 0; i < n_slots; i += WIDTH) STORE((realv)0, i, own_sums);
 
-    for (int row = first_row + part; row < last_row; row += n_parts) {
-        const int start = row * TILE, count = counts[row];
-        const real4 origin = origins[box + row], extent = extents[box + row];
-        realv row_sums[TILE], row_totals[TILE];
-        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = 0;
+    for (int other_tile = first_tile + part; other_tile < last_tile; other_tile += n_parts) {
+        const int start = other_tile * TILE, count = counts[other_tile];
+        const real4 origin = origins[box + other_tile], extent = extents[box + other_tile];
+        realv other_sums[TILE], other_totals[TILE];
+        for (int j = 0; j < TILE; ++j) other_sums[j] = other_totals[j] = 0;
         // Half way around the ring; the tile opposite in an even ring is met from one side only.
-        const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
+        const int last_step = (n_tiles - (2 * other_tile < n_tiles)) / 2;
         for (int step = 0; step <= last_step; ++step) {
-            const int tile = (row + step) % n_tiles;
+            const int tile = (other_tile + step) % n_tiles;
             const real4 shift = origins[box + tile] - origin;
             const real gap2 = box_gap2(shift, extents[box + tile], extent);
             const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
@@ -168,31 +168,31 @@ kernel void born_sums_blocks(
                 own.s = LOAD(i, s);
                 own.sum = 0;
 #define ADD_FAR(terms) \
-    add_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots, count, terms)
+    add_far(&own, other_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots, count, terms)
                 if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
                 else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
                 else if (far) ADD_FAR(TERMS_A);
 #undef ADD_FAR
                 else if (step == 0) {
-                    add_listed_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots,
+                    add_listed_far(&own, other_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots,
                                    far_list, listed.y, false);
-                    add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
+                    add_listed_near(&own, other_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
                                     origins[box + tile].w, false);
                 } else {
-                    add_listed_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots,
+                    add_listed_far(&own, other_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots,
                                    far_list, listed.y, true);
-                    add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
+                    add_listed_near(&own, other_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
                                     origins[box + tile].w, true);
                 }
                 STORE(LOAD(i, own_sums) + own.sum, i, own_sums);
             }
             if (step % RUN_OF_TILES == 0 || step == last_step) {
                 for (int j = 0; j < TILE; ++j) {
-                    row_totals[j] += row_sums[j];
-                    row_sums[j] = 0;
+                    other_totals[j] += other_sums[j];
+                    other_sums[j] = 0;
                 }
             }
         }
-        for (int j = 0; j < count; ++j) own_sums[start + j] += lane_sum(row_totals[j]);
+        for (int j = 0; j < count; ++j) own_sums[start + j] += lane_sum(other_totals[j]);
     }
 }

@@ -20,7 +20,7 @@ typedef struct {
     realv x[VECTORS], y[VECTORS], z[VECTORS], inv_born[VECTORS], sum[VECTORS];
 } Own;
 
-// What a tile is to the own atoms: constants.
+// Values of `tile_is`: how a tile lies to that of the own atoms.
 #define APART 0     // no atom of it can stand where an own one does
 #define TOUCHING 1  // such atoms are looked for: closest becomes the square of the shortest distance
 #define ITSELF 2    // the atoms themselves are left out; closest becomes how many stand where an own one does

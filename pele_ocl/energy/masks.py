@@ -58,19 +58,19 @@ class Masks:
                 single.append(tiles.slots[j])
                 kind.append(np.full(len(i), number))
         held, met, kinds = np.concatenate(vector), np.concatenate(single), np.concatenate(kind)
-        row, partner = (held // size, met // size) if own_vectors else (met // size, held // size)
-        own_row = row // row_tiles
+        tile, partner = (held // size, met // size) if own_vectors else (met // size, held // size)
+        own_row = tile // row_tiles
         step = (partner // row_tiles - own_row) % n_rows if ring else partner // row_tiles
         kept = step <= (n_rows - (2 * own_row < n_rows)) // 2 if ring else np.ones_like(step, bool)
-        key = (row * n_rows + step) * row_tiles + partner % row_tiles
+        key = (tile * n_rows + step) * row_tiles + partner % row_tiles
         held, met, kinds = held[kept], met[kept], kinds[kept]
-        blocks, which = np.unique(key[kept], return_inverse=True)
-        rows, placed = np.divmod(blocks, n_rows * row_tiles)
-        words = np.zeros((len(blocks), 2, -(-size // BITS), size), np.uint32)
+        tile_pairs, which = np.unique(key[kept], return_inverse=True)
+        own_tiles, placed = np.divmod(tile_pairs, n_rows * row_tiles)
+        words = np.zeros((len(tile_pairs), 2, -(-size // BITS), size), np.uint32)
         bits = np.uint32(1) << (met % size % BITS).astype(np.uint32)
         np.bitwise_or.at(words, (which, kinds, met % size // BITS, held % size), bits)
-        starts = np.searchsorted(rows, np.arange(n_tiles + 1)).astype(np.int32)
+        starts = np.searchsorted(own_tiles, np.arange(n_tiles + 1)).astype(np.int32)
         if ring:
             step, within = np.divmod(placed, row_tiles)
-            placed = (rows // row_tiles + step) % n_rows * row_tiles + within
+            placed = (own_tiles // row_tiles + step) % n_rows * row_tiles + within
         return cls(starts, placed.astype(np.int32), words)

@@ -18,7 +18,7 @@ from ..tiled.passes import TiledPasses
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..tuning import Machine
-from .layout import Layout
+from .layout import EnergyLayout
 from .masks import TileOrder
 from .options import Options
 from .result import TERMS
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..opencl.launch import KeptLaunch
     from ..opencl.run import Run
 
-L = TypeVar("L", bound=Layout)
+L = TypeVar("L", bound=EnergyLayout)
 
 
 class EnergyPasses(TiledPasses, Generic[L]):
@@ -38,7 +38,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     terms : further terms, each of which adds to the gradient and leaves the energies of atoms
     """
 
-    layout_type: ClassVar[type[Layout]]
+    layout_type: ClassVar[type[EnergyLayout]]
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
@@ -57,9 +57,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
         ]  # fmt: skip
 
     @classmethod
-    def layout_for(cls, machine: Machine, n_atoms: int) -> Layout:
+    def layout_for(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
         """The layout for a machine and a number of atoms."""
-        layout: Layout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
+        layout: EnergyLayout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
         return layout
 
     @property
@@ -70,14 +70,14 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
         m, n, n_terms = len(results), len(self.atoms), len(TERMS)
         first = n_terms * self.n_energies
-        rows = results[:, :first].reshape(m, -1, n_terms).astype(np.float64)
-        found.energies[part, :n_terms] = rows.sum(axis=1)
+        energies = results[:, :first].reshape(m, -1, n_terms).astype(np.float64)
+        found.energies[part, :n_terms] = energies.sum(axis=1)
         assert found.born_radii is not None
         found.born_radii[part] = results[:, first : first + n]
         if found.gradients is not None:
             found.gradients[part] = results[:, first + n : first + 4 * n].reshape(m, n, 3)
         if found.per_atom is not None:
-            found.per_atom[part, :, :n_terms] = rows
+            found.per_atom[part, :, :n_terms] = energies
         if self.terms:
             further = results[:, -n * len(self.terms) :].reshape(m, -1, n).astype(np.float64)
             found.energies[part, n_terms:] = further.sum(axis=2)

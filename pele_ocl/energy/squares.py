@@ -1,4 +1,4 @@
-"""Each pair once, squares of two tiles in groups; for GPUs."""
+"""Each pair once, by tile pairs in groups; for GPUs."""
 
 from __future__ import annotations
 

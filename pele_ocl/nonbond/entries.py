@@ -44,7 +44,7 @@ def layout_of(width: int) -> dict[str, int]:
 
 
 def entries_of(run: Run, task: Task) -> Entries:
-    """Rows by tile, then the entries that stand with each tile: counted, their offsets summed, written."""
+    """The neighbours of each tile, then its entries: counted, their offsets summed, written."""
     width = run.device.vector_width(run.precision)
     layout = layout_of(width)
     tile = layout["TILE"]
@@ -59,10 +59,10 @@ def entries_of(run: Run, task: Task) -> Entries:
     if n_pairs:
         place = run.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
         run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), slot_of, task.pairs, placed)
-    rows = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
+    segments = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
     offsets = run.zeros(2 * n_tiles + 1, np.int32)
     fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
-    lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets
+    lists = segments.offsets, segments.neighbours, segments.pairs, placed, offsets
 
     def launch(writing: bool, entries: Any, *lanes: Any) -> None:
         own = (*task.own, *lanes) if task.own else ()

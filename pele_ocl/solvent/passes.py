@@ -17,7 +17,7 @@ from ..tiled.passes import TiledPasses
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Progress
-from .layout import Layout
+from .layout import SolventLayout
 from .result import TERMS
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ class SolventPasses(TiledPasses):
     born: Sequence[KeptLaunch]
 
     def __init__(
-        self, run: Run, atoms: Atoms, tiles: Tiles, layout: Layout, model: SolventModel, encoding: Encoding, most: int
-    ) -> None:
+        self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
+        most: int,
+    ) -> None:  # fmt: skip
         assert atoms.gb_radii is not None
         self.layout, self.tiles = layout, tiles
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))

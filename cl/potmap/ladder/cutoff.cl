@@ -42,7 +42,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
         (real4)(x[FIRST(0)], y[FIRST(1)], z[FIRST(2)], 0),
         (real4)(x[FIRST(0) + GROUP_POINTS_0 - 1], y[FIRST(1) + GROUP_POINTS_1 - 1], z[FIRST(2) + GROUP_POINTS_2 - 1], 0),
     };
-    // What rounding may do to a box is less than what this adds to the cutoff; the points' own test is the exact one.
+    // The cutoff is widened by more than a box can be off by rounding; the points' own test is the exact one.
     const real reach2 = law.cutoff2 * (real)1.001;
     const int4 middle = (int4)(middle_x[get_group_id(0)], middle_y[get_group_id(1)], middle_z[get_group_id(2)], 0);
     Sums total, sums;

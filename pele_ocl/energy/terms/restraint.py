@@ -50,7 +50,7 @@ class PositionalRestraint(Term):
         away, constants = atoms.positions - self._references(atoms), self._constants(atoms)
         return constants * (away**2).sum(axis=1), 2 * constants[:, None] * away
 
-    def launches(self, passes: AnyPasses, row: int) -> list[KeptLaunch]:
+    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         run, encoding, atoms = passes.run, passes.encoding, passes.atoms
         shifted = self._references(atoms) - encoding.shift(*atoms.bounds())
         if np.abs(shifted - encoding.base).max() > encoding.reach:
@@ -61,7 +61,7 @@ class PositionalRestraint(Term):
         return [
             run.keep(
                 "energy/terms/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
-                np.int32(row), run.dtype.type(encoding.step), passes.buffers["positions"],
+                np.int32(index), run.dtype.type(encoding.step), passes.buffers["positions"],
                 run.upload(references, encoding.dtype), run.upload(self._constants(atoms)), passes.buffers["results"],
                 **encoding.macros, **passes.result_macros,
             )
