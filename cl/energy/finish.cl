@@ -1,4 +1,4 @@
-// The parts of all passes added up, in the order of the atoms. A work-group owns a tile of one conformation.
+// Adds up the parts of all passes, in the order of the atoms. A work-group owns a tile of one conformation.
 #include "common/real.clh"
 #include "energy/sums.clh"
 

@@ -1,4 +1,4 @@
-// From sums over pairs to values of single atoms, between the passes of the energy, where no pass does it itself. A
+// Values of single atoms from sums over pairs, between the passes of the energy, where no pass computes them itself. A
 // work-group owns a tile of one conformation.
 #include "common/real.clh"
 #include "energy/sums.clh"

@@ -1,8 +1,8 @@
 // Tiles of up to eight atoms that are neighbours in space, one atom a lane, and the other atoms of their pairs, one at a
 // time or, where a vector holds the tile twice, two: each pair once. docs/variants-nonbond.md, "tiled", has a drawing.
 //
-// A work-item takes a share of the tiles. What its pairs give to the atoms' gradients it adds to an array of its own, so
-// that nobody races; a second kernel adds the arrays up. The same bits every run.
+// A work-item takes a share of the tiles. It adds the gradients of its pairs to an array of its own, so that there is
+// no race; a second kernel adds the arrays up. The same bits every run.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"

@@ -1,8 +1,8 @@
 // HCT sums over tiles of spatially sorted atoms, row by row, for GPUs; why so: docs/variants.md, "tiled".
 //
 // A work-item owns a vector of WIDTH atoms of each of the ROW tiles of a row, and walks the tiles of one chunk (second
-// dimension) of one conformation (third dimension). What it loads of an atom serves all of its own: loads, not sums, are
-// what a GPU waits for.
+// dimension) of one conformation (third dimension). An atom that is loaded serves all of its own: a GPU waits for
+// loads, not for sums.
 // Whole tiles are near or far by their boxes: far ones take a short series without a test, near ones test each pair.
 // Positions are relative to their tile's origin, so float32 keeps its digits in large structures. Each atom sums its own
 // row: no atomics, the same bits every run.
@@ -51,7 +51,7 @@ void born_sums(
     global real *sums)                     // (n_conformations, n_chunks, n_slots) part of the Born integral [1/A]
 {
     local real4 met_points[TILE], met_first[TILE], met_rest[TILE], own_origins[ROW], own_extents[ROW];
-    // From the global number: long work comes in slabs, in each of which the groups are numbered anew.
+    // From the global number: a long launch comes in pieces, in each of which the groups are numbered anew.
     const int row = get_global_id(0) / (TILE / WIDTH) * ROW, within = get_local_id(0) * WIDTH;
     const int chunk = get_global_id(1), conformation = get_global_id(2);
     const int n_slots = n_tiles * TILE, n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk;
@@ -80,10 +80,10 @@ void born_sums(
             const real4 shift = own_origins[v] - origin;
             const int i = OWN_TILE(v) * TILE + within;
 #if FUSED
-            const real4 own_place = atoms[at + i];
-            own[v].x = own_place.x + shift.x;
-            own[v].y = own_place.y + shift.y;
-            own[v].z = own_place.z + shift.z;
+            const real4 own_point = atoms[at + i];
+            own[v].x = own_point.x + shift.x;
+            own[v].y = own_point.y + shift.y;
+            own[v].z = own_point.z + shift.z;
 #else
             own[v].x = LOAD(at + i, x) + shift.x;
             own[v].y = LOAD(at + i, y) + shift.y;

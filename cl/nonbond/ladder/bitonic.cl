@@ -1,7 +1,7 @@
 // A bitonic sorting network (Batcher 1968) for keys of 64 bits, ascending, any length.
 //
 // Every merge begins by comparing an index with its mirror image in the span and goes on with halving distances, all in one
-// direction. Places beyond the end then act as infinitely large keys that never move: a pair that reaches there is
+// direction. Indices beyond the end then act as infinitely large keys that never move: a pair that reaches there is
 // skipped, and nothing needs padding. Steps within blocks of 2 * GROUP run fused in local memory.
 #include "common/real.clh"
 
