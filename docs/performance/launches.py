@@ -24,7 +24,7 @@ SHAPE, GROUP = (2560, 1, 1), (32, 1, 1)
 
 def seconds_a_launch(device: Device, n_buffers: int) -> float:
     """Of a kernel that reads all of its buffers, in a branch that no work-item takes."""
-    kernel, queue = empty_kernel(device, n_buffers), device.plain_queue
+    (kernel, _kept), queue = empty_kernel(device, n_buffers), device.plain_queue
 
     def launch(count: int) -> None:
         for _ in range(count):
@@ -37,7 +37,7 @@ def seconds_a_launch(device: Device, n_buffers: int) -> float:
 
 def seconds_a_call(device: Device, n_atoms: int, n_launches: int) -> float:
     """Of positions (n, 3) float64 in, launches with ten buffers each, and results (n, 4) float32 out."""
-    kernel, run = empty_kernel(device, 10), Run(device, "float32", profile=False)
+    (kernel, _kept), run = empty_kernel(device, 10), Run(device, "float32", profile=False)
     positions, results = run.host_array((3 * n_atoms,), np.float64), run.host_array((4 * n_atoms,))
     inputs, outputs = run.empty(3 * n_atoms, np.float64), run.empty(4 * n_atoms)
 
@@ -53,8 +53,8 @@ def seconds_a_call(device: Device, n_atoms: int, n_launches: int) -> float:
     return wall_seconds_of_many(call)
 
 
-def empty_kernel(device: Device, n_buffers: int) -> cl.Kernel:
-    """A kernel with its arguments set."""
+def empty_kernel(device: Device, n_buffers: int) -> tuple[cl.Kernel, list[cl.Buffer]]:
+    """A kernel with its arguments set, and the buffers, which it does not keep alive."""
     names = [f"b{k}" for k in range(n_buffers)]
     arguments = ", ".join(f"global float *{name}" for name in names)
     total = " + ".join(f"{name}[1]" for name in names)
@@ -62,7 +62,7 @@ def empty_kernel(device: Device, n_buffers: int) -> cl.Kernel:
     kernel = cl.Kernel(cl.Program(device.context, source).build(), "empty")
     buffers = [cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 1 << 16) for _ in names]
     kernel.set_args(*buffers)
-    return kernel
+    return kernel, buffers
 
 
 if __name__ == "__main__":
