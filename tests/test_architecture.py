@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import statistics
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -89,6 +90,11 @@ LAYERS = {
 }  # fmt: skip
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def layer(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
@@ -97,7 +103,7 @@ def imported_layers(path: Path) -> set[str]:
     """The first-level names of pele_ocl that a module imports, relative imports resolved."""
     found = set()
     depth = len(path.relative_to(PACKAGE).parts)
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if not isinstance(node, ast.ImportFrom):
             continue
         if node.level == depth:  # from . or .. of the package itself
@@ -132,7 +138,7 @@ def test_no_modules_import_each_other():
 def imported_modules(path: Path) -> set[Path]:
     """The modules of pele_ocl that a module imports when it is imported itself."""
     found = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             names = [folder, *(folder / alias.name for alias in node.names)] if node.module else []
@@ -163,7 +169,7 @@ def compared_names(path: Path) -> list[str]:
     """The comparisons of a module with the name of a variant."""
     names = {*SOLVENT, *NONBOND, *ENERGY, *POTMAP}
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             about = any(re.search(r"variant|\bname\b", ast.unparse(side)) for side in sides)
@@ -177,7 +183,7 @@ def test_docstrings_name_a_thing():
     """None begins with "What ...", which names nothing."""
     faults = []
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 text = ast.get_docstring(node) or ""
                 faults += [f"{path.relative_to(PACKAGE)}: {text.splitlines()[0]}"] if text.startswith("What ") else []
@@ -197,7 +203,7 @@ def test_files_are_short(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_public_names_have_docstrings(path):
-    for node in ast.parse(path.read_text()).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             assert ast.get_docstring(node), f"{path.name}: {node.name}"
 
