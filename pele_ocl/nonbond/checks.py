@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -41,7 +39,7 @@ def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
     return values
 
 
-def _numbers(given: Any) -> Floats:
+def _numbers(given: ArrayLike | None) -> Floats:
     try:
         return np.array(given, np.float64)
     except (TypeError, ValueError, OverflowError):
