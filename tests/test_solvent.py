@@ -1,8 +1,6 @@
 """Born radii and solvent energy on the devices: analytic values, the reference, invariants, errors."""
 
 import resource
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import numpy as np
@@ -131,19 +129,6 @@ def test_sparse_structures_keep_their_digits(device, precision):
     result = solvent(atoms, variant="tiled", precision=precision, device=device)
     assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
 
-
-def test_threads_may_share_a_device(device):
-    atoms = [random_atoms(n) for n in (60, 170, 300)] * 4
-    expected = [solvent(a, device=device).born_radii for a in atoms]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(lambda a: solvent(a, device=device).born_radii, atoms))
-    finally:
-        sys.setswitchinterval(interval)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

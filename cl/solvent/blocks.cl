@@ -119,7 +119,7 @@ INLINE void add_listed_near(
 kernel void born_sums_blocks(
     const int n_tiles,
     const int n_parts,
-    const int first_tile,                   // tiles to walk: a multiple of n_parts, and the end
+    const int first_tile,                  // tiles to walk: a multiple of n_parts, and the end
     const int last_tile,
     const real largest_rho,                // largest offset radius of all atoms [A]
     global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]

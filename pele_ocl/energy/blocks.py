@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .masks import TileOrder
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):
@@ -58,7 +58,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         chain = self._over_blocks("energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self.series)
         return [weights, chain]
 
-    def _over_blocks(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:
+    def _over_blocks(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:
         """A pass over pairs, of a work-item a part."""
         return self.run.keep(
             file, name, (self.n_parts, 1), (1, 1), np.int32(len(self.tiles)), np.int32(self.n_parts), *args,

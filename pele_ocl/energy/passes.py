@@ -26,7 +26,7 @@ from .tables import PairTables
 from .terms import Term
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
 L = TypeVar("L", bound=EnergyLayout)
@@ -128,11 +128,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
             *self._atom_tables(), shares=shares, SHARES=shares, **self.gb_macros,
         )  # fmt: skip
 
-    def _atom_tables(self) -> list[Any]:
+    def _atom_tables(self) -> list[Argument]:
         """ATOM_ARGUMENTS of cl/energy/terms.clh."""
         return [self.tables.parameters, *self.named("traits", "singles", "born", "largest_born")]
 
-    def _pair_model(self) -> Any:
+    def _pair_model(self) -> np.void:
         """PairModel of cl/energy/pair.clh."""
         options, model = self.options, self.model
         return PAIR_MODEL.pack(
@@ -144,7 +144,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
             cutoff2=0.0 if options.cutoff is None else options.cutoff**2,
         )
 
-    def _pair_tables(self) -> list[Any]:
+    def _pair_tables(self) -> list[Argument]:
         """PAIR_ARGUMENTS of cl/energy/pair.clh, and the masks."""
         tables, spheres = self.tables, self.spheres
         return [
@@ -161,7 +161,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
             "CUTOFF": int(options.cutoff is not None), "GRADIENT": int(options.gradient),
         }  # fmt: skip
 
-    def _chain_tables(self) -> list[Any]:
+    def _chain_tables(self) -> list[Argument]:
         """CHAIN_ARGUMENTS of cl/energy/chain.clh."""
         tables, spheres = self.tables, self.spheres
         return [

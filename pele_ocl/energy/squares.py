@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .masks import TileOrder
 from .passes import EnergyPasses
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
 
 
 class Squares(EnergyPasses[SquaresLayout]):
@@ -93,7 +93,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         return []
 
     def _over_squares(
-        self, file: str, name: str, begins: bool, then: Follows, *args: Any, **defines: int
+        self, file: str, name: str, begins: bool, then: Follows, *args: Argument, **defines: int
     ) -> list[KeptLaunch]:
         """A pass over pairs, slab by slab. begins : whether it is the first; then : what follows the last slab."""
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
@@ -118,7 +118,7 @@ class Squares(EnergyPasses[SquaresLayout]):
                 )  # fmt: skip
         return launches
 
-    def _collected(self, slab: Slab, begins: bool, then: Follows) -> list[Any]:
+    def _collected(self, slab: Slab, begins: bool, then: Follows) -> list[Argument]:
         """COLLECT_ARGUMENTS of cl/energy/collect.clh."""
         steps = RING_STEPS.pack(
             self.run.precision,

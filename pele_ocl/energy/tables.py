@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..tiles import Tiles
 from .masks import Masks, TileOrder
 
 if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
 
@@ -30,12 +31,12 @@ class PairTables:
     masks : starts, partners and words of Masks
     """
 
-    parameters: Any
-    sigmas: Any
-    epsilons: Any
-    slopes: Any
-    slope_columns: Any
-    masks: tuple[Any, ...]
+    parameters: Buffer
+    sigmas: Buffer
+    epsilons: Buffer
+    slopes: Buffer
+    slope_columns: Buffer
+    masks: tuple[Buffer, ...]
 
     @classmethod
     def of(
@@ -65,7 +66,7 @@ class PairTables:
 
 def _masks(
     run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], order: TileOrder
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Buffer, ...]:
     excluded, scaled = exclusions(atoms.bonds, len(atoms))
     if one_four == "exclude":
         excluded, scaled = np.concatenate([excluded, scaled]), scaled[:0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from .index import ITEMS, prefix_sum, segments_by_counting
 from .task import Task
 
 if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
 TILE = 8  # atoms, or a vector's lanes where these are fewer; wider vectors hold a tile several times
@@ -32,10 +33,10 @@ class Entries:
     width: int
     n_tiles: int
     order: NDArray[np.intp]
-    slot_of: Any
-    offsets: Any
-    entries: Any
-    own: tuple[Any, ...]
+    slot_of: Buffer
+    offsets: Buffer
+    entries: Buffer
+    own: tuple[Buffer, ...]
 
 
 def layout_of(width: int) -> dict[str, int]:
@@ -62,9 +63,10 @@ def entries_of(run: Run, task: Task) -> Entries:
     segments = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
     offsets = run.zeros(2 * n_tiles + 1, np.int32)
     fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
+    assert segments.neighbours is not None
     lists = segments.offsets, segments.neighbours, segments.pairs, placed, offsets
 
-    def launch(writing: bool, entries: Any, *lanes: Any) -> None:
+    def launch(writing: bool, entries: Buffer, *lanes: Buffer) -> None:
         own = (*task.own, *lanes) if task.own else ()
         run.launch(fill, (2 * n_tiles,), (1,), np.int32(n_tiles), np.int32(writing), *lists, entries, *own)
 

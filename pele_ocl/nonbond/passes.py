@@ -16,6 +16,7 @@ from .task import Task
 
 if TYPE_CHECKING:
     from ..opencl.launch import KeptLaunch
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
 # Energies of a conformation that come to the host: those of all groups, or of as many parts of them.
@@ -122,13 +123,13 @@ class ListPasses(Passes, Generic[Index]):
         return sizes
 
     @property
-    def destination(self) -> Any:
+    def destination(self) -> np.void:
         """Destination of cl/nonbond/results.clh."""
         first, size = (0, 3 * self.n_groups) if self._are_many else (self.first_energy, self.n_results)
         return DESTINATION.pack(self.run.precision, size=self.n_results, energies_first=first, energies_size=size)
 
     @property
-    def energies(self) -> Any:
+    def energies(self) -> Buffer:
         """The buffer in which the groups leave their energies."""
         return self.buffers["energies" if self._are_many else "results"]
 

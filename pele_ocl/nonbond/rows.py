@@ -39,6 +39,7 @@ class Rows(ListPasses[Segments]):
         return -(-self.task.n_atoms * min(LANES, self.group) // self.group)
 
     def _pairs(self) -> list[KeptLaunch]:
+        assert self.index.neighbours is not None
         own = (self.index.pairs, *self.task.own) if self.task.own else ()
         return [
             self.run.keep(

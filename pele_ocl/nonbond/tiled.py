@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from .passes import ListPasses
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
 PARTS_A_UNIT = 1  # work-items a compute unit; more would even out what else the machine does, but each has a gradient
@@ -54,7 +54,7 @@ class Tiled(ListPasses[Entries]):
             self._each_part("add_gradients", *sizes, self.destination, listed.slot_of, gradients, results),
         ]
 
-    def _each_part(self, name: str, *args: Any) -> KeptLaunch:
+    def _each_part(self, name: str, *args: Argument) -> KeptLaunch:
         """The launch of a kernel of one work-item a part."""
         width, macros = self.index.width, {**layout_of(self.index.width), **self.task.macros}
         return self.run.keep("nonbond/tiled.cl", name, (self.n_groups, 1), (1, 1), *args, width=width, **macros)

@@ -21,6 +21,7 @@ from .passes import Passes
 
 if TYPE_CHECKING:
     from ..opencl.run import Run
+    from ..opencl.timing import Event
 
 # Chunks under way at a time: one is encoded, one computed, one collected.
 UNDER_WAY = 3
@@ -39,7 +40,7 @@ class Staging:
 
     positions: NDArray[Any]
     results: NDArray[Any]
-    events: tuple[Any, ...] = ()
+    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from .layout import SolventLayout
 from .result import TERMS
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
 COLUMNS = len(TERMS) + 2  # of the results, cl/solvent/atoms.cl: terms, Born radius, psi
@@ -94,7 +94,9 @@ class SolventPasses(TiledPasses):
     def _born_seconds(self, run: Run) -> float:
         return run.launched_seconds(run.step("born"))
 
-    def of_atoms(self, name: str, *inputs: Any, outputs: Sequence[str] = ("results",), **defines: int) -> KeptLaunch:
+    def of_atoms(
+        self, name: str, *inputs: Argument, outputs: Sequence[str] = ("results",), **defines: int
+    ) -> KeptLaunch:
         """The launch of a kernel of cl/solvent/atoms.cl."""
         shares, spheres = self.layout.shares, self.spheres
         return self.each_slot(

@@ -19,6 +19,7 @@ from .rung import Molecule, Rung
 if TYPE_CHECKING:
     from ...opencl.launch import KeptLaunch
     from ...opencl.run import Run
+    from ...opencl.timing import Event
 
 
 class LadderPasses(SolventPasses):
@@ -34,7 +35,7 @@ class LadderPasses(SolventPasses):
 
     def start(
         self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Event, Event]:
         self.molecule.move(run, positions.reshape(-1, 3) * np.float64(self.encoding.step))
         return super().start(run, positions, results, tell)
 
