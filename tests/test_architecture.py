@@ -196,13 +196,16 @@ def compared_names(path: Path) -> list[str]:
 
 
 def test_docstrings_name_a_thing():
-    """None begins with "What ...", which names nothing."""
+    """No docstring and no comment of a kernel begins with "What ...", which names nothing."""
     faults = []
     for path in MODULES:
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 text = ast.get_docstring(node) or ""
                 faults += [f"{path.relative_to(PACKAGE)}: {text.splitlines()[0]}"] if text.startswith("What ") else []
+    for path in KERNELS + HEADERS:
+        lines = re.findall(r"^ *// *What .*$", path.read_text(), re.MULTILINE)
+        faults += [f"{path.relative_to(CL)}: {line.strip()}" for line in lines]
     assert not faults, "\n".join(faults)
 
 

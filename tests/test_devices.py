@@ -23,7 +23,7 @@ from pele_ocl.solvent.layout import SolventLayout
 
 @dataclass
 class FakeHandle:
-    """What Device asks of an OpenCL device."""
+    """The attributes of an OpenCL device that Device asks for."""
 
     name: str = "Test GPU"
     kind: str = "GPU"

@@ -70,7 +70,7 @@ def assert_openmm(system, device, precision, variant):
     assert relative(alone.gradient, vacuum) < bound
     if precision == "float64":
         assert alone.total == pytest.approx(nonbonded, rel=ENERGY[precision])
-        # What the solvent adds, on its own scale.
+        # The part of the solvent, on its own scale.
         assert relative(whole.gradient - alone.gradient, -arrays["force_gb_78.5_sa"]) < bound
 
 
@@ -270,7 +270,7 @@ def clashing(distance, partner, n=200):
 @EVERY_VARIANT
 @pytest.mark.parametrize("partner", PARTNERS)
 def test_a_clash_does_not_poison_other_atoms(device, precision, variant, partner):
-    """What the others get is as exact as ever, relative to what they get; so are all but the pair's own energy."""
+    """The gradients of other atoms stay exact, relative to their size, and so do all energies but the pair's own."""
     atoms, others = clashing(0.1, PARTNERS[partner])
     per_atom = variant != "squares"
     result = energy(atoms, per_atom=per_atom, **options(device, precision, variant))

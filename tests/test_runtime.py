@@ -49,7 +49,7 @@ def fresh(device: Device) -> Iterator[Device]:
 
 
 def damaged(path: Path) -> list[bytes]:
-    """What may become of a file."""
+    """The contents of a file after each kind of damage."""
     data = path.read_bytes()
     flipped = bytearray(data)
     flipped[len(data) // 2] ^= 4

@@ -119,7 +119,7 @@ class Call:
         return {name: p for name, p in found.items() if p.kind not in kinds and not name.startswith("_")}
 
     def right(self) -> dict[str, Any]:
-        """What the parameters need; those with a default and nothing of RIGHT are left out."""
+        """Right values for the parameters; those with a default and nothing of RIGHT are left out."""
         given = {}
         for name, parameter in self.parameters.items():
             value = RIGHT.get(f"{self.name}.{name}", RIGHT.get(name, parameter.default))
@@ -184,7 +184,7 @@ def _folder(tmp_path, monkeypatch):
 
 
 def faults(name: str, parameter: str, kinds: list[str]) -> list[str]:
-    """What is raised beside PeleErrors."""
+    """The errors raised that are no PeleErrors."""
     found = []
     for kind in kinds:
         try:
