@@ -1,4 +1,4 @@
-"""The accuracy of float32 for pairs much closer than atoms come: docs/theory/energy.md and nonbond.md, "Close pairs"."""
+"""Accuracy of float32 for pairs much closer than atoms come: docs/theory/energy.md and nonbond.md, "Close pairs"."""
 
 from __future__ import annotations
 

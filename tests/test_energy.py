@@ -270,7 +270,7 @@ def clashing(distance, partner, n=200):
 @EVERY_VARIANT
 @pytest.mark.parametrize("partner", PARTNERS)
 def test_a_clash_does_not_poison_other_atoms(device, precision, variant, partner):
-    """The gradients of other atoms stay exact, relative to their size, and so do all energies but the pair's own."""
+    """The gradients of other atoms stay exact relative to their size; so do all energies but the pair's own."""
     atoms, others = clashing(0.1, PARTNERS[partner])
     per_atom = variant != "squares"
     result = energy(atoms, per_atom=per_atom, **options(device, precision, variant))
