@@ -14,7 +14,7 @@ from pele_ocl import Atoms, InputError, ParameterError, SolventModel
 from pele_ocl.energy import TERMS, VARIANTS, Energy, PositionalRestraint, choose_variant, energy, squares
 from pele_ocl.energy.layout import RowsLayout, SquaresLayout
 from pele_ocl.energy.masks import Masks
-from pele_ocl.errors import KernelBuildError
+from pele_ocl.opencl.building import GroupTooLargeError
 from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.opencl.run import Run
 from pele_ocl.pairs import exclusions
@@ -409,16 +409,21 @@ def test_auto_is_a_variant_for_every_kind():
 def test_rows_where_groups_must_be_small(device, precision, most, refused_by, monkeypatch):
     """Many devices take 256 work-items to a group at most, some compilers even fewer."""
     monkeypatch.setattr(RowsLayout, "of", lambda *_: RowsLayout(1, 16, 16))
-    atoms, groups, keep = bonded(200, seed=17), [], Run.keep
+    atoms, groups, build, keep = bonded(200, seed=17), [], Run.kernel, Run.keep_kernel
     expected = energy(atoms, **options(device, precision, "rows"))
 
-    def keep_if_small(run, file, name, shape, group, *args, **defines):
-        if group[0] > most and refused_by == "compiler":
-            raise KernelBuildError(f"{group[0]} work-items are too many")
-        groups.append(group[0])
-        return keep(run, file, name, shape, group, *args, **defines)
+    def build_if_small(run, *args, **defines):
+        items = 16 * defines.get("PARTS", 1)
+        if items > most and refused_by == "compiler":
+            raise GroupTooLargeError(f"{items} work-items are too many")
+        return build(run, *args, **defines)
 
-    monkeypatch.setattr(Run, "keep", keep_if_small)
+    def noted(run, kernel, shape, group, *args, **how):
+        groups.append(group[0])
+        return keep(run, kernel, shape, group, *args, **how)
+
+    monkeypatch.setattr(Run, "kernel", build_if_small)
+    monkeypatch.setattr(Run, "keep_kernel", noted)
     if refused_by == "device":
         monkeypatch.setattr(Device, "largest_group", most)
     result = energy(atoms, **options(device, precision, "rows"))

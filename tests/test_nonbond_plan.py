@@ -33,7 +33,6 @@ def plan(request, device, precision):
     return Nonbond(ATOMS, PAIRS, variant=request.param, precision=precision, device=device)
 
 
-
 # Batches
 
 

@@ -189,6 +189,7 @@ def test_versions_are_numbers():
 
 
 def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
+    gc.collect()  # plans of earlier tests
     atoms = random_atoms(500)
     first = Energy(atoms, device=device)
     expected = first.evaluate()

@@ -130,7 +130,6 @@ def test_sparse_structures_keep_their_digits(device, precision):
     assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
 
 
-
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("n", [2, 31, 32, 33, 63, 64, 65, 257])
 def test_awkward_sizes(device, precision, variant, n):

@@ -106,7 +106,6 @@ RIGHT: dict[str, Any] = {
 }
 
 
-
 @dataclass(frozen=True)
 class Call:
     name: str
