@@ -10,14 +10,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from pele_ocl import DeviceError
 from pele_ocl.opencl import device as devices
-from pele_ocl.opencl import runtimes
+from pele_ocl.opencl import handles, runtimes
 from pele_ocl.opencl.device import Device, get_cpu_device, get_device, list_devices
 from pele_ocl.opencl.run import Run
-from pele_ocl.solvent.layout import Layout
+from pele_ocl.solvent.layout import SolventLayout
 
 
 @dataclass
@@ -42,7 +43,7 @@ class FakeHandle:
 
     @property
     def type(self):
-        return {"GPU": devices.cl.device_type.GPU, "CPU": devices.cl.device_type.CPU}[self.kind]
+        return {"GPU": cl.device_type.GPU, "CPU": cl.device_type.CPU}[self.kind]
 
     @property
     def platform(self):
@@ -59,8 +60,8 @@ def intel() -> FakeHandle:
 
 @pytest.fixture
 def some_devices(monkeypatch):
-    handles = [intel(), pocl("3.0-rc2"), FakeHandle(extensions="")]
-    found = tuple(Device(i, handle) for i, handle in enumerate(sorted(handles, key=devices._rank)))
+    some = [intel(), pocl("3.0-rc2"), FakeHandle(extensions="")]
+    found = tuple(Device(i, handle) for i, handle in enumerate(sorted(some, key=handles.rank)))
     monkeypatch.setattr(devices, "list_devices", lambda: found)
     monkeypatch.delenv("PELE_OCL_DEVICE", raising=False)
     return found
@@ -75,9 +76,19 @@ def test_order_is_gpu_then_fastest_cpu_runtime_then_simulators():
     grind = FakeHandle("sim", "CPU", "Oclgrind", "OpenCL 1.2 (Oclgrind 21.10)")
     small, large = FakeHandle("small"), FakeHandle("large", max_compute_units=132)
     integrated = FakeHandle("integrated", max_compute_units=512, host_unified_memory=1)
-    handles = [grind, pocl("3.0-rc2"), pocl("3.1+debian"), intel(), integrated, small, large]
-    order = sorted(handles, key=devices._rank)
-    assert [handles.index(h) for h in order] == [6, 5, 4, 3, 2, 1, 0]
+    some = [grind, pocl("3.0-rc2"), pocl("3.1+debian"), intel(), integrated, small, large]
+    order = sorted(some, key=handles.rank)
+    assert [some.index(h) for h in order] == [6, 5, 4, 3, 2, 1, 0]
+
+
+def test_versions_are_numbers():
+    """PoCL 10 is newer than PoCL 7, although it comes first in the alphabet; more figures are no other version."""
+    versions = ["10.0", "7.0", "6.0+debian", "3.1", "3.0-rc2"]
+    some = [pocl(version) for version in versions]
+    assert sorted(reversed(some), key=handles.rank) == some
+    assert [handles.runtime_version(handle)[:2] for handle in some] == [(10, 0), (7, 0), (6, 0), (3, 1), (3, 0)]
+    assert handles.rank(pocl("7.0")) == handles.rank(pocl("7.0.0"))
+    assert Device(0, pocl("10.0")).vector_width("float32") == 16
 
 
 @pytest.mark.parametrize(
@@ -150,7 +161,7 @@ def test_largest_group_is_a_power_of_two():
 def test_float_atomics_are_asked_for_by_precision(monkeypatch):
     """0b111 is load and store, addition, minimum and maximum in global memory; one precision may have less."""
     answers = {0x4231: 0b111, 0x4232: 0b101}
-    monkeypatch.setattr(devices, "_capabilities", lambda handle, query: answers[query])
+    monkeypatch.setattr(handles, "capabilities", lambda handle, query: answers[query])
     device = Device(0, FakeHandle(platform_name="Intel(R) OpenCL", extensions="cl_khr_fp64 cl_ext_float_atomics"))
     assert device.has_float_atomics("float32")
     assert not device.has_float_atomics("float64")
@@ -169,21 +180,21 @@ def test_float_atomics_of_nvidia_go_by_generation(capability, float64):
 
 def test_capabilities_are_the_runtimes_own(device):
     """A query that PyOpenCL knows, too, has the same answer; one that no runtime knows has none."""
-    known = devices.cl.device_info.DOUBLE_FP_CONFIG
-    assert devices._capabilities(device.handle, known) == device.handle.get_info(known)
-    assert devices._capabilities(device.handle, 0x7FFF) == 0
+    known = cl.device_info.DOUBLE_FP_CONFIG
+    assert handles.capabilities(device.handle, known) == device.handle.get_info(known)
+    assert handles.capabilities(device.handle, 0x7FFF) == 0
 
 
 def test_no_capabilities_without_a_loader_to_ask(device, monkeypatch):
-    monkeypatch.setattr(devices.cl._cl, "__file__", "/nowhere/_cl.so")
-    assert devices._capabilities(device.handle, devices.cl.device_info.DOUBLE_FP_CONFIG) == 0
+    monkeypatch.setattr(cl._cl, "__file__", "/nowhere/_cl.so")
+    assert handles.capabilities(device.handle, cl.device_info.DOUBLE_FP_CONFIG) == 0
 
 
 @pytest.mark.parametrize("kind", ["GPU", "CPU", "accelerator", "simulator"])
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("n_atoms", [1, 5000, 10**6])
 def test_layouts_fit_their_tiles(kind, width, n_atoms):
-    layout = Layout.of(kind, width, n_atoms)
+    layout = SolventLayout.of(kind, width, n_atoms)
     assert layout.tile % (layout.width * layout.vectors) == 0
     for n_tiles in (1, 2, 15, 16, 17, 64, 65, 1000):
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)

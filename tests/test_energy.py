@@ -374,8 +374,8 @@ def test_masks_hold_every_pair_where_it_is_met(size, variant):
     atoms = bonded(200, seed=17)
     tiles = Tiles.of(atoms.positions, size)
     excluded, scaled = exclusions(atoms.bonds, 200)
-    walk = VARIANTS[variant].run.walk(SquaresLayout(1, size, 256))
-    masks, ring = Masks.of(tiles, excluded, scaled, walk), variant != "rows"
+    tile_order = VARIANTS[variant].run.tile_order(SquaresLayout(1, size, 256))
+    masks, ring = Masks.of(tiles, excluded, scaled, tile_order), variant != "rows"
     found = [set(), set()]
     for row in range(len(tiles)):
         partners = masks.partners[masks.starts[row] : masks.starts[row + 1]]

@@ -93,7 +93,7 @@ def _once(
 def _timing(
     atoms: Atoms, grid: Grid, precision: str, name: str, device: str, once: Once, runs: int, rates: dict[str, float]
 ) -> Timing:
-    """One line; notes the rate of it in `rates`."""
+    """One line; records its rate in `rates`."""
     rate, sampled, error = time_map(atoms, grid, once, runs)
     rates[name] = rate
     return Timing(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .layout import BlocksLayout
-from .masks import Walk
+from .masks import TileOrder
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
 
 
 class Blocks(SumsOfPairs[BlocksLayout]):
@@ -24,11 +24,11 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         return self.layout.parts(len(self.tiles))
 
     @classmethod
-    def walk(cls, layout: BlocksLayout) -> Walk:
-        return Walk(ring=True, own_vectors=False)
+    def tile_order(cls, layout: BlocksLayout) -> TileOrder:
+        return TileOrder(ring=True, own_vectors=False)
 
     def _sizes(self) -> dict[str, int]:
-        return super()._sizes() | {"born_sums": self.n_parts * self.tiles.n_places}
+        return super()._sizes() | {"born_sums": self.n_parts * self.tiles.n_slots}
 
     def _born(self) -> list[KeptLaunch]:
         spheres = self.spheres
@@ -58,7 +58,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         chain = self._over_blocks("energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self.series)
         return [weights, chain]
 
-    def _over_blocks(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:
+    def _over_blocks(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:
         """A pass over pairs, of a work-item a part."""
         return self.run.keep(
             file, name, (self.n_parts, 1), (1, 1), np.int32(len(self.tiles)), np.int32(self.n_parts), *args,

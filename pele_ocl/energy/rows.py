@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .layout import RowsLayout
-from .masks import Walk
+from .masks import TileOrder
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
 
 LOCAL_REALS = 16  # of local memory that an atom takes at most
 
@@ -23,8 +23,8 @@ class Rows(SumsOfPairs[RowsLayout]):
     n_parts = 1
 
     @classmethod
-    def walk(cls, layout: RowsLayout) -> Walk:
-        return Walk(ring=False, own_vectors=True)
+    def tile_order(cls, layout: RowsLayout) -> TileOrder:
+        return TileOrder(ring=False, own_vectors=True)
 
     def _born(self) -> list[KeptLaunch]:
         return [
@@ -43,7 +43,7 @@ class Rows(SumsOfPairs[RowsLayout]):
         sums = self.buffers["pair_sums"]
         return [self._over_rows("energy/chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self.series)]
 
-    def _over_rows(self, file: str, name: str, *args: Any, **defines: int) -> KeptLaunch:
+    def _over_rows(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:
         """A pass row by row, in groups as large as the device allows the kernel."""
         layout, device = self.layout, self.run.device
         items, parts = layout.tile // layout.width, layout.parts_of_rows

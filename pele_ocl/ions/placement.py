@@ -16,6 +16,7 @@ from ..tiles import Tiles
 from ..variant import Progress
 
 if TYPE_CHECKING:
+    from ..opencl.kernel import Kernel
     from ..opencl.run import Run
 
 BLOCK = (16, 8, 8)  # points along x, y, z
@@ -131,7 +132,7 @@ class Placement:
             values[z, y, x] = potentials[k] + (np.array(charges[k + 1 :]) / apart).sum()
         return values
 
-    def _exclude(self, positions: Floats, reach2: Any) -> int:
+    def _exclude(self, positions: Floats, reach2: np.floating) -> int:
         """Exclude what stands near an atom; the number of points left."""
         run, spacing = self.run, self.grid.spacing
         tiles = Tiles.of(positions, TILE)
@@ -148,21 +149,21 @@ class Placement:
         )  # fmt: skip
         return int(run.download(n_allowed, self.n_blocks, np.int32).sum(dtype=np.int64))
 
-    def _kernel(self, file: str, name: str, local_reals: int = 0) -> tuple[Any, int]:
+    def _kernel(self, file: str, name: str, local_reals: int = 0) -> tuple[Kernel, int]:
         """The kernel of a file over blocks of points, and its group."""
         split = self.split
         macros = {"BLOCK_X": BLOCK[0], "BLOCK_Y": BLOCK[1], "BLOCK_Z": BLOCK[2], "VECTORS": split.vectors}
         return self.run.group_kernel(file, name, local_reals, split.group, width=split.width, **macros)
 
-    def _squared(self, distance: float) -> Any:
+    def _squared(self, distance: float) -> np.floating:
         return self.run.dtype.type(distance**2 * (1 + ROUNDING[self.run.precision]))
 
     @cached_property
-    def _blocks(self) -> Any:
+    def _blocks(self) -> np.void:
         return self.run.int4(*self.blocks)
 
     @cached_property
-    def _spacing(self) -> Any:
+    def _spacing(self) -> np.void:
         return self.run.vector4(*self.grid.spacing)
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..opencl.shared import Role
 
 if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
 ITEMS = 64  # of a group where the group does not matter
@@ -17,19 +18,19 @@ ITEMS = 64  # of a group where the group does not matter
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Pairs by atom: places offsets[i] to offsets[i + 1] of `pairs` belong to atom i.
+    """Pairs by atom: indices offsets[i] to offsets[i + 1] of `pairs` belong to atom i.
 
     offsets : buffer (n_atoms + 1) int32
     pairs : buffer of pair numbers, int32
     neighbours : buffer of the other atoms with their ONE_FOUR bit, uint32; only in rows
     """
 
-    offsets: Any
-    pairs: Any
-    neighbours: Any = None
+    offsets: Buffer
+    pairs: Buffer
+    neighbours: Buffer | None = None
 
 
-def prefix_sum(run: Run, values: Any, n: int) -> None:
+def prefix_sum(run: Run, values: Buffer, n: int) -> None:
     """Replace n int32 by their exclusive prefix sum, in place; their sum must fit 31 bits."""
     scan, group = run.group_kernel("nonbond/scan.cl", "scan_blocks", local_reals=2, most=256)
     block = 2 * group
@@ -42,7 +43,7 @@ def prefix_sum(run: Run, values: Any, n: int) -> None:
         run.launch(add, (n_blocks * group,), (group,), np.int32(n), values, totals)
 
 
-def sort_keys(run: Run, keys: Any, n: int) -> None:
+def sort_keys(run: Run, keys: Buffer, n: int) -> None:
     """Sort n uint64 in place, ascending, by a bitonic network."""
     # A key takes two reals of local memory in float32.
     sort, group = run.group_kernel("nonbond/ladder/bitonic.cl", "sort_blocks", local_reals=4, most=256)
@@ -63,7 +64,7 @@ def sort_keys(run: Run, keys: Any, n: int) -> None:
         span *= 2
 
 
-def segments_by_counting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: Role, tile: int = 1) -> Segments:
+def segments_by_counting(run: Run, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role, tile: int = 1) -> Segments:
     """Count, prefix sum, fill, and put each segment in order. With role BOTH the segments are full rows.
 
     tile : atoms that share a segment
@@ -85,7 +86,7 @@ def segments_by_counting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role:
     return Segments(offsets, *_split(run, keys, n_keys, role == Role.BOTH))
 
 
-def segments_by_sorting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: Role) -> Segments:
+def segments_by_sorting(run: Run, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role) -> Segments:
     """The same from sorted keys: atom above pair number."""
     keys, offsets = run.empty(n_pairs, np.uint64), run.zeros(n_atoms + 1, np.int32)
     if n_pairs:
@@ -104,7 +105,7 @@ def segments_by_sorting(run: Run, pairs: Any, n_pairs: int, n_atoms: int, role: 
     return Segments(offsets, *_split(run, keys, n_pairs, False))
 
 
-def _split(run: Run, keys: Any, n: int, rows: bool) -> tuple[Any, Any]:
+def _split(run: Run, keys: Buffer, n: int, rows: bool) -> tuple[Buffer, Buffer | None]:
     """Lower and upper halves of the keys: pair numbers, and in rows the neighbours."""
     low, high = run.empty(n, np.int32), run.empty(n, np.uint32)
     if n:

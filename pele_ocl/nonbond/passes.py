@@ -16,6 +16,7 @@ from .task import Task
 
 if TYPE_CHECKING:
     from ..opencl.launch import KeptLaunch
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
 # Energies of a conformation that come to the host: those of all groups, or of as many parts of them.
@@ -114,7 +115,7 @@ class ListPasses(Passes, Generic[Index]):
 
     def _common_sizes(self) -> dict[str, int]:
         energies = 6 * MOST_PARTS if self._are_many else 3 * self.n_groups
-        sizes = {"places": 4 * self.n_slots, "results": self.first_energy + energies}
+        sizes = {"points": 4 * self.n_slots, "results": self.first_energy + energies}
         if self._are_many:
             sizes["energies"] = 3 * self.n_groups
         if self.task.molecule.gb:
@@ -122,13 +123,13 @@ class ListPasses(Passes, Generic[Index]):
         return sizes
 
     @property
-    def destination(self) -> Any:
+    def destination(self) -> np.void:
         """Destination of cl/nonbond/results.clh."""
         first, size = (0, 3 * self.n_groups) if self._are_many else (self.first_energy, self.n_results)
         return DESTINATION.pack(self.run.precision, size=self.n_results, energies_first=first, energies_size=size)
 
     @property
-    def energies(self) -> Any:
+    def energies(self) -> Buffer:
         """The buffer in which the groups leave their energies."""
         return self.buffers["energies" if self._are_many else "results"]
 
@@ -141,7 +142,7 @@ class ListPasses(Passes, Generic[Index]):
         return self.run.keep(
             "nonbond/place.cl", "place_atoms", (self.n_slots, 1), (ITEMS, 1), np.int32(self.n_slots),
             np.int32(self.task.n_atoms), *in_steps, self.buffers["positions"], self.run.upload(order, np.int32),
-            self.run.upload(traits.charges[order]), *gb, self.buffers["places"], **encoding.macros, **self.task.macros,
+            self.run.upload(traits.charges[order]), *gb, self.buffers["points"], **encoding.macros, **self.task.macros,
         )  # fmt: skip
 
     def _add_energies(self) -> list[KeptLaunch]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from ..plan.pipeline import Chunk, Explain, Pipeline
 from ..variant import Progress
 from .passes import AnyPasses
 from .records import check_float32_span
+
+if TYPE_CHECKING:
+    from ..opencl.timing import Event
 
 
 class ListEvaluator(Evaluator):
@@ -39,7 +42,7 @@ class ListPipeline(Pipeline, ListEvaluator):
         self.prepare_seconds = prepare_seconds
         self._radii: Floats | None = None  # (n,) that are on the device, for all conformations
         self._coming: Floats | None = None  # that are to be brought there
-        self._writing: list[tuple[Any, NDArray[Any]]] = []  # kept until all is done
+        self._writing: list[tuple[Event, NDArray[Any]]] = []  # kept until all is done
 
     def take_radii(self, born_radii: Floats | None) -> None:
         known = self._radii is not None and born_radii is not None and np.array_equal(self._radii, born_radii)

@@ -33,7 +33,7 @@ class Traits:
     step: float
     charges: NDArray[Any]
     values: NDArray[Any]
-    model: Any
+    model: np.void
 
     @classmethod
     def of(cls, atoms: Atoms, internal_dielectrics: Floats, model: SolventModel, precision: str, step: float) -> Traits:
@@ -134,7 +134,7 @@ def check_float32_span(span: float) -> None:
         )
 
 
-def _summable(values: Floats, real: np.dtype[Any]) -> Floats:
+def _summable(values: Floats, real: np.dtype[np.floating]) -> Floats:
     """Values rounded so that the sum of any two is exact in `real`."""
     digit = 2.0 ** (np.ceil(np.log2(max(float(values.max()), 1e-300))) - np.finfo(real).nmant)
     rounded: Floats = np.round(values / digit) * digit

@@ -39,12 +39,13 @@ class Rows(ListPasses[Segments]):
         return -(-self.task.n_atoms * min(LANES, self.group) // self.group)
 
     def _pairs(self) -> list[KeptLaunch]:
+        assert self.index.neighbours is not None
         own = (self.index.pairs, *self.task.own) if self.task.own else ()
         return [
             self.run.keep(
                 "nonbond/rows.cl", "nonbond_rows", (self.n_groups * self.group, 1), (self.group, 1),
                 self.task.molecule.traits.model, np.int32(self.task.n_atoms), self.destination, self.index.offsets,
-                self.index.neighbours, *own, *self.named("places", "traits"), self.energies, self.buffers["results"],
+                self.index.neighbours, *own, *self.named("points", "traits"), self.energies, self.buffers["results"],
                 GROUP=self.group, **_macros(self.task),
             )
         ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..pairs import PairList
 from .records import Molecule
 
 if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
 
@@ -25,8 +26,8 @@ class Task:
 
     molecule: Molecule
     n_pairs: int
-    pairs: Any
-    own: tuple[Any, ...]
+    pairs: Buffer
+    own: tuple[Buffer, ...]
     gradient: bool
 
     @classmethod
@@ -48,7 +49,7 @@ class Task:
         return {**self.molecule.macros, "GRADIENT": int(self.gradient), "OWN_VALUES": int(bool(self.own))}
 
 
-def _own_values(run: Run, molecule: Molecule, pairs: PairList) -> tuple[Any, ...]:
+def _own_values(run: Run, molecule: Molecule, pairs: PairList) -> tuple[Buffer, ...]:
     """Buffers of what the list brings itself; what it lacks of the two is filled in from the atoms."""
     if pairs.sigma2 is None and pairs.charge_products is None:
         return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from .passes import ListPasses
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
 PARTS_A_UNIT = 1  # work-items a compute unit; more would even out what else the machine does, but each has a gradient
@@ -44,17 +44,17 @@ class Tiled(ListPasses[Entries]):
         n_parts, gradients = np.int32(self.n_groups), self.buffers["gradients"]
         compute = self._each_part(
             "nonbond_tiled", task.molecule.traits.model, np.int32(listed.n_tiles), n_parts, self.destination,
-            listed.offsets, listed.entries, *listed.own, *self.named("places", "traits"), self.energies, gradients,
+            listed.offsets, listed.entries, *listed.own, *self.named("points", "traits"), self.energies, gradients,
         )  # fmt: skip
         if not task.gradient:
             return [compute]
         sizes = np.int32(task.n_atoms), np.int32(self.n_slots), n_parts
         return [
             compute,
-            self._each_part("add_gradients", *sizes, self.destination, listed.place_of, gradients, results),
+            self._each_part("add_gradients", *sizes, self.destination, listed.slot_of, gradients, results),
         ]
 
-    def _each_part(self, name: str, *args: Any) -> KeptLaunch:
+    def _each_part(self, name: str, *args: Argument) -> KeptLaunch:
         """The launch of a kernel of one work-item a part."""
         width, macros = self.index.width, {**layout_of(self.index.width), **self.task.macros}
         return self.run.keep("nonbond/tiled.cl", name, (self.n_groups, 1), (1, 1), *args, width=width, **macros)

@@ -24,6 +24,4 @@ class device_errors:  # noqa: N801  # used as a function; a generator would cost
         if isinstance(error, cl.MemoryError):
             raise DeviceError(f"{self._device} lacks free memory for this; choose another device") from error
         if isinstance(error, cl.Error):
-            raise DeviceError(
-                f"{self._device} refuses the work ({error}); choose another device or variant"
-            ) from error
+            raise DeviceError(f"{self._device} refuses the work ({error}); choose another device or variant") from error

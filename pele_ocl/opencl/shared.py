@@ -27,7 +27,7 @@ class Struct:
         kind = np.dtype(precision) if self.kind == "real" else np.dtype(np.int32)
         return np.dtype([(member, kind) for member in self.members])
 
-    def pack(self, precision: str, **values: float) -> Any:
+    def pack(self, precision: str, **values: float) -> np.void:
         """The struct with these values, one for each member, as a kernel's argument.
 
         Raises TypeError where a member is missing and for names that are no members.
@@ -35,7 +35,8 @@ class Struct:
         if values.keys() != self.members.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.members.keys()))
             raise TypeError(f"{self.name} and its values differ in {wrong}")
-        return np.array(tuple(values[member] for member in self.members), self.dtype(precision))[()]
+        packed: np.void = np.array([tuple(values[member] for member in self.members)], self.dtype(precision))[0]
+        return packed
 
     def in_c(self) -> str:
         """The definition in C."""
@@ -60,7 +61,7 @@ class Role(IntEnum):
 
 
 class Scatter(IntEnum):
-    """The use of a pair's gradient: none; added up racing; added up atomically; stored at the pair's place."""
+    """The use of a pair's gradient: none; added up racing; added up atomically; stored by pair."""
 
     NONE = 0
     NAIVE = 1

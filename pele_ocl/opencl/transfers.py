@@ -124,11 +124,16 @@ class Transfers:
         with device_errors(self.device):
             self.queue.finish()
 
-    def vector4(self, *values: float) -> Any:
+    def vector4(self, *values: float) -> np.void:
         """Four reals as one kernel argument."""
         kind = cl.cltypes.float4 if self.precision == "float32" else cl.cltypes.double4
-        return np.array(tuple(values) + (0,) * (4 - len(values)), dtype=kind)[()]
+        return _four(values, kind)
 
-    def int4(self, *values: int) -> Any:
+    def int4(self, *values: int) -> np.void:
         """Four integers as one kernel argument."""
-        return np.array(tuple(values) + (0,) * (4 - len(values)), dtype=cl.cltypes.int4)[()]
+        return _four(values, cl.cltypes.int4)
+
+
+def _four(values: tuple[float, ...], kind: np.dtype[np.void]) -> np.void:
+    vector: np.void = np.array([(*values, 0, 0, 0, 0)[:4]], kind)[0]
+    return vector

@@ -79,9 +79,10 @@ class Encoding:
         return self.dtype.kind == "i"
 
     @property
-    def origin_step(self) -> Any:
+    def origin_step(self) -> np.number:
         """The origins of tiles are multiples of this, in units."""
-        return self.dtype.type(max(1, round(ORIGIN_STEP / self.step)) if self.is_fixed else ORIGIN_STEP)
+        step: np.number = self.dtype.type(max(1, round(ORIGIN_STEP / self.step)) if self.is_fixed else ORIGIN_STEP)
+        return step
 
     @property
     def macros(self) -> dict[str, int]:

@@ -15,7 +15,9 @@ from .found import Found
 
 if TYPE_CHECKING:
     from ..opencl.launch import KeptLaunch
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
+    from ..opencl.timing import Event
 
 # Bytes that one batch of conformations may take on a device, unless one alone takes more.
 BATCH_BYTES = 1 << 30
@@ -57,7 +59,7 @@ class Passes(ABC):
 
     def start(
         self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Event, Event]:
         """Have the device read encoded positions (m, 3 n), make all passes, and fill results (m, n_results).
 
         tell : called with the share done, where launches are so long that they come in parts
@@ -80,7 +82,7 @@ class Passes(ABC):
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
         """Write results (m, n_results) where they belong: in part `part` of what is found."""
 
-    def named(self, *names: str) -> list[Any]:
+    def named(self, *names: str) -> list[Buffer]:
         """Buffers by name."""
         return [self.buffers[name] for name in names]
 

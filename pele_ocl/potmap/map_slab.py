@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from ..errors import InputError
 from .problem import MapProblem
 
 if TYPE_CHECKING:
+    from ..opencl.launch import Argument
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
 AT_ONCE = 1 << 20  # values with padding that are downloaded at a time, so that they are copied from a cache
@@ -32,8 +34,8 @@ class MapSlab:
     last: int
     shape: tuple[int, int, int]
     axes: tuple[NDArray[np.floating], ...]
-    buffers: tuple[Any, ...]
-    map: Any
+    buffers: tuple[Buffer, ...]
+    map: Buffer
 
     @classmethod
     def on(cls, run: Run, problem: MapProblem, first: int, last: int, pad: tuple[int, int, int]) -> MapSlab:
@@ -54,7 +56,7 @@ class MapSlab:
         """Points with the padding."""
         return self.shape[0] * self.shape[1] * self.shape[2]
 
-    def arguments(self, n_atoms: int) -> tuple[Any, ...]:
+    def arguments(self, n_atoms: int) -> tuple[Argument, ...]:
         """The kernels' MAP_ARGUMENTS."""
         sizes = (np.int32(n) for n in (n_atoms, *self.shape))
         return self.problem.law, *sizes, *self.buffers, self.map

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +73,7 @@ class MapProblem:
         return axis.astype(self.precision)
 
     @cached_property
-    def law(self) -> Any:
+    def law(self) -> np.void:
         """The kernels' Law."""
         cutoff = self.model.cutoff or np.inf
         return POTENTIAL_LAW.pack(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .problem import RUN, MapProblem
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.kernel import Kernel
     from ..opencl.run import Run
 
 GROUP = (32, 4, 1)
@@ -59,7 +60,7 @@ class MapVariant(Variant[HostSteps]):
     has_field: bool = False
 
 
-def _kernel(run: Run, problem: MapProblem, algorithm: str, width: int = 1, **defines: int) -> Any:
+def _kernel(run: Run, problem: MapProblem, algorithm: str, width: int = 1, **defines: int) -> Kernel:
     variant = VARIANTS[algorithm]
     return run.kernel(variant.file, variant.kernel, width, **problem.switches, **defines)
 

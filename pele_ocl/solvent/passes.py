@@ -17,11 +17,11 @@ from ..tiled.passes import TiledPasses
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Progress
-from .layout import Layout
+from .layout import SolventLayout
 from .result import TERMS
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
 COLUMNS = len(TERMS) + 2  # of the results, cl/solvent/atoms.cl: terms, Born radius, psi
@@ -37,13 +37,14 @@ class SolventPasses(TiledPasses):
     born: Sequence[KeptLaunch]
 
     def __init__(
-        self, run: Run, atoms: Atoms, tiles: Tiles, layout: Layout, model: SolventModel, encoding: Encoding, most: int
-    ) -> None:
+        self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
+        most: int,
+    ) -> None:  # fmt: skip
         assert atoms.gb_radii is not None
         self.layout, self.tiles = layout, tiles
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))
         n_chunks, _ = layout.chunks(len(tiles))
-        sizes = {"inverses": tiles.n_places, "potential": n_chunks * tiles.n_places, "results": COLUMNS * len(atoms)}
+        sizes = {"inverses": tiles.n_slots, "potential": n_chunks * tiles.n_slots, "results": COLUMNS * len(atoms)}
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes | self._sizes(), most)
         self.intrinsic = run.upload(atoms.gb_radii[tiles.order])
         self.born = self._born()
@@ -93,7 +94,9 @@ class SolventPasses(TiledPasses):
     def _born_seconds(self, run: Run) -> float:
         return run.launched_seconds(run.step("born"))
 
-    def of_atoms(self, name: str, *inputs: Any, outputs: Sequence[str] = ("results",), **defines: int) -> KeptLaunch:
+    def of_atoms(
+        self, name: str, *inputs: Argument, outputs: Sequence[str] = ("results",), **defines: int
+    ) -> KeptLaunch:
         """The launch of a kernel of cl/solvent/atoms.cl."""
         shares, spheres = self.layout.shares, self.spheres
         return self.each_slot(

@@ -7,7 +7,7 @@ from functools import partial
 
 from ..variant import Variant, by_rule_up_to
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
-from .layout import Layout
+from .layout import SolventLayout
 from .passes import SolventPasses
 from .tiled import Tiled
 
@@ -32,7 +32,7 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     ),
     "tiled": Variant(
         "solvent/tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", Tiled,
-        choices=Layout.choices,
+        choices=SolventLayout.choices,
     ),
 }  # fmt: skip
 

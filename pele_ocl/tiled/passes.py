@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .series import series_macros
 from .tables import SphereTables
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
 
@@ -31,7 +31,7 @@ class TiledPasses(Passes):
         sizes: Mapping[str, int], most: int,
     ) -> None:  # fmt: skip
         self.atoms, self.tiles, self.model, self.spheres = atoms, tiles, model, spheres
-        slots, boxes = tiles.n_places, len(tiles)
+        slots, boxes = tiles.n_slots, len(tiles)
         placed = {
             "spheres": 4 * slots, "points": 4 * slots, "x": slots, "y": slots, "z": slots, "series": 8 * slots,
             "origins": 4 * boxes, "extents": 4 * boxes,
@@ -48,14 +48,14 @@ class TiledPasses(Passes):
             *self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"), **encoding.macros,
         )  # fmt: skip
 
-    def each_slot(self, file: str, name: str, *args: Any, shares: int = 1, **defines: int) -> KeptLaunch:
+    def each_slot(self, file: str, name: str, *args: Argument, shares: int = 1, **defines: int) -> KeptLaunch:
         """The launch of a kernel of a work-group a tile, of so many work-items a slot."""
         tile = self.tiles.size
-        shape, group = (self.tiles.n_places, shares), (tile, shares)
+        shape, group = (self.tiles.n_slots, shares), (tile, shares)
         return self.run.keep(file, name, shape, group, np.int32(len(self.tiles)), *args, TILE=tile, **defines)
 
     @property
-    def largest_rho(self) -> Any:
+    def largest_rho(self) -> np.floating:
         """The largest offset radius as a kernel's argument, A."""
         return self.run.dtype.type(self.spheres.largest_rho)
 
@@ -69,7 +69,7 @@ class TiledPasses(Passes):
         """The build definitions of kernels that compute Born radii or their slopes."""
         return self.model.radius_definitions
 
-    def solvent_constants(self) -> tuple[Any, Any]:
+    def solvent_constants(self) -> tuple[np.void, np.void]:
         """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
         model = self.model
         return self.run.vector4(*model.radius_constants), self.run.vector4(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..units import COULOMB_KCAL_A
 from .series import series_coefficients
 
 if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
 
@@ -32,14 +33,14 @@ class SphereTables:
     """
 
     largest_rho: float
-    order: Any
-    counts: Any
-    rho: Any
-    scaled: Any
-    charges: Any
-    coefficients: Any
-    coefficient_columns: Any
-    largest_s: Any
+    order: Buffer
+    counts: Buffer
+    rho: Buffer
+    scaled: Buffer
+    charges: Buffer
+    coefficients: Buffer
+    coefficient_columns: Buffer
+    largest_s: Buffer
 
     @classmethod
     def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats) -> SphereTables:
@@ -56,7 +57,7 @@ class SphereTables:
             run.upload(rho[tiles.order]),
             run.upload(by_slot),
             run.upload(tiles.by_slot(charges)),
-            run.upload(np.column_stack([np.zeros(tiles.n_places), coefficients.T])),
+            run.upload(np.column_stack([np.zeros(tiles.n_slots), coefficients.T])),
             run.upload(coefficients),
             run.upload(tiles.largest(scaled)),
         )

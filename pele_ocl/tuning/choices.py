@@ -1,7 +1,7 @@
 """A choice of a variant and its layout, and the quantities for which there are choices.
 
-Rules without figures of any machine (`choose_variant`, `Layout.of`) pick a good one; `pele-ocl tune` measures which is
-best of those that the variants offer (`Variant.choices`).
+Rules without figures of any machine (`choose_variant`, `of` of the layouts) pick a good one; `pele-ocl tune` measures
+which is best of those that the variants offer (`Variant.choices`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Choice:
     """A variant and the settings of its layout that differ from the rules'.
 
     variant : None for the one that the rules say
-    settings : fields of the quantity's Layout with their values; all others are as the rules say
+    settings : fields of the quantity's layout with their values; all others are as the rules say
     """
 
     variant: str | None = None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 
 from ..passes import ListPasses
 from ..task import Task
+
+if TYPE_CHECKING:
+    from ...opencl.launch import Argument
 
 GROUP = 128
 
@@ -23,7 +26,7 @@ class LadderPasses(ListPasses[Index]):
     def _are_many(self) -> bool:
         return True  # in a buffer of their own, that the kernels stay as plain as can be
 
-    def _list_arguments(self, task: Task) -> tuple[Any, ...]:
+    def _list_arguments(self, task: Task) -> tuple[Argument, ...]:
         """LIST_ARGUMENTS of cl/nonbond/ladder/list.clh."""
         model = task.molecule.traits.model
-        return model, np.int32(task.n_pairs), task.pairs, *task.own, *self.named("places", "traits")
+        return model, np.int32(task.n_pairs), task.pairs, *task.own, *self.named("points", "traits")

@@ -13,6 +13,7 @@ from .passes import GROUP, Index, LadderPasses
 
 if TYPE_CHECKING:
     from ...opencl.launch import KeptLaunch
+    from ...opencl.memory import Buffer
     from ...opencl.run import Run
 
 PAIRS_AN_ITEM = 4
@@ -37,7 +38,7 @@ class PairPasses(LadderPasses[Index]):
     def _n_groups(self) -> int:
         return max(1, -(-self.task.n_pairs // (self.group * PAIRS_AN_ITEM)))
 
-    def _launch_pairs(self, task: Task, gradient: Any) -> KeptLaunch:
+    def _launch_pairs(self, task: Task, gradient: Buffer) -> KeptLaunch:
         return self.run.keep(
             "nonbond/ladder/pairs.cl", "nonbond_pairs", (self.n_groups * self.group, 1), (self.group, 1),
             *self._list_arguments(task), self.buffers["energies"], gradient, GROUP=self.group, **self._macros,

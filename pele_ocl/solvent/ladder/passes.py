@@ -12,20 +12,21 @@ from ...plan.conformations import Encoding
 from ...solvent_model import SolventModel
 from ...tiles import Tiles
 from ...variant import Progress
-from ..layout import Layout
+from ..layout import SolventLayout
 from ..passes import SolventPasses
 from .rung import Molecule, Rung
 
 if TYPE_CHECKING:
     from ...opencl.launch import KeptLaunch
     from ...opencl.run import Run
+    from ...opencl.timing import Event
 
 
 class LadderPasses(SolventPasses):
     """One conformation at a time: the rung fills a Molecule, whose radii are then brought to the tiles."""
 
     def __init__(
-        self, rung: type[Rung], run: Run, atoms: Atoms, tiles: Tiles, layout: Layout, model: SolventModel,
+        self, rung: type[Rung], run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel,
         encoding: Encoding, most: int,
     ) -> None:  # fmt: skip
         super().__init__(run, atoms, tiles, layout, model, encoding, most=1)
@@ -34,7 +35,7 @@ class LadderPasses(SolventPasses):
 
     def start(
         self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Event, Event]:
         self.molecule.move(run, positions.reshape(-1, 3) * np.float64(self.encoding.step))
         return super().start(run, positions, results, tell)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ...variant import Progress
 
 if TYPE_CHECKING:
     from ...opencl.launch import KeptLaunch
+    from ...opencl.memory import Buffer
     from ...opencl.run import Run
 
 ITEMS = 64  # of a group where the group does not matter
@@ -32,12 +33,12 @@ class Molecule:
 
     n: int
     host_atoms: Floats
-    atoms: Any
-    rho: Any
-    radii: Any
-    psi: Any
-    born: Any
-    constants: Any
+    atoms: Buffer
+    rho: Buffer
+    radii: Buffer
+    psi: Buffer
+    born: Buffer
+    constants: np.void
     macros: dict[str, int]
 
     @classmethod
@@ -65,7 +66,7 @@ class Molecule:
         self.host_atoms[:, :3] = positions - middle  # which saves float32 digits
         run.write(self.atoms, self.host_atoms.astype(run.dtype))
 
-    def radii_step(self, run: Run, sums: Any, n_parts: int = 1) -> KeptLaunch:
+    def radii_step(self, run: Run, sums: Buffer, n_parts: int = 1) -> KeptLaunch:
         """The launch that ends most rungs: from (n_parts, n) parts of the Born integrals to psi and Born radii."""
         return run.keep(
             "solvent/ladder/radii.cl", "born_radii", (self.n, 1), (ITEMS, 1), np.int32(self.n), np.int32(n_parts),
