@@ -32,6 +32,12 @@ def cpu_parts(units: int) -> int:
     return units * -(-LEAST_PARTS // units)
 
 
+def tried_parts(units: int) -> tuple[int, int, int]:
+    """The numbers of parts that `tune` tries on a CPU."""
+    most = cpu_parts(units)
+    return most // 2, most, 2 * most
+
+
 @dataclass(frozen=True, eq=False)
 class Tiles:
     """n atoms in n_tiles tiles of up to `size`; unused slots of a tile hold copies of its last atom.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 S = TypeVar("S")  # the host steps of a quantity's variants
 
@@ -12,6 +12,59 @@ PRECISIONS = ("float32", "float64")
 
 # Called with the share of the work done, 0 to 1.
 Progress = Callable[[float], None]
+
+Setting = int | tuple[int, ...]
+Settings = Mapping[str, Setting]  # fields of a variant's layout that differ from the rules', with their values
+
+
+class Described(Protocol):
+    """A device, as far as layouts depend on it."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def vendor(self) -> str: ...
+    @property
+    def compute_units(self) -> int: ...
+    def vector_width(self, precision: str) -> int: ...
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The properties of a device that layouts depend on.
+
+    kind : "CPU", "GPU" or other; units : compute units; width : reals in a vector of the precision
+    """
+
+    kind: str
+    vendor: str
+    units: int
+    width: int
+    precision: str
+
+    @classmethod
+    def of(cls, device: Described, precision: str) -> Machine:
+        """The machine that a device is."""
+        return cls(device.kind, device.vendor, device.compute_units, device.vector_width(precision), precision)
+
+
+# The settings that `pele-ocl tune` tries on a machine, for work of a size in the unit of tuning.SIZES.
+Choices = Callable[[Machine, int], Sequence[Settings]]
+
+
+def untried(machine: Machine, size: int) -> Sequence[Settings]:
+    """No settings: `tune` leaves the variant out."""
+    return ()
+
+
+def by_rule(machine: Machine, size: int) -> Sequence[Settings]:
+    """The settings of the rules alone."""
+    return ({},)
+
+
+def by_rule_up_to(most: int) -> Choices:
+    """The settings of the rules for work of at most this size; `tune` leaves the variant out for larger work."""
+    return lambda machine, size: by_rule(machine, size) if size <= most else ()
 
 
 @dataclass(frozen=True)
@@ -29,6 +82,8 @@ class Variant(Generic[S]):
     made_for : the kind of device it is made for, "CPU" or "GPU", on others slow; None for any
     sums : in how many numbers all terms of an atom are added up, one after the other; None where in so many that
         float32 keeps its digits (pele_ocl/bench/accuracy.py)
+    choices : the settings that `tune` tries on the kind of device it is made for; all as exact as the rules', and with
+        the same bits every run
     """
 
     file: str
@@ -41,6 +96,7 @@ class Variant(Generic[S]):
     per_atom: bool = True
     made_for: str | None = None
     sums: int | None = None
+    choices: Choices = untried
 
 
 def made_for(variants: Mapping[str, Variant[S]], kind: str) -> tuple[str, ...]:

@@ -30,7 +30,8 @@ from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import VARIANTS, Solvent
 from pele_ocl.solvent.layout import SolventLayout
-from pele_ocl.tuning import Choice, Machine, trying
+from pele_ocl.tuning import Choice, trying
+from pele_ocl.variant import Machine
 
 PRECISIONS = ("float32", "float64")
 SALT = SolventModel(ionic_strength=0.1)

@@ -51,7 +51,7 @@ LAYERS = {
     "potential_model": ("arguments", "errors"),
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
     "opencl": ("errors", "paths", "variant"),
-    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "tiles", "variant"),
+    "tuning": ("__init__", "errors", "formats", "opencl", "paths", "variant"),
     "plan": ("arguments", "atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
     "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "units", "variant"),
     "solvent": (
@@ -179,6 +179,13 @@ def test_modules_and_folders_are_small():
 def test_names_of_variants_are_not_compared():
     """A variant says of itself what it can do; tables of them and the word auto are all that names one."""
     assert not [found for path in MODULES for found in compared_names(path)]
+
+
+def test_tuning_names_no_variant():
+    """Variants bring the choices that `tune` tries."""
+    for path in (PACKAGE / "tuning").glob("*.py"):
+        texts = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        assert not texts & {*SOLVENT, *NONBOND, *ENERGY, *POTMAP}, path
 
 
 def compared_names(path: Path) -> list[str]:

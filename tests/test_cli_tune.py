@@ -27,7 +27,7 @@ def file(tmp_path, monkeypatch):
 @pytest.fixture
 def better(monkeypatch):
     """A choice that is twice as fast as the rules, whatever the devices say."""
-    choice = choices_for("solvent", DEVICES[0], "float32", 96)[0]
+    choice = choices_for(tune.VARIANTS["solvent"], DEVICES[0], "float32", 96)[0]
 
     def measure(quantity, precision, cases, device, whole):
         for case in cases:
@@ -85,7 +85,7 @@ def test_a_dry_run_remembers_nothing(file, better):
 
 
 def test_wrong_choices_are_named(file, monkeypatch):
-    wrong = choices_for("solvent", DEVICES[0], "float32", 96)[0]
+    wrong = choices_for(tune.VARIANTS["solvent"], DEVICES[0], "float32", 96)[0]
 
     def measure(quantity, precision, cases, device, whole):
         yield tune.Row(quantity, precision, "s", 96, RULES, RULES, {RULES: 1e-3}, {wrong: 0.01})

@@ -17,7 +17,8 @@ import pytest
 from conftest import DEVICES
 
 from pele_ocl import FormatError, tuning
-from pele_ocl.tuning import CHOICES, RULES, Entry, Finding, TuningWarning, choices_for, remembered, store
+from pele_ocl.bench.tune import VARIANTS
+from pele_ocl.tuning import RULES, SIZES, Choice, Entry, Finding, TuningWarning, choices_for, store
 from pele_ocl.tuning.findings import as_json, versions
 
 DEVICE = DEVICES[0]
@@ -32,12 +33,16 @@ VALUES = (
 BYTES = (b"\xff", b"\xfe\x00", b"\x00", b"\xc3\x28", b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"\n", b"9", b"e")
 
 
+def remembered(quantity: str, size: int = SIZE) -> Choice:
+    return tuning.remembered(quantity, VARIANTS[quantity], DEVICE, "float32", size)
+
+
 def sound() -> Entry:
     """An entry of the device with a choice for every quantity, in both precisions."""
     version, kernels = versions()
     found = [
-        Finding(quantity, precision, SIZE, choices_for(quantity, DEVICE, precision, SIZE)[0], 1.0, 1.5)
-        for quantity in CHOICES
+        Finding(quantity, precision, SIZE, choices_for(VARIANTS[quantity], DEVICE, precision, SIZE)[0], 1.0, 1.5)
+        for quantity in SIZES
         for precision in ("float32", "float64")
     ]
     return Entry(DEVICE.name, DEVICE.platform, DEVICE.driver, version, kernels, "2026-11-22", tuple(found))
@@ -85,9 +90,9 @@ def test_damaged_files_are_one_warning_or_sound_choices(file):
         store._read.cache_clear()
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            for quantity in CHOICES:
-                choice = remembered(quantity, DEVICE, "float32", SIZE)
-                offered = choices_for(quantity, DEVICE, "float32", SIZE)
+            for quantity in SIZES:
+                choice = remembered(quantity)
+                offered = choices_for(VARIANTS[quantity], DEVICE, "float32", SIZE)
                 assert choice == RULES or repr(choice) in map(repr, offered), number  # 32.0 == 32, but not its repr
             assert tuning.describe(DEVICE).isprintable()
         assert [w.category for w in warned] in ([], [TuningWarning]), number
@@ -108,14 +113,14 @@ NOWHERE = ("1e400", "-Infinity", "NaN", "-1", "true", "null", '"x"', '{"a": 1}',
 def test_values_that_fit_nowhere_are_not_taken(file, name, value):
     put(file, name, value)
     with pytest.warns(TuningWarning, match="not a tuning file that can be used"):
-        assert remembered("energy", DEVICE, "float32", SIZE) == RULES
+        assert remembered("energy") == RULES
 
 
 @pytest.mark.parametrize("name", ["size", "tile"])
 def test_a_count_is_a_whole_number(file, name):
     put(file, name, "32.0")
     with pytest.warns(TuningWarning, match="no whole number"):
-        assert remembered("energy", DEVICE, "float32", 32) == RULES
+        assert remembered("energy", 32) == RULES
 
 
 def put(file: Path, name: str, value: str) -> None:
@@ -138,7 +143,7 @@ def test_files_that_do_not_end_or_are_too_large(file, kind):
         os.truncate(file, store.LARGEST_FILE + 1)
     store._read.cache_clear()
     with pytest.warns(TuningWarning, match="regular file" if kind == "fifo" else "larger than 16 MiB"):
-        assert remembered("energy", DEVICE, "float32", SIZE) == RULES
+        assert remembered("energy") == RULES
 
 
 # Several processes

@@ -13,13 +13,13 @@ from tolerance import ENERGY, GRADIENT, MAP
 
 from pele_ocl import DeviceError, Energy, Grid, InputError, Nonbond, pairs_within, potmap, solvent, tuning
 from pele_ocl.bench import tune
-from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
+from pele_ocl.bench.tune import VARIANTS
 from pele_ocl.opencl.device import Device
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.solvent.layout import SolventLayout
-from pele_ocl.tuning import CHOICES, RULES, Choice, Entry, Finding, Machine, TuningWarning, remembered, store
+from pele_ocl.tuning import RULES, SIZES, Choice, Entry, Finding, TuningWarning, choices_for, offered, store
 from pele_ocl.tuning.findings import as_json, versions
-from pele_ocl.variant import PRECISIONS
+from pele_ocl.variant import PRECISIONS, Machine, Variant
 
 DEVICE = DEVICES[0]
 GRID = Grid((0, 0, 0), 0.9, (13, 9, 10))
@@ -47,9 +47,20 @@ def found(quantity: str, choice: Choice, size: int = 100, precision: str = "floa
     return Finding(quantity, precision, size, choice, 1.0, 1.5)
 
 
+def remembered(quantity: str, device: Device, precision: str, size: int) -> Choice:
+    return tuning.remembered(quantity, VARIANTS[quantity], device, precision, size)
+
+
+def offer(monkeypatch, quantity: str, variant: str, **settings) -> Choice:
+    """A choice that a variant of a quantity offers on any device, and its only one."""
+    offering = replace(VARIANTS[quantity][variant], choices=lambda *_: [settings], made_for=None)
+    monkeypatch.setitem(VARIANTS[quantity], variant, offering)
+    return Choice.of(variant, **settings)
+
+
 def some_choice(quantity: str, size: int = 100, precision: str = "float32", last: bool = True) -> Choice:
     """One that the rules do not pick."""
-    choices = tuning.choices_for(quantity, DEVICE, precision, size)
+    choices = choices_for(VARIANTS[quantity], DEVICE, precision, size)
     return choices[-1 if last else 0]
 
 
@@ -238,8 +249,7 @@ def test_only_plain_potentials_are_measured(file):
 
 
 def test_blocks_that_pad_a_map_more_are_not_taken(file, monkeypatch):
-    wide = Choice.of("blocked", points=(16, 8))
-    monkeypatch.setitem(CHOICES, "potmap", lambda *_: [wide])
+    wide = offer(monkeypatch, "potmap", "blocked", points=(16, 8))
     store.remember(entry(found("potmap", wide, 50 * len(GRID))))
     atoms, shapes = random_atoms(50), []
     monkeypatch.setattr(Blocking, "items", lambda layout, shape: shapes.append(layout.points) or (1, 1, 1))
@@ -249,8 +259,7 @@ def test_blocks_that_pad_a_map_more_are_not_taken(file, monkeypatch):
 
 
 def test_variants_that_cannot_do_what_is_wanted_are_not_taken(file, monkeypatch):
-    squares = Choice.of("squares")
-    monkeypatch.setitem(CHOICES, "energy", lambda *_: [squares])
+    squares = offer(monkeypatch, "energy", "squares")
     store.remember(entry(found("energy", squares)))
     atoms = random_atoms(100)
     assert Energy(atoms, device=DEVICE).variant == "squares"
@@ -261,7 +270,7 @@ def test_variants_that_cannot_do_what_is_wanted_are_not_taken(file, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", ["its own", "GPU"])
-@pytest.mark.parametrize("quantity", CHOICES)
+@pytest.mark.parametrize("quantity", SIZES)
 def test_every_choice_gives_the_same(device, quantity, kind, monkeypatch):
     """Also those of GPUs, which any device can compute."""
     if kind == "GPU":
@@ -288,7 +297,7 @@ def test_every_choice_gives_the_same(device, quantity, kind, monkeypatch):
 
     number, array = result(RULES)
     tolerance = {"potmap": MAP, "solvent": ENERGY}.get(quantity, GRADIENT)[precision]
-    choices = tuning.choices_for(quantity, device, precision, len(atoms))
+    choices = choices_for(VARIANTS[quantity], device, precision, len(atoms))
     assert len(set(choices)) == len(choices) >= 3
     for choice in choices:
         other_number, other_array = result(choice)
@@ -311,16 +320,23 @@ LAYOUTS = {"solvent": SolventLayout, "energy": None, "potmap": Blocking}
 @pytest.mark.parametrize("size", [1, 5000, 10**6])
 def test_choices_are_what_the_kernels_take(machine, size):
     for quantity, layout in LAYOUTS.items():
-        for choice in CHOICES[quantity](machine, size):
+        for choice in offered(VARIANTS[quantity], machine, size):
             settings = dict(choice.settings)
             if quantity == "energy":
-                layout = ENERGY_VARIANTS[choice.variant].run.layout_type
+                layout = VARIANTS["energy"][choice.variant].run.layout_type
             assert set(settings) <= {field.name for field in fields(layout)}
             tile = settings.get("tile", 32)
             assert tile % (machine.width * settings.get("vectors", 1)) == 0
             assert tile & (tile - 1) == 0
             if quantity == "energy" and choice.variant != "rows":
                 assert tile % machine.width == 0
+
+
+def test_a_new_variant_brings_its_own_choices(monkeypatch):
+    new = Variant("f", "k", "s", print, choices=lambda machine, size: [{"tile": size}, {}])
+    monkeypatch.setitem(VARIANTS["solvent"], "new", new)
+    offers = [choice for choice in choices_for(VARIANTS["solvent"], DEVICE, "float32", 8) if choice.variant == "new"]
+    assert offers == [Choice.of("new", tile=8), Choice.of("new")]
 
 
 def test_a_choice_names_itself():
@@ -349,7 +365,11 @@ FAST, FASTER, SLOW = Choice.of("a"), Choice.of("b", tile=8), Choice.of("c")
 
 @pytest.fixture
 def case(monkeypatch, file):
-    monkeypatch.setitem(CHOICES, "energy", lambda *_: [FAST, FASTER, SLOW])
+    variants = {
+        choice.variant: Variant("f", "k", "s", print, choices=lambda *_, choice=choice: [dict(choice.settings)])
+        for choice in (FAST, FASTER, SLOW)
+    }
+    monkeypatch.setitem(VARIANTS, "energy", variants)
     return tune.Case("some", random_atoms(50))
 
 
@@ -412,7 +432,7 @@ def test_molecules_that_take_too_long_are_left_out(monkeypatch, case):
     assert len(list(tune.measure("energy", "float32", cases, DEVICE, whole=True))) == 3
 
 
-@pytest.mark.parametrize("quantity", CHOICES)
+@pytest.mark.parametrize("quantity", SIZES)
 def test_the_work_is_what_auto_does(device, quantity):
     work = tune.WORK[quantity](tune.Case("some", random_atoms(60)), device, "float32")
     seconds, value = work()

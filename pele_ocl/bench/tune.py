@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
+from typing import Any
 
 import numpy as np
 
 from ..atoms import Atoms, Floats
+from ..energy import VARIANTS as ENERGY
 from ..energy import Energy
 from ..errors import PeleError
 from ..grid import Grid
+from ..nonbond import VARIANTS as NONBOND
 from ..nonbond import Nonbond
 from ..opencl.device import Device
 from ..pairs import PairList, pairs_within
+from ..potmap import VARIANTS as POTMAP
 from ..potmap import potmap
+from ..solvent import VARIANTS as SOLVENT
 from ..solvent import Solvent
 from ..tuning import RULES, SIZES, Choice, choices_for, remembered, trying
+from ..variant import Variant
 from .timing import profiled
 
 CUTOFF = 12.0  # A, of the pair lists
@@ -108,6 +114,10 @@ def _potmap(case: Case, device: Device, precision: str) -> Once:
     return once
 
 
+VARIANTS: dict[str, Mapping[str, Variant[Any]]] = {
+    "solvent": SOLVENT, "nonbond": NONBOND, "energy": ENERGY, "potmap": POTMAP,
+}  # fmt: skip
+
 WORK: dict[str, Callable[[Case, Device, str], Once]] = {
     "solvent": _solvent, "nonbond": _nonbond, "energy": _energy, "potmap": _potmap,
 }  # fmt: skip
@@ -154,7 +164,7 @@ def measure(quantity: str, precision: str, cases: Sequence[Case], device: Device
 def _expected_seconds(smaller: Row, size: int, device: Device) -> float:
     """The time of all choices for a larger molecule, by what a smaller one took."""
     growth = (size / smaller.size) ** (2 if SIZES[smaller.quantity] == "atoms" else 1)
-    offered = [RULES, *choices_for(smaller.quantity, device, smaller.precision, size)]
+    offered = [RULES, *choices_for(VARIANTS[smaller.quantity], device, smaller.precision, size)]
     fastest = min(smaller.seconds.values())
     counts = {choice: EVALUATIONS if s <= HOPELESS * fastest else 2 for choice, s in smaller.seconds.items()}
     return growth * sum(counts[choice] * s for choice, s in smaller.seconds.items() if choice in offered)
@@ -162,9 +172,9 @@ def _expected_seconds(smaller: Row, size: int, device: Device) -> float:
 
 def _row(quantity: str, precision: str, case: Case, device: Device) -> Row:
     size = case.size(quantity)
-    choices = [RULES, *choices_for(quantity, device, precision, size)]
+    choices = [RULES, *choices_for(VARIANTS[quantity], device, precision, size)]
     ready, wrong = _prepared(quantity, precision, case, device, choices)
-    auto = remembered(quantity, device, precision, size)
+    auto = remembered(quantity, VARIANTS[quantity], device, precision, size)
     auto = auto if auto in ready else RULES
     once_each = {choice: seconds for choice, (_, seconds) in ready.items()}
     hopeless = HOPELESS * min(once_each.values())

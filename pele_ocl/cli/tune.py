@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..bench.systems import SYSTEMS, load
-from ..tuning import CHOICES, RULES, SIZES, Entry, Finding, findings, store
+from ..tuning import RULES, SIZES, Entry, Finding, findings, store
 from ..variant import PRECISIONS
 from .command import EachOnce
 from .options import debug_option
@@ -35,7 +35,7 @@ HEAD = (
     "--device", "devices", multiple=True, metavar="D",
     help="Index of `pele-ocl devices`, or part of a name; may be repeated. By default PELE_OCL_DEVICE or the best.",
 )  # fmt: skip
-@click.option("--quantity", "quantities", type=click.Choice(list(CHOICES)), multiple=True, help="Default: all.")
+@click.option("--quantity", "quantities", type=click.Choice(list(SIZES)), multiple=True, help="Default: all.")
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: both.")
 @click.option(
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
@@ -103,7 +103,7 @@ def _measure(
 
     cases = [Case(name, load(name)) for name in systems or SYSTEMS]
     chosen = [p for p in precisions or PRECISIONS if p == "float32" or device.has_float64]
-    work = [(quantity, precision) for quantity in quantities or CHOICES for precision in chosen]
+    work = [(quantity, precision) for quantity in quantities or SIZES for precision in chosen]
     with ProgressLine("Tuning") as progress:
         for number, (quantity, precision) in enumerate(work):
             rows: list[Row] = []

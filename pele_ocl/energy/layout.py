@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
-from ..tiles import cpu_parts
-from ..tuning import Machine
+from ..tiles import cpu_parts, tried_parts
+from ..variant import Machine, Settings
 
 # Of fewer atoms than this a GPU is filled by smaller shares of the work only, and launches are what costs.
 SMALL = 2_000
+
+MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse launches
 
 # Layers that `squares` keeps at most of what tiles get, for the gradient: where the steps around the ring are more
 # they come in several launches, so that memory grows with the atoms and not with their square.
@@ -44,6 +48,11 @@ class RowsLayout(EnergyLayout):
             return cls(machine.width, max(4, machine.width), 1)
         return cls(1, 16, 32) if n_atoms < SMALL else cls(1, 32, 16)
 
+    @staticmethod
+    def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
+        """The settings that `tune` tries on a GPU."""
+        return [{"tile": tile, "parts_of_rows": parts} for tile, parts in ((16, 16), (16, 32), (32, 8), (32, 16))]
+
 
 @dataclass(frozen=True)
 class BlocksLayout(EnergyLayout):
@@ -62,6 +71,15 @@ class BlocksLayout(EnergyLayout):
             tile = 16 if n_atoms < 256 and machine.width <= 8 else 32
             return cls(machine.width, tile, cpu_parts(machine.units))
         return cls(1, 32, 64)
+
+    @staticmethod
+    def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
+        """The settings that `tune` tries on a CPU."""
+        return [
+            {"tile": tile, "most_parts": parts}
+            for tile, parts in product((16, 32), tried_parts(machine.units))
+            if tile >= machine.width
+        ]
 
     def parts(self, n_tiles: int) -> int:
         """Into how many parts the tiles are shared out: so that all but the last get equally many."""
@@ -113,6 +131,14 @@ class SquaresLayout(EnergyLayout):
         if n_atoms < SMALL and machine.kind == "GPU":
             return cls(1, 32, 256, split=2, shares=4, fused=True)
         return cls(1, 32, 256, row=3 if n_atoms > 8_000 else 1, shares=4)
+
+    @staticmethod
+    def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
+        """The settings that `tune` tries on a GPU."""
+        shapes = product((1, 2, 3), (128, 256))
+        squares = [{"row": row, "most_parts": parts, "split": 1, "fused": 0} for row, parts in shapes]
+        fused = [{"row": 1, "most_parts": 256, "split": split, "fused": 1} for split in (1, 2, 4)]
+        return squares + (fused if n_atoms <= MOST_FUSED else [])
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks of tiles the Born sums walk, and how many tiles in each."""

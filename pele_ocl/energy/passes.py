@@ -17,7 +17,7 @@ from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
-from ..tuning import Machine
+from ..variant import Machine
 from .layout import EnergyLayout
 from .masks import TileOrder
 from .options import Options

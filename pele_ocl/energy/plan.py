@@ -19,7 +19,7 @@ from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
-from ..tuning import Machine
+from ..variant import Machine
 from .options import Options
 from .result import TERMS, EnergyBatch, EnergyResult
 from .terms import Term

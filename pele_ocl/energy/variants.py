@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from ..variant import Variant
 from .blocks import Blocks
+from .layout import BlocksLayout, RowsLayout, SquaresLayout
 from .passes import AnyPasses
 from .rows import Rows
 from .squares import Squares
 
 VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
     "rows": Variant(
-        "energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows, made_for="GPU"
+        "energy/pair_rows.cl", "pair_rows", "each atom sums its own row of pairs; for GPUs", Rows, made_for="GPU",
+        choices=RowsLayout.choices,
     ),
     "blocks": Variant(
         "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", Blocks,
-        made_for="CPU",
+        made_for="CPU", choices=BlocksLayout.choices,
     ),
     "squares": Variant(
         "energy/pair_squares.cl", "pair_squares", "each pair once, by tile pairs in groups; for GPUs", Squares,
-        per_atom=False, made_for="GPU",
+        per_atom=False, made_for="GPU", choices=SquaresLayout.choices,
     ),
 }  # fmt: skip
 

@@ -57,7 +57,7 @@ def select(
 
     chosen = get_device(device)
     unable = [name for name, other in variants.items() if per_atom and not other.per_atom]
-    choice = remembered(quantity, chosen, precision, size, without=unable)
+    choice = remembered(quantity, variants, chosen, precision, size, without=unable)
     name = (choice.variant or automatic(chosen.kind, size)) if variant == "auto" else variant
     if variants[name].cpu_only:
         chosen = get_cpu_device(chosen)

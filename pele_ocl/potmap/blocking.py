@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+
+from ..variant import Machine, Settings
 
 # Groups of work-items along x, y and z that a GPU does equally well, the first where the map fits all.
 GPU_GROUPS = ((8, 8, 2), (4, 8, 4), (4, 16, 2), (2, 8, 8))
@@ -59,6 +63,18 @@ class Blocking:
                 unroll, groups = 1, SMALL_GROUPS
         blockings = [cls(1, points, group, soft, unroll) for group in groups]
         return min(blockings, key=lambda blocking: blocking.padded(shape))
+
+    @staticmethod
+    def choices(machine: Machine, n_evaluations: int) -> Sequence[Settings]:
+        """The settings that `tune` tries on a machine."""
+        if machine.kind == "CPU":
+            return [{"points": points} for points in product((1, 2, 4, 8), (4, 8, 16))]
+        if machine.precision == "float64":
+            return [{"points": points} for points in ((4, 2), (4, 4), (8, 2))]
+        blocks = [((4, 2), 0, 1), ((4, 2), 0, 4), ((8, 4), 0, 1), ((8, 4), 0, 4)]
+        if machine.vendor == "NVIDIA":
+            blocks += [((8, 4), 8, 1), ((8, 4), 10, 1), ((16, 4), 16, 1), ((16, 4), 20, 1)]
+        return [{"points": points, "soft": soft, "unroll": unroll} for points, soft, unroll in blocks]
 
     @property
     def pad(self) -> tuple[int, int, int]:

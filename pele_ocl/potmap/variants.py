@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..tuning import RULES, Choice, remembered
-from ..variant import Variant
+from ..variant import Variant, by_rule
 from .bins import DEPTH, Bins
 from .blocking import Blocking
 from .map_slab import MapSlab
@@ -198,7 +198,7 @@ def tuned_choice(problem: MapProblem, device: Device) -> Choice:
     """The choice that was measured to be best for a map like this; only plain potentials are measured."""
     if not problem.bare:
         return RULES
-    return remembered("potmap", device, problem.precision, problem.evaluations)
+    return remembered("potmap", VARIANTS, device, problem.precision, problem.evaluations)
 
 
 VARIANTS: dict[str, MapVariant] = {
@@ -212,14 +212,14 @@ VARIANTS: dict[str, MapVariant] = {
     ),
     "gather": MapVariant(
         "potmap/ladder/gather.cl", "potmap_gather", "a work-item a point, atoms from global memory", gather,
-        has_field=True,
+        choices=by_rule, has_field=True,
     ),
     "constant": MapVariant(
         "potmap/ladder/constant.cl", "potmap_constant", "slice by slice, chunks of atoms in constant memory", constant
     ),
     "coarsened": MapVariant(
         "potmap/ladder/coarsened.cl", "potmap_coarsened", "four neighbouring points a work-item",
-        partial(rows, "coarsened", 4, False),
+        partial(rows, "coarsened", 4, False), choices=by_rule,
     ),
     "shared": MapVariant(
         "potmap/ladder/shared.cl", "potmap_shared", "eight neighbouring points a work-item, totals in local memory",
@@ -227,11 +227,11 @@ VARIANTS: dict[str, MapVariant] = {
     ),
     "coalesced": MapVariant(
         "potmap/ladder/coalesced.cl", "potmap_coalesced", "eight points a work-item, a group's width apart",
-        partial(rows, "coalesced", 8, True),
+        partial(rows, "coalesced", 8, True), choices=by_rule,
     ),
     "blocked": MapVariant(
         "potmap/blocked.cl", "potmap_blocked", "blocks of points in two dimensions, vectors on CPUs", blocked,
-        has_field=True,
+        choices=Blocking.choices, has_field=True,
     ),
     "cutoff": MapVariant(
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff,

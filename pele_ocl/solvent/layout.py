@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
-from ..tiles import Tiles, cpu_parts
+from ..tiles import Tiles, cpu_parts, tried_parts
+from ..variant import Machine, Settings
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,20 @@ class SolventLayout:
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
         vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)
         return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4)
+
+    @staticmethod
+    def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
+        """The settings that `tune` tries on a machine."""
+        if machine.kind == "CPU":
+            return [
+                {"tile": tile, "vectors": max(1, min(4, tile // machine.width)), "most_chunks": chunks}
+                for tile, chunks in product((16, 32, 64), tried_parts(machine.units))
+                if tile >= machine.width
+            ]
+        return [
+            {"tile": tile, "vectors": min(row, 2), "row": row, "most_chunks": chunks}
+            for tile, row, chunks in product((32, 64), (1, 2, 3), (128, 256))
+        ]
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:
         """How many chunks, and how many tiles in each."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ..variant import Variant
+from ..variant import Variant, by_rule_up_to
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
+from .layout import SolventLayout
 from .passes import SolventPasses
 from .tiled import Tiled
+
+MOST_TRIED = 3000  # atoms; in larger molecules `pair` has no chance
 
 VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     "sequential": Variant(
@@ -25,9 +28,12 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     ),
     "pair": Variant(
         "solvent/ladder/pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory",
-        partial(LadderPasses, Pair),
+        partial(LadderPasses, Pair), choices=by_rule_up_to(MOST_TRIED),
     ),
-    "tiled": Variant("solvent/tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", Tiled),
+    "tiled": Variant(
+        "solvent/tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", Tiled,
+        choices=SolventLayout.choices,
+    ),
 }  # fmt: skip
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from .choices import CHOICES, RULES, SIZES, Choice, Machine
+from ..variant import Machine, Variant
+from .choices import RULES, SIZES, Choice, offered
 from .findings import Entry, Finding
 from .store import VARIABLE, TuningWarning, entries, tuning_path
 
@@ -16,21 +17,27 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = [
-    "CHOICES", "RULES", "SIZES", "Choice", "Entry", "Finding", "Machine", "TuningWarning", "choices_for", "describe",
-    "remembered", "trying", "tuning_path",
+    "RULES", "SIZES", "Choice", "Entry", "Finding", "TuningWarning", "choices_for", "describe", "offered", "remembered",
+    "trying", "tuning_path",
 ]  # fmt: skip
+
+S = TypeVar("S")  # the host steps of a quantity's variants
 
 REACH = {"atoms": 4, "pairs": 4, "evaluations": 16}  # how many times larger or smaller a size may be than one measured
 
 _tried: ContextVar[tuple[str, Choice] | None] = ContextVar("tried", default=None)
 
 
-def remembered(quantity: str, device: Device, precision: str, size: int, without: Sequence[str] = ()) -> Choice:
+def remembered(
+    quantity: str, variants: Mapping[str, Variant[S]], device: Device, precision: str, size: int,
+    without: Sequence[str] = (),
+) -> Choice:  # fmt: skip
     """The choice that was measured to be best for the size nearest to this one; RULES where none near is known.
 
     A size is near within a factor of REACH: far from what was measured, the rules know better.
 
-    quantity : key of CHOICES; size : in the unit of SIZES
+    quantity : key of SIZES; size : in its unit
+    variants : those of the quantity; a choice that they do not offer is not taken
     without : variants that cannot do what is wanted
     """
     tried = _tried.get()
@@ -42,13 +49,13 @@ def remembered(quantity: str, device: Device, precision: str, size: int, without
     if not ratios or min(ratios) > math.log(REACH[SIZES[quantity]]) + 1e-9:
         return RULES
     choice = ratios[min(ratios)].choice
-    known = choice.variant not in without and choice in choices_for(quantity, device, precision, size)
+    known = choice.variant not in without and choice in choices_for(variants, device, precision, size)
     return choice if known else RULES
 
 
-def choices_for(quantity: str, device: Device, precision: str, size: int) -> list[Choice]:
-    """All choices that there are on a device."""
-    return CHOICES[quantity](Machine.of(device, precision), size)
+def choices_for(variants: Mapping[str, Variant[S]], device: Device, precision: str, size: int) -> list[Choice]:
+    """All choices that a quantity's variants offer on a device."""
+    return offered(variants, Machine.of(device, precision), size)
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..paths import shipped
-from ..variant import PRECISIONS
-from .choices import CHOICES, RULES, Choice, Value
+from ..variant import PRECISIONS, Setting
+from .choices import RULES, SIZES, Choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -128,7 +128,7 @@ def _entry(item: dict[str, Json]) -> Entry:
 
 def _finding(item: dict[str, Json]) -> Finding:
     quantity, precision = _text(item, "quantity"), _text(item, "precision")
-    if quantity not in CHOICES or precision not in PRECISIONS:
+    if quantity not in SIZES or precision not in PRECISIONS:
         raise ValueError("a quantity or precision is not known")
     settings = sorted((name, _setting(value)) for name, value in _object(item.get("settings"), "settings").items())
     if not all(name.isidentifier() for name, _ in settings):
@@ -169,7 +169,7 @@ def _text(item: dict[str, Json], name: str) -> str:
     return value
 
 
-def _setting(value: Json) -> Value:
+def _setting(value: Json) -> Setting:
     if isinstance(value, list):
         return tuple(_whole(part, 0, LARGEST_SETTING, "a setting") for part in value)
     return _whole(value, 0, LARGEST_SETTING, "a setting")
