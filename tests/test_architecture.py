@@ -161,7 +161,6 @@ def imported_modules(path: Path) -> set[Path]:
     return found
 
 
-@pytest.mark.xfail(strict=False, reason="solvent/plan.py imports it still")
 def test_production_does_without_the_reference():
     """The oracle of the tests stays independent of what it checks; the bench compares with it."""
     users = {layer(path) for path in MODULES if "reference" in imported_layers(path)}
