@@ -125,6 +125,7 @@ def test_a_program_is_built_once(kept_on, folder, builds):
     assert len(data) > CHECKSUM_BYTES + 100
     compute(kept_on, OTHER=1)
     assert len(set(builds)) == len(list(folder.iterdir())) == 2
+    assert list(folder.parent.iterdir()) == [folder]  # and PyOpenCL keeps nothing
 
 
 @pytest.mark.parametrize("vendor", cache.KEEPING_VENDORS)
