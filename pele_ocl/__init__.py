@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
+    from .energy import PositionalRestraint as PositionalRestraint
     from .energy import energy as energy
     from .errors import DeviceError as DeviceError
     from .errors import FormatError as FormatError
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .ions import IonsResult as IonsResult
     from .ions import place_ions as place_ions
     from .nonbond import Nonbond as Nonbond
+    from .nonbond import NonbondBatch as NonbondBatch
     from .nonbond import NonbondResult as NonbondResult
     from .nonbond import nonbond as nonbond
     from .opencl.device import list_devices as list_devices
@@ -66,14 +68,14 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
 
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
-    "energy": ("Energy", "EnergyBatch", "EnergyResult"),
+    "energy": ("Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint"),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "forcefield": ("ForceField",),
     "formats": ("read_conformations", "read_map", "write_map"),
     "formats.maps.pictures": ("draw_slices",),
     "grid": ("Grid", "Map"),
     "ions": ("IonsResult", "place_ions"),
-    "nonbond": ("Nonbond", "NonbondResult"),
+    "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),
     "opencl.device": ("list_devices",),
     "pairs": (
         "AllPairs", "PairList", "all_pairs", "internal_dielectrics", "pairs_split", "pairs_within", "read_pairs",

@@ -34,11 +34,11 @@ def cpu_parts(units: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """n atoms in n_tiles tiles of up to `size`; unused places of a tile hold copies of its last atom.
+    """n atoms in n_tiles tiles of up to `size`; unused slots of a tile hold copies of its last atom.
 
-    order : (n_places,) which atom stands at each place, n_places = n_tiles * size
+    order : (n_slots,) the atom of each slot, n_slots = n_tiles * size
     counts : (n_tiles,) atoms in each tile
-    offsets : (n_places, 3) position from the origin of the place's tile, A; its columns are contiguous
+    offsets : (n_slots, 3) position from the origin of the slot's tile, A; its columns are contiguous
     origins : (n_tiles, 3) A, from the middle of the structure
     extents : (n_tiles, 3) half edges of the box around the origin that holds the tile, A
     """
@@ -72,18 +72,18 @@ class Tiles:
         return len(self.origins)
 
     @property
-    def n_places(self) -> int:
-        """Places in all tiles, (n_tiles * size)."""
+    def n_slots(self) -> int:
+        """The number of slots in all tiles, (n_tiles * size)."""
         return len(self.order)
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:
-        """Whether a place holds an atom, (n_places,); no copy of another."""
+        """Whether a slot holds an atom, (n_slots,); no copy of another."""
         used: NDArray[np.bool_] = (np.arange(self.size) < self.counts[:, None]).ravel()
         return used
 
     def by_slot(self, values: Floats) -> Floats:
-        """Values (n,) in the order of the slots, (n_places,); 0 in unused ones."""
+        """Values (n,) in the order of the slots, (n_slots,); 0 in unused ones."""
         placed: Floats = np.where(self.used, values[self.order], 0.0)
         return placed
 
@@ -93,21 +93,21 @@ class Tiles:
         return largest
 
     @cached_property
-    def places(self) -> NDArray[np.intp]:
-        """The place of each atom, (n,)."""
+    def slots(self) -> NDArray[np.intp]:
+        """The slot of each atom, (n,)."""
         used = np.flatnonzero(self.used)
-        places = np.empty(len(used), np.intp)
-        places[self.order[used]] = used
-        return places
+        slots = np.empty(len(used), np.intp)
+        slots[self.order[used]] = used
+        return slots
 
     def scatter(self, values: NDArray[np.floating]) -> Floats:
-        """Values by place, (n_places,), back in the order of the atoms, (n,) float64."""
-        result: Floats = np.take(values, self.places).astype(np.float64)
+        """Values by slot, (n_slots,), back in the order of the atoms, (n,) float64."""
+        result: Floats = np.take(values, self.slots).astype(np.float64)
         return result
 
 
 def _placed(positions: Floats, order: NDArray[np.intp], size: int) -> tuple[Floats, Floats, Floats]:
-    """Offsets, origins and extents of tiles of `size` places; arrays of (3, n) are ten times as fast as (n, 3)."""
+    """Offsets, origins and extents of tiles of `size` slots; arrays of (3, n) are ten times as fast as (n, 3)."""
     columns = np.ascontiguousarray(positions.T)
     middle = (columns.min(axis=1) + columns.max(axis=1)) / 2
     tiles = np.take(columns - middle[:, None], order, axis=1).reshape(3, -1, size)
@@ -128,7 +128,7 @@ def _cut(columns: Floats, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]
 
 
 def hilbert_keys(positions: Floats, bits: int = HILBERT_BITS) -> NDArray[np.uint64]:
-    """Place of each position along a Hilbert curve through the bounding cube, (n,).
+    """The index of each position along a Hilbert curve through the bounding cube, (n,).
 
     Skilling, AIP Conf. Proc. 707, 381 (2004).
 

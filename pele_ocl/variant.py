@@ -24,6 +24,7 @@ class Variant(Generic[S]):
     run : host steps; what it takes and gives is the quantity's matter
     exact : False where updates are lost to races
     cpu_only : True where it always runs on a CPU device
+    float_atomics : whether it needs a device with atomic additions of reals of its own
     per_atom : whether it tells the energies of single atoms apart
     made_for : the kind of device it is made for, "CPU" or "GPU", on others slow; None for any
     sums : in how many numbers all terms of an atom are added up, one after the other; None where in so many that
@@ -36,6 +37,7 @@ class Variant(Generic[S]):
     run: S
     exact: bool = True
     cpu_only: bool = False
+    float_atomics: bool = False
     per_atom: bool = True
     made_for: str | None = None
     sums: int | None = None

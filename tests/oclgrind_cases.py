@@ -29,7 +29,7 @@ from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import VARIANTS, Solvent
-from pele_ocl.solvent.layout import Layout
+from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tuning import Choice, Machine, trying
 
 PRECISIONS = ("float32", "float64")
@@ -44,7 +44,7 @@ def solvent_cases(device: Device) -> None:
             solvent(atoms, variant=variant, precision=precision, device=device)
         solvent(atoms, precision=precision, device=device, model=SALT)
         for blocks in (False, True):
-            layout = Layout(4, 2, 16, (1, 1), 2, blocks, row=2, shares=2)
+            layout = SolventLayout(4, 2, 16, (1, 1), 2, blocks, row=2, shares=2)
             with trying("solvent", Choice.of("tiled", **asdict(layout))):
                 plan = Solvent(atoms, variant="tiled", precision=precision, device=device)
             plan.evaluate_batch(np.stack([atoms.positions, atoms.positions + 0.1]))

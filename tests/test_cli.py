@@ -18,7 +18,9 @@ from conftest import DEVICES, load_system
 from tolerance import BORN_RADIUS
 
 import pele_ocl
+from pele_ocl import SolventModel, read, solvent
 from pele_ocl.cli import main
+from pele_ocl.gb_models import GB_MODELS
 from pele_ocl.paths import shipped
 from pele_ocl.solvent import VARIANTS
 
@@ -101,6 +103,24 @@ def test_options_reach_the_model():
         assert part in text
 
 
+@pytest.mark.parametrize("command", ["solvent", "energy", "nonbond"])
+def test_the_model_of_born_radii_is_an_option(command, tmp_path):
+    """It is printed with --verbose and stands in the file; obc2 is the default."""
+    energies = {}
+    for gb in GB_MODELS:
+        out = tmp_path / f"{gb}.json"
+        chosen = () if gb == "obc2" else ("--gb", gb)
+        assert f", gb {gb}\n" in run(command, HEXAPEPTIDE, *chosen, "--precision", "float64", "-v", "-o", out).stdout
+        written = json.loads(out.read_text())
+        assert written["gb"] == gb
+        energies[gb] = written["energy_gb_pair"]
+    assert min(abs(energies[gb] - energies["obc2"]) for gb in ("hct", "obc1")) > 1
+    if command == "solvent":
+        result = solvent(read(HEXAPEPTIDE), model=SolventModel(gb="hct"), precision="float64", device=DEVICES[0])
+        assert energies["hct"] == pytest.approx(result.gb_pair)
+    assert "'gbn2' is not one of 'hct', 'obc1', 'obc2'" in run(command, HEXAPEPTIDE, "--gb", "gbn2", code=2).stderr
+
+
 def test_devices_are_listed():
     text = run("devices").stdout
     assert DEVICES[0].name in text
@@ -165,7 +185,7 @@ def test_csv_and_json_tables(tmp_path):
 
 @pytest.mark.parametrize("name", ["out.xlsx", "missing/out.h5"])
 def test_bad_output_is_refused_before_the_work(tmp_path, name, monkeypatch):
-    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "compute", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "Solvent", lambda *_, **__: pytest.fail("computed"))
     assert str(tmp_path) in error_of("solvent", HEXAPEPTIDE, "-o", tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
@@ -243,7 +263,7 @@ def test_usage_errors_exit_with_2():
 
 def test_unexpected_errors_are_sentences_too(monkeypatch):
     # The command has taken its module's name in the package.
-    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "compute", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(sys.modules["pele_ocl.cli.solvent"], "Solvent", lambda *_, **__: 1 / 0)
     assert "unexpected ZeroDivisionError" in error_of("solvent", HEXAPEPTIDE)
 
 

@@ -204,7 +204,7 @@ def test_a_result_is_of_the_bytes_that_were_read(tmp_path, monkeypatch):
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     from pele_ocl.cli import ions, solvent
 
-    for module, name in ((solvent, "compute"), (ions, "place_ions")):
+    for module, name in ((solvent, "Solvent"), (ions, "place_ions")):
         compute = getattr(module, name)
 
         def replaced(*arguments, compute=compute, **options):
@@ -225,9 +225,10 @@ def test_a_result_is_of_the_bytes_that_were_read(tmp_path, monkeypatch):
 
 def test_models_of_every_energy(tmp_path):
     path = two_models(tmp_path / "two.pdb")
-    for command in ("solvent", "nonbond", "energy"):
-        one = json.loads(run(command, path, "--model", 1, "--json").stdout)
-        both = json.loads(run(command, path, "--models", "all", "--json").stdout)
+    one_list = ("--no-cutoff",)  # for all models; else each has its own
+    for command, options in (("solvent", ()), ("nonbond", ()), ("nonbond", one_list), ("energy", ())):
+        one = json.loads(run(command, path, *options, "--model", 1, "--json").stdout)
+        both = json.loads(run(command, path, *options, "--models", "all", "--json").stdout)
         assert [model["model"] for model in both["models"]] == [1, 7]
         for model in both["models"]:
             for term, value in one["energy"].items():
@@ -274,7 +275,7 @@ def test_waters_are_told(tmp_path):
 def test_compiling_is_said_once(monkeypatch):
     from pele_ocl.cli import solvent
 
-    compute = solvent.compute
+    plan = solvent.Solvent
 
     def compiled(*arguments, **options):
         for seconds in (math.inf, 0, 0):
@@ -282,9 +283,9 @@ def test_compiling_is_said_once(monkeypatch):
             with notices.building("Voodoo 2"):
                 pass
         monkeypatch.setattr(notices, "COMPILED_SECONDS", math.inf)
-        return compute(*arguments, **options)
+        return plan(*arguments, **options)
 
-    monkeypatch.setattr(solvent, "compute", compiled)
+    monkeypatch.setattr(solvent, "Solvent", compiled)
     told = run("solvent", HEXAPEPTIDE).stderr
     assert told == "Compiling kernels for Voodoo 2; they are kept for the next time\n"
     notices.compiling("nobody listens any more")

@@ -18,12 +18,12 @@ from pele_ocl.opencl import device as devices
 from pele_ocl.opencl import handles, runtimes
 from pele_ocl.opencl.device import Device, get_cpu_device, get_device, list_devices
 from pele_ocl.opencl.run import Run
-from pele_ocl.solvent.layout import Layout
+from pele_ocl.solvent.layout import SolventLayout
 
 
 @dataclass
 class FakeHandle:
-    """What Device asks of an OpenCL device."""
+    """The attributes of an OpenCL device that Device asks for."""
 
     name: str = "Test GPU"
     kind: str = "GPU"
@@ -194,7 +194,7 @@ def test_no_capabilities_without_a_loader_to_ask(device, monkeypatch):
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("n_atoms", [1, 5000, 10**6])
 def test_layouts_fit_their_tiles(kind, width, n_atoms):
-    layout = Layout.of(kind, width, n_atoms)
+    layout = SolventLayout.of(kind, width, n_atoms)
     assert layout.tile % (layout.width * layout.vectors) == 0
     for n_tiles in (1, 2, 15, 16, 17, 64, 65, 1000):
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)

@@ -14,7 +14,7 @@ from pele_ocl import Atoms, InputError, ParameterError, SolventModel
 from pele_ocl.energy import TERMS, VARIANTS, Energy, PositionalRestraint, choose_variant, energy, squares
 from pele_ocl.energy.layout import RowsLayout, SquaresLayout
 from pele_ocl.energy.masks import Masks
-from pele_ocl.errors import KernelBuildError
+from pele_ocl.opencl.building import GroupTooLargeError
 from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.opencl.run import Run
 from pele_ocl.pairs import exclusions
@@ -70,7 +70,7 @@ def assert_openmm(system, device, precision, variant):
     assert relative(alone.gradient, vacuum) < bound
     if precision == "float64":
         assert alone.total == pytest.approx(nonbonded, rel=ENERGY[precision])
-        # What the solvent adds, on its own scale.
+        # The part of the solvent, on its own scale.
         assert relative(whole.gradient - alone.gradient, -arrays["force_gb_78.5_sa"]) < bound
 
 
@@ -270,7 +270,7 @@ def clashing(distance, partner, n=200):
 @EVERY_VARIANT
 @pytest.mark.parametrize("partner", PARTNERS)
 def test_a_clash_does_not_poison_other_atoms(device, precision, variant, partner):
-    """What the others get is as exact as ever, relative to what they get; so are all but the pair's own energy."""
+    """The gradients of other atoms stay exact relative to their size; so do all energies but the pair's own."""
     atoms, others = clashing(0.1, PARTNERS[partner])
     per_atom = variant != "squares"
     result = energy(atoms, per_atom=per_atom, **options(device, precision, variant))
@@ -374,8 +374,8 @@ def test_masks_hold_every_pair_where_it_is_met(size, variant):
     atoms = bonded(200, seed=17)
     tiles = Tiles.of(atoms.positions, size)
     excluded, scaled = exclusions(atoms.bonds, 200)
-    walk = VARIANTS[variant].run.walk(SquaresLayout(1, size, 256))
-    masks, ring = Masks.of(tiles, excluded, scaled, walk), variant != "rows"
+    tile_order = VARIANTS[variant].run.tile_order(SquaresLayout(1, size, 256))
+    masks, ring = Masks.of(tiles, excluded, scaled, tile_order), variant != "rows"
     found = [set(), set()]
     for row in range(len(tiles)):
         partners = masks.partners[masks.starts[row] : masks.starts[row + 1]]
@@ -409,16 +409,21 @@ def test_auto_is_a_variant_for_every_kind():
 def test_rows_where_groups_must_be_small(device, precision, most, refused_by, monkeypatch):
     """Many devices take 256 work-items to a group at most, some compilers even fewer."""
     monkeypatch.setattr(RowsLayout, "of", lambda *_: RowsLayout(1, 16, 16))
-    atoms, groups, keep = bonded(200, seed=17), [], Run.keep
+    atoms, groups, build, keep = bonded(200, seed=17), [], Run.kernel, Run.keep_kernel
     expected = energy(atoms, **options(device, precision, "rows"))
 
-    def keep_if_small(run, file, name, shape, group, *args, **defines):
-        if group[0] > most and refused_by == "compiler":
-            raise KernelBuildError(f"{group[0]} work-items are too many")
-        groups.append(group[0])
-        return keep(run, file, name, shape, group, *args, **defines)
+    def build_if_small(run, *args, **defines):
+        items = 16 * defines.get("PARTS", 1)
+        if items > most and refused_by == "compiler":
+            raise GroupTooLargeError(f"{items} work-items are too many")
+        return build(run, *args, **defines)
 
-    monkeypatch.setattr(Run, "keep", keep_if_small)
+    def noted(run, kernel, shape, group, *args, **how):
+        groups.append(group[0])
+        return keep(run, kernel, shape, group, *args, **how)
+
+    monkeypatch.setattr(Run, "kernel", build_if_small)
+    monkeypatch.setattr(Run, "keep_kernel", noted)
     if refused_by == "device":
         monkeypatch.setattr(Device, "largest_group", most)
     result = energy(atoms, **options(device, precision, "rows"))

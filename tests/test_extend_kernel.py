@@ -49,7 +49,7 @@ PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=5")
 
 
 def python(checkout: Path, *arguments: object) -> str:
-    """What a Python process in the checkout prints; it must end well."""
+    """The output of a Python process in the checkout, which must end with exit code 0."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "PELE_OCL_DEVICE": str(DEVICES[0].index)}
     done = subprocess.run(
         [sys.executable, *map(str, arguments)], cwd=checkout, env=environment, capture_output=True, text=True

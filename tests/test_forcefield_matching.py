@@ -284,7 +284,7 @@ def test_order_of_atoms_within_a_residue_does_not_matter(amber):
 
 
 def test_hydrogens_of_one_heavy_atom_are_interchangeable(amber):
-    """What lets `canonical` number them by the order of their names."""
+    """The property that lets `canonical` number them by the order of their names."""
     for template in amber.templates.values():
         keys = canonical(template.names)
         assert len(set(keys)) == len(keys)

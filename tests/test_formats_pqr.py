@@ -14,6 +14,7 @@ from pele_ocl.atoms import Atoms
 from pele_ocl.cli.options import structure_options
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.formats import is_pqr, read_pqr
+from pele_ocl.inputfile import InputFile, read_file
 from pele_ocl.reading import read as read_any
 
 LINE = "ATOM      1  N   ALA A   5      12.345  -6.789   0.001 -0.4157 1.8240"
@@ -170,8 +171,8 @@ def test_parameters_with_a_file_that_brings_its_own(tmp_path: Path) -> None:
 
     @click.command
     @structure_options
-    def command(read_atoms: Callable[[Path], Atoms]) -> int:
-        return len(read_atoms(file))
+    def command(read_atoms: Callable[[InputFile], Atoms]) -> int:
+        return len(read_atoms(read_file(file)))
 
     runner = CliRunner()
     assert runner.invoke(command, [], standalone_mode=False).return_value == 1

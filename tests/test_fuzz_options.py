@@ -86,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fault_of(words: list[str]) -> str:
-    """What is wrong with how the command ends, "" if nothing."""
+    """The fault in how the command ends, "" if there is none."""
     done = CliRunner().invoke(main, words)
     if not isinstance(done.exception, SystemExit | None) or done.exit_code not in (0, 1, 2):
         return f"raised {done.exception!r}"

@@ -27,7 +27,7 @@ def run(device):
 
 
 def in_and_out(run, action, values):
-    """What an action of the index makes of values (n) in place."""
+    """Values (n) after an action of the index, which works in place."""
     buffer = run.empty(len(values), values.dtype)
     if len(values):
         run.write(buffer, values)

@@ -1,7 +1,6 @@
-"""A plan of a pair list: batches, failures, threads, callbacks that compute, Born radii by conformation, times."""
+"""A plan of a pair list: batches, failures, Born radii by conformation, times."""
 
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -32,12 +31,6 @@ def assert_same_bits(result, expected):
 @pytest.fixture(params=SAME_BITS)
 def plan(request, device, precision):
     return Nonbond(ATOMS, PAIRS, variant=request.param, precision=precision, device=device)
-
-
-@pytest.fixture
-def plain(device):
-    """A plan of the engine's own variant, in vacuum."""
-    return Nonbond(ATOMS, PAIRS, solvent="vacuum", device=device)
 
 
 # Batches
@@ -137,41 +130,6 @@ def test_failures_of_born_radii_are_recorded(device):
         plan.evaluate_batch(given)
 
 
-# Threads and callbacks
-
-
-def test_eight_threads_on_one_plan(plan):
-    given, radii = conformations(8), born_radii(N)
-    expected = [plan.evaluate(positions, radii) for positions in given]
-    found = [[] for _ in given]
-
-    def compute(k):
-        found[k] += [plan.evaluate(given[k], radii) for _ in range(5)]
-
-    threads = [threading.Thread(target=compute, args=(k,)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for results, wanted in zip(found, expected, strict=True):
-        assert len(results) == 5
-        for result in results:
-            assert_same_bits(result, wanted)
-
-
-def test_a_callback_may_compute_with_the_same_plan(plan, monkeypatch):
-    monkeypatch.setattr(BASE, "CHUNK_ATOMS", 2 * N)
-    given, other, radii = conformations(7), conformations(2, seed=9), born_radii(N)
-    expected, inner = plan.evaluate_batch(given, born_radii=radii), plan.evaluate(other[0], 2 * radii)
-    seen = []
-    batch = plan.evaluate_batch(given, lambda share: seen.append(plan.evaluate(other[0], 2 * radii)), born_radii=radii)
-    np.testing.assert_array_equal(batch.energies, expected.energies)
-    np.testing.assert_array_equal(batch.gradients, expected.gradients)
-    assert len(seen) >= 4
-    for result in seen:
-        assert_same_bits(result, inner)
-
-
 # Plans
 
 
@@ -184,19 +142,13 @@ def test_times_are_taken_where_they_are_asked_for(plan):
     assert plan.evaluate_batch(conformations(2), born_radii=radii, profile=True).seconds["kernel"] > 0
 
 
-def test_radii_that_changed_in_place_are_noticed(plain, device):
+def test_radii_that_changed_in_place_are_noticed(device):
     plan, radii = Nonbond(ATOMS, PAIRS, device=device), born_radii(N)
     before = plan.evaluate(born_radii=radii)
     radii *= 2
     assert plan.evaluate(born_radii=radii).gb_pair != before.gb_pair
     radii /= 2
     assert_same_bits(plan.evaluate(born_radii=radii), before)
-
-
-def test_an_evaluation_repeats_on_the_device(plain):
-    before = plain.evaluate()
-    plain.repeat(3)
-    assert_same_bits(plain.evaluate(), before)
 
 
 def test_a_molecule_may_spread_in_float32(device):

@@ -14,7 +14,7 @@ GRID = Grid((-13.257, 7.1234, 101.75), (0.5, 0.7, 1.3), (5, 4, 3))
 
 
 def trilinear(x, y, z):
-    """What linear interpolation along each axis gives back exactly."""
+    """A function that linear interpolation along each axis gives back exactly."""
     return 3 - 0.2 * x + 0.7 * y + 0.01 * z + 0.3 * x * y - 0.05 * y * z + 0.02 * x * z - 0.004 * x * y * z
 
 

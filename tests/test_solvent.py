@@ -1,8 +1,6 @@
 """Born radii and solvent energy on the devices: analytic values, the reference, invariants, errors."""
 
 import resource
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import numpy as np
@@ -14,7 +12,7 @@ from pele_ocl import Atoms, InputError, ParameterError, Solvent, SolventModel, s
 from pele_ocl.opencl.run import Run
 from pele_ocl.reference import solvent as reference
 from pele_ocl.solvent import VARIANTS, choose_variant
-from pele_ocl.solvent.layout import Layout
+from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tiles import Tiles
 from pele_ocl.tuning import Choice, trying
 
@@ -132,20 +130,6 @@ def test_sparse_structures_keep_their_digits(device, precision):
     assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
 
 
-def test_threads_may_share_a_device(device):
-    atoms = [random_atoms(n) for n in (60, 170, 300)] * 4
-    expected = [solvent(a, device=device).born_radii for a in atoms]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(lambda a: solvent(a, device=device).born_radii, atoms))
-    finally:
-        sys.setswitchinterval(interval)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("n", [2, 31, 32, 33, 63, 64, 65, 257])
 def test_awkward_sizes(device, precision, variant, n):
@@ -159,7 +143,7 @@ def test_awkward_sizes(device, precision, variant, n):
 @pytest.mark.parametrize("blocks", [False, True])
 def test_every_layout_gives_the_same_radii(device, precision, width, vectors, blocks):
     atoms = random_atoms(500)
-    layout = Layout(width, vectors, 2 * width * vectors, (1, 1), 5, blocks, row=2 * vectors - 1, shares=vectors)
+    layout = SolventLayout(width, vectors, 2 * width * vectors, (1, 1), 5, blocks, row=2 * vectors - 1, shares=vectors)
     result = laid_out(layout, atoms, device, precision).evaluate()
     assert worst(result.born_radii, reference_radii(atoms)) < BORN_RADIUS[precision]
     energies = reference.gb_pair(atoms.positions, atoms.charges, result.born_radii, MODEL)
@@ -170,7 +154,7 @@ def test_every_layout_gives_the_same_radii(device, precision, width, vectors, bl
 @pytest.mark.parametrize("blocks", [False, True])
 def test_rows_and_blocks_on_a_protein(device, precision, blocks):
     system = load_system("src3")
-    layout = Layout(1, 1, 64, (64, 1), 16) if not blocks else Layout(4, 1, 32, (1, 1), 16, blocks)
+    layout = SolventLayout(1, 1, 64, (64, 1), 16) if not blocks else SolventLayout(4, 1, 32, (1, 1), 16, blocks)
     born = laid_out(layout, system.atoms, device, precision).evaluate().born_radii
     assert worst(born, system.arrays["born_radius"]) < BORN_RADIUS[precision]
 
@@ -298,7 +282,7 @@ def test_slabs_of_rows_cover_every_row(device, precision, monkeypatch):
     monkeypatch.setattr("pele_ocl.opencl.run.SLAB_SECONDS", 1e-7)
     monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e3)
     atoms, shares = random_atoms(400), []
-    layout = Layout(1, 1, 32, (32, 1), 5, row=3)
+    layout = SolventLayout(1, 1, 32, (32, 1), 5, row=3)
     born = laid_out(layout, atoms, device, precision).evaluate(progress=shares.append).born_radii
     assert len(shares) > 3
     assert worst(born, reference_radii(atoms)) < BORN_RADIUS[precision]
@@ -388,7 +372,7 @@ def test_bad_members_of_a_batch(device, precision, variant):
     plan = Solvent(atoms, variant=variant, precision=precision, device=device)
     conformations = np.stack([atoms.positions] * 4)
     conformations[1, 149] = conformations[1, 0]
-    conformations[2, 7] = conformations[2, plan._tiles.order[plan._tiles.places[7] ^ 1]] + 5e-5
+    conformations[2, 7] = conformations[2, plan._tiles.order[plan._tiles.slots[7] ^ 1]] + 5e-5
     batch, good = plan.evaluate_batch(conformations, errors="record"), plan.evaluate()
     assert list(batch.errors) == [1, 2]
     assert "atom 0 and atom 149 stand at the same place" in batch.errors[1]

@@ -18,7 +18,7 @@ def test_tiles_hold_every_atom_once_and_inside_their_box(n):
     atoms = random_atoms(n)
     tiles = Tiles.of(atoms.positions, 32)
     assert len(tiles) == -(-n // 32)
-    assert tiles.n_places == 32 * len(tiles)
+    assert tiles.n_slots == 32 * len(tiles)
     assert sorted(tiles.order[:n]) == list(range(n))
     assert (tiles.order[n:] == tiles.order[n - 1]).all()
 

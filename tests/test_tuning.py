@@ -16,7 +16,7 @@ from pele_ocl.bench import tune
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.opencl.device import Device
 from pele_ocl.potmap.blocking import Blocking
-from pele_ocl.solvent.layout import Layout as SolventLayout
+from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tuning import CHOICES, RULES, Choice, Entry, Finding, Machine, TuningWarning, remembered, store
 from pele_ocl.tuning.findings import as_json, versions
 from pele_ocl.variant import PRECISIONS

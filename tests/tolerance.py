@@ -3,6 +3,8 @@
 Tighten freely; loosen only with the cause.
 """
 
+import numpy as np
+
 from pele_ocl.bench.accuracy import BORN_RADIUS, ENERGY, GRADIENT, MAP, born_radius_bound
 
 __all__ = [
@@ -24,6 +26,10 @@ DIFFERENCES = 1e-7
 
 # Relative to the parts that are added up, of a pair in float32, besides what follows from its coordinates; and by how
 # much two of them may be wrong together, A: in `energy` the last digits of offsets up to 16 A from a tile's origin, in
-# `nonbond` two fixed-point steps of a molecule that reaches so far from its middle.
+# `nonbond` two fixed-point steps, 2^-30 of how far a molecule that reaches so far from its middle may yet reach:
+# a quarter and 32 A more, up to the next power of two.
 FLOAT32_PARTS = 5e-6
-COORDINATE = {"energy": lambda reach: 2e-6, "nonbond": lambda reach: 2 * 2 * reach / 2**30}
+COORDINATE = {
+    "energy": lambda reach: 2e-6,
+    "nonbond": lambda reach: 2 * 2.0 ** np.ceil(np.log2(1.25 * reach + 32)) / 2**30,
+}

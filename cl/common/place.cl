@@ -1,4 +1,4 @@
-// Positions of one conformation after the other to tiles. A work-group owns a tile, a work-item a place.
+// Positions of one conformation after the other to tiles. A work-group owns a tile, a work-item a slot.
 //
 // The order of the atoms is given; each tile gets a new origin and a new box. An atom's
 // offset from its tile's origin is short, so that float32 holds it wherever the molecule lies.
@@ -17,24 +17,24 @@ void place_tiles(
     const real step,                           // A of one fixed-point unit, a power of two; else 1
     const coordinate origin_step,              // origins are multiples of this, which makes their differences exact
     global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
-    global const int *restrict order,          // (n_places) which atom stands at each place
+    global const int *restrict order,          // (n_slots) the atom of each slot
     global const real *restrict largest_s,     // (n_tiles) largest scaled radius [A]
-    global const real *restrict s,             // (n_places) scaled radius [A]
-    global const real *restrict charges,       // (n_places)
-    global const real4 *restrict coefficients, // (n_places, 2) of the HCT series; the first is left free
-    global real4 *restrict spheres,            // (n_conformations, n_places) x, y, z from the tile's origin, s [A]
-    global real4 *restrict points,             // (n_conformations, n_places) x, y, z, charge
-    global real *restrict x,                   // (n_conformations, n_places) the same as columns
+    global const real *restrict s,             // (n_slots) scaled radius [A]
+    global const real *restrict charges,       // (n_slots)
+    global const real4 *restrict coefficients, // (n_slots, 2) of the HCT series; the first is left free
+    global real4 *restrict spheres,            // (n_conformations, n_slots) x, y, z from the tile's origin, s [A]
+    global real4 *restrict points,             // (n_conformations, n_slots) x, y, z, charge
+    global real *restrict x,                   // (n_conformations, n_slots) the same as columns
     global real *restrict y,
     global real *restrict z,
-    global real4 *restrict series,             // (n_conformations, n_places, 2) x^2 + y^2 + z^2 and coefficients
+    global real4 *restrict series,             // (n_conformations, n_slots, 2) x^2 + y^2 + z^2 and coefficients
     global real4 *restrict origins,            // (n_conformations, n_tiles) from where positions count [A]; w = largest s
     global real4 *restrict extents)            // (n_conformations, n_tiles) half edges of the box [A]
 {
     local coordinate lowest[3 * TILE], highest[3 * TILE];
     local real widest[3 * TILE];
     const int item = get_local_id(0), i = get_global_id(0), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE;
+    const int n_slots = n_tiles * TILE;
     global const coordinate *own = positions + 3 * ((size_t)conformation * n_atoms + order[i]);
     for (int k = 0; k < 3; ++k) lowest[k * TILE + item] = highest[k * TILE + item] = own[k];
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -67,7 +67,7 @@ void place_tiles(
                 widest[k * TILE + item] = fmax(widest[k * TILE + item], widest[k * TILE + item + half_size]);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    const size_t at = (size_t)conformation * n_places + i;
+    const size_t at = (size_t)conformation * n_slots + i;
     spheres[at] = (real4)(offset[0], offset[1], offset[2], s[i]);
     points[at] = (real4)(offset[0], offset[1], offset[2], charges[i]);
     x[at] = offset[0];

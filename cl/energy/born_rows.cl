@@ -1,4 +1,5 @@
-// Born radii and energies of single atoms, row by row, for GPUs. Third dimension: conformations.
+// Born radii and energies of single atoms, all pairs of an atom by its own work-items, for GPUs. Third dimension:
+// conformations.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "common/tiles.clh"
@@ -13,11 +14,11 @@ void born_rows(
     const real largest_rho,                // largest offset radius of all atoms [A]
     const real4 radius_constants,          // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
-    global const real4 *restrict spheres,  // (n_conformations, n_places) x, y, z from the tile's origin [A], scaled radius [A]
-    global const real *restrict x,         // (n_conformations, n_places) the same x, y, z as columns, for whole vectors
+    global const real4 *restrict spheres,  // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict x,         // (n_conformations, n_slots) the same x, y, z as columns, for whole vectors
     global const real *restrict y,
     global const real *restrict z,
-    global const real4 *restrict series,   // (n_conformations, n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
+    global const real4 *restrict series,   // (n_conformations, n_slots, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
     global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
@@ -25,10 +26,10 @@ void born_rows(
 {
     local real scratch[PARTS * TILE], integrals[TILE];
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
-    const int item = get_local_id(0), part = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const real4 origin = origins[box + row], extent = extents[box + row];
+    const int item = get_local_id(0), part = item / ITEMS, own_tile = get_group_id(0), conformation = get_global_id(2);
+    const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = own_tile * TILE + within;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    const real4 origin = origins[box + own_tile], extent = extents[box + own_tile];
     const realv own_x = LOAD(at + first, x), own_y = LOAD(at + first, y), own_z = LOAD(at + first, z);
     const realv own_rho = LOAD(first, parameters);
     realv total = 0;
@@ -55,7 +56,8 @@ void born_rows(
     }
     add_parts(total, scratch, integrals);
     for (int k = item; k < TILE; k += GROUP)
-        integrals[k] = keep_terms(row * TILE + k, at + row * TILE + k, n_places, integrals[k], radius_constants, solvent, OF_ATOMS);
+        integrals[k] = keep_terms(own_tile * TILE + k, at + own_tile * TILE + k, n_slots, integrals[k], radius_constants,
+                                  solvent, OF_ATOMS);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (item == 0) largest_born[box + row] = largest_of(integrals, TILE);
+    if (item == 0) largest_born[box + own_tile] = largest_of(integrals, TILE);
 }

@@ -1,5 +1,5 @@
-// What Born radii add to the gradient, over blocks of two tiles, each pair once for both of its atoms, for CPUs. Shared
-// out as in solvent/blocks.cl; third dimension: conformations.
+// The chain rule over blocks of two tiles, each pair once for both of its atoms, for CPUs; energy/chain.clh. Shared out
+// as in solvent/blocks.cl; third dimension: conformations.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
@@ -21,17 +21,17 @@ INLINE void add_pair(Own *own, Gradient *other, realv dx, realv dy, realv dz, re
     other->z -= slope * dz;
 }
 
-// All pairs are far. own_series: the coefficients of `own`, n_places apart; series: those of each other atom.
+// All pairs are far. own_series: the coefficients of `own`, n_slots apart; series: those of each other atom.
 INLINE void add_far(
     Own *own, Gradient *others, global const real4 *spheres, global const real *weights, global const real4 *series,
-    global const real *own_series, int n_places, int count, const int terms) {
-    const realv a1 = LOAD(0, own_series), a2 = LOAD(n_places, own_series);
+    global const real *own_series, int n_slots, int count, const int terms) {
+    const realv a1 = LOAD(0, own_series), a2 = LOAD(n_slots, own_series);
     realv a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
-    if (terms > 2) a3 = LOAD(2 * n_places, own_series);
-    if (terms > 3) a4 = LOAD(3 * n_places, own_series);
-    if (terms > 4) a5 = LOAD(4 * n_places, own_series);
-    if (terms > 5) a6 = LOAD(5 * n_places, own_series);
-    if (terms > 6) a7 = LOAD(6 * n_places, own_series);
+    if (terms > 2) a3 = LOAD(2 * n_slots, own_series);
+    if (terms > 3) a4 = LOAD(3 * n_slots, own_series);
+    if (terms > 4) a5 = LOAD(4 * n_slots, own_series);
+    if (terms > 5) a6 = LOAD(5 * n_slots, own_series);
+    if (terms > 6) a7 = LOAD(6 * n_slots, own_series);
     for (int j = 0; j < count; ++j) {
         const real4 other = spheres[j], b = series[2 * j];
         real4 c = 0;
@@ -76,25 +76,25 @@ kernel void chain_blocks(
     const int n_tiles,
     const int n_parts,
     CHAIN_ARGUMENTS,
-    global real *restrict sums)             // (n_conformations, n_parts, PAIR_SUMS, n_places): adds to the gradient
+    global real *restrict sums)             // (n_conformations, n_parts, PAIR_SUMS, n_slots): adds to the gradient
 {
-    const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
+    const int part = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (part >= n_parts) return;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    global real *out = sums + (((size_t)conformation * n_parts + part) * PAIR_SUMS + GRADIENT_SUM) * n_places;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    global real *out = sums + (((size_t)conformation * n_parts + part) * PAIR_SUMS + GRADIENT_SUM) * n_slots;
 
-    for (int row = part; row < n_tiles; row += n_parts) {
-        const int start = row * TILE, count = counts[row];
-        const real4 origin = origins[box + row], extent = extents[box + row];
-        global const real4 *row_spheres = spheres + at + start;
-        global const real *row_weights = weights + at + start;
-        Gradient row_sums[TILE], row_totals[TILE];
+    for (int other_tile = part; other_tile < n_tiles; other_tile += n_parts) {
+        const int start = other_tile * TILE, count = counts[other_tile];
+        const real4 origin = origins[box + other_tile], extent = extents[box + other_tile];
+        global const real4 *other_spheres = spheres + at + start;
+        global const real *other_weights = weights + at + start;
+        Gradient other_sums[TILE], other_totals[TILE];
         const Gradient none = {0, 0, 0};
-        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = none;
+        for (int j = 0; j < TILE; ++j) other_sums[j] = other_totals[j] = none;
         // Half way around the ring; the tile opposite in an even ring is met from one side only.
-        const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
+        const int last_step = (n_tiles - (2 * other_tile < n_tiles)) / 2;
         for (int step = 0; step <= last_step; ++step) {
-            const int tile = (row + step) % n_tiles;
+            const int tile = (other_tile + step) % n_tiles;
             const real4 shift = origins[box + tile] - origin;
             const real gap2 = box_gap2(shift, extents[box + tile], extent);
             const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
@@ -114,37 +114,37 @@ kernel void chain_blocks(
                 own.weight = LOAD(at + i, weights);
                 own.gx = own.gy = own.gz = 0;
 #define ADD_FAR(terms) \
-    add_far(&own, row_sums, row_spheres, row_weights, series + 2 * start, columns + i, n_places, count, terms)
+    add_far(&own, other_sums, other_spheres, other_weights, series + 2 * start, columns + i, n_slots, count, terms)
                 if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
                 else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
                 else if (far) ADD_FAR(TERMS_A);
 #undef ADD_FAR
                 else if (step == 0) {
-                    add_listed_far(&own, row_sums, row_spheres, row_weights, far_list, listed.y, false);
-                    add_listed_near(&own, row_sums, row_spheres, row_weights, rho + start, near_list, listed.x,
+                    add_listed_far(&own, other_sums, other_spheres, other_weights, far_list, listed.y, false);
+                    add_listed_near(&own, other_sums, other_spheres, other_weights, rho + start, near_list, listed.x,
                                     largest_rho, origins[box + tile].w, false);
                 } else {
-                    add_listed_far(&own, row_sums, row_spheres, row_weights, far_list, listed.y, true);
-                    add_listed_near(&own, row_sums, row_spheres, row_weights, rho + start, near_list, listed.x,
+                    add_listed_far(&own, other_sums, other_spheres, other_weights, far_list, listed.y, true);
+                    add_listed_near(&own, other_sums, other_spheres, other_weights, rho + start, near_list, listed.x,
                                     largest_rho, origins[box + tile].w, true);
                 }
                 STORE(LOAD(i, out) + own.gx, i, out);
-                STORE(LOAD(n_places + i, out) + own.gy, n_places + i, out);
-                STORE(LOAD(2 * n_places + i, out) + own.gz, 2 * n_places + i, out);
+                STORE(LOAD(n_slots + i, out) + own.gy, n_slots + i, out);
+                STORE(LOAD(2 * n_slots + i, out) + own.gz, 2 * n_slots + i, out);
             }
             if (step % RUN_OF_TILES == 0 || step == last_step) {
                 for (int j = 0; j < TILE; ++j) {
-                    row_totals[j].x += row_sums[j].x;
-                    row_totals[j].y += row_sums[j].y;
-                    row_totals[j].z += row_sums[j].z;
-                    row_sums[j] = none;
+                    other_totals[j].x += other_sums[j].x;
+                    other_totals[j].y += other_sums[j].y;
+                    other_totals[j].z += other_sums[j].z;
+                    other_sums[j] = none;
                 }
             }
         }
         for (int j = 0; j < count; ++j) {
-            out[start + j] += lane_sum(row_totals[j].x);
-            out[n_places + start + j] += lane_sum(row_totals[j].y);
-            out[2 * n_places + start + j] += lane_sum(row_totals[j].z);
+            out[start + j] += lane_sum(other_totals[j].x);
+            out[n_slots + start + j] += lane_sum(other_totals[j].y);
+            out[2 * n_slots + start + j] += lane_sum(other_totals[j].z);
         }
     }
 }

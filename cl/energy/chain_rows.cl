@@ -1,4 +1,5 @@
-// What Born radii add to the gradient, each atom's row of pairs by itself, for GPUs. Third dimension: conformations.
+// The chain rule, all pairs of an atom by its own work-items, for GPUs; energy/chain.clh. Third dimension:
+// conformations.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
@@ -16,15 +17,15 @@ typedef struct {
     int count;
 } Met;
 
-// own_series: the coefficients of `own`, n_places apart.
-INLINE void add_far_tile(Own *own, const Met *met, global const real *own_series, int n_places, const int terms) {
-    const realv a1 = LOAD(0, own_series), a2 = LOAD(n_places, own_series);
+// own_series: the coefficients of `own`, n_slots apart.
+INLINE void add_far_tile(Own *own, const Met *met, global const real *own_series, int n_slots, const int terms) {
+    const realv a1 = LOAD(0, own_series), a2 = LOAD(n_slots, own_series);
     realv a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
-    if (terms > 2) a3 = LOAD(2 * n_places, own_series);
-    if (terms > 3) a4 = LOAD(3 * n_places, own_series);
-    if (terms > 4) a5 = LOAD(4 * n_places, own_series);
-    if (terms > 5) a6 = LOAD(5 * n_places, own_series);
-    if (terms > 6) a7 = LOAD(6 * n_places, own_series);
+    if (terms > 2) a3 = LOAD(2 * n_slots, own_series);
+    if (terms > 3) a4 = LOAD(3 * n_slots, own_series);
+    if (terms > 4) a5 = LOAD(4 * n_slots, own_series);
+    if (terms > 5) a6 = LOAD(5 * n_slots, own_series);
+    if (terms > 6) a7 = LOAD(6 * n_slots, own_series);
     for (int j = 0; j < met->count; ++j) {
         const real4 other = met->points[j], b = met->first[j];
         real4 c = 0;
@@ -56,14 +57,14 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void chain_rows(
     const int n_tiles,
     CHAIN_ARGUMENTS,
-    global real *restrict sums)             // (n_conformations, PAIR_SUMS, n_places): adds to the gradient
+    global real *restrict sums)             // (n_conformations, PAIR_SUMS, n_slots): adds to the gradient
 {
     local real scratch[PARTS * TILE], column[TILE], met_rhos[PARTS * TILE];
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
-    const int item = get_local_id(0), part = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const real4 origin = origins[box + row], extent = extents[box + row];
+    const int item = get_local_id(0), part = item / ITEMS, own_tile = get_group_id(0), conformation = get_global_id(2);
+    const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = own_tile * TILE + within;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    const real4 origin = origins[box + own_tile], extent = extents[box + own_tile];
 
     Own own;
     own.rho = LOAD(first, rho);
@@ -95,7 +96,7 @@ void chain_rows(
             own.y = LOAD(at + first, y) + shift.y;
             own.z = LOAD(at + first, z) + shift.z;
             own.gx = own.gy = own.gz = 0;
-#define ADD_FAR_TILE(terms) add_far_tile(&own, &met, columns + first, n_places, terms)
+#define ADD_FAR_TILE(terms) add_far_tile(&own, &met, columns + first, n_slots, terms)
             if (!far) add_near_tile(&own, &met, largest_rho, origin.w);
             else if (gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR_TILE(TERMS_C);
             else if (gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR_TILE(TERMS_B);
@@ -109,10 +110,10 @@ void chain_rows(
         PART_BARRIER();
     }
     const realv totals[3] = {gx, gy, gz};
-    global real *out = sums + ((size_t)conformation * PAIR_SUMS + GRADIENT_SUM) * n_places + row * TILE;
+    global real *out = sums + ((size_t)conformation * PAIR_SUMS + GRADIENT_SUM) * n_slots + own_tile * TILE;
     #pragma unroll
     for (int sum = 0; sum < 3; ++sum) {
         add_parts(totals[sum], scratch, column);
-        for (int k = item; k < TILE; k += GROUP) out[sum * n_places + k] += column[k];
+        for (int k = item; k < TILE; k += GROUP) out[sum * n_slots + k] += column[k];
     }
 }

@@ -1,5 +1,5 @@
-// What Born radii add to the gradient, over squares of tiles, each pair once for both of its atoms, for GPUs. Shared out
-// as in energy/pair_squares.cl.
+// The chain rule by tile pairs, each pair of atoms once for both of them, for GPUs; energy/chain.clh. Shared out as in
+// energy/pair_squares.cl.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "solvent/hct_tiles.clh"
@@ -8,7 +8,7 @@
 #include "energy/chain.clh"
 #include "energy/collect.clh"
 
-// The tile that is met; its atoms stand twice in a row, which spares going around its end.
+// The tile that is met; its atoms stand twice, one after the other, which spares going around its end.
 typedef struct {
     local const real4 *points;  // x, y, z, weight
     local const real4 *first;   // coefficients of r^-6 to r^-12
@@ -28,13 +28,13 @@ INLINE void push(Own *own, real4 *back, real slope, real dx, real dy, real dz) {
 
 // Of `n` of the own atoms, a constant. series: their coefficients, a column for each power; terms, a constant: of the series.
 INLINE void add_far_square(
-    Own *own, const int n, const int *places, const Met *met, int lane, global const real *series, int n_places,
+    Own *own, const int n, const int *slots, const Met *met, int lane, global const real *series, int n_slots,
     const int terms) {
     real a[ROW][7];
     #pragma unroll
     for (int v = 0; v < n; ++v)
         #pragma unroll
-        for (int k = 0; k < 7; ++k) a[v][k] = k < terms ? series[k * n_places + places[v]] : (real)0;
+        for (int k = 0; k < 7; ++k) a[v][k] = k < terms ? series[k * n_slots + slots[v]] : (real)0;
     for (int turn = 0; turn < TURNS; ++turn) {
         const int j = lane + FIRST_TURN + turn;
         const real4 other = met->points[j], b = met->first[j];
@@ -73,10 +73,10 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void chain_squares(
     const int n_tiles,
     const real largest_rho,                 // largest offset radius of all atoms [A]
-    global const real4 *restrict spheres,   // (n_conformations, n_places) x, y, z from the tile's origin, s [A]
-    global const real *restrict rho,        // (n_places) offset radius [A]
-    global const real4 *restrict series,    // (n_places, 2) coefficients of r^-6, r^-8, ... r^-18
-    global const real *restrict columns,    // (7, n_places) the same as columns
+    global const real4 *restrict spheres,   // (n_conformations, n_slots) x, y, z from the tile's origin, s [A]
+    global const real *restrict rho,        // (n_slots) offset radius [A]
+    global const real4 *restrict series,    // (n_slots, 2) coefficients of r^-6, r^-8, ... r^-18
+    global const real *restrict columns,    // (7, n_slots) the same as columns
     global const real4 *restrict origins,   // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,   // (n_conformations, n_tiles) half edges of the box around the origin [A]
     COLLECT_ARGUMENTS(restrict))
@@ -88,19 +88,19 @@ void chain_squares(
     const int lane = get_local_id(0), row = get_group_id(0);
     const bool first_share = get_local_id(1) == 0;
     const int chunk = get_group_id(1), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles);
+    const int n_slots = n_tiles * TILE, n_rows = rows_of(n_tiles);
     const int n_own = min(ROW, n_tiles - row * ROW);
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
     const int begin = ring.first_step + chunk * ring.steps_per_chunk;
     const int end = min(min(begin + ring.steps_per_chunk, ring.end_step), last_step_of(row, n_rows) + 1);
 
     real gx[ROW], gy[ROW], gz[ROW];
-    int own_tiles[ROW], places[ROW];
+    int own_tiles[ROW], slots[ROW];
     #pragma unroll
     for (int v = 0; v < ROW; ++v) {
         gx[v] = gy[v] = gz[v] = 0;
         own_tiles[v] = row * ROW + min(v, n_own - 1);
-        places[v] = own_tiles[v] * TILE + lane;
+        slots[v] = own_tiles[v] * TILE + lane;
     }
     for (int step = begin; step < end; ++step) {
         const int first = (row + step) % n_rows * ROW, last = min(first + ROW, n_tiles);
@@ -124,13 +124,13 @@ void chain_squares(
             #pragma unroll
             for (int v = 0; v < ROW; ++v) {
                 const real4 own_origin = origins[box + own_tiles[v]], shift = own_origin - origin;
-                const real4 own_sphere = spheres[at + places[v]];
+                const real4 own_sphere = spheres[at + slots[v]];
                 own[v].x = own_sphere.x + shift.x;
                 own[v].y = own_sphere.y + shift.y;
                 own[v].z = own_sphere.z + shift.z;
-                own[v].rho = rho[places[v]];
+                own[v].rho = rho[slots[v]];
                 own[v].s = own_sphere.w;
-                own[v].weight = weights[at + places[v]];
+                own[v].weight = weights[at + slots[v]];
                 own[v].gx = own[v].gy = own[v].gz = 0;
                 const real largest_s = fmax(own_origin.w, origin.w), reach = fmax((real)FAR_A * largest_s, largest_rho + largest_s);
                 gap2[v] = box_gap2(shift, extents[box + own_tiles[v]], extent);
@@ -141,19 +141,19 @@ void chain_squares(
             }
             const real s_square = widest * widest;
             barrier(CLK_LOCAL_MEM_FENCE);
-#define ADD_FAR_SQUARE(own, n, places, terms) add_far_square(own, n, places, &met, lane, columns, n_places, terms)
+#define ADD_FAR_SQUARE(own, n, slots, terms) add_far_square(own, n, slots, &met, lane, columns, n_slots, terms)
             if (!all_far) {
                 #pragma unroll
                 for (int v = 0; v < ROW; ++v) {
                     if (v < n_own) {
-                        if (gap2[v] > least_far[v]) ADD_FAR_SQUARE(own + v, 1, places + v, TERMS_A);
+                        if (gap2[v] > least_far[v]) ADD_FAR_SQUARE(own + v, 1, slots + v, TERMS_A);
                         else add_near_square(own + v, &met, lane, largest_rho, origins[box + own_tiles[v]].w);
                     }
                 }
             }
-            else if (nearest > (real)(FAR_C * FAR_C) * s_square) ADD_FAR_SQUARE(own, ROW, places, TERMS_C);
-            else if (nearest > (real)(FAR_B * FAR_B) * s_square) ADD_FAR_SQUARE(own, ROW, places, TERMS_B);
-            else ADD_FAR_SQUARE(own, ROW, places, TERMS_A);
+            else if (nearest > (real)(FAR_C * FAR_C) * s_square) ADD_FAR_SQUARE(own, ROW, slots, TERMS_C);
+            else if (nearest > (real)(FAR_B * FAR_B) * s_square) ADD_FAR_SQUARE(own, ROW, slots, TERMS_B);
+            else ADD_FAR_SQUARE(own, ROW, slots, TERMS_A);
 #undef ADD_FAR_SQUARE
             #pragma unroll
             for (int v = 0; v < ROW; ++v) {
@@ -163,13 +163,13 @@ void chain_squares(
             }
             const real4 back = over_shares(met_recoil[lane] + met_recoil[lane + TILE], all_recoil);
             if (first_share && step > 0)
-                layers[layer_place(&ring, conformation, layer_of_step(&ring, step), tile, n_tiles) + lane] = back;
+                layers[layer_slot(&ring, conformation, layer_of_step(&ring, step), tile, n_tiles) + lane] = back;
         }
     }
     #pragma unroll
     for (int v = 0; v < ROW; ++v) {
         const real4 own_total = over_shares((real4)(gx[v], gy[v], gz[v], 0), all_recoil);
-        if (first_share && v < n_own) layers[layer_place(&ring, conformation, chunk, own_tiles[v], n_tiles) + lane] = own_total;
+        if (first_share && v < n_own) layers[layer_slot(&ring, conformation, chunk, own_tiles[v], n_tiles) + lane] = own_total;
     }
 #if FUSED
     local int last_tiles[TILE];

@@ -1,5 +1,5 @@
-// The layers that squares leave added up, where that is a launch of its own: a work-group owns a tile of one conformation,
-// SHARES work-items a place.
+// Adds up the layers that the kernels of `squares` leave, where that is a launch of its own: a work-group owns a
+// tile of one conformation, SHARES work-items a slot.
 #include "common/real.clh"
 #include "energy/squares.clh"
 #include "energy/collect.clh"

@@ -1,4 +1,4 @@
-// The parts of all passes added up, in the order of the atoms. A work-group owns a tile of one conformation.
+// Adds up the parts of all passes, in the order of the atoms. A work-group owns a tile of one conformation.
 #include "common/real.clh"
 #include "energy/sums.clh"
 
@@ -16,22 +16,22 @@ void finish(
     const int n_tiles,
     const int n_atoms,
     const int n_parts,
-    global const real *restrict pair_sums,      // (n_conformations, n_parts, PAIR_SUMS, n_places)
-    global const real4 *restrict singles,       // (n_conformations, n_places) cl/energy/terms.clh
-    global const real *restrict born,           // (n_conformations, n_places) [A]
-    global const int *restrict order,           // (n_places) which atom stands at each place
+    global const real *restrict pair_sums,      // (n_conformations, n_parts, PAIR_SUMS, n_slots)
+    global const real4 *restrict singles,       // (n_conformations, n_slots) cl/energy/terms.clh
+    global const real *restrict born,           // (n_conformations, n_slots) [A]
+    global const int *restrict order,           // (n_slots) the atom of each slot
     global const int *restrict counts,          // (n_tiles) atoms in the tile
     global real *restrict results)              // cl/energy/results.clh
 {
     local real scratch[N_TERMS * TILE];
     const int item = get_local_id(0), i = get_global_id(0), conformation = get_global_id(2), tile = i / TILE;
-    const int n_places = n_tiles * TILE, atom = order[i];
-    const size_t at = (size_t)conformation * n_places + i;
+    const int n_slots = n_tiles * TILE, atom = order[i];
+    const size_t at = (size_t)conformation * n_slots + i;
     const Results own = results_of(results, conformation, PER_ATOM ? n_atoms : n_tiles, n_atoms);
-    global const real *pairs = pair_sums + (size_t)conformation * n_parts * PAIR_SUMS * n_places + i;
+    global const real *pairs = pair_sums + (size_t)conformation * n_parts * PAIR_SUMS * n_slots + i;
     real sums[PAIR_SUMS], terms[N_TERMS] = {0, 0, 0, 0, 0};
     for (int k = 0; k < (GRADIENT ? PAIR_SUMS - 1 : GRADIENT_SUM); ++k)
-        sums[k] = sum_of_parts(pairs + (size_t)k * n_places, 0, n_parts, 1, (size_t)PAIR_SUMS * n_places);
+        sums[k] = sum_of_parts(pairs + (size_t)k * n_slots, 0, n_parts, 1, (size_t)PAIR_SUMS * n_slots);
     if (item < counts[tile]) {
         for (int k = 0; k < 3; ++k) terms[k] = (real)0.5 * sums[k];
         terms[3] = singles[at].z;

@@ -15,7 +15,7 @@
 #endif
 
 INLINE void add_block(
-    Sums *sums, Sums *row_sums, const Atom *own, global const real4 *points, global const real4 *traits, int count,
+    Sums *sums, Sums *other_sums, const Atom *own, global const real4 *points, global const real4 *traits, int count,
     const PairModel *model, maskv excluded, maskv scaled, const Kind kind, const bool both) {
     for (int j = 0; j < count; ++j) {
         const maskv is_excluded = kind.masked ? ((excluded >> j) & 1) != 0 : (maskv)0;
@@ -23,7 +23,7 @@ INLINE void add_block(
         const Pair pair = evaluate_pair(own, points[j], traits[j], is_excluded, is_scaled, model, kind);
         add_pair(sums, &pair, kind);
         if (!both) continue;
-        Sums *other = row_sums + j;
+        Sums *other = other_sums + j;
 #if PER_ATOM
         other->lennard_jones += pair.lennard_jones;
         other->coulomb += pair.coulomb;
@@ -50,9 +50,9 @@ INLINE void add_sums(Sums *total, const Sums *sums) {
 #endif
 }
 
-INLINE void add_to(global real *out, int column, int n_places, int i, realv value) {
-    global real *place = out + (size_t)column * n_places;
-    STORE(LOAD(i, place) + value, i, place);
+INLINE void add_to(global real *out, int column, int n_slots, int i, realv value) {
+    global real *sums = out + (size_t)column * n_slots;
+    STORE(LOAD(i, sums) + value, i, sums);
 }
 
 kernel void pair_blocks(
@@ -62,45 +62,46 @@ kernel void pair_blocks(
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in the order of the ring
     global const SAME_BITS *restrict masks,     // (n_specials, 2, TILE) bits of the tile, for each atom of the partner
-    global real *restrict sums)                 // (n_conformations, n_parts, PAIR_SUMS, n_places)
+    global real *restrict sums)                 // (n_conformations, n_parts, PAIR_SUMS, n_slots)
 {
-    const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
+    const int part = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (part >= n_parts) return;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    global real *out = sums + ((size_t)conformation * n_parts + part) * PAIR_SUMS * n_places;
-    for (int i = 0; i < PAIR_SUMS * n_places; i += WIDTH) STORE((realv)0, i, out);
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    global real *out = sums + ((size_t)conformation * n_parts + part) * PAIR_SUMS * n_slots;
+    for (int i = 0; i < PAIR_SUMS * n_slots; i += WIDTH) STORE((realv)0, i, out);
 
-    for (int row = part; row < n_tiles; row += n_parts) {
-        Sums row_sums[TILE], row_totals[TILE];
+    for (int other_tile = part; other_tile < n_tiles; other_tile += n_parts) {
+        Sums other_sums[TILE], other_totals[TILE];
         const Sums none = {0, 0, 0, 0, 0, 0, 0};
-        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = none;
-        const int count = counts[row];
-        const real4 origin = origins[box + row], extent = extents[box + row];
-        global const real4 *row_points = points + at + row * TILE, *row_traits = traits + at + row * TILE;
+        for (int j = 0; j < TILE; ++j) other_sums[j] = other_totals[j] = none;
+        const int count = counts[other_tile];
+        const real4 origin = origins[box + other_tile], extent = extents[box + other_tile];
+        global const real4 *other_points = points + at + other_tile * TILE;
+        global const real4 *other_traits = traits + at + other_tile * TILE;
         const Kind common = {false, false}, with_masks = {true, false}, without_gauss = {false, true};
-        int special = special_starts[row];
-        const int last_special = special_starts[row + 1];
+        int special = special_starts[other_tile];
+        const int last_special = special_starts[other_tile + 1];
         // Half way around the ring; the tile opposite in an even ring is met from one side only.
-        const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
+        const int last_step = (n_tiles - (2 * other_tile < n_tiles)) / 2;
         for (int step = 0; step <= last_step; ++step) {
-            const int tile = (row + step) % n_tiles;
+            const int tile = (other_tile + step) % n_tiles;
             const real4 shift = origins[box + tile] - origin;
             const real gap2 = box_gap2(shift, extents[box + tile], extent);
             const bool masked = special < last_special && specials[special] == tile;
 #if CUTOFF
-            const bool near = gap2 <= model.cutoff2 || masked;
+            const bool within = gap2 <= model.cutoff2 || masked;
 #else
-            const bool near = true;
+            const bool within = true;
 #endif
-            const bool bare = gap2 > BARE_RADII2 * largest_born[box + row] * largest_born[box + tile];
+            const bool bare = gap2 > BARE_RADII2 * largest_born[box + other_tile] * largest_born[box + tile];
             // A tile with itself has each pair twice, once for either atom; so energies count double everywhere.
             const real share = PER_ATOM || step == 0 ? 1 : 2;
-            for (int v = 0; near && v < TILE; v += WIDTH) {
+            for (int v = 0; within && v < TILE; v += WIDTH) {
                 const int i = tile * TILE + v;
                 const Atom own = load_atom(i, shift, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
                 Sums own_sums = none;
 #define ADD_BLOCK(kind, both) \
-    add_block(&own_sums, row_sums, &own, row_points, row_traits, count, &model, excluded, scaled, kind, both)
+    add_block(&own_sums, other_sums, &own, other_points, other_traits, count, &model, excluded, scaled, kind, both)
                 maskv excluded = 0, scaled = 0;
                 if (masked) {
                     global const SAME_BITS *words = masks + (size_t)special * 2 * TILE + v;
@@ -111,31 +112,31 @@ kernel void pair_blocks(
                 } else if (bare) ADD_BLOCK(without_gauss, true);
                 else ADD_BLOCK(common, true);
 #undef ADD_BLOCK
-                add_to(out, LENNARD_JONES_SUM, n_places, i, share * own_sums.lennard_jones);
-                add_to(out, COULOMB_SUM, n_places, i, share * own_sums.coulomb);
-                add_to(out, GB_SUM, n_places, i, share * own_sums.gb);
-                add_to(out, GRADIENT_SUM, n_places, i, own_sums.x);
-                add_to(out, GRADIENT_SUM + 1, n_places, i, own_sums.y);
-                add_to(out, GRADIENT_SUM + 2, n_places, i, own_sums.z);
-                add_to(out, RADIUS_SUM, n_places, i, own_sums.radius);
+                add_to(out, LENNARD_JONES_SUM, n_slots, i, share * own_sums.lennard_jones);
+                add_to(out, COULOMB_SUM, n_slots, i, share * own_sums.coulomb);
+                add_to(out, GB_SUM, n_slots, i, share * own_sums.gb);
+                add_to(out, GRADIENT_SUM, n_slots, i, own_sums.x);
+                add_to(out, GRADIENT_SUM + 1, n_slots, i, own_sums.y);
+                add_to(out, GRADIENT_SUM + 2, n_slots, i, own_sums.z);
+                add_to(out, RADIUS_SUM, n_slots, i, own_sums.radius);
             }
             special += masked;
             if (step % RUN_OF_TILES == 0 || step == last_step) {
                 for (int j = 0; j < TILE; ++j) {
-                    add_sums(row_totals + j, row_sums + j);
-                    row_sums[j] = none;
+                    add_sums(other_totals + j, other_sums + j);
+                    other_sums[j] = none;
                 }
             }
         }
         for (int j = 0; j < count; ++j) {
-            const int i = row * TILE + j;
-            out[LENNARD_JONES_SUM * n_places + i] += lane_sum(row_totals[j].lennard_jones);
-            out[COULOMB_SUM * n_places + i] += lane_sum(row_totals[j].coulomb);
-            out[GB_SUM * n_places + i] += lane_sum(row_totals[j].gb);
-            out[GRADIENT_SUM * n_places + i] += lane_sum(row_totals[j].x);
-            out[(GRADIENT_SUM + 1) * n_places + i] += lane_sum(row_totals[j].y);
-            out[(GRADIENT_SUM + 2) * n_places + i] += lane_sum(row_totals[j].z);
-            out[RADIUS_SUM * n_places + i] += lane_sum(row_totals[j].radius);
+            const int i = other_tile * TILE + j;
+            out[LENNARD_JONES_SUM * n_slots + i] += lane_sum(other_totals[j].lennard_jones);
+            out[COULOMB_SUM * n_slots + i] += lane_sum(other_totals[j].coulomb);
+            out[GB_SUM * n_slots + i] += lane_sum(other_totals[j].gb);
+            out[GRADIENT_SUM * n_slots + i] += lane_sum(other_totals[j].x);
+            out[(GRADIENT_SUM + 1) * n_slots + i] += lane_sum(other_totals[j].y);
+            out[(GRADIENT_SUM + 2) * n_slots + i] += lane_sum(other_totals[j].z);
+            out[RADIUS_SUM * n_slots + i] += lane_sum(other_totals[j].radius);
         }
     }
 }

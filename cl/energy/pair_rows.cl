@@ -1,4 +1,5 @@
-// Pair energies, each atom's row of pairs by itself, for GPUs; docs/variants-energy.md. Third dimension: conformations.
+// Pair energies, all pairs of an atom by its own work-items, for GPUs; docs/variants-energy.md. Third
+// dimension: conformations.
 #include "common/real.clh"
 #include "common/tiles.clh"
 #include "energy/rows.clh"
@@ -41,21 +42,22 @@ void pair_rows(
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in rising order
     global const SAME_BITS *restrict masks,     // (n_specials, 2, WORDS, TILE)
-    global const real4 *restrict singles,       // (n_conformations, n_places) cl/energy/terms.clh
-    global real *restrict weights,              // (n_conformations, n_places) of the chain rule, 0 at unused places [kcal/mol A]
-    global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_places)
+    global const real4 *restrict singles,       // (n_conformations, n_slots) cl/energy/terms.clh
+    global real *restrict weights,              // (n_conformations, n_slots) of the chain rule, 0 at unused slots [kcal/mol A]
+    global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_slots)
 {
     local real scratch[PARTS * TILE], column[TILE];
     local real4 met_points[PARTS * TILE], met_traits[PARTS * TILE];
-    const int item = get_local_id(0), part_number = item / ITEMS, row = get_group_id(0), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, within = item % ITEMS * WIDTH, first = row * TILE + within;
+    const int item = get_local_id(0), part_number = item / ITEMS, own_tile = get_group_id(0);
+    const int conformation = get_global_id(2);
+    const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = own_tile * TILE + within;
     local real4 *tile_points = met_points + part_number * TILE, *tile_traits = met_traits + part_number * TILE;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    const real4 origin = origins[box + row], extent = extents[box + row];
-    const real own_born = largest_born[box + row];
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    const real4 origin = origins[box + own_tile], extent = extents[box + own_tile];
+    const real own_born = largest_born[box + own_tile];
 
-    int special = special_starts[row];
-    const int last_special = special_starts[row + 1];
+    int special = special_starts[own_tile];
+    const int last_special = special_starts[own_tile + 1];
     const real4 nowhere = 0;
     const Atom placed = load_atom(first, nowhere, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
     Sums total = {0, 0, 0, 0, 0, 0, 0};
@@ -105,17 +107,17 @@ void pair_rows(
     }
     const realv totals[PAIR_SUMS] = {
         total.lennard_jones, total.coulomb, total.gb, total.x, total.y, total.z, total.radius};
-    global real *out = sums + (size_t)conformation * PAIR_SUMS * n_places + row * TILE;
+    global real *out = sums + (size_t)conformation * PAIR_SUMS * n_slots + own_tile * TILE;
     #pragma unroll
     for (int sum = 0; sum < PAIR_SUMS; ++sum) {
         add_parts(totals[sum], scratch, column);
-        for (int k = item; k < TILE; k += GROUP) out[sum * n_places + k] = column[k];
+        for (int k = item; k < TILE; k += GROUP) out[sum * n_slots + k] = column[k];
     }
 #if GRADIENT
     // The last of the sums, RADIUS_SUM, still stands in `column`.
     for (int k = item; k < TILE; k += GROUP) {
-        const size_t i = at + row * TILE + k;
-        weights[i] = k < counts[row] ? weight_of(column[k], born[i], singles[i]) : (real)0;
+        const size_t i = at + own_tile * TILE + k;
+        weights[i] = k < counts[own_tile] ? weight_of(column[k], born[i], singles[i]) : (real)0;
     }
 #endif
 }

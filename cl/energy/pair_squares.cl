@@ -1,4 +1,4 @@
-// Pair energies over squares of tiles, each pair once for both of its atoms, for GPUs; docs/variants-energy.md. Second
+// Pair energies by tile pairs, each pair of atoms once for both of them, for GPUs; docs/variants-energy.md. Second
 // dimension: chunks of steps around the ring; third: conformations.
 #include "common/real.clh"
 #include "common/tiles.clh"
@@ -10,7 +10,7 @@
 #error "WIDTH: squares are for scalar work-items"
 #endif
 
-// The tile that is met; its atoms stand twice in a row, which spares going around its end.
+// The tile that is met; its atoms stand twice, one after the other, which spares going around its end.
 typedef struct {
     local const real4 *points, *traits;
     local real4 *recoil;
@@ -25,7 +25,7 @@ INLINE void add_square(
         const int j = lane + FIRST_TURN + turn;
         const real4 point = met->points[j], other = met->traits[j];
         real4 back = met->recoil[j];
-        // An unused place stands on an atom; it is left out like an atom itself.
+        // An unused slot stands on an atom; it is left out like an atom itself.
         const int bit = j % TILE, unused = bit >= met->count;
         const int is_excluded = kind.masked ? (excluded >> bit & 1) | unused : 0;
         const int is_scaled = kind.masked ? (scaled >> bit & 1) | unused : 0;
@@ -50,7 +50,7 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void pair_squares(
     const int n_tiles,
     const PairModel model,
-    global const real4 *restrict points,        // (n_conformations, n_places) x, y, z from the tile's origin [A], charge
+    global const real4 *restrict points,        // (n_conformations, n_slots) x, y, z from the tile's origin [A], charge
     global const real4 *restrict origins,       // (n_conformations, n_tiles) [A]
     global const real4 *restrict extents,       // (n_conformations, n_tiles) half edges of the box [A]
     global const real *restrict largest_born,   // (n_conformations, n_tiles) [A]
@@ -64,9 +64,9 @@ void pair_squares(
     const int lane = get_local_id(0), row = get_group_id(0);
     const bool first_share = get_local_id(1) == 0;
     const int chunk = get_group_id(1), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, n_rows = rows_of(n_tiles);
+    const int n_slots = n_tiles * TILE, n_rows = rows_of(n_tiles);
     const int n_own = min(ROW, n_tiles - row * ROW);
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
     const int begin = ring.first_step + chunk * ring.steps_per_chunk;
     const int end = min(min(begin + ring.steps_per_chunk, ring.end_step), last_step_of(row, n_rows) + 1);
 
@@ -122,7 +122,7 @@ void pair_squares(
                 #pragma unroll
                 for (int v = 0; v < ROW; ++v) {
                     if (v < n_own) {
-                        // An unused place of its own stands on an atom, too.
+                        // An unused slot of its own stands on an atom, too.
                         const int all_or_none = lane < counts[own_tiles[v]] ? 0 : ~0;
                         int excluded = all_or_none, scaled = all_or_none;
                         if (masked[v]) {
@@ -168,7 +168,7 @@ void pair_squares(
 #if GRADIENT
             const real4 back = over_shares(met_recoil[lane] + met_recoil[lane + TILE], all_recoil);
             if (first_share && step > 0)
-                layers[layer_place(&ring, conformation, layer_of_step(&ring, step), tile, n_tiles) + lane] = back;
+                layers[layer_slot(&ring, conformation, layer_of_step(&ring, step), tile, n_tiles) + lane] = back;
 #endif
         }
     }
@@ -187,7 +187,7 @@ void pair_squares(
     for (int v = 0; v < ROW; ++v) {
         const real4 own_total = (real4)(total[v].x, total[v].y, total[v].z, total[v].radius);
         const real4 all_total = over_shares(own_total, all_recoil);
-        if (first_share && v < n_own) layers[layer_place(&ring, conformation, chunk, own_tiles[v], n_tiles) + lane] = all_total;
+        if (first_share && v < n_own) layers[layer_slot(&ring, conformation, chunk, own_tiles[v], n_tiles) + lane] = all_total;
     }
 #endif
 #if FUSED

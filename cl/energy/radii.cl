@@ -1,4 +1,4 @@
-// From sums over pairs to values of single atoms, between the passes of the energy, where no pass does it itself. A
+// Values of single atoms from sums over pairs, between the passes of the energy, where no pass computes them itself. A
 // work-group owns a tile of one conformation.
 #include "common/real.clh"
 #include "energy/sums.clh"
@@ -18,20 +18,20 @@ void atom_terms(
     const int n_parts,
     const real4 radius_constants,          // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
-    global const real *restrict sums,      // (n_conformations, n_parts, n_places) parts of the Born integral [1/A]
+    global const real *restrict sums,      // (n_conformations, n_parts, n_slots) parts of the Born integral [1/A]
     ATOM_ARGUMENTS(restrict))
 {
     local real scratch[SHARES * TILE];
     const int item = get_local_id(0), share = get_local_id(1), i = get_global_id(0), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE;
-    const size_t at = (size_t)conformation * n_places + i;
-    global const real *parts = sums + (size_t)conformation * n_parts * n_places + i;
-    scratch[share * TILE + item] = sum_of_parts(parts, share, n_parts, SHARES, n_places);
+    const int n_slots = n_tiles * TILE;
+    const size_t at = (size_t)conformation * n_slots + i;
+    global const real *parts = sums + (size_t)conformation * n_parts * n_slots + i;
+    scratch[share * TILE + item] = sum_of_parts(parts, share, n_parts, SHARES, n_slots);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (share == 0) {
         real integral = 0;
         for (int k = 0; k < SHARES; ++k) integral += scratch[k * TILE + item];
-        scratch[item] = keep_terms(i, at, n_places, integral, radius_constants, solvent, OF_ATOMS);
+        scratch[item] = keep_terms(i, at, n_slots, integral, radius_constants, solvent, OF_ATOMS);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (share == 0 && item == 0)
@@ -43,16 +43,16 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void chain_weights(
     const int n_tiles,
     const int n_parts,
-    global const real *restrict sums,           // (n_conformations, n_parts, PAIR_SUMS, n_places) of the pair pass
-    global const real *restrict born,           // (n_conformations, n_places) [A]
-    global const real4 *restrict singles,       // (n_conformations, n_places) of ATOM_ARGUMENTS
+    global const real *restrict sums,           // (n_conformations, n_parts, PAIR_SUMS, n_slots) of the pair pass
+    global const real *restrict born,           // (n_conformations, n_slots) [A]
+    global const real4 *restrict singles,       // (n_conformations, n_slots) of ATOM_ARGUMENTS
     global const int *restrict counts,          // (n_tiles) atoms in the tile
-    global real *restrict weights)              // (n_conformations, n_places), 0 at unused places [kcal/mol A]
+    global real *restrict weights)              // (n_conformations, n_slots), 0 at unused slots [kcal/mol A]
 {
-    const int i = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
-    const size_t at = (size_t)conformation * n_places + i;
-    global const real *parts = sums + ((size_t)conformation * n_parts * PAIR_SUMS + RADIUS_SUM) * n_places + i;
-    const real sum = sum_of_parts(parts, 0, n_parts, 1, (size_t)PAIR_SUMS * n_places);
+    const int i = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
+    const size_t at = (size_t)conformation * n_slots + i;
+    global const real *parts = sums + ((size_t)conformation * n_parts * PAIR_SUMS + RADIUS_SUM) * n_slots + i;
+    const real sum = sum_of_parts(parts, 0, n_parts, 1, (size_t)PAIR_SUMS * n_slots);
     const bool used = i % TILE < counts[i / TILE];
     weights[at] = used ? weight_of(sum, born[at], singles[at]) : (real)0;
 }

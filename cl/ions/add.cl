@@ -6,7 +6,7 @@ kernel void add_all(
     const int4 blocks,                     // blocks along x, y, z
     const real4 spacing,                   // [A]
     const int n_ions,
-    global const real4 *restrict places,   // (n_ions) x, y, z [steps]
+    global const real4 *restrict ions,     // (n_ions) x, y, z [steps]
     global const real *restrict charges,   // (n_ions) [kcal A/mol/e]
     global real *restrict map)             // (points, padded) potential [kcal/mol/e]; not finite where an ion stands
 {
@@ -15,7 +15,7 @@ kernel void add_all(
     Own own;
     for (int start = 0; start < N_ROWS; start += NY * ROW_STEP) {
         load_rows(&own, start, item, corner, blocks, map);
-        for (int j = 0; j < n_ions; ++j) add_ion(&own, places[j], charges[j], spacing);
+        for (int j = 0; j < n_ions; ++j) add_ion(&own, ions[j], charges[j], spacing);
         store_rows(&own, map);
     }
 }

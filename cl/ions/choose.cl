@@ -7,7 +7,7 @@
 #error "GROUP: work-items of the one group, a power of two"
 #endif
 
-// Whether point a comes before point b: by energy, among equals by its place in the map.
+// Whether point a comes before point b: by energy, among equals by its index in the map.
 INLINE int before(real4 a, real4 b) {
     if (a.w != b.w) return a.w < b.w;
     if (a.z != b.z) return a.z < b.z;
@@ -23,7 +23,7 @@ kernel void choose(
     global const real4 *restrict best,     // (2, n_blocks) x, y, z [steps], energy of a unit charge [kcal/mol]
     global int *restrict state,            // ions placed; 1 where no point was left for the next
     global real *restrict threshold,       // for the next call of refresh [kcal/mol]
-    global real4 *restrict places)         // (n_ions) x, y, z [steps], potential before the ion [kcal/mol/e]
+    global real4 *restrict ions)           // (n_ions) x, y, z [steps], potential before the ion [kcal/mol/e]
 {
     local real4 firsts[GROUP];
     local real lowest[GROUP];
@@ -63,7 +63,7 @@ kernel void choose(
     }
     if (item) return;
     if (ion.w < INFINITY) {
-        places[placed] = (real4)(ion.x, ion.y, ion.z, side ? -ion.w : ion.w);
+        ions[placed] = (real4)(ion.x, ion.y, ion.z, side ? -ion.w : ion.w);
         state[0] = placed + 1;
         *threshold = lowest[0];
     } else {

@@ -92,7 +92,7 @@ INLINE void lowest_lane(const Lowest *lowest, int s, local real *energy, local i
 // Brings a work-item's share of a block up to date with the ions from `first` on, and looks for its lowest points.
 INLINE void add_ions(
     Lowest *lowest, int item, int4 corner, int4 blocks, real4 spacing, real reach2, int first, int last,
-    global const real4 *places, global const real *charges, global real *map)
+    global const real4 *ions, global const real *charges, global real *map)
 {
     Own own;
     for (int s = 0; s < 2; ++s) {
@@ -102,7 +102,7 @@ INLINE void add_ions(
     for (int start = 0; start < N_ROWS; start += NY * ROW_STEP) {
         load_rows(&own, start, item, corner, blocks, map);
         for (int j = first; j < last; ++j) {
-            const real4 ion = places[j];
+            const real4 ion = ions[j];
             add_ion(&own, ion, charges[j], spacing);
             if (nearest2_of_block(corner, ion, spacing) <= reach2) exclude(&own, ion, spacing, reach2);
         }
@@ -125,7 +125,7 @@ kernel void refresh(
     const real reach2,                     // squared distance between ions [A^2]
     global const int *restrict state,      // ions placed; 1 where no point was left for the next
     global const real *restrict threshold, // no less than the lowest energy of a unit charge of the next ion's sign
-    global const real4 *restrict places,   // (n_ions) x, y, z [steps]
+    global const real4 *restrict ions,     // (n_ions) x, y, z [steps]
     global const real *restrict charges,   // (n_ions) [kcal A/mol/e]
     global real *restrict map,             // (points, padded) potential [kcal/mol/e]; NaN where no ion may stand
     global int *restrict seen,             // (n_blocks) ions that the points of a block have
@@ -144,7 +144,7 @@ kernel void refresh(
     stale[item] = own < n_blocks;
     if (own < n_blocks && placed) {
         stale[item] = move_on(
-            own, n_blocks, corner_of(own, blocks), spacing, reach2, places[placed - 1], charges[placed - 1],
+            own, n_blocks, corner_of(own, blocks), spacing, reach2, ions[placed - 1], charges[placed - 1],
             charges[placed] < 0, *threshold, bounds, slopes, best);
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
@@ -154,7 +154,7 @@ kernel void refresh(
         const int block = k * n_groups + group;
         const int4 corner = corner_of(block, blocks);
         Lowest lowest;
-        add_ions(&lowest, item, corner, blocks, spacing, reach2, seen[block], placed, places, charges, map);
+        add_ions(&lowest, item, corner, blocks, spacing, reach2, seen[block], placed, ions, charges, map);
         for (int s = 0; s < 2; ++s) lowest_lane(&lowest, s, &energies[s * GROUP + item], &numbers[s * GROUP + item]);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {

@@ -1,8 +1,8 @@
-// Who is in which pair: counts, index lists and rows, from a pair list in any order.
+// Who is in which pair: counts, index lists and neighbour lists, from a pair list in any order.
 //
-// Lists are segments of 64-bit keys, one segment an atom or a tile of atoms, that begin at the exclusive prefix sum of the counts. Places in a
-// segment are handed out in the order in which work-items happen to come, so each segment is sorted afterwards: the
-// same list gives the same index, bit for bit.
+// Lists are segments of 64-bit keys, one segment an atom or a tile of atoms, that begin at the exclusive prefix
+// sum of the counts. Indices in a segment are handed out in the order in which work-items happen to come, so each segment
+// is sorted afterwards: the same list gives the same index, bit for bit.
 #include "common/real.clh"
 #include "shared/one_four"
 #include "shared/role"
@@ -77,7 +77,7 @@ kernel void split_keys(
     low[k] = (int)(uint)keys[k];
 }
 
-// For sorting: the atom that a pair belongs to above the pair's place.
+// For sorting: the atom that a pair belongs to above the pair's index.
 kernel void make_keys(const int n_pairs, const int role, global const uint2 *restrict pairs, global ulong *restrict keys) {
     const int p = get_global_id(0);
     if (p < n_pairs) keys[p] = KEY(role == FIRSTS ? pairs[p].x : (uint)ATOM(pairs[p].y), p);
@@ -100,7 +100,7 @@ kernel void find_offsets(
 // The pairs, and what they bring, in the order of sorted keys.
 kernel void permute_pairs(
     const int n_pairs,
-    global const int *restrict order,     // (n_pairs) which pair stands at each place
+    global const int *restrict order,     // (n_pairs) the pair at each index
     global const uint2 *restrict pairs,   // (n_pairs)
     global uint2 *restrict permuted)      // (n_pairs)
 {

@@ -40,13 +40,13 @@ kernel void place_atoms(
     global const real *restrict roots,            // (n_conformations, n_atoms) sqrt(1 / Born radius)
     global real4 *restrict traits,                // (n_conformations, n_slots)
 #endif
-    global place4 *restrict places)               // (n_conformations, n_slots)
+    global point4 *restrict points)               // (n_conformations, n_slots)
 {
     const int slot = get_global_id(0), conformation = get_global_id(2);
     if (slot >= n_slots) return;
     const size_t atom = (size_t)conformation * n_atoms + order[slot], at = (size_t)conformation * n_slots + slot;
     global const position *own = positions + 3 * atom;
-    places[at] = (place4)(IN_STEPS(own[0]), IN_STEPS(own[1]), IN_STEPS(own[2]), CHARGE_BITS(charges[slot]));
+    points[at] = (point4)(IN_STEPS(own[0]), IN_STEPS(own[1]), IN_STEPS(own[2]), CHARGE_BITS(charges[slot]));
 #if GB
     real4 trait = constants[slot];
     trait.z = roots[atom];

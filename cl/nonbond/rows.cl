@@ -1,5 +1,5 @@
-// LANES work-items own atom i and share its full row: every pair it is in, from either side. Each pair is computed twice,
-// once for each atom, and nothing is scattered; a tree in local memory adds the lanes' sums.
+// LANES work-items own atom i and share its list of neighbours: every pair it is in, from either side. Each pair is
+// computed twice, once for each atom, and nothing is scattered; a tree in local memory adds the lanes' sums.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"
@@ -27,14 +27,14 @@ void nonbond_rows(
     const ListModel constants,
     const int n_atoms,
     const Destination to,
-    global const int *restrict offsets,      // (n_atoms + 1) where each row begins
+    global const int *restrict offsets,      // (n_atoms + 1) where each atom's neighbours begin
     global const uint *restrict neighbours,  // (2 n_pairs) the other atom, with its ONE_FOUR bit
 #if OWN_VALUES
     global const int *restrict pair_of,      // (2 n_pairs) the pair in the list
     global const real *restrict sigma2,      // (n_pairs) [A^2]
     global const real *restrict charges,     // (n_pairs) charge product times Coulomb's constant
 #endif
-    global const place4 *restrict places,    // (n_conformations, n_atoms)
+    global const point4 *restrict points,    // (n_conformations, n_atoms)
     global const real4 *restrict traits,     // ([n_conformations,] n_atoms)
     global real *restrict energies,          // nonbond/results.clh
     global real *restrict results)           // nonbond/results.clh
@@ -43,15 +43,15 @@ void nonbond_rows(
     const ListModel *model = &constants;
     const int item = get_local_id(0), lane = item % LANES;
     const int i = get_global_id(0) / LANES, conformation = get_global_id(2);
-    places += (size_t)conformation * n_atoms;
+    points += (size_t)conformation * n_atoms;
     traits += TRAITS_OF(conformation, n_atoms);
     real lennard_jones = 0, coulomb = 0, gb = 0, gx = 0, gy = 0, gz = 0;
     if (i < n_atoms) {
-        const Atom here = atom_of(places[i], traits[i]);
+        const Atom here = atom_of(points[i], traits[i]);
         const int end = offsets[i + 1];
         for (int k = offsets[i] + lane; k < end; k += LANES) {
             const uint entry = neighbours[k];
-            const Atom there = atom_of(places[ATOM(entry)], traits[ATOM(entry)]);
+            const Atom there = atom_of(points[ATOM(entry)], traits[ATOM(entry)]);
             const Between apart = between(&here, &there);
             const Pair pair = evaluate_pair(&apart, &here, &there, OWN_VALUES_OF(k), (entry & ONE_FOUR) != 0, model);
             lennard_jones += pair.lennard_jones;

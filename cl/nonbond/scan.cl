@@ -9,7 +9,7 @@
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void scan_blocks(
     const int n,
-    global int *restrict values,  // (n) numbers in, their sums before each place, within the block, out
+    global int *restrict values,  // (n) numbers in, their sums before each index, within the block, out
     global int *restrict totals)  // (n_blocks) sum of each block
 {
     local int tree[2 * GROUP];
@@ -50,8 +50,8 @@ void add_totals(
     global int *restrict values,        // (n) sums within blocks in, over everything out
     global const int *restrict totals)  // (n_blocks) sum of all blocks before
 {
-    const int place = 2 * GROUP * get_group_id(0) + get_local_id(0);
+    const int index = 2 * GROUP * get_group_id(0) + get_local_id(0);
     const int before = totals[get_group_id(0)];
-    if (place < n) values[place] += before;
-    if (place + GROUP < n) values[place + GROUP] += before;
+    if (index < n) values[index] += before;
+    if (index + GROUP < n) values[index + GROUP] += before;
 }

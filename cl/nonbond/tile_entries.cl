@@ -1,4 +1,4 @@
-// What each tile of TILE atoms computes of a pair list: its entries, each another atom with the lanes it pairs with.
+// The entries of each tile of TILE atoms, from a pair list: an entry is another atom with the lanes that it pairs with.
 //
 // A pair of atoms of two tiles may stand with either tile: as an entry of the one's atom with the other tile, or the
 // other way round. So the entries of two tiles are atoms of both that cover all their pairs. The fewer, the fewer vectors
@@ -6,7 +6,7 @@
 #include "common/real.clh"
 #include "shared/one_four"
 
-#define PLACE(key) ((key) & ~ONE_FOUR)
+#define SLOT(key) ((key) & ~ONE_FOUR)
 
 #ifndef TILE
 #error "TILE: atoms of a tile: 8, or WIDTH where that is less"
@@ -19,17 +19,17 @@
 #error "OWN_VALUES: 1 where the list brings sigma^2 and charge product of each pair, else 0"
 #endif
 
-// Pairs by place: tiles own places TILE * tile to TILE * (tile + 1).
+// Pairs by slot: a tile has the slots TILE * tile to TILE * (tile + 1).
 kernel void place_pairs(
     const int n_pairs,
-    global const int *restrict place_of,  // (n_atoms)
+    global const int *restrict slot_of,   // (n_atoms)
     global const uint2 *restrict pairs,   // (n_pairs) first atom, second atom with its ONE_FOUR bit
-    global uint2 *restrict placed)        // (n_pairs) the same with places for atoms
+    global uint2 *restrict placed)        // (n_pairs) the same with slots for atoms
 {
     const int p = get_global_id(0);
     if (p >= n_pairs) return;
-    placed[p].x = place_of[pairs[p].x];
-    placed[p].y = place_of[PLACE(pairs[p].y)] | (pairs[p].y & ONE_FOUR);
+    placed[p].x = slot_of[pairs[p].x];
+    placed[p].y = slot_of[SLOT(pairs[p].y)] | (pairs[p].y & ONE_FOUR);
 }
 
 // First of the sorted keys from begin to end that is not below `key`, or end.
@@ -56,10 +56,10 @@ INLINE uint cover(uint *linked) {
     }
 }
 
-INLINE uint own_place(uint2 pair, uint place) { return pair.x == place ? PLACE(pair.y) : pair.x; }
+INLINE uint own_slot(uint2 pair, uint slot) { return pair.x == slot ? SLOT(pair.y) : pair.x; }
 
-// For each atom of another tile, the lanes of `tile` whose pairs with it stand with `tile`, given the part of the tile's
-// row that the other one has, from begin to end. The other tile comes to the same end from its own row.
+// For each atom of another tile, the lanes of `tile` whose pairs with it stand with `tile`, given those of the tile's
+// neighbours that are in the other one, from begin to end. The other tile comes to the same end from its own neighbours.
 INLINE void find_lanes(
     int tile, int other, global const uint *neighbours, global const int *pair_of, global const uint2 *placed, int begin,
     int end, uint *lanes) {
@@ -70,7 +70,7 @@ INLINE void find_lanes(
     for (int v = 0; v < 2 * TILE; ++v) linked[v] = 0;
     for (int lane = 0; lane < TILE; ++lane) lanes[lane] = 0;
     for (int k = begin; k < end; ++k) {
-        const uint place = PLACE(neighbours[k]), own = own_place(placed[pair_of[k]], place) % TILE, lane = place % TILE;
+        const uint slot = SLOT(neighbours[k]), own = own_slot(placed[pair_of[k]], slot) % TILE, lane = slot % TILE;
         if (tile == other && own > lane) continue;  // the same pair comes by from its other atom
         lanes[lane] |= 1u << own;
         linked[here + own] |= 1u << (there + lane);
@@ -84,7 +84,7 @@ INLINE void find_lanes(
     }
 }
 
-// Puts another atom with its lanes `at` that place of the list.
+// Puts another atom with its lanes at index `at` of the list.
 INLINE void write_other(global uint *entries, int at, uint2 other) {
     global uint *entry = entries + (OTHERS + 1) * (at / OTHERS);
     const int o = at % OTHERS;
@@ -97,12 +97,12 @@ INLINE void write_other(global uint *entries, int at, uint2 other) {
 kernel void tile_entries(
     const int n_tiles,
     const int writing,
-    global const int *restrict rows,          // (n_tiles + 1) where each tile's row begins
-    global const uint *restrict neighbours,   // (2 n_pairs) rows: place of the other atom with its ONE_FOUR bit, sorted
-    global const int *restrict pair_of,       // (2 n_pairs) rows: the pair
-    global const uint2 *restrict placed,      // (n_pairs) by place
+    global const int *restrict starts,        // (n_tiles + 1) where each tile's neighbours begin
+    global const uint *restrict neighbours,   // (2 n_pairs) slot of the other atom with its ONE_FOUR bit, sorted
+    global const int *restrict pair_of,       // (2 n_pairs) the pair of each neighbour
+    global const uint2 *restrict placed,      // (n_pairs) by slot
     global int *restrict offsets,             // (2 n_tiles + 1) number of entries out, or where they begin in
-    global uint *restrict entries             // (n_entries, OTHERS + 1) places of other atoms, bit mask of lanes
+    global uint *restrict entries             // (n_entries, OTHERS + 1) slots of other atoms, bit mask of lanes
 #if OWN_VALUES
     , global const real *restrict sigma2      // (n_pairs) [A^2]
     , global const real *restrict charges     // (n_pairs)
@@ -113,22 +113,22 @@ kernel void tile_entries(
     const int segment = get_global_id(0), tile = segment / 2;
     if (tile >= n_tiles) return;
     const uint mark = segment % 2 ? ONE_FOUR : 0u;
-    const int middle = lower_bound(neighbours, rows[tile], rows[tile + 1], ONE_FOUR);
-    const int end = mark ? rows[tile + 1] : middle;
+    const int middle = lower_bound(neighbours, starts[tile], starts[tile + 1], ONE_FOUR);
+    const int end = mark ? starts[tile + 1] : middle;
     const int start = writing ? OTHERS * offsets[segment] : 0;
     int at = start;  // number of other atoms so far
     uint2 last = (uint2)(0, 0);
-    for (int k = mark ? middle : rows[tile]; k < end;) {
-        const int other = PLACE(neighbours[k]) / TILE;
+    for (int k = mark ? middle : starts[tile]; k < end;) {
+        const int other = SLOT(neighbours[k]) / TILE;
         const int block_end = lower_bound(neighbours, k, end, mark | (uint)(TILE * (other + 1)));
         uint lanes[TILE];
         find_lanes(tile, other, neighbours, pair_of, placed, k, block_end, lanes);
         while (k < block_end) {
-            const uint key = neighbours[k], place = PLACE(key);
-            const uint2 here = (uint2)(place, lanes[place % TILE]);
+            const uint key = neighbours[k], slot = SLOT(key);
+            const uint2 here = (uint2)(slot, lanes[slot % TILE]);
             for (; k < block_end && neighbours[k] == key; ++k) {
 #if OWN_VALUES
-                const uint lane = own_place(placed[pair_of[k]], place) % TILE;
+                const uint lane = own_slot(placed[pair_of[k]], slot) % TILE;
                 if (writing && (here.y >> lane & 1)) {
                     lane_sigma2[at * TILE + lane] = sigma2[pair_of[k]];
                     lane_charges[at * TILE + lane] = charges[pair_of[k]];

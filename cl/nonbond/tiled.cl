@@ -1,8 +1,8 @@
 // Tiles of up to eight atoms that are neighbours in space, one atom a lane, and the other atoms of their pairs, one at a
 // time or, where a vector holds the tile twice, two: each pair once. docs/variants-nonbond.md, "tiled", has a drawing.
 //
-// A work-item takes a share of the tiles. What its pairs give to the atoms' gradients it adds to an array of its own, so
-// that nobody races; a second kernel adds the arrays up. The same bits every run.
+// A work-item takes a share of the tiles. It adds the gradients of its pairs to an array of its own, so that there is
+// no race; a second kernel adds the arrays up. The same bits every run.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"
@@ -33,30 +33,30 @@
 typedef struct { uint others[OTHERS], lanes; } Entry;
 
 typedef struct {
-    global const Entry *entries;      // (n_entries) places of the other atoms, bit mask of the lanes that hold a pair
+    global const Entry *entries;      // (n_entries) slots of the other atoms, bit mask of the lanes that hold a pair
     global const real *lane_sigma2;   // (n_entries, WIDTH) [A^2], where the list brings its own
     global const real *lane_charges;  // (n_entries, WIDTH) charge product times Coulomb's constant
-    global const place4 *places;      // (n_places)
-    global const real4 *traits;       // (n_places)
-    global real4 *gradient;           // (n_places) of this work-item
+    global const point4 *points;      // (n_slots)
+    global const real4 *traits;       // (n_slots)
+    global real4 *gradient;           // (n_slots) of this work-item
 } List;
 
 typedef struct { realv lennard_jones, coulomb, gb, gx, gy, gz; } Sums;
 
 // The atoms of a tile, one a lane.
-INLINE Atom atoms_of_tile(global const place4 *places, global const real4 *traits) {
+INLINE Atom atoms_of_tile(global const point4 *points, global const real4 *traits) {
 #if WIDTH == 1
-    return atom_of(places[0], traits[0]);
+    return atom_of(points[0], traits[0]);
 #else
     coordinate x[WIDTH], y[WIDTH], z[WIDTH];
     real charge[WIDTH], sigma[WIDTH], well[WIDTH], root_inv_born[WIDTH], inv_inside[WIDTH];
     for (int lane = 0; lane < WIDTH; ++lane) {
-        const place4 place = places[lane % TILE];
+        const point4 point = points[lane % TILE];
         const real4 trait = traits[lane % TILE];
-        x[lane] = place.x;
-        y[lane] = place.y;
-        z[lane] = place.z;
-        charge[lane] = CHARGE(place);
+        x[lane] = point.x;
+        y[lane] = point.y;
+        z[lane] = point.z;
+        charge[lane] = CHARGE(point);
         sigma[lane] = trait.x;
         well[lane] = trait.y;
         root_inv_born[lane] = trait.z;
@@ -73,12 +73,12 @@ INLINE Atom atoms_of_tile(global const place4 *places, global const real4 *trait
 // An entry's other atoms, each in the lanes that hold the tile once.
 #if OTHERS == 1
 INLINE Atom other_atoms(List list, global const Entry *entry) {
-    return atom_of(list.places[entry->others[0]], list.traits[entry->others[0]]);
+    return atom_of(list.points[entry->others[0]], list.traits[entry->others[0]]);
 }
 #else
 #define PAIRED(type, first, second) (CAT(type, 16))((CAT(type, 8))(first), (CAT(type, 8))(second))
 INLINE Atom other_atoms(List list, global const Entry *entry) {
-    const place4 p = list.places[entry->others[0]], q = list.places[entry->others[1]];
+    const point4 p = list.points[entry->others[0]], q = list.points[entry->others[1]];
     const real4 t = list.traits[entry->others[0]], u = list.traits[entry->others[1]];
     const Atom atoms = {
         PAIRED(COORDINATE, p.x, q.x), PAIRED(COORDINATE, p.y, q.y), PAIRED(COORDINATE, p.z, q.z),
@@ -160,20 +160,20 @@ kernel void nonbond_tiled(
     global const Entry *restrict entries,      // (n_entries)
     global const real *restrict lane_sigma2,   // (n_entries, WIDTH), or unused
     global const real *restrict lane_charges,  // (n_entries, WIDTH), or unused
-    global const place4 *restrict places,      // (n_conformations, n_tiles, TILE) the atoms' records by place
+    global const point4 *restrict points,      // (n_conformations, n_tiles, TILE) by slot
     global const real4 *restrict traits,       // ([n_conformations,] n_tiles, TILE)
     global real *restrict energies,            // nonbond/results.clh
     global real4 *restrict gradients)          // (n_conformations, n_parts, n_tiles, TILE) [kcal/mol/step]
 {
     const int part = get_global_id(0), conformation = get_global_id(2);
     if (part >= n_parts) return;
-    const int n_places = TILE * n_tiles;
+    const int n_slots = TILE * n_tiles;
     const List list = {
-        entries, lane_sigma2, lane_charges, places + (size_t)conformation * n_places,
-        traits + TRAITS_OF(conformation, n_places), gradients + ((size_t)conformation * n_parts + part) * n_places,
+        entries, lane_sigma2, lane_charges, points + (size_t)conformation * n_slots,
+        traits + TRAITS_OF(conformation, n_slots), gradients + ((size_t)conformation * n_parts + part) * n_slots,
     };
 #if GRADIENT
-    for (int i = 0; i < n_places; ++i) list.gradient[i] = (real4)0;
+    for (int i = 0; i < n_slots; ++i) list.gradient[i] = (real4)0;
 #endif
     const ListModel *model = &constants;
     const maskv bits = lane_bits();
@@ -184,7 +184,7 @@ kernel void nonbond_tiled(
     for (int tile = 0; tile < n_tiles; ++tile) {
         const int begin = offsets[2 * tile], middle = offsets[2 * tile + 1], end = offsets[2 * tile + 2];
         if (begin < first || begin >= last || begin == end) continue;
-        const Atom atoms = atoms_of_tile(list.places + TILE * tile, list.traits + TILE * tile);
+        const Atom atoms = atoms_of_tile(list.points + TILE * tile, list.traits + TILE * tile);
         Sums sums = {0, 0, 0, 0, 0, 0};
         const realv charge = FIRST_CHARGE(&atoms);
         int run = begin;
@@ -213,21 +213,21 @@ kernel void nonbond_tiled(
 
 kernel void add_gradients(
     const int n_atoms,
-    const int n_places,
+    const int n_slots,
     const int n_parts,
     const Destination to,
-    global const int *restrict place_of,     // (n_atoms)
-    global const real4 *restrict gradients,  // (n_conformations, n_parts, n_places)
+    global const int *restrict slot_of,      // (n_atoms)
+    global const real4 *restrict gradients,  // (n_conformations, n_parts, n_slots)
     global real *restrict results)           // nonbond/results.clh
 {
     const int share = get_global_id(0), conformation = get_global_id(2);
     if (share >= n_parts) return;
-    gradients += (size_t)conformation * n_parts * n_places;
+    gradients += (size_t)conformation * n_parts * n_slots;
     global real *gradient = gradient_of(results, &to, conformation);
     const int first = (long)n_atoms * share / n_parts, last = (long)n_atoms * (share + 1) / n_parts;
     for (int i = first; i < last; ++i) {
         real4 sum = 0;
-        for (int part = 0; part < n_parts; ++part) sum += gradients[(size_t)part * n_places + place_of[i]];
+        for (int part = 0; part < n_parts; ++part) sum += gradients[(size_t)part * n_slots + slot_of[i]];
         gradient[3 * i] = sum.x;
         gradient[3 * i + 1] = sum.y;
         gradient[3 * i + 2] = sum.z;

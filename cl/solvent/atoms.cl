@@ -37,22 +37,22 @@ void radii_of_sums(
     const int n_parts,
     const real4 radius_constants,          // physics/gb_radius.clh
     const real4 solvent,                   // of keep_atom
-    global const real *restrict sums,      // (n_conformations, n_parts, n_places) parts of the Born integral [1/A]
-    global const real *restrict rho,       // (n_places) offset radius [A]
-    global const real *restrict radii,     // (n_places) intrinsic radius [A]
-    global const real *restrict charges,   // (n_places) of keep_atom
-    global const int *restrict order,      // (n_places) which atom stands at each place
+    global const real *restrict sums,      // (n_conformations, n_parts, n_slots) parts of the Born integral [1/A]
+    global const real *restrict rho,       // (n_slots) offset radius [A]
+    global const real *restrict radii,     // (n_slots) intrinsic radius [A]
+    global const real *restrict charges,   // (n_slots) of keep_atom
+    global const int *restrict order,      // (n_slots) the atom of each slot
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global real *restrict inv_born,        // (n_conformations, n_places) 1 / Born radius [1/A]
+    global real *restrict inv_born,        // (n_conformations, n_slots) 1 / Born radius [1/A]
     global real *restrict results)         // (n_conformations, COLUMNS, n_atoms)
 {
     local real scratch[2 * SHARES * TILE];
     const int i = get_global_id(0), conformation = get_global_id(2);
-    const size_t n_places = (size_t)n_tiles * TILE;
-    const real integral = sum_over_shares(sums + (size_t)conformation * n_parts * n_places + i, n_parts, n_places, scratch);
+    const size_t n_slots = (size_t)n_tiles * TILE;
+    const real integral = sum_over_shares(sums + (size_t)conformation * n_parts * n_slots + i, n_parts, n_slots, scratch);
     if (get_local_id(1)) return;
     const real psi = rho[i] * integral, born = born_radius(psi, rho[i], radii[i], radius_constants);
-    inv_born[(size_t)conformation * n_places + i] = (real)1 / born;
+    inv_born[(size_t)conformation * n_slots + i] = (real)1 / born;
     if (get_local_id(0) < counts[i / TILE])
         keep_atom(results_of(results, conformation, n_atoms), n_atoms, order[i], psi, born, radii[i], charges[i], solvent);
 }
@@ -65,11 +65,11 @@ void radii_given(
     const real4 solvent,                   // of keep_atom
     global const real *restrict psi,       // (n_atoms)
     global const real *restrict born,      // (n_atoms) Born radius [A]
-    global const real *restrict radii,     // (n_places) intrinsic radius [A]
-    global const real *restrict charges,   // (n_places) of keep_atom
-    global const int *restrict order,      // (n_places) which atom stands at each place
+    global const real *restrict radii,     // (n_slots) intrinsic radius [A]
+    global const real *restrict charges,   // (n_slots) of keep_atom
+    global const int *restrict order,      // (n_slots) the atom of each slot
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global real *restrict inv_born,        // (n_places) 1 / Born radius [1/A]
+    global real *restrict inv_born,        // (n_slots) 1 / Born radius [1/A]
     global real *restrict results)         // (COLUMNS, n_atoms)
 {
     const int i = get_global_id(0), atom = order[i];
@@ -85,16 +85,16 @@ void pair_energies(
     const int n_tiles,
     const int n_atoms,
     const int n_parts,
-    global const real *restrict potential, // (n_conformations, n_parts, n_places) parts of gb_potential
-    global const real *restrict charges,   // (n_places) of keep_atom
-    global const int *restrict order,      // (n_places) which atom stands at each place
+    global const real *restrict potential, // (n_conformations, n_parts, n_slots) parts of gb_potential
+    global const real *restrict charges,   // (n_slots) of keep_atom
+    global const int *restrict order,      // (n_slots) the atom of each slot
     global const int *restrict counts,     // (n_tiles) atoms in the tile
     global real *restrict results)         // (n_conformations, COLUMNS, n_atoms)
 {
     local real scratch[2 * SHARES * TILE];
     const int i = get_global_id(0), conformation = get_global_id(2);
-    const size_t n_places = (size_t)n_tiles * TILE, n = n_atoms;
-    const real sum = sum_over_shares(potential + (size_t)conformation * n_parts * n_places + i, n_parts, n_places, scratch);
+    const size_t n_slots = (size_t)n_tiles * TILE, n = n_atoms;
+    const real sum = sum_over_shares(potential + (size_t)conformation * n_parts * n_slots + i, n_parts, n_slots, scratch);
     if (get_local_id(1) == 0 && get_local_id(0) < counts[i / TILE])
         results_of(results, conformation, n_atoms)[PAIR_COLUMN * n + order[i]] = (real)-0.5 * charges[i] * sum;
 }

@@ -11,7 +11,7 @@
 #include "common/tiles.clh"
 #include "solvent/tile_lists.clh"
 
-// A vector of atoms: place from the other tile's origin, offset and scaled radius [A], and its sums.
+// A vector of atoms: position from the other tile's origin, offset and scaled radius [A], and its sums.
 typedef struct { realv x, y, z, rho, s, sum; } Own;
 
 INLINE realv distance2(const Own *own, real4 other) {
@@ -22,17 +22,17 @@ INLINE realv distance2(const Own *own, real4 other) {
 // Coefficients of the series for a vector of atoms; those beyond the terms that are wanted are 0.
 typedef struct { realv a1, a2, a3, a4, a5, a6, a7; } Series;
 
-INLINE Series load_series(global const real *columns, int n_places, const int terms) {
-    Series own = {LOAD(0, columns), LOAD(n_places, columns), 0, 0, 0, 0, 0};
-    if (terms > 2) own.a3 = LOAD(2 * n_places, columns);
-    if (terms > 3) own.a4 = LOAD(3 * n_places, columns);
-    if (terms > 4) own.a5 = LOAD(4 * n_places, columns);
-    if (terms > 5) own.a6 = LOAD(5 * n_places, columns);
-    if (terms > 6) own.a7 = LOAD(6 * n_places, columns);
+INLINE Series load_series(global const real *columns, int n_slots, const int terms) {
+    Series own = {LOAD(0, columns), LOAD(n_slots, columns), 0, 0, 0, 0, 0};
+    if (terms > 2) own.a3 = LOAD(2 * n_slots, columns);
+    if (terms > 3) own.a4 = LOAD(3 * n_slots, columns);
+    if (terms > 4) own.a5 = LOAD(4 * n_slots, columns);
+    if (terms > 5) own.a6 = LOAD(5 * n_slots, columns);
+    if (terms > 6) own.a7 = LOAD(6 * n_slots, columns);
     return own;
 }
 
-// What an atom's vector takes of a sphere, and the other way round. series: two real4 of the other atom.
+// The terms that a vector of atoms takes from a sphere, and that it gives to one. series: two real4 of the other atom.
 INLINE realv taken(realv inv_r2, global const real4 *series, const int terms) {
     const real4 b = series[0];
     real4 c = 0;
@@ -44,14 +44,14 @@ INLINE realv given(realv inv_r2, const Series *own, const int terms) {
          * SERIES_SUM(inv_r2, terms, own->a1, own->a2, own->a3, own->a4, own->a5, own->a6, own->a7);
 }
 
-// All pairs are far. columns: the coefficients of `own`, n_places apart; series: those of each other atom, after the
+// All pairs are far. columns: the coefficients of `own`, n_slots apart; series: those of each other atom, after the
 // square of its distance from the origin.
 INLINE void add_far(
     Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *columns,
-    int n_places, int count, const int terms) {
+    int n_slots, int count, const int terms) {
     const realv norm = own->x * own->x + own->y * own->y + own->z * own->z;
     const realv x = (real)-2 * own->x, y = (real)-2 * own->y, z = (real)-2 * own->z;
-    const Series spheres = load_series(columns, n_places, terms);
+    const Series spheres = load_series(columns, n_slots, terms);
     realv sum = own->sum;
     for (int j = 0; j < count; ++j) {
         const real4 other = atoms[j];
@@ -65,9 +65,9 @@ INLINE void add_far(
 // The pairs of the listed atoms are far. In float64 they need more terms than are ready.
 INLINE void add_listed_far(
     Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *columns,
-    int n_places, const int *list, int count, const bool both) {
+    int n_slots, const int *list, int count, const bool both) {
     const realv s2 = own->s * own->s, s3 = s2 * own->s;
-    const Series spheres = load_series(columns, n_places, TERMS);
+    const Series spheres = load_series(columns, n_slots, TERMS);
     realv sum = own->sum;
     for (int k = 0; k < count; ++k) {
         const int j = list[k];
@@ -119,37 +119,37 @@ INLINE void add_listed_near(
 kernel void born_sums_blocks(
     const int n_tiles,
     const int n_parts,
-    const int first_row,                   // tiles to walk: a multiple of n_parts, and the end
-    const int last_row,
+    const int first_tile,                  // tiles to walk: a multiple of n_parts, and the end
+    const int last_tile,
     const real largest_rho,                // largest offset radius of all atoms [A]
-    global const real4 *restrict atoms,    // (n_conformations, n_places) x, y, z from the tile's origin [A], scaled radius [A]
-    global const real *restrict x,         // (n_conformations, n_places) the same as columns, for whole vectors
+    global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict x,         // (n_conformations, n_slots) the same as columns, for whole vectors
     global const real *restrict y,
     global const real *restrict z,
-    global const real *restrict s,         // (n_places) scaled radius, 0 at unused places [A]
-    global const real *restrict rho,       // (n_places) offset radius [A]
-    global const real4 *restrict series,   // (n_conformations, n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
-    global const real *restrict columns,   // (7, n_places) the coefficients as columns
+    global const real *restrict s,         // (n_slots) scaled radius, 0 at unused slots [A]
+    global const real *restrict rho,       // (n_slots) offset radius [A]
+    global const real4 *restrict series,   // (n_conformations, n_slots, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
+    global const real *restrict columns,   // (7, n_slots) the coefficients as columns
     global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global real *restrict sums)            // (n_conformations, n_parts, n_places) part of the Born integral [1/A]
+    global real *restrict sums)            // (n_conformations, n_parts, n_slots) part of the Born integral [1/A]
 {
-    const int part = get_global_id(0), conformation = get_global_id(2), n_places = n_tiles * TILE;
+    const int part = get_global_id(0), conformation = get_global_id(2), n_slots = n_tiles * TILE;
     if (part >= n_parts) return;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
-    global real *own_sums = sums + ((size_t)conformation * n_parts + part) * n_places;
-    if (first_row == 0) for (int i = 0; i < n_places; i += WIDTH) STORE((realv)0, i, own_sums);
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
+    global real *own_sums = sums + ((size_t)conformation * n_parts + part) * n_slots;
+    if (first_tile == 0) for (int i = 0; i < n_slots; i += WIDTH) STORE((realv)0, i, own_sums);
 
-    for (int row = first_row + part; row < last_row; row += n_parts) {
-        const int start = row * TILE, count = counts[row];
-        const real4 origin = origins[box + row], extent = extents[box + row];
-        realv row_sums[TILE], row_totals[TILE];
-        for (int j = 0; j < TILE; ++j) row_sums[j] = row_totals[j] = 0;
+    for (int other_tile = first_tile + part; other_tile < last_tile; other_tile += n_parts) {
+        const int start = other_tile * TILE, count = counts[other_tile];
+        const real4 origin = origins[box + other_tile], extent = extents[box + other_tile];
+        realv other_sums[TILE], other_totals[TILE];
+        for (int j = 0; j < TILE; ++j) other_sums[j] = other_totals[j] = 0;
         // Half way around the ring; the tile opposite in an even ring is met from one side only.
-        const int last_step = (n_tiles - (2 * row < n_tiles)) / 2;
+        const int last_step = (n_tiles - (2 * other_tile < n_tiles)) / 2;
         for (int step = 0; step <= last_step; ++step) {
-            const int tile = (row + step) % n_tiles;
+            const int tile = (other_tile + step) % n_tiles;
             const real4 shift = origins[box + tile] - origin;
             const real gap2 = box_gap2(shift, extents[box + tile], extent);
             const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
@@ -168,31 +168,31 @@ kernel void born_sums_blocks(
                 own.s = LOAD(i, s);
                 own.sum = 0;
 #define ADD_FAR(terms) \
-    add_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_places, count, terms)
+    add_far(&own, other_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots, count, terms)
                 if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
                 else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
                 else if (far) ADD_FAR(TERMS_A);
 #undef ADD_FAR
                 else if (step == 0) {
-                    add_listed_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_places,
+                    add_listed_far(&own, other_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots,
                                    far_list, listed.y, false);
-                    add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
+                    add_listed_near(&own, other_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
                                     origins[box + tile].w, false);
                 } else {
-                    add_listed_far(&own, row_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_places,
+                    add_listed_far(&own, other_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots,
                                    far_list, listed.y, true);
-                    add_listed_near(&own, row_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
+                    add_listed_near(&own, other_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
                                     origins[box + tile].w, true);
                 }
                 STORE(LOAD(i, own_sums) + own.sum, i, own_sums);
             }
             if (step % RUN_OF_TILES == 0 || step == last_step) {
                 for (int j = 0; j < TILE; ++j) {
-                    row_totals[j] += row_sums[j];
-                    row_sums[j] = 0;
+                    other_totals[j] += other_sums[j];
+                    other_sums[j] = 0;
                 }
             }
         }
-        for (int j = 0; j < count; ++j) own_sums[start + j] += lane_sum(row_totals[j]);
+        for (int j = 0; j < count; ++j) own_sums[start + j] += lane_sum(other_totals[j]);
     }
 }

@@ -20,7 +20,7 @@ typedef struct {
     realv x[VECTORS], y[VECTORS], z[VECTORS], inv_born[VECTORS], sum[VECTORS];
 } Own;
 
-// What a tile is to the own atoms: constants.
+// Values of `tile_is`: how a tile lies to that of the own atoms.
 #define APART 0     // no atom of it can stand where an own one does
 #define TOUCHING 1  // such atoms are looked for: closest becomes the square of the shortest distance
 #define ITSELF 2    // the atoms themselves are left out; closest becomes how many stand where an own one does
@@ -53,23 +53,23 @@ kernel void gb_potential(
     const real inv_inside,                 // 1 / solute dielectric
     const real inv_outside,                // 1 / solvent dielectric
     const real kappa,                      // inverse screening length [1/A]
-    global const real4 *restrict atoms,    // (n_conformations, n_places) x, y, z from the tile's origin [A], charge
+    global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], charge
 #if WIDTH > 1
-    global const real *restrict x,         // (n_conformations, n_places) the same x, y, z as columns, for whole vectors
+    global const real *restrict x,         // (n_conformations, n_slots) the same x, y, z as columns, for whole vectors
     global const real *restrict y,
     global const real *restrict z,
 #endif
-    global const real *restrict inv_born,  // (n_conformations, n_places) 1 / Born radius [1/A]
+    global const real *restrict inv_born,  // (n_conformations, n_slots) 1 / Born radius [1/A]
     global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global real *restrict potential)       // (n_conformations, n_chunks, n_places) part of sum_j q_j (in - exp(-kappa f) out)/f
+    global real *restrict potential)       // (n_conformations, n_chunks, n_slots) part of sum_j q_j (in - exp(-kappa f) out)/f
 {
     const int first = get_global_id(0) * WIDTH * VECTORS;
     const int chunk = get_global_id(1), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk;
-    if (first >= n_places) return;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const int n_slots = n_tiles * TILE, n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk;
+    if (first >= n_slots) return;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
     const int own_tile = first / TILE;
     const real4 origin = origins[box + own_tile], extent = extents[box + own_tile];
 
@@ -90,10 +90,10 @@ kernel void gb_potential(
             own.y[v] = LOAD(at + first + v * WIDTH, y) + shift.y;
             own.z[v] = LOAD(at + first + v * WIDTH, z) + shift.z;
 #else
-            const real4 place = atoms[at + first + v];
-            own.x[v] = place.x + shift.x;
-            own.y[v] = place.y + shift.y;
-            own.z[v] = place.z + shift.z;
+            const real4 point = atoms[at + first + v];
+            own.x[v] = point.x + shift.x;
+            own.y[v] = point.y + shift.y;
+            own.z[v] = point.z + shift.z;
 #endif
             own.sum[v] = 0;
         }
@@ -114,7 +114,7 @@ kernel void gb_potential(
         #pragma unroll
         for (int v = 0; v < VECTORS; ++v) total[v] += own.sum[v];
     }
-    global real *own_potential = potential + ((size_t)conformation * n_chunks + chunk) * n_places;
+    global real *own_potential = potential + ((size_t)conformation * n_chunks + chunk) * n_slots;
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
 #if !SCREENED

@@ -1,8 +1,8 @@
 // HCT sums over tiles of spatially sorted atoms, row by row, for GPUs; why so: docs/variants.md, "tiled".
 //
 // A work-item owns a vector of WIDTH atoms of each of the ROW tiles of a row, and walks the tiles of one chunk (second
-// dimension) of one conformation (third dimension). What it loads of an atom serves all of its own: loads, not sums, are
-// what a GPU waits for.
+// dimension) of one conformation (third dimension). An atom that is loaded serves all of its own: a GPU waits for
+// loads, not for sums.
 // Whole tiles are near or far by their boxes: far ones take a short series without a test, near ones test each pair.
 // Positions are relative to their tile's origin, so float32 keeps its digits in large structures. Each atom sums its own
 // row: no atomics, the same bits every run.
@@ -31,14 +31,14 @@ void born_sums(
     const int n_tiles,
     const int tiles_per_chunk,
     const real largest_rho,                // largest offset radius of all atoms [A]
-    global const real4 *restrict atoms,    // (n_conformations, n_places) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
 #if !FUSED
-    global const real *restrict x,         // (n_conformations, n_places) the same x, y, z as columns, for whole vectors
+    global const real *restrict x,         // (n_conformations, n_slots) the same x, y, z as columns, for whole vectors
     global const real *restrict y,
     global const real *restrict z,
-    global const real *restrict rho,       // (n_places) offset radius [A]
+    global const real *restrict rho,       // (n_slots) offset radius [A]
 #endif
-    global const real4 *restrict series,   // (n_conformations, n_places, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
+    global const real4 *restrict series,   // (n_conformations, n_slots, 2) x^2 + y^2 + z^2, then coefficients of r^-4, r^-6, ... r^-16
     global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
@@ -48,14 +48,14 @@ void born_sums(
     ATOM_ARGUMENTS(restrict),
     global int *arrivals,                  // (n_conformations, n_rows) 0
 #endif
-    global real *sums)                     // (n_conformations, n_chunks, n_places) part of the Born integral [1/A]
+    global real *sums)                     // (n_conformations, n_chunks, n_slots) part of the Born integral [1/A]
 {
     local real4 met_points[TILE], met_first[TILE], met_rest[TILE], own_origins[ROW], own_extents[ROW];
-    // From the global number: long work comes in slabs, in each of which the groups are numbered anew.
+    // From the global number: a long launch comes in pieces, in each of which the groups are numbered anew.
     const int row = get_global_id(0) / (TILE / WIDTH) * ROW, within = get_local_id(0) * WIDTH;
     const int chunk = get_global_id(1), conformation = get_global_id(2);
-    const int n_places = n_tiles * TILE, n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk;
-    const size_t at = (size_t)conformation * n_places, box = (size_t)conformation * n_tiles;
+    const int n_slots = n_tiles * TILE, n_chunks = (n_tiles + tiles_per_chunk - 1) / tiles_per_chunk;
+    const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
     // The last row repeats the last tile where tiles are wanting.
 #define OWN_TILE(v) min(row + (v), n_tiles - 1)
     for (int v = get_local_id(0); v < ROW; v += TILE / WIDTH) {
@@ -80,10 +80,10 @@ void born_sums(
             const real4 shift = own_origins[v] - origin;
             const int i = OWN_TILE(v) * TILE + within;
 #if FUSED
-            const real4 own_place = atoms[at + i];
-            own[v].x = own_place.x + shift.x;
-            own[v].y = own_place.y + shift.y;
-            own[v].z = own_place.z + shift.z;
+            const real4 own_point = atoms[at + i];
+            own[v].x = own_point.x + shift.x;
+            own[v].y = own_point.y + shift.y;
+            own[v].z = own_point.z + shift.z;
 #else
             own[v].x = LOAD(at + i, x) + shift.x;
             own[v].y = LOAD(at + i, y) + shift.y;
@@ -107,7 +107,7 @@ void born_sums(
         #pragma unroll
         for (int v = 0; v < ROW; ++v) total[v] += own[v].sum;
     }
-    global real *own_sums = sums + ((size_t)conformation * n_chunks + chunk) * n_places;
+    global real *own_sums = sums + ((size_t)conformation * n_chunks + chunk) * n_slots;
     #pragma unroll
     for (int v = 0; v < ROW; ++v) STORE(total[v], OWN_TILE(v) * TILE + within, own_sums);
 #if FUSED
@@ -121,8 +121,8 @@ void born_sums(
     local real born_radii[TILE];
     for (int tile = row; tile < min(row + ROW, n_tiles); ++tile) {
         const int i = tile * TILE + within;
-        const real integral = sum_of_parts(sums + (size_t)conformation * n_chunks * n_places + i, 0, n_chunks, 1, n_places);
-        born_radii[within] = keep_terms(i, at + i, n_places, integral, radius_constants, solvent, OF_ATOMS);
+        const real integral = sum_of_parts(sums + (size_t)conformation * n_chunks * n_slots + i, 0, n_chunks, 1, n_slots);
+        born_radii[within] = keep_terms(i, at + i, n_slots, integral, radius_constants, solvent, OF_ATOMS);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (within == 0) largest_born[box + tile] = largest_of(born_radii, TILE);
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 LINES = np.array([[2, 3, 6], [3, -6, 2], [6, 2, -3]]) / 7
 
 
+@np.errstate(over="ignore", invalid="ignore")  # points at 1e308 A, of which infinity is near enough
 def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
     """Two points closer than `distance`, or None. positions : (n, 3) A"""
     candidates = np.arange(len(positions))
@@ -36,5 +37,5 @@ def close_pair(positions: Floats, distance: float) -> tuple[int, int] | None:
 def _neighboured(along: Floats, distance: float) -> NDArray[np.intp]:
     """Points whose projection on a line has another one within the distance: all that can be close to another point."""
     order = np.argsort(along)
-    near = np.diff(along[order]) < 1.001 * distance
-    return order[np.append(near, False) | np.insert(near, 0, False)] if len(order) > 1 else order[:0]
+    close = np.diff(along[order]) < 1.001 * distance
+    return order[np.append(close, False) | np.insert(close, 0, False)] if len(order) > 1 else order[:0]

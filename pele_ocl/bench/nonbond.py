@@ -90,14 +90,14 @@ def measure(
     atoms, pairs, born = case.atoms, case.lists[order], case.born_radii
     baseline = None
     for variant in (name for name in VARIANTS if name in variants):
-        if variant == "atomic-native" and not device.has_float_atomics(precision):
+        if VARIANTS[variant].float_atomics and not device.has_float_atomics(precision):
             continue
         plan = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
         result = plan.evaluate(born_radii=born)  # also builds the kernels
         fresh = Nonbond(atoms, pairs, gradient=with_gradient, variant=variant, precision=precision, device=device)
         prepare = fresh.evaluate(born_radii=born).seconds["prepare"]
         seconds = mean_of_middle(lambda: kernel_seconds(plan.evaluate, born_radii=born), runs)  # noqa: B023
-        if variant == "sequential":
+        if VARIANTS[variant].cpu_only:
             baseline = seconds
         yield Timing(
             case.name, len(atoms), len(pairs), order, precision, with_gradient, variant, result.device, prepare,

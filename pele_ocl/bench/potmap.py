@@ -69,8 +69,8 @@ def measure(
 ) -> Iterator[Timing]:  # fmt: skip
     """Time the variants on one map, which the devices share, in the order of the table, then the installed peers."""
     rates: dict[str, float] = {}
-    for variant in (name for name in VARIANTS if name in variants and name != "cutoff"):
-        where = [get_cpu_device(devices[0])] if variant == "sequential" else devices
+    for variant in (name for name in VARIANTS if name in variants and VARIANTS[name].method == "direct"):
+        where = [get_cpu_device(devices[0])] if VARIANTS[variant].cpu_only else devices
         once = partial(_once, atoms, variant, precision, where)
         yield _timing(atoms, grid, precision, variant, " + ".join(map(str, where)), once, runs, rates)
     for name, peer in MAP_PEERS.items() if peers else ():
@@ -93,7 +93,7 @@ def _once(
 def _timing(
     atoms: Atoms, grid: Grid, precision: str, name: str, device: str, once: Once, runs: int, rates: dict[str, float]
 ) -> Timing:
-    """One line; notes the rate of it in `rates`."""
+    """One line; records its rate in `rates`."""
     rate, sampled, error = time_map(atoms, grid, once, runs)
     rates[name] = rate
     return Timing(

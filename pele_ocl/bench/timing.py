@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import signature
 from itertools import cycle
 from typing import Protocol, TypeVar
 
@@ -34,8 +33,8 @@ def kernel_seconds(evaluate: Callable[..., Timed], **arguments: object) -> float
 
 
 def profiled(evaluate: Callable[..., R]) -> Callable[..., R]:
-    """An evaluation that has the kernels' time taken, also of plans that do not always take it."""
-    return partial(evaluate, profile=True) if "profile" in signature(evaluate).parameters else evaluate
+    """An evaluation that has the kernels' time taken."""
+    return partial(evaluate, profile=True)
 
 
 def call_seconds(evaluate: Callable[[Floats], object], atoms: Atoms, runs: int = 5) -> float:

@@ -23,6 +23,6 @@ def process_start() -> float:
 
 
 def elapsed() -> float:
-    """Seconds since the command was started; Commands.main notes when that was."""
+    """Seconds since the command was started; Commands.main records when that was."""
     start: float | None = click.get_current_context().obj
     return time.perf_counter() - (_LOADED if start is None else start)

@@ -26,7 +26,7 @@ from .tables import table
 from .terminal import note, say, say_json
 
 DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
-FITTING = [name for name in VARIANTS if name != "cutoff"]
+FITTING = [name for name, variant in VARIANTS.items() if variant.method == "direct"]
 
 
 def _requests(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> Requests:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,8 +16,7 @@ from click.core import ParameterSource
 
 from ..atoms import Atoms
 from ..formats import require_table_suffix, write_table
-from ..nonbond import VARIANTS, NonbondResult
-from ..nonbond import nonbond as compute
+from ..nonbond import VARIANTS, Nonbond, NonbondResult
 from ..pairs import (
     Pairs,
     all_pairs,
@@ -29,6 +29,7 @@ from ..pairs import (
     without_bonded,
     writing_pairs,
 )
+from ..solvent import Solvent
 from ..solvent_model import SolventModel
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
@@ -43,19 +44,25 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, counted, duration, ending, energy_lines, headline, label_columns, origin
+from .report import choice_line, counted, duration, ending, energy_lines, headline, label_columns, model_line, origin
 from .terminal import note, say, say_json
 
 DEFAULT_CUTOFF = 12.0
 VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Computed:
-    """The result of one model, and the seconds of each step."""
+    """The results of all models, the pair list of the last one, and the seconds of each step."""
 
-    result: NonbondResult
-    seconds: dict[str, float]
+    results: Sequence[NonbondResult]
+    pairs: Pairs
+    seconds: Mapping[str, float]
+
+    @property
+    def energies(self) -> list[dict[str, float]]:
+        """The terms and the total of each model."""
+        return [result.energy for result in self.results]
 
 
 @click.command(cls=EachOnce)
@@ -125,32 +132,69 @@ def nonbond(
     atoms = molecule.atoms
     inside = internal_dielectrics(atoms) if internal_dielectric == "vdgbnp" else None
     listed = None if pairs_file is None else _listed(atoms, pairs_file, one_four)
-    computed: list[Computed] = []
+    list_of = partial(_pairs, cutoff=cutoff, no_cutoff=no_cutoff, split_cutoffs=split_cutoffs, one_four=one_four)
+    plan_of = partial(
+        Nonbond, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision, device=device,
+        model=constants, internal_dielectrics=inside,
+    )  # fmt: skip
     with ProgressLine("Nonbonded") as progress:
-        for model in molecule.models():
-            start = time.perf_counter()
-            pairs = _pairs(model, cutoff, no_cutoff, split_cutoffs, one_four) if listed is None else listed
-            pair_seconds = time.perf_counter() - start
-            result = compute(
-                model, pairs, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision,
-                device=device, model=constants, internal_dielectrics=inside,
-                progress=None if molecule.numbers else progress,
-            )  # fmt: skip
-            computed.append(Computed(result, {"pairs": pair_seconds} | dict(result.seconds)))
-            progress(len(computed) / len(molecule.numbers or [1]))
-    if not any(of.result.n_pairs for of in computed):
+        if molecule.conformations is None or listed is not None or no_cutoff:
+            computed = _computed_together(molecule, list_of if listed is None else lambda _: listed, plan_of, progress)
+        else:
+            computed = _computed_one_by_one(molecule, list_of, plan_of, progress)
+    result = computed.results[0]
+    if not any(of.n_pairs for of in computed.results):
         whole = no_cutoff or split_cutoffs
         why = _why_none(None if whole else cutoff or DEFAULT_CUTOFF, pairs_file)
         note(f"Note: there is no pair to compute, all energies are 0: {why}")
     if not result.exact:
         note(f"Warning: {result.variant} loses updates to races by design; do not trust its gradient")
-    with nullcontext() if write_pairs is None else writing_pairs(write_pairs, pairs):
+    with nullcontext() if write_pairs is None else writing_pairs(write_pairs, computed.pairs):
         if output is not None:
             _save(output, molecule, computed, constants)
     if as_json:
         say_json(_as_json(molecule, computed))
     else:
-        say(_as_text(molecule, computed, verbose))
+        say(_as_text(molecule, computed, constants, verbose))
+
+
+def _computed_together(
+    molecule: Molecule, list_of: Callable[[Atoms], Pairs], plan_of: Callable[..., Nonbond], progress: ProgressLine
+) -> Computed:
+    """The one model, or all models over one list."""
+    start = time.perf_counter()
+    pairs = list_of(molecule.atoms)
+    seconds = {"pairs": time.perf_counter() - start}
+    plan = plan_of(molecule.atoms, pairs)
+    results = (
+        [plan.evaluate(profile=True, progress=progress)]
+        if molecule.conformations is None
+        else list(plan.evaluate_batch(molecule.conformations, progress, profile=True))
+    )
+    return Computed(results, pairs, seconds | dict(results[0].seconds))
+
+
+def _computed_one_by_one(
+    molecule: Molecule, list_of: Callable[[Atoms], Pairs], plan_of: Callable[..., Nonbond], progress: ProgressLine
+) -> Computed:
+    """Each model over the pairs within reach in itself; the Born radii of all come from one batch."""
+    assert molecule.conformations is not None
+    results: list[NonbondResult] = []
+    seconds: dict[str, float] = {}
+    radii = None
+    for k, model in enumerate(molecule.models()):
+        start = time.perf_counter()
+        pairs = list_of(model)
+        taken = time.perf_counter() - start
+        plan = plan_of(model, pairs)
+        if plan.gb and radii is None:
+            solvent = Solvent(molecule.atoms, precision=plan.precision, device=plan.device, model=plan.model)
+            radii = solvent.evaluate_batch(molecule.conformations).born_radii
+        results.append(plan.evaluate(born_radii=None if radii is None else radii[k], profile=True))
+        for name, value in {"pairs": taken, **results[-1].seconds}.items():
+            seconds[name] = seconds.get(name, 0.0) + value
+        progress((k + 1) / len(molecule.numbers))
+    return Computed(results, pairs, seconds)
 
 
 def _pairs(
@@ -200,13 +244,8 @@ def _gradient_facts(result: NonbondResult) -> dict[str, float] | None:
     }
 
 
-def _sums(computed: Sequence[Computed]) -> dict[str, float]:
-    """The seconds of each step, over all models."""
-    return {name: sum(of.seconds[name] for of in computed) for name in computed[0].seconds}
-
-
-def _as_json(molecule: Molecule, computed: Sequence[Computed]) -> dict[str, Any]:
-    result = computed[0].result
+def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
+    result = computed.results[0]
     facts = {
         "n_atoms": len(result.atoms),
         "n_pairs": result.n_pairs,
@@ -214,21 +253,21 @@ def _as_json(molecule: Molecule, computed: Sequence[Computed]) -> dict[str, Any]
         "variant": result.variant,
         "precision": result.precision,
     }
-    seconds = {**_sums(computed), "total": elapsed()}
+    seconds = {**computed.seconds, "total": elapsed()}
     if molecule.numbers:
-        models = models_as_json(molecule.numbers, [of.result.energy for of in computed])
-        for model, of in zip(models, computed, strict=True):
-            model |= {"n_pairs": of.result.n_pairs, "gradient": _gradient_facts(of.result)}
+        models = models_as_json(molecule.numbers, computed.energies)
+        for model, of in zip(models, computed.results, strict=True):
+            model |= {"n_pairs": of.n_pairs, "gradient": _gradient_facts(of)}
         del facts["n_pairs"]
         return {**facts, "models": models, "seconds": seconds}
     return {**facts, "energy": result.energy, "gradient": _gradient_facts(result), "seconds": seconds}
 
 
-def _as_text(molecule: Molecule, computed: Sequence[Computed], verbose: bool) -> str:
-    result, seconds = computed[0].result, _sums(computed)
+def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
+    result, seconds = computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
     lines += (
-        model_lines(molecule.numbers, [of.result.energy for of in computed])
+        model_lines(molecule.numbers, computed.energies)
         if molecule.numbers
         else [counted(result.n_pairs, "pair"), "", *_energy_lines(result)]
     )
@@ -237,6 +276,7 @@ def _as_text(molecule: Molecule, computed: Sequence[Computed], verbose: bool) ->
         steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
         lines += [
             "",
+            model_line(constants),
             f"Times: {steps}",
             f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
             choice_line(result.device),
@@ -253,18 +293,18 @@ def _energy_lines(result: NonbondResult) -> Iterator[str]:
         yield f"Gradient      norm {facts['norm']:,.3f}, {longest}"
 
 
-def _save(output: Path, molecule: Molecule, computed: Sequence[Computed], constants: SolventModel) -> None:
+def _save(output: Path, molecule: Molecule, computed: Computed, constants: SolventModel) -> None:
     """The gradient of every atom, or the energies of every model, and how they were made."""
-    result = computed[0].result
+    result = computed.results[0]
     attributes: dict[str, object] = {
         **origin(molecule.source, molecule.atoms, result),
         "exact": result.exact,
-        **{f"seconds_{name}": value for name, value in _sums(computed).items()},
+        **{f"seconds_{name}": value for name, value in computed.seconds.items()},
         **asdict(constants),
     }
     if molecule.numbers:
-        columns, units = model_columns(molecule.numbers, [of.result.energy for of in computed])
-        columns["n_pairs"] = np.array([of.result.n_pairs for of in computed])
+        columns, units = model_columns(molecule.numbers, computed.energies)
+        columns["n_pairs"] = np.array([of.n_pairs for of in computed.results])
     else:
         columns, units = label_columns(result.atoms), {"gradient": f"{UNIT}/angstrom"}
         if result.gradient is not None:

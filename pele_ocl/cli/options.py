@@ -14,6 +14,7 @@ from ..chemistry import solvent_sentence
 from ..errors import InputError
 from ..forcefield import ForceField
 from ..formats import is_pqr
+from ..gb_models import GB_MODELS
 from ..inputfile import InputFile
 from ..reading import read
 from ..solvent_model import SolventModel
@@ -119,15 +120,23 @@ def model_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float, temperature: float, **others: Any
-    ) -> Any:
-        constants = SolventModel(solute_dielectric, solvent_dielectric, ionic_strength, temperature)
+        *, gb: str, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float, temperature: float,
+        **others: Any,
+    ) -> Any:  # fmt: skip
+        constants = SolventModel(solute_dielectric, solvent_dielectric, ionic_strength, temperature, gb=gb)
         return command(constants=constants, **others)
 
     def option(name: str, default: float, help_text: str) -> Callable[[Command], Command]:
         return click.option(name, type=float, default=default, show_default=True, help=help_text)
 
-    options = [
+    options: list[Callable[[Command], Any]] = [
+        click.option(
+            "--gb",
+            type=click.Choice(list(GB_MODELS)),
+            default=DEFAULTS.gb,
+            show_default=True,
+            help="Generalized Born model, from which the Born radii follow.",
+        ),
         option("--solute-dielectric", DEFAULTS.solute_dielectric, "Relative permittivity inside the molecule."),
         option("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
         option("--ionic-strength", DEFAULTS.ionic_strength, "Of a 1:1 salt, mol/L; PELE's own default is 0.15."),

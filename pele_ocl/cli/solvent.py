@@ -12,7 +12,6 @@ import click
 from ..atoms import Floats
 from ..formats import require_table_suffix, write_table
 from ..solvent import VARIANTS, Solvent, SolventModel, SolventResult
-from ..solvent import solvent as compute
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
@@ -47,23 +46,19 @@ def solvent(
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
 
-    OBC Generalized Born with the ACE surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
+    Generalized Born with the ACE surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
     """
     if output is not None:
         require_table_suffix(output)
     molecule = read_molecule(path, read_atoms, models)
     with ProgressLine("Solvent") as progress:
-        if molecule.numbers:
-            plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)
-            results = [plan.evaluate(atoms.positions) for atoms in progress.over(molecule.models(), molecule.numbers)]
-        else:
-            results = [
-                compute(
-                    molecule.atoms, variant=variant, precision=precision, device=device, model=constants,
-                    progress=progress,
-                )
-            ]  # fmt: skip
+        plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)
+        results = (
+            [plan.evaluate(profile=True, progress=progress)]
+            if molecule.conformations is None
+            else list(plan.evaluate_batch(molecule.conformations, progress, profile=True))
+        )
     if output is not None:
         _save(output, molecule, results)
     if as_json:
@@ -80,7 +75,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         "variant": result.variant,
         "precision": result.precision,
     }
-    seconds = {"kernel": _kernel_seconds(results), "total": elapsed()}
+    seconds = {"kernel": result.seconds["kernel"], "total": elapsed()}
     if molecule.numbers:
         models = models_as_json(molecule.numbers, [of.energy for of in results])
         for model, of in zip(models, results, strict=True):
@@ -109,10 +104,6 @@ def _spread(result: SolventResult) -> dict[str, float]:
     return {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
 
 
-def _kernel_seconds(results: Sequence[SolventResult]) -> float:
-    return sum(result.seconds["kernel"] for result in results)
-
-
 def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool, verbose: bool) -> str:
     result = results[0]
     lines = [headline(molecule.source, molecule.atoms)]
@@ -125,7 +116,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
             f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A",
             *energy_lines(result.energy),
         ]
-    lines += ["", ending(result, _kernel_seconds(results))]
+    lines += ["", ending(result, result.seconds["kernel"])]
     if verbose:
         lines += ["", *_details(result)]
     if per_residue:
@@ -149,7 +140,7 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
     result = results[0]
     attributes = {
         **origin(molecule.source, molecule.atoms, result),
-        "kernel_seconds": _kernel_seconds(results),
+        "kernel_seconds": result.seconds["kernel"],
         **asdict(result.model),
     }
     if molecule.numbers:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .layout import BlocksLayout
-from .masks import Walk
+from .masks import TileOrder
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         return self.layout.parts(len(self.tiles))
 
     @classmethod
-    def walk(cls, layout: BlocksLayout) -> Walk:
-        return Walk(ring=True, own_vectors=False)
+    def tile_order(cls, layout: BlocksLayout) -> TileOrder:
+        return TileOrder(ring=True, own_vectors=False)
 
     def _sizes(self) -> dict[str, int]:
-        return super()._sizes() | {"born_sums": self.n_parts * self.tiles.n_places}
+        return super()._sizes() | {"born_sums": self.n_parts * self.tiles.n_slots}
 
     def _born(self) -> list[KeptLaunch]:
         spheres = self.spheres

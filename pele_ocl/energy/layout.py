@@ -16,7 +16,7 @@ MOST_LAYERS = 256
 
 
 @dataclass(frozen=True)
-class Layout:
+class EnergyLayout:
     """Shape of the passes over pairs.
 
     width : reals in a vector
@@ -28,7 +28,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class RowsLayout(Layout):
+class RowsLayout(EnergyLayout):
     """Shape of `rows`.
 
     parts_of_rows : parts of a group, each of which meets its share of the tiles; a power of two
@@ -46,7 +46,7 @@ class RowsLayout(Layout):
 
 
 @dataclass(frozen=True)
-class BlocksLayout(Layout):
+class BlocksLayout(EnergyLayout):
     """Shape of `blocks`.
 
     most_parts : the tiles are walked in at most this many parts, each of which takes memory
@@ -90,7 +90,7 @@ class Slab:
 
 
 @dataclass(frozen=True)
-class SquaresLayout(Layout):
+class SquaresLayout(EnergyLayout):
     """Shape of `squares`.
 
     most_parts : the Born sums walk the tiles in at most this many parts, each of which takes memory; the steps around

@@ -14,12 +14,12 @@ BITS = 32  # of a word
 
 
 @dataclass(frozen=True)
-class Walk:
+class TileOrder:
     """The order in which kernels meet tiles.
 
     ring : whether a tile meets half a ring of tiles, itself first; otherwise all tiles in rising order
     own_vectors : whether the atoms of its own tile lie in vectors; otherwise they come one by one
-    row_tiles : tiles that are walked together as a row, in a ring of rows
+    row_tiles : tiles of a row of tiles, which takes its steps in the ring together
     """
 
     ring: bool
@@ -42,37 +42,35 @@ class Masks:
     words: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, tiles: Tiles, excluded: Ints, scaled: Ints, walk: Walk) -> Masks:
-        """Masks for kernels that walk the tiles so.
+    def of(cls, tiles: Tiles, excluded: Ints, scaled: Ints, order: TileOrder) -> Masks:
+        """The masks of a molecule for kernels that meet its tiles in this order.
 
         excluded, scaled : (k, 2) pairs of atoms
         """
-        ring, own_vectors, row_tiles = walk.ring, walk.own_vectors, walk.row_tiles
+        ring, own_vectors, row_tiles = order.ring, order.own_vectors, order.row_tiles
         n_tiles, size = len(tiles), tiles.size
         n_rows = -(-n_tiles // row_tiles)
-        places = np.empty(int(tiles.counts.sum()), np.int64)
-        places[tiles.order[tiles.used]] = np.flatnonzero(tiles.used)
         itself = np.flatnonzero(tiles.used)
         vector, single, kind = [itself, itself], [itself, itself], [np.zeros_like(itself), np.ones_like(itself)]
         for number, pairs in enumerate((excluded, scaled)):
             for i, j in (pairs.T, pairs.T[::-1]):
-                vector.append(places[i])
-                single.append(places[j])
+                vector.append(tiles.slots[i])
+                single.append(tiles.slots[j])
                 kind.append(np.full(len(i), number))
         held, met, kinds = np.concatenate(vector), np.concatenate(single), np.concatenate(kind)
-        row, partner = (held // size, met // size) if own_vectors else (met // size, held // size)
-        own_row = row // row_tiles
+        tile, partner = (held // size, met // size) if own_vectors else (met // size, held // size)
+        own_row = tile // row_tiles
         step = (partner // row_tiles - own_row) % n_rows if ring else partner // row_tiles
         kept = step <= (n_rows - (2 * own_row < n_rows)) // 2 if ring else np.ones_like(step, bool)
-        key = (row * n_rows + step) * row_tiles + partner % row_tiles
+        key = (tile * n_rows + step) * row_tiles + partner % row_tiles
         held, met, kinds = held[kept], met[kept], kinds[kept]
-        blocks, which = np.unique(key[kept], return_inverse=True)
-        rows, placed = np.divmod(blocks, n_rows * row_tiles)
-        words = np.zeros((len(blocks), 2, -(-size // BITS), size), np.uint32)
+        tile_pairs, which = np.unique(key[kept], return_inverse=True)
+        own_tiles, placed = np.divmod(tile_pairs, n_rows * row_tiles)
+        words = np.zeros((len(tile_pairs), 2, -(-size // BITS), size), np.uint32)
         bits = np.uint32(1) << (met % size % BITS).astype(np.uint32)
         np.bitwise_or.at(words, (which, kinds, met % size // BITS, held % size), bits)
-        starts = np.searchsorted(rows, np.arange(n_tiles + 1)).astype(np.int32)
+        starts = np.searchsorted(own_tiles, np.arange(n_tiles + 1)).astype(np.int32)
         if ring:
             step, within = np.divmod(placed, row_tiles)
-            placed = (rows // row_tiles + step) % n_rows * row_tiles + within
+            placed = (own_tiles // row_tiles + step) % n_rows * row_tiles + within
         return cls(starts, placed.astype(np.int32), words)

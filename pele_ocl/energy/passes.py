@@ -18,8 +18,8 @@ from ..tiled.passes import TiledPasses
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..tuning import Machine
-from .layout import Layout
-from .masks import Walk
+from .layout import EnergyLayout
+from .masks import TileOrder
 from .options import Options
 from .result import TERMS
 from .tables import PairTables
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
-L = TypeVar("L", bound=Layout)
+L = TypeVar("L", bound=EnergyLayout)
 
 
 class EnergyPasses(TiledPasses, Generic[L]):
@@ -38,7 +38,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     terms : further terms, each of which adds to the gradient and leaves the energies of atoms
     """
 
-    layout_type: ClassVar[type[Layout]]
+    layout_type: ClassVar[type[EnergyLayout]]
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
@@ -50,16 +50,16 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._common_sizes(len(atoms)) | self._sizes()
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
-        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self.walk(layout))
+        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self.tile_order(layout))
         self.launches = [
             self.place(), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()), *self._finish(),
             *(launch for k, term in enumerate(terms) for launch in term.launches(self, k)),
         ]  # fmt: skip
 
     @classmethod
-    def layout_for(cls, machine: Machine, n_atoms: int) -> Layout:
+    def layout_for(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
         """The layout for a machine and a number of atoms."""
-        layout: Layout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
+        layout: EnergyLayout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
         return layout
 
     @property
@@ -70,14 +70,14 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
         m, n, n_terms = len(results), len(self.atoms), len(TERMS)
         first = n_terms * self.n_energies
-        rows = results[:, :first].reshape(m, -1, n_terms).astype(np.float64)
-        found.energies[part, :n_terms] = rows.sum(axis=1)
+        energies = results[:, :first].reshape(m, -1, n_terms).astype(np.float64)
+        found.energies[part, :n_terms] = energies.sum(axis=1)
         assert found.born_radii is not None
         found.born_radii[part] = results[:, first : first + n]
         if found.gradients is not None:
             found.gradients[part] = results[:, first + n : first + 4 * n].reshape(m, n, 3)
         if found.per_atom is not None:
-            found.per_atom[part, :, :n_terms] = rows
+            found.per_atom[part, :, :n_terms] = energies
         if self.terms:
             further = results[:, -n * len(self.terms) :].reshape(m, -1, n).astype(np.float64)
             found.energies[part, n_terms:] = further.sum(axis=2)
@@ -86,7 +86,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @classmethod
     @abstractmethod
-    def walk(cls, layout: L) -> Walk:
+    def tile_order(cls, layout: L) -> TileOrder:
         """The order in which the pair pass meets tiles."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Results in the order of the atoms, where the passes do not leave them so."""
 
     def _common_sizes(self, n: int) -> dict[str, int]:
-        slots, boxes = self.tiles.n_places, len(self.tiles)
+        slots, boxes = self.tiles.n_slots, len(self.tiles)
         return {
             "traits": 4 * slots, "born": slots, "largest_born": boxes, "singles": 4 * slots, "weights": slots,
             "results": len(TERMS) * self.n_energies + n * self.n_columns,
@@ -182,7 +182,7 @@ class SumsOfPairs(EnergyPasses[L]):
         """Parts in which the sums come."""
 
     def _sizes(self) -> dict[str, int]:
-        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_places}
+        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_slots}
 
     def _finish(self) -> list[KeptLaunch]:
         spheres = self.spheres

@@ -52,7 +52,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     ) -> None:
         model = SolventModel.or_default(model)
         require_atoms(atoms)
-        flag("fixed_radii", fixed_radii)
+        gradient, fixed_radii = flag("gradient", gradient), flag("fixed_radii", fixed_radii)
         self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
         check_options(precision, variant, VARIANTS, per_atom)
         self.terms = _checked_terms(terms, atoms)

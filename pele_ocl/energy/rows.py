@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .layout import RowsLayout
-from .masks import Walk
+from .masks import TileOrder
 from .passes import SumsOfPairs
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ class Rows(SumsOfPairs[RowsLayout]):
     n_parts = 1
 
     @classmethod
-    def walk(cls, layout: RowsLayout) -> Walk:
-        return Walk(ring=False, own_vectors=True)
+    def tile_order(cls, layout: RowsLayout) -> TileOrder:
+        return TileOrder(ring=False, own_vectors=True)
 
     def _born(self) -> list[KeptLaunch]:
         return [

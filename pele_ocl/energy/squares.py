@@ -1,4 +1,4 @@
-"""Each pair once, squares of two tiles in groups; for GPUs."""
+"""Each pair once, by tile pairs in groups; for GPUs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..opencl.shared import RING_STEPS, Follows
 from .layout import MOST_LAYERS, Slab, SquaresLayout
-from .masks import Walk
+from .masks import TileOrder
 from .passes import EnergyPasses
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class Squares(EnergyPasses[SquaresLayout]):
     layout_type = SquaresLayout
 
     @classmethod
-    def walk(cls, layout: SquaresLayout) -> Walk:
-        return Walk(ring=True, own_vectors=True, row_tiles=layout.row)
+    def tile_order(cls, layout: SquaresLayout) -> TileOrder:
+        return TileOrder(ring=True, own_vectors=True, row_tiles=layout.row)
 
     @property
     def fused(self) -> bool:
@@ -47,13 +47,13 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     @property
     def _layer_bytes(self) -> int:
-        return 4 * self.tiles.n_places * self.run.dtype.itemsize
+        return 4 * self.tiles.n_slots * self.run.dtype.itemsize
 
     def _sizes(self) -> dict[str, int]:
-        places, born_parts = self.tiles.n_places, self.layout.chunks(len(self.tiles))[0]
+        slots, born_parts = self.tiles.n_slots, self.layout.chunks(len(self.tiles))[0]
         layers = max(slab.n_layers for slab in self.slabs) if self.options.gradient else 0
         return {
-            "born_sums": born_parts * places, "layers": 4 * layers * places, "totals": 4 * places,
+            "born_sums": born_parts * slots, "layers": 4 * layers * slots, "totals": 4 * slots,
             "energies": 4 * self.slabs[0].all_chunks * self.n_rows,
         }  # fmt: skip
 

@@ -14,7 +14,7 @@ from ..solvent_model import SolventModel
 from ..tiled.series import series_coefficients
 from ..tiled.tables import scaled_charges
 from ..tiles import Tiles
-from .masks import Masks, Walk
+from .masks import Masks, TileOrder
 
 if TYPE_CHECKING:
     from ..opencl.memory import Buffer
@@ -41,9 +41,9 @@ class PairTables:
     @classmethod
     def of(
         cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, one_four: Literal["scale", "exclude"],
-        walk: Walk,
+        order: TileOrder,
     ) -> PairTables:  # fmt: skip
-        """The tables of a molecule for kernels that walk its tiles so."""
+        """The tables of a molecule for kernels that meet its tiles in this order."""
         assert atoms.gb_radii is not None
         assert atoms.gb_scales is not None
         assert atoms.lj_sigma is not None
@@ -58,18 +58,18 @@ class PairTables:
             run.upload(np.stack([rho[tiles.order], atoms.gb_radii[tiles.order], charges, sigmas, epsilons])),
             run.upload(sigmas),
             run.upload(epsilons),
-            run.upload(np.column_stack([slopes.T, np.zeros(tiles.n_places)])),
+            run.upload(np.column_stack([slopes.T, np.zeros(tiles.n_slots)])),
             run.upload(slopes),
-            _masks(run, atoms, tiles, one_four, walk),
+            _masks(run, atoms, tiles, one_four, order),
         )
 
 
 def _masks(
-    run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], walk: Walk
+    run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], order: TileOrder
 ) -> tuple[Buffer, ...]:
     excluded, scaled = exclusions(atoms.bonds, len(atoms))
     if one_four == "exclude":
         excluded, scaled = np.concatenate([excluded, scaled]), scaled[:0]
-    masks = Masks.of(tiles, excluded, scaled, walk)
+    masks = Masks.of(tiles, excluded, scaled, order)
     words = masks.words.view(np.int32) if run.precision == "float32" else masks.words.astype(np.int64)
     return run.upload(masks.starts, np.int32), run.upload(masks.partners, np.int32), run.upload(words, words.dtype)

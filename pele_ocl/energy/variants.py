@@ -17,7 +17,7 @@ VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
         made_for="CPU",
     ),
     "squares": Variant(
-        "energy/pair_squares.cl", "pair_squares", "each pair once, squares of two tiles in groups; for GPUs", Squares,
+        "energy/pair_squares.cl", "pair_squares", "each pair once, by tile pairs in groups; for GPUs", Squares,
         per_atom=False, made_for="GPU",
     ),
 }  # fmt: skip

@@ -42,9 +42,9 @@ def _polymer_bonds(structure: Structure, matches: Sequence[Match]) -> tuple[Ints
     both = (tails[before] >= 0) & (heads[after] >= 0)
     before, after = before[both], after[both]
     i, j = tails[before], heads[after]
-    near = np.linalg.norm(structure.positions[i] - structure.positions[j], axis=1) < POLYMER_BOND_A
-    bonds = np.stack([i[near], j[near]], axis=1)
-    gaps = np.flatnonzero(~near & (segments[before] == segments[after]) & (after == before + 1))
+    bonded = np.linalg.norm(structure.positions[i] - structure.positions[j], axis=1) < POLYMER_BOND_A
+    bonds = np.stack([i[bonded], j[bonded]], axis=1)
+    gaps = np.flatnonzero(~bonded & (segments[before] == segments[after]) & (after == before + 1))
     notes = [_gap_note(structure, int(i[k]), int(j[k])) for k in gaps]
     waiting = np.setdiff1d(np.concatenate([heads, tails]), [-1, *bonds.ravel(), *i[gaps], *j[gaps]])
     if len(waiting):

@@ -215,7 +215,7 @@ def _label(pele: PeleData, given: Mapping[str, Template]) -> str:
 
 
 def _index(matches: Sequence[Match], used: Sequence[Template]) -> Ints:
-    """(n,) for each atom of the structure its place in the atoms of all used templates, one after another."""
+    """(n,) for each atom of the structure its index in the atoms of all used templates, one after another."""
     sizes = [len(t) for t in used]
     offset = dict(zip(map(id, used), np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
     return np.concatenate([m.order + offset[id(m.template)] for m in matches])

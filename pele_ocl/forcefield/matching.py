@@ -71,8 +71,8 @@ def disulphides(structure: Structure) -> Ints:
     positions = structure.positions[sulphurs]
     pairs: list[tuple[int, int]] = []
     for i, position in enumerate(positions):
-        near = np.flatnonzero(np.linalg.norm(positions[i + 1 :] - position, axis=1) < DISULPHIDE_A)
-        pairs += [(sulphurs[i], sulphurs[i + 1 + j]) for j in near]
+        bonded = np.flatnonzero(np.linalg.norm(positions[i + 1 :] - position, axis=1) < DISULPHIDE_A)
+        pairs += [(sulphurs[i], sulphurs[i + 1 + j]) for j in bonded]
     return np.array(pairs, np.int32).reshape(-1, 2)
 
 

@@ -17,7 +17,7 @@ from .templates import Kind, Template, is_template, read_template
 
 EMBEDDED = "amber99sb"
 _HISTIDINES = frozenset("HIS HID HIE HIP".split())
-# Hidden files, backups of editors and notes that lie in folders of templates.
+# Hidden files, backups of editors and texts that lie in folders of templates.
 _NO_TEMPLATE = re.compile(r"[.#].*|.*~|.*\.(bak|orig|old|swp|md|rst|html)|(readme|license).*", re.IGNORECASE)
 RADII = {"amber": "amber99.txt", "pele": "pele.txt"}
 
@@ -118,7 +118,7 @@ def is_parameter_file(file: Path) -> bool:
 
 
 def _template_files(path: Path) -> list[Path]:
-    """The file itself, or the files below a folder that claim to be templates; notes and backups do not."""
+    """The file itself, or the files below a folder that claim to be templates; texts and backups do not."""
     if path.is_file():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.is_file())

@@ -15,7 +15,7 @@ class Record(NamedTuple):
     """A line of a file.
 
     kind : "ATOM" for ATOM and HETATM; "TER" and "END" as they are
-    ordinal, model : place of the model in the file, from 0, and its number
+    ordinal, model : index of the model in the file, from 0, and its number
     line_number, line : from 1; with its end
     """
 

@@ -81,14 +81,14 @@ def salt_ions(charge: float, formula_units: float, positive: int, negative: int)
 def _whole(ideal: tuple[float, float], charge: float, positive: int, negative: int) -> tuple[int, int]:
     """The whole numbers of cations and anions that leave the least charge; of these, the nearest to the ideal."""
 
-    def near(count: float, valence: int, other: int) -> range:
+    def candidates(count: float, valence: int, other: int) -> range:
         return range(max(0, math.floor(count) - other), math.ceil(count) + other + 1) if valence else range(1)
 
     def badness(counts: tuple[int, int]) -> tuple[float, float]:
         left = charge + positive * counts[0] - negative * counts[1]
         return round(abs(left), 3), math.dist(counts, ideal)
 
-    return min(product(near(ideal[0], positive, negative), near(ideal[1], negative, positive)), key=badness)
+    return min(product(candidates(ideal[0], positive, negative), candidates(ideal[1], negative, positive)), key=badness)
 
 
 def _checked(requests: Requests) -> dict[Species, int | None]:

@@ -1,11 +1,11 @@
-"""What a plan of a pair list can take."""
+"""Checks of the arguments of a plan of a pair list."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import is_among
+from ..arguments import described, is_among, numbers
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..pairs import Pairs, require_pairs
@@ -14,7 +14,7 @@ from ..pairs import Pairs, require_pairs
 def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
     """Raise InputError for a solvent that does not exist, missing parameters, and a list for other atoms."""
     if not is_among(solvent, ("gb", "vacuum")):
-        raise InputError(f"there is no solvent {solvent!r}; choose gb or vacuum")
+        raise InputError(f"there is no solvent {described(solvent)}; choose gb or vacuum")
     require_atoms(atoms)
     require_pairs(pairs)
     atoms.require(("charges", "lj_sigma", "lj_epsilon"), "the nonbonded energy")
@@ -40,9 +40,10 @@ def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
 
 
 def _numbers(given: ArrayLike) -> Floats:
+    """The numbers, copied; none where they are no numbers."""
     try:
-        return np.array(given, np.float64)
-    except (TypeError, ValueError, OverflowError):
+        return numbers("", given).copy()
+    except InputError:
         return np.empty(0)
 
 

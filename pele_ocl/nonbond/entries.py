@@ -26,14 +26,14 @@ class Entries:
     """A pair list by tiles, on the device; cl/nonbond/tiled.cl says what is in the buffers.
 
     width : reals in a vector
-    order : (n_places,) the atom at each place
+    order : (n_slots,) the atom in each slot
     own : lane_sigma2 and lane_charges, or two buffers of one unused number
     """
 
     width: int
     n_tiles: int
     order: NDArray[np.intp]
-    place_of: Buffer
+    slot_of: Buffer
     offsets: Buffer
     entries: Buffer
     own: tuple[Buffer, ...]
@@ -45,26 +45,26 @@ def layout_of(width: int) -> dict[str, int]:
 
 
 def entries_of(run: Run, task: Task) -> Entries:
-    """Rows by tile, then the entries that stand with each tile: counted, their offsets summed, written."""
+    """The neighbours of each tile, then its entries: counted, their offsets summed, written."""
     width = run.device.vector_width(run.precision)
     layout = layout_of(width)
     tile = layout["TILE"]
     atoms = in_tiles(task.molecule.atoms.positions, tile)
     n_tiles, n_pairs = -(-task.n_atoms // tile), task.n_pairs
-    places = np.empty(task.n_atoms, np.intp)
-    places[atoms] = np.arange(task.n_atoms)
+    slots = np.empty(task.n_atoms, np.intp)
+    slots[atoms] = np.arange(task.n_atoms)
     order = np.pad(atoms, (0, n_tiles * tile - task.n_atoms), mode="edge")  # copies fill the last tile
-    place_of = run.upload(places, np.int32)
+    slot_of = run.upload(slots, np.int32)
     switches = {**layout, "OWN_VALUES": int(bool(task.own))}
     placed = run.empty(2 * n_pairs, np.uint32)
     if n_pairs:
         place = run.kernel("nonbond/tile_entries.cl", "place_pairs", width, **switches)
-        run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), place_of, task.pairs, placed)
-    rows = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
+        run.launch(place, (n_pairs,), (ITEMS,), np.int32(n_pairs), slot_of, task.pairs, placed)
+    segments = segments_by_counting(run, placed, n_pairs, len(order), Role.BOTH, tile=tile)
     offsets = run.zeros(2 * n_tiles + 1, np.int32)
     fill = run.kernel("nonbond/tile_entries.cl", "tile_entries", width, **switches)
-    assert rows.neighbours is not None
-    lists = rows.offsets, rows.neighbours, rows.pairs, placed, offsets
+    assert segments.neighbours is not None
+    lists = segments.offsets, segments.neighbours, segments.pairs, placed, offsets
 
     def launch(writing: bool, entries: Buffer, *lanes: Buffer) -> None:
         own = (*task.own, *lanes) if task.own else ()
@@ -77,7 +77,7 @@ def entries_of(run: Run, task: Task) -> Entries:
     entries = run.empty((width // tile + 1) * n_entries, np.uint32)
     lanes = tuple(run.zeros(width * n_entries) for _ in task.own) or (unused, unused)
     launch(True, entries, *lanes)
-    return Entries(width, n_tiles, order, place_of, offsets, entries, lanes)
+    return Entries(width, n_tiles, order, slot_of, offsets, entries, lanes)
 
 
 def in_tiles(positions: Floats, size: int) -> NDArray[np.intp]:

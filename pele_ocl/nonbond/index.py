@@ -18,7 +18,7 @@ ITEMS = 64  # of a group where the group does not matter
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Pairs by atom: places offsets[i] to offsets[i + 1] of `pairs` belong to atom i.
+    """Pairs by atom: indices offsets[i] to offsets[i + 1] of `pairs` belong to atom i.
 
     offsets : buffer (n_atoms + 1) int32
     pairs : buffer of pair numbers, int32

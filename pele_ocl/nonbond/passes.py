@@ -97,7 +97,7 @@ class ListPasses(Passes, Generic[Index]):
         return {}
 
     def _clear(self) -> list[KeptLaunch]:
-        """What must be done before the kernels over pairs."""
+        """The launches that come before the kernels over pairs."""
         return []
 
     def _n_slots(self) -> int:
@@ -115,7 +115,7 @@ class ListPasses(Passes, Generic[Index]):
 
     def _common_sizes(self) -> dict[str, int]:
         energies = 6 * MOST_PARTS if self._are_many else 3 * self.n_groups
-        sizes = {"places": 4 * self.n_slots, "results": self.first_energy + energies}
+        sizes = {"points": 4 * self.n_slots, "results": self.first_energy + energies}
         if self._are_many:
             sizes["energies"] = 3 * self.n_groups
         if self.task.molecule.gb:
@@ -142,7 +142,7 @@ class ListPasses(Passes, Generic[Index]):
         return self.run.keep(
             "nonbond/place.cl", "place_atoms", (self.n_slots, 1), (ITEMS, 1), np.int32(self.n_slots),
             np.int32(self.task.n_atoms), *in_steps, self.buffers["positions"], self.run.upload(order, np.int32),
-            self.run.upload(traits.charges[order]), *gb, self.buffers["places"], **encoding.macros, **self.task.macros,
+            self.run.upload(traits.charges[order]), *gb, self.buffers["points"], **encoding.macros, **self.task.macros,
         )  # fmt: skip
 
     def _add_energies(self) -> list[KeptLaunch]:

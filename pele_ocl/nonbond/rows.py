@@ -45,7 +45,7 @@ class Rows(ListPasses[Segments]):
             self.run.keep(
                 "nonbond/rows.cl", "nonbond_rows", (self.n_groups * self.group, 1), (self.group, 1),
                 self.task.molecule.traits.model, np.int32(self.task.n_atoms), self.destination, self.index.offsets,
-                self.index.neighbours, *own, *self.named("places", "traits"), self.energies, self.buffers["results"],
+                self.index.neighbours, *own, *self.named("points", "traits"), self.energies, self.buffers["results"],
                 GROUP=self.group, **_macros(self.task),
             )
         ]  # fmt: skip

@@ -44,14 +44,14 @@ class Tiled(ListPasses[Entries]):
         n_parts, gradients = np.int32(self.n_groups), self.buffers["gradients"]
         compute = self._each_part(
             "nonbond_tiled", task.molecule.traits.model, np.int32(listed.n_tiles), n_parts, self.destination,
-            listed.offsets, listed.entries, *listed.own, *self.named("places", "traits"), self.energies, gradients,
+            listed.offsets, listed.entries, *listed.own, *self.named("points", "traits"), self.energies, gradients,
         )  # fmt: skip
         if not task.gradient:
             return [compute]
         sizes = np.int32(task.n_atoms), np.int32(self.n_slots), n_parts
         return [
             compute,
-            self._each_part("add_gradients", *sizes, self.destination, listed.place_of, gradients, results),
+            self._each_part("add_gradients", *sizes, self.destination, listed.slot_of, gradients, results),
         ]
 
     def _each_part(self, name: str, *args: Argument) -> KeptLaunch:

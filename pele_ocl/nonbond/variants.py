@@ -23,7 +23,7 @@ VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
     ),
     "atomic-native": Variant(
         "nonbond/ladder/pairs.cl", "nonbond_pairs", "the same with the device's own atomic addition, where it has one",
-        AtomicNative,
+        AtomicNative, float_atomics=True,
     ),
     "bitonic": Variant(
         "nonbond/ladder/bitonic.cl", "merge_step", "pairs sorted by a bitonic network, summed by atom", Bitonic

@@ -29,7 +29,7 @@ INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
 class Device:
     """One OpenCL device with its context and queues, made when first needed.
 
-    index : place in `list_devices()`; 0 is the default
+    index : index in `list_devices()`; 0 is the default
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels, by file, name and options
     buffers : the bytes of the device's buffers; mapped : those of host memory that the device reads and fills

@@ -138,7 +138,7 @@ class Run(Transfers):
             for kept in launches:
                 shape = (*kept.shape, n_conformations)
                 if self.profile:
-                    self._note_first(kept.kernel)
+                    self._record_first(kept.kernel)
                     self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group))
                 else:
                     cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group)
@@ -162,7 +162,7 @@ class Run(Transfers):
             count = min(slab, whole - done)
             shape = count, kept.shape[1], n_conformations
             start = time.perf_counter()
-            self._note_first(kept.kernel)
+            self._record_first(kept.kernel)
             with device_errors(self.device):
                 event = cl.enqueue_nd_range_kernel(self.queue, kept.kernel_object, shape, kept.group, (done, 0, 0))
                 event.wait()
@@ -192,7 +192,7 @@ class Run(Transfers):
     ) -> Event:
         shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None
-        self._note_first(kernel)
+        self._record_first(kernel)
         with device_errors(self.device):
             return cl.enqueue_nd_range_kernel(self.queue, kernel_object, shape, group, start)
 
@@ -201,8 +201,8 @@ class Run(Transfers):
         with device_errors(self.device):
             self.queue.flush()
 
-    def _note_first(self, kernel: Kernel) -> None:
-        """Note that the launch that comes next is the kernel's first on the device."""
+    def _record_first(self, kernel: Kernel) -> None:
+        """Record that the launch that comes next is the kernel's first on the device."""
         if not kernel.launched:
             kernel.launched = True
             self.firsts.add(len(self.events))

@@ -61,7 +61,7 @@ class Role(IntEnum):
 
 
 class Scatter(IntEnum):
-    """The use of a pair's gradient: none; added up racing; added up atomically; stored at the pair's place."""
+    """The use of a pair's gradient: none; added up racing; added up atomically; stored by pair."""
 
     NONE = 0
     NAIVE = 1

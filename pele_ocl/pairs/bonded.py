@@ -30,9 +30,9 @@ def exclusions(bonds: Ints, n_atoms: int) -> tuple[Ints, Ints]:
     start, end = _walk(first, neighbours, neighbours, starts)
     one_three = _codes(np.stack([start, end], axis=1), n_atoms)
     start, end = _walk(start, end, neighbours, starts)
-    near = np.union1d(one_two, one_three)
-    one_four = np.setdiff1d(_codes(np.stack([start, end], axis=1), n_atoms), near, assume_unique=True)
-    return _pairs(near, n_atoms), _pairs(one_four, n_atoms)
+    excluded = np.union1d(one_two, one_three)
+    one_four = np.setdiff1d(_codes(np.stack([start, end], axis=1), n_atoms), excluded, assume_unique=True)
+    return _pairs(excluded, n_atoms), _pairs(one_four, n_atoms)
 
 
 def _walk(start: _Indices, end: _Indices, neighbours: _Indices, starts: _Indices) -> tuple[_Indices, _Indices]:

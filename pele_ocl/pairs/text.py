@@ -17,7 +17,7 @@ from ..textfiles import lines, number, quoted
 Columns = dict[str, NDArray[Any]]
 
 _BLOCK = 65_536
-# What columns mean that no line names, by their number.
+# The meaning of columns that no line names, by their number.
 _UNNAMED = {
     2: ("first", "second"),
     3: ("first", "second", "one_four"),

@@ -34,7 +34,7 @@ class Failures:
     reasons: dict[int, str] = field(default_factory=dict)
 
     def add(self, k: int, error: InputError) -> None:
-        """Note that conformation k failed."""
+        """Record that conformation k failed."""
         self.reasons.setdefault(k, str(error))
 
     def check(self, done: int) -> None:

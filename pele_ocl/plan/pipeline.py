@@ -31,7 +31,7 @@ Explain = Callable[[Atoms, Found, int], InputError]
 
 
 @dataclass(eq=False)
-class Slot:
+class Staging:
     """Host memory of a chunk, which the device reads and fills by itself.
 
     positions : (batch, 3 n) encoded; results : (batch, n_results)
@@ -49,7 +49,7 @@ class Chunk:
 
     part: slice
     run: Run
-    slot: Slot
+    staging: Staging
 
 
 class Pipeline(Evaluator):
@@ -63,7 +63,7 @@ class Pipeline(Evaluator):
         self.batch = passes.batch
         self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))
         self._offsets = np.empty((self.batch if passes.encoding.is_fixed else 0, 3 * len(atoms)))
-        self._slots: list[Slot] = []
+        self._staging: list[Staging] = []
 
     def takes(self, m: int) -> bool:
         return self.batch >= min(m, self.passes.most_at_once)
@@ -121,11 +121,11 @@ class Pipeline(Evaluator):
 
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
         firsts, run = range(0, m, self.batch), self.passes.run
-        while len(self._slots) < min(UNDER_WAY, len(firsts)):
+        while len(self._staging) < min(UNDER_WAY, len(firsts)):
             positions = run.host_array((self.batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
-            self._slots.append(Slot(positions, run.host_array((self.batch, self.passes.n_results))))
+            self._staging.append(Staging(positions, run.host_array((self.batch, self.passes.n_results))))
         return [
-            Chunk(slice(first, min(first + self.batch, m)), run.anew(profile), self._slots[k % UNDER_WAY])
+            Chunk(slice(first, min(first + self.batch, m)), run.anew(profile), self._staging[k % UNDER_WAY])
             for k, first in enumerate(firsts)
         ]
 
@@ -133,9 +133,9 @@ class Pipeline(Evaluator):
         self, chunk: Chunk, conformations: NDArray[Any], failures: Failures, tell: Progress | None = None
     ) -> None:
         """Encode a chunk and give it to the device."""
-        slot, count = chunk.slot, chunk.part.stop - chunk.part.start
-        self._encode(conformations, chunk.part, slot.positions[:count], failures)
-        slot.events = self.passes.start(chunk.run, slot.positions[:count], slot.results[:count], tell)
+        staging, count = chunk.staging, chunk.part.stop - chunk.part.start
+        self._encode(conformations, chunk.part, staging.positions[:count], failures)
+        staging.events = self.passes.start(chunk.run, staging.positions[:count], staging.results[:count], tell)
 
     def _encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
         """Positions from the molecule's middle, those out of reach of it from their own."""
@@ -172,15 +172,15 @@ class Pipeline(Evaluator):
                 f"the positions span {span:,.0f} A, far more than the molecule's own; make the plan from atoms that "
                 "span as much, or use float64"
             )
-        offsets: Floats = (positions - (lowest + highest) / 2).ravel()
+        offsets: Floats = (positions - (lowest / 2 + highest / 2)).ravel()  # the sum may overflow
         return offsets
 
     def _collect(self, chunk: Chunk, conformations: NDArray[Any], found: Found, failures: Failures) -> None:
         """Wait for a chunk and put its results where they belong."""
-        part, slot = chunk.part, chunk.slot
-        chunk.run.wait(slot.events[-1])
-        slot.events = ()
-        results = slot.results[: part.stop - part.start]
+        part, staging = chunk.part, chunk.staging
+        chunk.run.wait(staging.events[-1])
+        staging.events = ()
+        results = staging.results[: part.stop - part.start]
         self.passes.unpack(results, part, found)
         if not self.passes.is_plausible(results, part, found):
             for k in range(part.start, part.stop):

@@ -33,7 +33,7 @@ MOST_REPEATS = 1_000_000
 
 
 class Plan(ABC, Generic[R, B]):
-    """What `Solvent`, `Nonbond` and `Energy` share: construction, checks, evaluation, batches.
+    """The common part of `Solvent`, `Nonbond` and `Energy`: construction, checks, evaluation, batches.
 
     A plan may be used by several threads at once, and within the progress callbacks of its own evaluations: each
     evaluation borrows an evaluator, with kernels and buffers of its own.

@@ -1,4 +1,4 @@
-"""Which variant, device and layout a plan takes."""
+"""Selection of the variant, the device and the layout of a plan."""
 
 from __future__ import annotations
 

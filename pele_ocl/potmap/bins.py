@@ -111,5 +111,5 @@ def reached(halves: Floats, cutoff: float, edge: float) -> NDArray[np.int64]:
     axis = np.arange(-most, most + 1)
     offsets = np.stack(np.meshgrid(axis, axis, axis, indexing="ij")[::-1], axis=-1).reshape(-1, 3)
     gaps = np.maximum((np.abs(offsets) - 1) * edge - halves, 0)
-    near: NDArray[np.int64] = offsets[(gaps * gaps).sum(axis=1) < cutoff**2]
-    return near
+    found: NDArray[np.int64] = offsets[(gaps * gaps).sum(axis=1) < cutoff**2]
+    return found

@@ -60,16 +60,16 @@ def _corrections_around(problem: MapProblem, atoms: NDArray[np.intp], reach: flo
     seen = [_seen(problem, d, indices[d], problem.atoms4[atoms, d, None]) for d in range(3)]
     inside = [(i >= 0) & (i < n) for i, n in zip(indices, shape, strict=True)]
     away2 = _outer(*(np.where(i, e * e, np.inf) for i, e in zip(inside, exact, strict=True)))
-    near = away2 < reach**2
+    within = away2 < reach**2
     # Of all atoms' steps those that are left, the atoms they are of, and which of an atom's they are.
-    kept = np.flatnonzero(near)
-    of = kept // near[0].size
-    step = kept - near[0].size * of
+    kept = np.flatnonzero(within)
+    of = kept // within[0].size
+    step = kept - within[0].size * of
     true2, rounded2 = away2.take(kept), _outer(*(s * s for s in seen)).take(kept)
     lacking = [potential(true2, problem.model) - potential(rounded2, problem.model)]
     if problem.field:
         weights = slope(true2, problem.model), slope(rounded2, problem.model)
-        for along, e, s in zip(np.indices(near.shape[1:])[::-1], exact, seen, strict=True):
+        for along, e, s in zip(np.indices(within.shape[1:])[::-1], exact, seen, strict=True):
             column = along.reshape(-1).take(step)
             lacking.append(weights[0] * e[of, column] - weights[1] * s[of, column])
     point = first @ (1, nx, nx * ny)

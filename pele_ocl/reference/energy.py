@@ -67,16 +67,16 @@ def energy(
     gradients = {term: np.zeros((n, 3)) for term in TERMS}
     by_radius = {"gb_pair": np.zeros(n)}
     near_by_bonds = exclusions(atoms.bonds, n)
-    for rows, d, r, near in _pairs(atoms.positions, cutoff):
+    for rows, d, r, counted in _pairs(atoms.positions, cutoff):
         scales = _scales(atoms, one_four, rows, *near_by_bonds)
         terms = (_lennard_jones(atoms, rows, r), _coulomb(atoms, rows, r, model))
         for term, (values, slopes), scale in zip(PAIR_TERMS, terms, scales, strict=False):
-            per_atom[term][rows] = np.where(near, scale * values, 0).sum(axis=1) / 2
-            gradients[term][rows] = np.einsum("ij,ijk->ik", np.where(near, scale * slopes, 0), d)
+            per_atom[term][rows] = np.where(counted, scale * values, 0).sum(axis=1) / 2
+            gradients[term][rows] = np.einsum("ij,ijk->ik", np.where(counted, scale * slopes, 0), d)
         values, slopes, radius_slopes = _gb_pair(atoms, rows, r, born, model)
-        per_atom["gb_pair"][rows] = np.where(near, values, 0).sum(axis=1) / 2
-        gradients["gb_pair"][rows] = np.einsum("ij,ijk->ik", np.where(near, slopes, 0), d)
-        by_radius["gb_pair"][rows] = np.where(near, radius_slopes, 0).sum(axis=1)
+        per_atom["gb_pair"][rows] = np.where(counted, values, 0).sum(axis=1) / 2
+        gradients["gb_pair"][rows] = np.einsum("ij,ijk->ik", np.where(counted, slopes, 0), d)
+        by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
     per_atom["gb_self"] = gb_self(atoms.charges, born, model)
     per_atom["nonpolar"] = nonpolar(atoms.gb_radii, born, model)
     by_radius["gb_self"] = _gb_self_slope(atoms.charges, born, model)
@@ -128,10 +128,10 @@ def _pairs(
         rows = np.arange(start, min(start + ROWS, len(positions)))
         d = positions[rows, None] - positions[None]
         r = np.linalg.norm(d, axis=2)
-        near = np.ones(r.shape, bool) if cutoff is None else r <= cutoff
-        near[np.arange(len(rows)), rows] = False
+        counted = np.ones(r.shape, bool) if cutoff is None else r <= cutoff
+        counted[np.arange(len(rows)), rows] = False
         r[np.arange(len(rows)), rows] = 1
-        yield rows, d, r, near
+        yield rows, d, r, counted
 
 
 def _scales(
@@ -199,9 +199,9 @@ def _chain_rule(atoms: Atoms, model: SolventModel, born: Floats, by_radius: dict
     rho = atoms.gb_radii - model.offset
     s = atoms.gb_scales * rho
     gradients = {term: np.zeros((len(atoms), 3)) for term in by_radius}
-    for rows, d, r, near in _pairs(atoms.positions, None):
-        taken = np.where(near, hct_slope(r, rho[rows, None], s[None]) / (2 * r), 0)
-        given = np.where(near, hct_slope(r, rho[None], s[rows, None]) / (2 * r), 0)
+    for rows, d, r, counted in _pairs(atoms.positions, None):
+        taken = np.where(counted, hct_slope(r, rho[rows, None], s[None]) / (2 * r), 0)
+        given = np.where(counted, hct_slope(r, rho[None], s[rows, None]) / (2 * r), 0)
         for term, slopes in by_radius.items():
             weights = slopes * by_integral
             gradients[term][rows] = np.einsum("ij,ijk->ik", weights[rows, None] * taken + weights * given, d)

@@ -25,9 +25,9 @@ def allowed_points(positions: Floats, grid: Grid, solute_distance: float) -> Boo
     """
     allowed = np.ones(grid.shape[::-1], np.bool_)
     for position in positions:
-        near = [np.abs(axis - p) <= 1.001 * solute_distance for axis, p in zip(grid.axes(), position, strict=True)]
-        box = np.ix_(*near[::-1])
-        x, y, z = ((axis[some] - p) ** 2 for axis, some, p in zip(grid.axes(), near, position, strict=True))
+        around = [np.abs(axis - p) <= 1.001 * solute_distance for axis, p in zip(grid.axes(), position, strict=True)]
+        box = np.ix_(*around[::-1])
+        x, y, z = ((axis[some] - p) ** 2 for axis, some, p in zip(grid.axes(), around, position, strict=True))
         allowed[box] &= z[:, None, None] + y[:, None] + x > solute_distance**2 * (1 + ROUNDING)
     return allowed
 

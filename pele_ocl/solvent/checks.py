@@ -1,4 +1,4 @@
-"""What Born radii ask of a molecule."""
+"""Checks of GB radii and of Born radii."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from ..tiles import Tiles, cpu_parts
 
 
 @dataclass(frozen=True)
-class Layout:
+class SolventLayout:
     """Shape of the tiled kernels.
 
     width : reals in a vector
@@ -32,7 +32,7 @@ class Layout:
     shares: int = 1
 
     @classmethod
-    def of(cls, kind: str, width: int, n_atoms: int, units: int = 1) -> Layout:
+    def of(cls, kind: str, width: int, n_atoms: int, units: int = 1) -> SolventLayout:
         """The layout for a device of this kind ("GPU", "CPU", ...) and units, whose vectors hold `width` reals."""
         if kind == "CPU":
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)
@@ -51,7 +51,7 @@ class Layout:
 
     def shape(self, tiles: Tiles, n_chunks: int) -> tuple[int, int]:
         """Work-items of the GB sums in the two dimensions."""
-        return tiles.n_places // (self.width * self.vectors), n_chunks
+        return tiles.n_slots // (self.width * self.vectors), n_chunks
 
     def rows(self, n_tiles: int) -> int:
         """Work-items of the Born sums in the first dimension."""

@@ -17,7 +17,7 @@ from ..tiled.passes import TiledPasses
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Progress
-from .layout import Layout
+from .layout import SolventLayout
 from .result import TERMS
 
 if TYPE_CHECKING:
@@ -37,13 +37,14 @@ class SolventPasses(TiledPasses):
     born: Sequence[KeptLaunch]
 
     def __init__(
-        self, run: Run, atoms: Atoms, tiles: Tiles, layout: Layout, model: SolventModel, encoding: Encoding, most: int
-    ) -> None:
+        self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
+        most: int,
+    ) -> None:  # fmt: skip
         assert atoms.gb_radii is not None
         self.layout, self.tiles = layout, tiles
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))
         n_chunks, _ = layout.chunks(len(tiles))
-        sizes = {"inverses": tiles.n_places, "potential": n_chunks * tiles.n_places, "results": COLUMNS * len(atoms)}
+        sizes = {"inverses": tiles.n_slots, "potential": n_chunks * tiles.n_slots, "results": COLUMNS * len(atoms)}
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes | self._sizes(), most)
         self.intrinsic = run.upload(atoms.gb_radii[tiles.order])
         self.born = self._born()
@@ -84,7 +85,7 @@ class SolventPasses(TiledPasses):
         """The launches that end in Born radii."""
 
     def _before_energy(self) -> list[KeptLaunch]:
-        """What the potential needs beside Born radii, where these are computed without it."""
+        """The launches that make ready for the potential, where those of the Born radii do not."""
         return []
 
     def _launch_born(self, run: Run, n_conformations: int, tell: Progress | None) -> None:

@@ -18,7 +18,7 @@ from ..results import Terms
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 from .checks import born_radius_error, check_radii
-from .layout import Layout
+from .layout import SolventLayout
 from .result import TERMS, SolventBatch, SolventResult
 from .variants import VARIANTS, choose_variant
 
@@ -50,7 +50,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         atoms.require_apart()
         super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms))
         width, units = self.device.vector_width(precision), self.device.compute_units
-        self.layout = self._choice.applied(self.variant, Layout.of(self.device.kind, width, len(atoms), units))
+        self.layout = self._choice.applied(self.variant, SolventLayout.of(self.device.kind, width, len(atoms), units))
         self._tiles = Tiles.of(atoms.positions, self.layout.tile)
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 

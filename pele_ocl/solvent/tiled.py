@@ -31,7 +31,7 @@ class Tiled(SolventPasses):
         return layout.parts(n_tiles) if layout.blocks else layout.chunks(n_tiles)[0]
 
     def _sizes(self) -> dict[str, int]:
-        return {"sums": self.n_parts * self.tiles.n_places}
+        return {"sums": self.n_parts * self.tiles.n_slots}
 
     def _born(self) -> list[KeptLaunch]:
         spheres = self.spheres

@@ -31,7 +31,7 @@ class TiledPasses(Passes):
         sizes: Mapping[str, int], most: int,
     ) -> None:  # fmt: skip
         self.atoms, self.tiles, self.model, self.spheres = atoms, tiles, model, spheres
-        slots, boxes = tiles.n_places, len(tiles)
+        slots, boxes = tiles.n_slots, len(tiles)
         placed = {
             "spheres": 4 * slots, "points": 4 * slots, "x": slots, "y": slots, "z": slots, "series": 8 * slots,
             "origins": 4 * boxes, "extents": 4 * boxes,
@@ -51,7 +51,7 @@ class TiledPasses(Passes):
     def each_slot(self, file: str, name: str, *args: Argument, shares: int = 1, **defines: int) -> KeptLaunch:
         """The launch of a kernel of a work-group a tile, of so many work-items a slot."""
         tile = self.tiles.size
-        shape, group = (self.tiles.n_places, shares), (tile, shares)
+        shape, group = (self.tiles.n_slots, shares), (tile, shares)
         return self.run.keep(file, name, shape, group, np.int32(len(self.tiles)), *args, TILE=tile, **defines)
 
     @property

@@ -57,7 +57,7 @@ class SphereTables:
             run.upload(rho[tiles.order]),
             run.upload(by_slot),
             run.upload(tiles.by_slot(charges)),
-            run.upload(np.column_stack([np.zeros(tiles.n_places), coefficients.T])),
+            run.upload(np.column_stack([np.zeros(tiles.n_slots), coefficients.T])),
             run.upload(coefficients),
             run.upload(tiles.largest(scaled)),
         )

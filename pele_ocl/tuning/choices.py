@@ -1,7 +1,7 @@
 """The choices that there are for each quantity and kind of device: the one place that lists them.
 
-Rules without figures of any machine (`choose_variant`, `Layout.of`) pick a good one; `pele-ocl tune` measures which is
-best. All are as exact as what the rules pick, and give the same bits every run.
+Rules without figures of any machine (`choose_variant`, `of` of the layouts) pick a good one; `pele-ocl tune` measures
+which is best. All are as exact as what the rules pick, and give the same bits every run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Choice:
     """A variant and the settings of its layout that differ from the rules'.
 
     variant : None for the one that the rules say
-    settings : fields of the quantity's Layout with their values; all others are as the rules say
+    settings : fields of the quantity's layout with their values; all others are as the rules say
     """
 
     variant: str | None = None

@@ -122,20 +122,20 @@ def as_json(entry: Entry) -> dict[str, Json]:
 
 def _entry(item: dict[str, Json]) -> Entry:
     names = ("device", "platform", "driver", "pele_ocl", "kernels", "date")
-    findings = (_finding(_object(row, "a finding")) for row in _list(item, "findings"))
+    findings = (_finding(_object(each, "a finding")) for each in _list(item, "findings"))
     return Entry(**{name: _text(item, name) for name in names}, findings=tuple(findings))
 
 
-def _finding(row: dict[str, Json]) -> Finding:
-    quantity, precision = _text(row, "quantity"), _text(row, "precision")
+def _finding(item: dict[str, Json]) -> Finding:
+    quantity, precision = _text(item, "quantity"), _text(item, "precision")
     if quantity not in CHOICES or precision not in PRECISIONS:
         raise ValueError("a quantity or precision is not known")
-    settings = sorted((name, _setting(value)) for name, value in _object(row.get("settings"), "settings").items())
+    settings = sorted((name, _setting(value)) for name, value in _object(item.get("settings"), "settings").items())
     if not all(name.isidentifier() for name, _ in settings):
         raise ValueError("a setting has no name")
-    choice = RULES if row.get("variant") is None else Choice(_text(row, "variant"), tuple(settings))
-    size = _whole(row.get("size"), 1, LARGEST_SIZE, "a size")
-    return Finding(quantity, precision, size, choice, _milliseconds(row, "ms"), _milliseconds(row, "rules_ms"))
+    choice = RULES if item.get("variant") is None else Choice(_text(item, "variant"), tuple(settings))
+    size = _whole(item.get("size"), 1, LARGEST_SIZE, "a size")
+    return Finding(quantity, precision, size, choice, _milliseconds(item, "ms"), _milliseconds(item, "rules_ms"))
 
 
 def _integer(digits: str) -> int:
@@ -182,8 +182,8 @@ def _whole(value: Json, least: int, most: int, name: str) -> int:
     return value
 
 
-def _milliseconds(row: dict[str, Json], name: str) -> float:
-    value = row.get(name)
+def _milliseconds(item: dict[str, Json], name: str) -> float:
+    value = item.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_TIME:
         raise ValueError(f"{name} is no time in ms")
     return float(value)

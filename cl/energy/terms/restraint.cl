@@ -7,10 +7,10 @@
 kernel void restrain(
     const int n_atoms,
     const int n_rows,                              // energies before the Born radii in the results, of atoms or tiles
-    const int term,                                // row of `further`
+    const int term,                                // index in `further`
     const real step,                               // A of a coordinate's unit
     global const coordinate *restrict positions,   // (n_conformations, n_atoms, 3)
-    global const coordinate *restrict places,      // (n_atoms, 3) x0
+    global const coordinate *restrict references,  // (n_atoms, 3) x0
     global const real *restrict constants,         // (n_atoms) k [kcal/mol/A^2]
     global real *restrict results)                 // energy/results.clh
 {
@@ -19,13 +19,13 @@ kernel void restrain(
     const Results own = results_of(results, conformation, n_rows, n_atoms);
     global const coordinate *here = positions + 3 * ((size_t)conformation * n_atoms + i);
     const real k = constants[i];
-    real square = 0;
+    real r2 = 0;
     for (int axis = 0; axis < 3; ++axis) {
-        const real away = coordinate_difference(here[axis], places[3 * (size_t)i + axis], step);
-        square += away * away;
+        const real away = coordinate_difference(here[axis], references[3 * (size_t)i + axis], step);
+        r2 += away * away;
 #if GRADIENT
         own.gradient[3 * (size_t)i + axis] += (real)2 * k * away;
 #endif
     }
-    own.further[(size_t)term * n_atoms + i] = k * square;
+    own.further[(size_t)term * n_atoms + i] = k * r2;
 }

@@ -3,7 +3,7 @@
 //
 //   NAIVE    += and -= on the atoms' gradients: work-items that share an atom race and lose updates. Wrong by design.
 //   ATOMIC   the same six updates, each atomic (common/atomics.clh)
-//   STORE    the pair's gradient kept at the pair's own place; another kernel adds up (nonbond/ladder/segments.cl)
+//   STORE    the pair's gradient kept by pair; another kernel adds up (nonbond/ladder/segments.cl)
 #include "common/real.clh"
 #include "nonbond/ladder/list.clh"
 #include "common/sums.clh"

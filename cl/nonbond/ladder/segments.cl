@@ -13,9 +13,9 @@
 #endif
 
 #if SORTED_FIRSTS
-#define FIRST_PAIR(place) (place)
+#define FIRST_PAIR(index) (index)
 #else
-#define FIRST_PAIR(place) firsts[place]
+#define FIRST_PAIR(index) firsts[index]
 #endif
 
 #define SEGMENT_ARGUMENTS \
@@ -31,14 +31,14 @@ kernel void segment_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n
     const int i = get_global_id(0);
     if (i >= n_atoms) return;
     real x = 0, y = 0, z = 0;
-    for (int place = first_offsets[i]; place < first_offsets[i + 1]; ++place) {
-        const int p = FIRST_PAIR(place);
+    for (int index = first_offsets[i]; index < first_offsets[i + 1]; ++index) {
+        const int p = FIRST_PAIR(index);
         x += stored[p];
         y += stored[n_pairs + p];
         z += stored[2 * n_pairs + p];
     }
-    for (int place = second_offsets[i]; place < second_offsets[i + 1]; ++place) {
-        const int p = seconds[place];
+    for (int index = second_offsets[i]; index < second_offsets[i + 1]; ++index) {
+        const int p = seconds[index];
         x -= stored[p];
         y -= stored[n_pairs + p];
         z -= stored[2 * n_pairs + p];
@@ -53,14 +53,14 @@ void group_sums(SEGMENT_ARGUMENTS, global real *restrict gradient /* (n_atoms, 3
     local real scratch[3 * GROUP];
     const int i = get_group_id(0), item = get_local_id(0);
     real x = 0, y = 0, z = 0;
-    for (int place = first_offsets[i] + item; place < first_offsets[i + 1]; place += GROUP) {
-        const int p = FIRST_PAIR(place);
+    for (int index = first_offsets[i] + item; index < first_offsets[i + 1]; index += GROUP) {
+        const int p = FIRST_PAIR(index);
         x += stored[p];
         y += stored[n_pairs + p];
         z += stored[2 * n_pairs + p];
     }
-    for (int place = second_offsets[i] + item; place < second_offsets[i + 1]; place += GROUP) {
-        const int p = seconds[place];
+    for (int index = second_offsets[i] + item; index < second_offsets[i + 1]; index += GROUP) {
+        const int p = seconds[index];
         x -= stored[p];
         y -= stored[n_pairs + p];
         z -= stored[2 * n_pairs + p];

@@ -1,4 +1,4 @@
-// A work-item sums a block of points (potmap/block.clh) over the atoms near it. Atoms lie in cubic bins of DEPTH places. Each
+// A work-item sums a block of points (potmap/block.clh) over the atoms near it. Atoms lie in cubic bins of DEPTH atoms. Each
 // group walks one list of bins, given relative to the bin of the middle of its points, that reaches all atoms within the
 // cutoff wherever in that bin the middle is. Atoms that found their bin full stand in a list of their own.
 #include "common/real.clh"
@@ -42,7 +42,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
         (real4)(x[FIRST(0)], y[FIRST(1)], z[FIRST(2)], 0),
         (real4)(x[FIRST(0) + GROUP_POINTS_0 - 1], y[FIRST(1) + GROUP_POINTS_1 - 1], z[FIRST(2) + GROUP_POINTS_2 - 1], 0),
     };
-    // What rounding may do to a box is less than what this adds to the cutoff; the points' own test is the exact one.
+    // The cutoff is widened by more than a box can be off by rounding; the points' own test is the exact one.
     const real reach2 = law.cutoff2 * (real)1.001;
     const int4 middle = (int4)(middle_x[get_group_id(0)], middle_y[get_group_id(1)], middle_z[get_group_id(2)], 0);
     Sums total, sums;
@@ -51,16 +51,16 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
         const int4 bin = middle + offsets[o];
         const real4 low = (real4)(corner.x + bin.x * corner.w, corner.y + bin.y * corner.w, corner.z + bin.z * corner.w, 0);
         if (gap2(&points, low, low + corner.w) > reach2) continue;
-        const int place = (bin.z * n_bins.y + bin.y) * n_bins.x + bin.x, count = counts[place];
+        const int bin_index = (bin.z * n_bins.y + bin.y) * n_bins.x + bin.x, count = counts[bin_index];
         clear(&sums);
-        for (int a = 0; a < count; ++a) add_atom(&block, bins[(size_t)place * DEPTH + a], &law, &sums);
+        for (int a = 0; a < count; ++a) add_atom(&block, bins[(size_t)bin_index * DEPTH + a], &law, &sums);
         add_sums(&total, &sums);
     }
     clear(&sums);
     for (int a = 0, count = 0; a < n_atoms; ++a) {
         const real4 atom = overflowing[a];
-        const real4 place = (real4)(atom.x, atom.y, atom.z, 0);
-        if (gap2(&points, place, place) > reach2) continue;
+        const real4 point = (real4)(atom.x, atom.y, atom.z, 0);
+        if (gap2(&points, point, point) > reach2) continue;
         add_atom(&block, atom, &law, &sums);
         if (++count % RUN == 0) {
             add_sums(&total, &sums);

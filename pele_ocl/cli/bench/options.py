@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def bench_options(variants: Iterable[str]) -> Callable[[Command], Command]:
-    """Which structures, variants, precisions and device; how often; and --json."""
+    """The structures, variants, precisions and device; how often; and --json."""
     options: list[Callable[[Command], Command]] = [
         click.option(
             "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True, help="Structure; default: all."

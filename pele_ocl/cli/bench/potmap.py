@@ -20,7 +20,7 @@ from .options import as_json_line, exponent, milliseconds, times
 if TYPE_CHECKING:
     from ...bench.potmap import Timing
 
-LADDER = [name for name in VARIANTS if name != "cutoff"]
+LADDER = [name for name, variant in VARIANTS.items() if variant.method == "direct"]
 ON_ONE_CORE = "sequential on one core of the CPU"
 HEAD = (
     f"{'precision':10s}{'variant':12s}{'ms':>14s} {'G evals/s':>11s}{'sequential':>12s}{'gather':>9s}{'error':>9s}"

@@ -1,4 +1,4 @@
-"""Harmonic restraints that hold atoms to places in space."""
+"""Harmonic restraints that hold atoms to positions in space."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ class PositionalRestraint(Term):
             raise InputError(f"force_constant is {given}; a number of kcal/mol/A^2, 0 or more, is needed")
 
     def check(self, atoms: Atoms) -> None:
-        self._places(atoms)
+        self._references(atoms)
         self._constants(atoms)
 
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
-        away, constants = atoms.positions - self._places(atoms), self._constants(atoms)
+        away, constants = atoms.positions - self._references(atoms), self._constants(atoms)
         return constants * (away**2).sum(axis=1), 2 * constants[:, None] * away
 
-    def launches(self, passes: AnyPasses, row: int) -> list[KeptLaunch]:
+    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         run, encoding, atoms = passes.run, passes.encoding, passes.atoms
-        shifted = self._places(atoms) - encoding.shift(*atoms.bounds())
+        shifted = self._references(atoms) - encoding.shift(*atoms.bounds())
         if np.abs(shifted - encoding.base).max() > encoding.reach:
-            raise InputError("the places that atoms are restrained to lie far from the molecule; use float64")
-        places = np.empty(shifted.shape, encoding.dtype)
-        encoding.encode(shifted, places)
+            raise InputError("the positions that atoms are restrained to lie far from the molecule; use float64")
+        references = np.empty(shifted.shape, encoding.dtype)
+        encoding.encode(shifted, references)
         n = len(atoms)
         return [
             run.keep(
                 "energy/terms/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
-                np.int32(row), run.dtype.type(encoding.step), passes.buffers["positions"],
-                run.upload(places, encoding.dtype), run.upload(self._constants(atoms)), passes.buffers["results"],
+                np.int32(index), run.dtype.type(encoding.step), passes.buffers["positions"],
+                run.upload(references, encoding.dtype), run.upload(self._constants(atoms)), passes.buffers["results"],
                 **encoding.macros, **passes.result_macros,
             )
         ]  # fmt: skip
 
-    def _places(self, atoms: Atoms) -> Floats:
+    def _references(self, atoms: Atoms) -> Floats:
         """x0 of all atoms, (n, 3)."""
         return atoms.positions if self.reference is None else atoms.moved(self.reference).positions
 

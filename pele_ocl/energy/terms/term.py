@@ -16,7 +16,7 @@ class Term(ABC):
     """A term of the energy beside those of the pair passes: a name, a definition, and kernels that add it.
 
     Its kernels run last. Each adds its gradient to `gradient` of the results, in the order of the atoms, and writes
-    the energies of atoms to its row of `further`; cl/energy/results.clh.
+    the energies of atoms to its part of `further`; cl/energy/results.clh.
 
     name : of the term in results
     movable : whether its energy stays the same where all atoms move together
@@ -34,5 +34,5 @@ class Term(ABC):
         """The definition in float64: energies of the atoms (n,) kcal/mol and gradient (n, 3) kcal/mol/A."""
 
     @abstractmethod
-    def launches(self, passes: AnyPasses, row: int) -> list[KeptLaunch]:
-        """The launches that add the term. row : of `further`, where the energies of its atoms go"""
+    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
+        """The launches that add the term. index : of the term among the further ones"""

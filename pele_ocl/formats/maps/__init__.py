@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...arguments import file_path, file_paths, instance, text
+from ...arguments import callback, file_path, file_paths, instance, text
 from ...atoms import Atoms
 from ...errors import FormatError, InputError
 from ...grid import Map, require_map
@@ -79,6 +79,7 @@ def write_map(
     holds one; InputError for values that are not finite, or a unit that cannot be converted.
     """
     require_map(map_)
+    callback("progress", progress)
     for name, value, kind in (("attributes", attributes, Mapping), ("extra", extra, Mapping), ("atoms", atoms, Atoms)):
         if value is not None:
             instance(name, value, kind, "a dictionary" if kind is Mapping else "Atoms")

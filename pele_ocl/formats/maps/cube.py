@@ -18,8 +18,8 @@ from ...inputfile import InputFile
 from ...textfiles import lines, number, quoted
 from ...units import BOHR_A
 from ..registry import Details, MapFormat
-from .notes import title_line, understood, unit_line
 from .numbers import orthogonal_spacing, read_numbers, texts
+from .text_lines import title_line, understood, unit_line
 
 _PER_LINE = 6
 _TITLE = 200  # characters; VMD goes wrong from 255 on
@@ -40,7 +40,7 @@ def read_cube(file: InputFile) -> Map:
     """
     path = file.path
     text = lines(file, "cube")
-    notes = [next(text, ""), next(text, "")]
+    titles = [next(text, ""), next(text, "")]
     first = _fields(path, 3, next(text, ""), (4, 5))
     n_atoms = _count(path, 3, first[0])
     if n_atoms < 0 or first[4:] not in ([], [1.0]):
@@ -53,7 +53,7 @@ def read_cube(file: InputFile) -> Map:
     values, rest = read_numbers(text, len(grid), path, 7 + n_atoms)
     if rest or any(line.strip() for line in text):
         raise FormatError(f"{path}: holds more than the {len(grid):,} values it announces")
-    return Map(grid, np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0)), **understood(notes))
+    return Map(grid, np.ascontiguousarray(values.reshape(grid.shape).transpose(2, 1, 0)), **understood(titles))
 
 
 def _text(map_: Map, details: Details) -> Iterator[str]:

@@ -22,8 +22,8 @@ from ...grid import Grid, Map
 from ...inputfile import InputFile
 from ...textfiles import lines, number, quoted
 from ..registry import Details, MapFormat
-from .notes import note_lines, title_line, understood
 from .numbers import orthogonal_spacing, read_numbers, texts
+from .text_lines import head_lines, title_line, understood
 
 _COUNTS = re.compile(r"class\s+gridpositions\s+counts\s+(\d{1,15})\s+(\d{1,15})\s+(\d{1,15})\s*$")
 _ARRAY = re.compile(r"class\s+array\b.*\bitems\s+(?:\[\s*)?(\d{1,15})(?:\s*\])?(\s.*)$")
@@ -76,8 +76,8 @@ def read_dx(file: InputFile) -> Map:
 def _text(map_: Map, details: Details) -> Iterator[str]:
     nx, ny, nz = map_.grid.shape
     counts = f"counts {nx} {ny} {nz}\n"
-    for note in note_lines(map_, details.attributes):
-        yield "".join(f"# {line}\n" for line in textwrap.wrap(note, _COLUMNS) or [""])
+    for line in head_lines(map_, details.attributes):
+        yield "".join(f"# {line}\n" for line in textwrap.wrap(line, _COLUMNS) or [""])
     yield f"object 1 class gridpositions {counts}"
     yield _row("origin", map_.grid.origin.tolist())
     for axis in np.diag(map_.grid.spacing):

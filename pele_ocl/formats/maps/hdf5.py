@@ -15,7 +15,7 @@ from ...inputfile import InputFile
 from ..arrays import attribute_of, opened_hdf5, values_of
 from ..hdf5_writing import write_attributes, writing_hdf5
 from ..registry import Details, MapFormat
-from .notes import one_line
+from .text_lines import one_line
 
 DATASET = "potential"
 

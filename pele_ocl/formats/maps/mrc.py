@@ -21,7 +21,7 @@ from ...errors import FormatError, InputError
 from ...grid import Grid, Map
 from ...inputfile import InputFile
 from ..registry import Details, MapFormat
-from .notes import note_lines, understood
+from .text_lines import head_lines, understood
 
 _HEADER_BYTES = 1024
 _MODES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}
@@ -99,7 +99,7 @@ def _header(map_: Map, details: Details) -> bytes:
     words[52] = int.from_bytes(b"MAP ", "little")
     words[53] = _LITTLE_ENDIAN_STAMP
     reals[54] = map_.values.std(dtype=np.float64)
-    labels = [note.encode("ascii", "replace")[:_LABEL_BYTES] for note in note_lines(map_, details.attributes)]
+    labels = [line.encode("ascii", "replace")[:_LABEL_BYTES] for line in head_lines(map_, details.attributes)]
     words[55] = len(labels[:_LABELS])
     text = b"".join(label.ljust(_LABEL_BYTES) for label in labels[:_LABELS])
     return words.tobytes()[:_LABEL_START] + text.ljust(_LABELS * _LABEL_BYTES)

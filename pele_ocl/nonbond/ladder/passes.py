@@ -1,4 +1,4 @@
-"""What the variants of the ladder share."""
+"""The common part of the variants of the ladder."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ class LadderPasses(ListPasses[Index]):
     def _list_arguments(self, task: Task) -> tuple[Argument, ...]:
         """LIST_ARGUMENTS of cl/nonbond/ladder/list.clh."""
         model = task.molecule.traits.model
-        return model, np.int32(task.n_pairs), task.pairs, *task.own, *self.named("places", "traits")
+        return model, np.int32(task.n_pairs), task.pairs, *task.own, *self.named("points", "traits")

@@ -12,7 +12,7 @@ from ...plan.conformations import Encoding
 from ...solvent_model import SolventModel
 from ...tiles import Tiles
 from ...variant import Progress
-from ..layout import Layout
+from ..layout import SolventLayout
 from ..passes import SolventPasses
 from .rung import Molecule, Rung
 
@@ -26,7 +26,7 @@ class LadderPasses(SolventPasses):
     """One conformation at a time: the rung fills a Molecule, whose radii are then brought to the tiles."""
 
     def __init__(
-        self, rung: type[Rung], run: Run, atoms: Atoms, tiles: Tiles, layout: Layout, model: SolventModel,
+        self, rung: type[Rung], run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel,
         encoding: Encoding, most: int,
     ) -> None:  # fmt: skip
         super().__init__(run, atoms, tiles, layout, model, encoding, most=1)

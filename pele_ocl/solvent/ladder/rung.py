@@ -1,4 +1,4 @@
-"""What all rungs compute with, and the interface of a rung."""
+"""The buffers that all rungs of the ladder compute with, and the interface of a rung."""
 
 from __future__ import annotations
 

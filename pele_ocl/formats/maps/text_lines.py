@@ -25,7 +25,7 @@ def title_line(map_: Map) -> str:
     return f"({title})" if title.startswith("unit:") else title
 
 
-def note_lines(map_: Map, attributes: Mapping[str, object]) -> list[str]:
+def head_lines(map_: Map, attributes: Mapping[str, object]) -> list[str]:
     """Title, if there is one, unit, and the attributes as `name: value`."""
     title = title_line(map_)
     return [

@@ -1,0 +1,118 @@
+"""docs/architecture.md and docs/glossary.md, held to the code: the picture, the files they name, the words."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "docs" / "architecture.md").read_text()
+TABLE = [line.strip("| ").split(" | ") for line in TEXT.splitlines() if line.startswith("| ")][1:]
+FILE = re.compile(r"`((?:cl|pele_ocl|docs|tests)/[\w./-]+)`(?: \((new)?)?")
+
+
+@pytest.fixture(scope="module")
+def make() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_architecture", ROOT / "docs" / "architecture" / "make.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_picture_is_that_of_the_imports(make):
+    assert make.FIGURE.read_text() == make.drawing(), "docs/figures/architecture.svg is stale: run `make docs`"
+    drawn = ElementTree.parse(make.FIGURE)
+    found = {(path.get("data-from"), path.get("data-to")) for path in drawn.iter() if path.get("class") == "import"}
+    graph = make.imports()
+    assert found <= {(box, below) for box, all_below in graph.items() for below in all_below}
+    level = make.levels(graph)
+    assert all(level[box] > level[below] for box, below in found)
+
+
+def test_arrows_that_are_left_out_are_implied(make):
+    graph, drawn = make.imports(), make.arrows(make.imports())
+
+    def reached(box: str) -> set[str]:
+        return {below for above, below in drawn if above == box for below in (below, *reached(below))}
+
+    assert all(below <= reached(box) for box, below in graph.items())
+
+
+@pytest.mark.parametrize("row", TABLE, ids=[row[0] for row in TABLE])
+def test_files_of_the_table_exist(row):
+    _, files = row
+    named = FILE.findall(files)
+    assert named
+    for name, new in named:
+        assert (ROOT / name).exists() != bool(new), name
+
+
+# What the place to change is called in a file of the table.
+HELD = {
+    "cl/physics/gb_radius.clh": "#elif defined(GB_RADIUS_",
+    "cl/energy/chain.clh": "near_slope(",
+    "cl/solvent/hct_rows.clh": "near_term(",
+    "pele_ocl/cli/__init__.py": "COMMANDS",
+    "pele_ocl/cli/energy.py": "@click.option(",
+    "pele_ocl/energy/layout.py": "class SquaresLayout",
+    "pele_ocl/energy/terms/__init__.py": "__all__",
+    "pele_ocl/energy/variants.py": "VARIANTS",
+    "pele_ocl/formats/pqr.py": "FORMAT",
+    "pele_ocl/formats/registry.py": '".pqr": "pele_ocl.formats.pqr:FORMAT"',
+    "pele_ocl/gb_models.py": "GB_MODELS",
+    "pele_ocl/nonbond/variants.py": "VARIANTS",
+    "pele_ocl/opencl/shared.py": "PAIR_MODEL",
+    "pele_ocl/solvent/layout.py": "def of(",
+    "pele_ocl/solvent/variants.py": "VARIANTS",
+    "pele_ocl/tiled/tables.py": "class SphereTables",
+}
+
+
+@pytest.mark.parametrize(("file", "held"), HELD.items(), ids=list(HELD))
+def test_files_of_the_table_hold_the_place_to_change(file, held):
+    assert f"`{file}`" in "".join(files for _, files in TABLE)
+    assert held in (ROOT / file).read_text()
+
+
+def test_other_files_named_exist():
+    for page in ("architecture.md", "glossary.md"):
+        text = (ROOT / "docs" / page).read_text()
+        for name in re.findall(r"`((?:cl|pele_ocl|docs|tests)/[\w./-]+)`(?! \(new)", text):
+            assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize(
+    ("row", "page"),
+    [
+        ("a GB model such as HCT", "gb-model.md"),
+        ("a dihedral term", "energy-term.md"),
+        ("a variant of `solvent`", "kernel.md"),
+    ],
+)
+def test_worked_examples_touch_the_files_of_their_row(row, page):
+    """The example's own file names stand for those of a row that has another example."""
+    (files,) = (files for name, files in TABLE if name == row)
+    headings = "\n".join(re.findall(r"^## .*$", (ROOT / "docs" / "extend" / page).read_text(), re.MULTILINE))
+    touched = {name.replace("distance", "dihedral") for name in re.findall(r"`((?:cl|pele_ocl)/[\w./]+)`", headings)}
+    assert touched
+    assert touched == {name for name, _ in FILE.findall(files) if not name.startswith("docs/")}
+
+
+def test_the_rows_that_a_newcomer_asks_for_are_there():
+    asked = ("a GB model", "GBn2", "a dihedral term", "a variant", "the rule of tile sizes", "a `.pqr` field",
+             "a structure format", "a map format", "an option")  # fmt: skip
+    for start in asked:
+        assert any(name.startswith(start) for name, _ in TABLE), start
+
+
+def test_the_glossary_is_in_order():
+    """Alphabetical, no word twice."""
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    words = [line.split(" | ")[0].lstrip("| ").lower() for line in text.splitlines() if line.startswith("| ")][1:]
+    assert len(words) >= 60
+    assert words == sorted(set(words), key=lambda word: re.sub(r"\W", "", word))

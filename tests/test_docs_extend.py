@@ -1,0 +1,76 @@
+"""docs/extend/gb-model.md and energy-term.md, followed word for word in a copy, with the tests that they print."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import DEVICES
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("gb-model.md", "energy-term.md")
+
+
+def steps(page: str) -> list[tuple[str, str]]:
+    """The words and the code of each step of a page."""
+    text = (ROOT / "docs" / "extend" / page).read_text()
+    sections = re.findall(r"^## \d\. .*?(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    assert len(sections) == 4
+    code = [re.findall(r"^```(?:c|python)\n(.*?)^```", section, re.DOTALL | re.MULTILINE) for section in sections]
+    return [(section.partition("```")[0], block) for section, (block,) in zip(sections, code, strict=True)]
+
+
+def follow(copy: Path, words: str, code: str) -> None:
+    """Do a step of a page: write the new file that it names, or put its code where it says."""
+    (file,) = re.findall(r"`((?:cl|pele_ocl|tests)/[\w/.]+)`", words)
+    path = copy / file
+    if "new file" in words:
+        assert not path.exists()
+        path.write_text(code)
+    elif "before the `#else`" in words:
+        path.write_text(path.read_text().replace("#else", f"{code}#else", 1))
+    elif "last one of the table `GB_MODELS`" in words:
+        before, end, rest = path.read_text().rpartition("    )\n}")
+        path.write_text(f"{before}{code}{end}{rest}")
+    else:
+        assert "The export" in words
+        (name,) = re.findall(r"import (\w+)", code)
+        text = path.read_text().replace("annotations\n\n", f"annotations\n\n{code}", 1)
+        path.write_text(text.replace("__all__ = [", f'__all__ = ["{name}", '))
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout in which both pages were followed."""
+    copy = tmp_path_factory.mktemp("checkout")
+    for name in ("pele_ocl", "cl"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "tests").mkdir()
+    for name in ("conftest.py", "tolerance.py"):
+        shutil.copy(ROOT / "tests" / name, copy / "tests")
+    for name in ("data", "pyproject.toml"):
+        (copy / name).symlink_to(ROOT / name)
+    for page in PAGES:
+        for words, code in steps(page):
+            follow(copy, words, code)
+    return copy
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_three_files_of_code_are_touched(page):
+    files = [re.search(r"`((?:cl|pele_ocl|tests)/[\w/.]+)`", words)[1] for words, _ in steps(page)]
+    assert len({file for file in files if not file.startswith("tests/")}) == 3
+
+
+def test_the_worked_examples_pass_their_tests(checkout):
+    """They hold the kernels to the page's definition and the gradients to central differences."""
+    environment = {**os.environ, "PYTHONPATH": str(checkout), "PELE_OCL_DEVICE": str(DEVICES[0].index)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 13

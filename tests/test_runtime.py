@@ -1,0 +1,238 @@
+"""Faults around the OpenCL runtime: caches, forks, memory, versions, compile errors, a user's own build options."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import json
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import DEVICES, random_atoms
+
+from pele_ocl import Energy, read, solvent
+from pele_ocl.errors import CacheWarning, DeviceError, KernelBuildError
+from pele_ocl.opencl import building, cache, handles, platforms
+from pele_ocl.opencl.device import Device
+from pele_ocl.opencl.run import Run
+from pele_ocl.paths import shipped
+
+BINARY = bytes(range(256)) * 4
+PROGRAM = SimpleNamespace(get_info=lambda query: [BINARY])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of compiled programs, and no note given yet."""
+    monkeypatch.setattr(cache.platformdirs, "user_cache_dir", lambda name: str(tmp_path / name))
+    monkeypatch.setattr(cache, "_noted", [])
+    return tmp_path / "pele-ocl"
+
+
+@pytest.fixture
+def fresh(device: Device) -> Iterator[Device]:
+    """A device for which nothing is built."""
+    kept = dict(device.programs), dict(device.kernels)
+    device.programs.clear()
+    device.kernels.clear()
+    yield device
+    device.programs.update(kept[0])
+    device.kernels.update(kept[1])
+
+
+def damaged(path: Path) -> list[bytes]:
+    """The contents of a file after each kind of damage."""
+    data = path.read_bytes()
+    flipped = bytearray(data)
+    flipped[len(data) // 2] ^= 4
+    return [b"", data[:20], data[: len(data) // 2], bytes(flipped), bytes(len(data))]
+
+
+def test_a_damaged_entry_is_none(folder):
+    entry = cache.Entry("name")
+    entry.write(PROGRAM)
+    assert entry.read() == BINARY
+    for data in damaged(folder / "name"):
+        cache._noted.clear()
+        (folder / "name").write_bytes(data)
+        with pytest.warns(CacheWarning, match="compiled kernels are built anew"):
+            assert entry.read() is None
+    entry.write(PROGRAM)
+    shutil.copy(folder / "name", folder / "other")
+    cache._noted.clear()
+    with pytest.warns(CacheWarning):
+        assert cache.Entry("other").read() is None  # its checksum is that of another name
+
+
+def test_trouble_with_the_disk_is_one_note(folder, monkeypatch):
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    entry = cache.Entry("name")
+    with monkeypatch.context() as patch:
+        patch.setattr(cache.os, "replace", full)
+        with pytest.warns(CacheWarning, match="cannot be written .No space left"):
+            entry.write(PROGRAM)
+    assert list(folder.iterdir()) == []  # nothing half written
+    (folder / "name").mkdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # one note is enough
+        assert entry.read() is None
+        entry.write(PROGRAM)
+
+
+def thrice(device: Device) -> list[int]:
+    """The numbers 0 to 7 times three, by a kernel that is built or loaded now."""
+    device.programs.clear()
+    device.kernels.clear()
+    run = Run(device, "float32")
+    numbers = run.empty(8, np.int32)
+    run.launch(run.kernel("thrice.cl", "thrice"), (8,), (8,), numbers)
+    return run.download(numbers, 8, np.int32).tolist()
+
+
+def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, monkeypatch):
+    """PoCL keeps its kernels itself; here it goes by our cache. A stale lock of PyOpenCL's is of no account."""
+    source = "kernel void thrice(global int *a) { a[get_global_id(0)] = 3 * (int)get_global_id(0); }"
+    monkeypatch.setattr(building, "_source", lambda file: source)
+    monkeypatch.setattr(cache, "KEEPING_VENDORS", ())
+    folder.mkdir()
+    (folder / "lock").touch()
+    assert thrice(fresh) == list(range(0, 24, 3))
+    (entry,) = set(folder.iterdir()) - {folder / "lock"}
+    whole, made = entry.read_bytes(), entry.stat().st_mtime_ns
+    assert thrice(fresh) == list(range(0, 24, 3))
+    assert entry.stat().st_mtime_ns == made
+    for data in damaged(entry):
+        entry.write_bytes(data)
+        cache._noted.clear()
+        with pytest.warns(CacheWarning, match="hold a damaged entry"):
+            assert thrice(fresh) == list(range(0, 24, 3))
+        assert len(entry.read_bytes()) > cache.CHECKSUM_BYTES + len(whole) // 2
+
+
+def test_a_run_without_a_home(tmp_path):
+    """No cache can be made anywhere: PoCL is listed, the result is right, and notes say what is built anew."""
+    nowhere = tmp_path / "file"
+    nowhere.touch()
+    environment = {**os.environ, "XDG_CACHE_HOME": str(nowhere), "HOME": str(nowhere), "PELE_OCL_DEVICE": "pocl"}
+    environment.pop("POCL_CACHE_DIR", None)
+    path = shipped("data") / "structures" / "hexapeptide.pdb"
+    command = [sys.executable, "-m", "pele_ocl", "solvent", path, "--variant", "outer", "--json"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "PoCL cannot keep compiled kernels in" in done.stderr
+    assert "Traceback" not in done.stderr
+    expected = solvent(read(path), device="pocl").total
+    assert json.loads(done.stdout)["energy"]["total"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_pocl_gets_a_folder_with_room(tmp_path, monkeypatch):
+    assert platforms._can_hold_kernels(tmp_path / "new")
+    (tmp_path / "file").touch()
+    assert not platforms._can_hold_kernels(tmp_path / "file" / "pocl")
+    monkeypatch.setattr(platforms.shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
+    assert not platforms._can_hold_kernels(tmp_path / "new")
+    given = {"HOME": "/h", "XDG_CACHE_HOME": "/x", "POCL_CACHE_DIR": "/p"}
+    for expected in ("/p", "/x/pocl/kcache", "/h/.cache/pocl/kcache"):
+        assert platforms._pocl_folder(given.get) == Path(expected)
+        given.popitem()
+
+
+def test_an_error_in_a_kernel_is_built_once(fresh, monkeypatch):
+    """Only a compiler's complaint about the group is worth a smaller one."""
+    builds = []
+    own = building._build
+
+    def counted(*args):
+        builds.append(args)
+        return own(*args)
+
+    monkeypatch.setattr(building, "_build", counted)
+    monkeypatch.setattr(building, "_source", lambda file: "kernel void broken(global int *a) { a[0] = nonsense; }")
+    with pytest.raises(KernelBuildError, match="nonsense"):
+        Run(fresh, "float32").group_kernel("broken.cl", "broken", 1)
+    assert len(builds) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "is_about"),
+    [
+        ("ptxas error   : Entry function 'k' uses too much shared data (0x10000 bytes, 0xc000 max)", True),
+        ("error: work group size 4096 exceeds the maximum", True),
+        ("error: use of undeclared identifier 'group_size_of'", False),
+        ("error: expected ';'", False),
+    ],
+)
+def test_complaints_about_the_group_are_known(text, is_about):
+    class Complaint(str):
+        code = building.cl.status_code.BUILD_PROGRAM_FAILURE
+
+    assert building.is_about_the_group(Complaint(text)) == is_about
+
+
+def test_versions_are_numbers():
+    def handle(version: str) -> SimpleNamespace:
+        platform = SimpleNamespace(name="Portable Computing Language", version=f"OpenCL 3.0 PoCL {version}  Linux")
+        return SimpleNamespace(platform=platform, type=building.cl.device_type.CPU)
+
+    versions = ["10.0", "7.1", "7.0", "3.1", "3.0-rc2", "1.8"]
+    assert sorted(map(handle, versions[::-1]), key=handles.rank) == [handle(version) for version in versions]
+
+
+def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
+    gc.collect()  # plans of earlier tests
+    atoms = random_atoms(500)
+    first = Energy(atoms, device=device)
+    expected = first.evaluate()
+    held = device.held_bytes
+    second = Energy(atoms, device=device)
+    monkeypatch.setattr(Device, "memory", property(lambda self: held + 1000))
+    with pytest.raises(DeviceError, match=r"MiB of them in use.*drop plans that are no longer needed"):
+        second.evaluate()
+    np.testing.assert_array_equal(first.evaluate().gradient, expected.gradient)
+    del first
+    gc.collect()
+    assert device.held_bytes < held
+
+
+FORKED = """
+import os
+from pele_ocl import DeviceError, Energy, read
+plan = Energy(read({path!r}))
+plan.evaluate()
+child = os.fork()
+if child == 0:
+    try:
+        plan.evaluate()
+    except DeviceError as error:
+        os._exit(7 if "does not survive a fork" in str(error) else 8)
+    os._exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), plan.evaluate().total < 0)
+"""
+
+
+def test_a_forked_process_gets_a_sentence():
+    script = FORKED.format(path=str(shipped("data") / "structures" / "hexapeptide.pdb"))
+    environment = {**os.environ, "PELE_OCL_DEVICE": str(DEVICES[0].index)}
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["7", "True"], done.stdout + done.stderr
+
+
+def test_build_options_of_the_users_own_are_left_out(fresh, monkeypatch):
+    atoms = random_atoms(30)
+    expected = Energy(atoms, device=fresh).evaluate()
+    fresh.programs.clear()
+    fresh.kernels.clear()
+    monkeypatch.setenv("PYOPENCL_BUILD_OPTIONS", "-Dexp=sin -no-such-option")
+    np.testing.assert_array_equal(Energy(atoms, device=fresh).evaluate().gradient, expected.gradient)
+    assert os.environ["PYOPENCL_BUILD_OPTIONS"] == "-Dexp=sin -no-such-option"
