@@ -39,7 +39,7 @@ def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
     return values
 
 
-def _numbers(given: ArrayLike | None) -> Floats:
+def _numbers(given: ArrayLike) -> Floats:
     """The numbers, copied; none where they are no numbers."""
     try:
         return numbers("", given).copy()
