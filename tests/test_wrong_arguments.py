@@ -94,6 +94,9 @@ RIGHT: dict[str, Any] = {
     "indices": np.arange(3),
     "which": slice(3),
     "path": FILE,
+    "force_constant": 10.0,
+    "PositionalRestraint.atoms": [0, 1],
+    "reference": ATOMS.positions,
     "padding": 3.0,
     "read_conformations.path": FILE,
     "read_map.path": "map.dx",
@@ -147,9 +150,12 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Solvent: lambda: pele_ocl.Solvent(ATOMS, device=DEVICE),
     pele_ocl.Nonbond: lambda: pele_ocl.Nonbond(ATOMS, PAIRS, device=DEVICE),
     pele_ocl.Energy: lambda: pele_ocl.Energy(ATOMS, device=DEVICE, variant="rows"),
+    pele_ocl.PositionalRestraint: lambda: pele_ocl.PositionalRestraint(1.0),
 }
 # Made by the program alone.
 RESULTS = ("Result", "Batch")
+# Called by the program alone.
+OF_THE_PROGRAM = ("launches",)
 
 
 def calls() -> Iterator[Call]:
@@ -162,7 +168,7 @@ def calls() -> Iterator[Call]:
                 yield Call(name, public)
             example = EXAMPLES[public]()
             for method, _ in inspect.getmembers(public, callable):
-                if not method.startswith("_") or method == "__getitem__":
+                if method not in OF_THE_PROGRAM and (not method.startswith("_") or method == "__getitem__"):
                     yield Call(f"{name}.{method}", getattr(example, method))
         else:
             yield Call(name, public)
