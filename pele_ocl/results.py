@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -78,10 +79,6 @@ class Terms(ReadOnlyArrays):
     def columns(self) -> dict[str, Floats]:
         """The terms by name and, last, their "total"; (...,) kcal/mol each."""
         return {**{name: getattr(self, name) for name in self.names}, "total": self.total}
-
-    def added_up(self) -> Terms:
-        """Sums over the last leading axis: the terms of molecules from those of their atoms, (..., n, n_terms)."""
-        return Terms.of({name: getattr(self, name).sum(axis=-1) for name in self.names})
 
     def by_residue(self, labels: Labels) -> ResidueTerms:
         """Sums over the atoms of each residue: (..., n_residues, n_terms) from (..., n, n_terms)."""
@@ -191,7 +188,7 @@ class TermBatch(_Computed, Generic[Result]):
 
     def __getitem__(self, i: int) -> Result:
         """The result of conformation i, counted from 0 or, where i is negative, from the end."""
-        return self._member(range(len(self))[i])
+        return self._member(range(len(self))[index(i)])
 
     def __iter__(self) -> Iterator[Result]:
         return map(self._member, range(len(self)))

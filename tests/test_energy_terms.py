@@ -75,6 +75,20 @@ def test_energies_alone_have_the_term(device, precision):
     assert result.restraint == pytest.approx((NOISE**2).sum(), rel=ENERGY[precision])
 
 
+def test_a_restraint_keeps_its_own_arrays(device):
+    """A plan makes its buffers at its first evaluation, and again where two evaluations run at once."""
+    atoms, moved = moved_chain()
+    reference, held = moved.positions.copy(), np.arange(150) < 75
+    restraint = PositionalRestraint(1.0, reference=reference, atoms=held)
+    plan = Energy(atoms, terms=[restraint], **options(device, "float32"))
+    reference += 5
+    held[:] = True
+    assert plan.evaluate().restraint == pytest.approx((NOISE[:75] ** 2).sum(), rel=ENERGY["float32"])
+    within = []
+    plan.evaluate_batch(np.stack([atoms.positions] * 2), lambda share: within.append(plan.evaluate().restraint))
+    assert len(set(within)) == 1
+
+
 def test_a_restrained_molecule_is_not_moved_to_the_middle(device, precision):
     """Where nothing is restrained, a conformation far away is computed as if it were here."""
     atoms = bonded(50, seed=15)

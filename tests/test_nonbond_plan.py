@@ -9,7 +9,7 @@ from test_nonbond import EXACT, SAME_BITS, born_radii
 
 from pele_ocl import InputError
 from pele_ocl.nonbond import VARIANTS, Nonbond, passes
-from pele_ocl.pairs import all_pairs
+from pele_ocl.pairs import PairList, all_pairs
 
 PLAN = sys.modules["pele_ocl.nonbond.plan"]
 BASE = sys.modules["pele_ocl.plan.plan"]
@@ -166,3 +166,15 @@ def test_a_molecule_may_spread_in_float32(device):
 def test_variants_say_what_they_are():
     assert [name for name, variant in VARIANTS.items() if not variant.exact] == ["naive"]
     assert [name for name, variant in VARIANTS.items() if variant.cpu_only] == ["sequential"]
+
+
+def test_positions_are_checked_where_no_pair_is_listed(device):
+    atoms = random_atoms(20)
+    conformations = np.stack([atoms.positions] * 3)
+    conformations[1, 4] = np.nan
+    batch = Nonbond(atoms, PairList(20, [], []), solvent="vacuum", device=device).evaluate_batch(
+        conformations, errors="record"
+    )
+    assert list(batch.errors) == [1]
+    assert np.isnan(batch.total[1])
+    np.testing.assert_array_equal(batch.total[[0, 2]], 0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_reference_energy import bonded
 
-from pele_ocl import InputError, Nonbond, Solvent, pairs_within
+from pele_ocl import DeviceError, InputError, Nonbond, Solvent, pairs_within
 from pele_ocl.energy import Energy
 from pele_ocl.plan import plan as plans
 from pele_ocl.plan.conformations import Encoding
@@ -95,6 +95,26 @@ def test_callbacks_may_compute(kind, device, precision, monkeypatch):
         for k in range(3):
             assert_same_bits(batch[k], expected[k])
     plan.evaluate(progress=compute)
+
+
+def test_idle_evaluators_serve_whom_they_fit_and_make_room(device, monkeypatch):
+    plan = make("solvent", device)
+    conformations = conformations_of(plan)
+    plan.evaluate_batch(conformations, lambda share: plan.evaluate())
+    small, large = plan._idle
+    plan._idle[:] = large, small
+    plan.evaluate_batch(conformations)
+    assert plan._idle == [small, large]
+
+    def prepare(m, whole=plan._prepare):
+        if plan._idle:  # as where the device is full
+            raise DeviceError("this needs more memory")
+        return whole(m)
+
+    monkeypatch.setattr(plan, "_prepare", prepare)
+    plan._idle[:] = small, small
+    assert_same_bits(plan.evaluate_batch(conformations)[3], plan.evaluate(conformations[3]))
+    assert len(plan._idle) == 1
 
 
 @EVERY_PLAN

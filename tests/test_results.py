@@ -40,7 +40,11 @@ def values(*shape: int) -> Floats:
 def result(atoms: Atoms = ATOMS, per_atom: bool = True) -> OneResult:
     by_atom = Terms(NAMES, values(len(atoms)))
     return OneResult(
-        atoms=atoms, terms=by_atom.added_up(), per_atom=by_atom if per_atom else None, radii=np.ones(len(atoms)), **HOW
+        atoms=atoms,
+        terms=Terms(NAMES, by_atom.values.sum(axis=0)),
+        per_atom=by_atom if per_atom else None,
+        radii=np.ones(len(atoms)),
+        **HOW,
     )
 
 
@@ -128,3 +132,10 @@ def test_results_come_back_from_pickles_and_copies(made, again):
     terms = getattr(after, "terms", after)
     assert not terms.values.flags.writeable
     assert getattr(after, "residues", None) == getattr(before, "residues", None)
+
+
+@pytest.mark.parametrize("index", [slice(0, 2), 1.0, "0", None])
+def test_a_batch_gives_one_conformation_at_a_time(index):
+    with pytest.raises(TypeError):
+        _ = batch()[index]
+    assert batch()[np.int64(-1)].radii == 3

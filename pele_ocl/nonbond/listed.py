@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..atoms import Floats
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from ..errors import InputError
 from ..pairs import PairList
 from ..plan.evaluator import Failures, nothing
 from ..plan.found import Found
@@ -68,7 +71,10 @@ class Piecewise(ListEvaluator):
     most : conformations at a time; n_pairs : in all pieces
     """
 
-    def __init__(self, n_pairs: int, pieces: Callable[[], Iterator[Listed]], explain: Explain, most: int) -> None:
+    def __init__(
+        self, atoms: Atoms, n_pairs: int, pieces: Callable[[], Iterator[Listed]], explain: Explain, most: int
+    ) -> None:
+        self._atoms = atoms
         self._n_pairs, self._pieces, self._explain, self._most = n_pairs, pieces, explain, most
         self._radii: Floats | None = None
 
@@ -88,6 +94,8 @@ class Piecewise(ListEvaluator):
             array.fill(0.0)
         m, n, n_terms = *conformations.shape[:2], found.energies.shape[1]
         own, done = Found.empty(m, n, n_terms, gradients=found.gradients is not None), 0
+        if not self._n_pairs:  # nobody else looks at the positions
+            self._check_finite(conformations, failures)
         for piece in self._pieces():
             pipeline = piece.pipeline(self._most, self._explain)
             pipeline.take_radii(self._radii)
@@ -101,6 +109,13 @@ class Piecewise(ListEvaluator):
             del piece, pipeline  # and what they hold on the device, before the next one comes
         failures.check(m)
         return seconds
+
+    def _check_finite(self, conformations: Floats, failures: Failures) -> None:
+        for k in np.flatnonzero(~np.isfinite(conformations).all(axis=(1, 2))).tolist():
+            try:
+                self._atoms.moved(conformations[k])  # names the atom
+            except InputError as error:
+                failures.add(k, error)
 
 
 def _share(tell: Progress, begin: float, share: float) -> Progress:

@@ -159,7 +159,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         most = min(CHUNK, self.device.largest_buffer // BYTES_A_PAIR)
         if 0 < len(self.pairs) <= most:
             return self._whole(most).pipeline(m, self._explain)
-        return Piecewise(len(self.pairs), lambda: map(self._made_ready, self.pairs.chunks(most)), self._explain, m)
+        n_pairs, pieces = len(self.pairs), lambda: map(self._made_ready, self.pairs.chunks(most))
+        return Piecewise(self.atoms, n_pairs, pieces, self._explain, m)
 
     def _whole(self, most: int) -> Listed:
         """The list, which is made ready once for all evaluators."""

@@ -74,11 +74,6 @@ class Transfers:
         self.read(array, buffer)
         return array
 
-    def settle(self, *buffers: Buffer) -> None:
-        """Bring buffers to the device now; NVIDIA's would come between two kernels, when the second is launched."""
-        with device_errors(self.device):
-            cl.enqueue_migrate_mem_objects(self.queue, list(buffers))
-
     def write(self, buffer: Buffer, values: NDArray[Any]) -> None:
         """Fill a buffer from an array."""
         with device_errors(self.device):

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..arguments import callback, choice, flag, whole_number
 from ..atoms import Atoms, Floats
+from ..errors import DeviceError
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
@@ -174,10 +175,24 @@ class Plan(ABC, Generic[R, B]):
         """An evaluator for m conformations that nobody else uses."""
         m = min(m, max(1, CHUNK_ATOMS // len(self.atoms)))
         with self._lock:
-            evaluator = self._idle.pop() if self._idle else None
-        if evaluator is not None and not evaluator.takes(m):
-            evaluator = None  # and what it holds on the device, before more is asked for
-        return self._prepare(m) if evaluator is None else evaluator
+            fitting = next((evaluator for evaluator in reversed(self._idle) if evaluator.takes(m)), None)
+            unfit = self._idle.pop() if self._idle and fitting is None else None
+            if fitting is not None:
+                self._idle.remove(fitting)
+                return fitting
+        del unfit  # and what it holds on the device, before more is asked for
+        try:
+            return self._prepare(m)
+        except DeviceError:
+            if not self._drop_idle():
+                raise
+        return self._prepare(m)  # once the error is gone, with what it held, too
+
+    def _drop_idle(self) -> bool:
+        """Free what nobody uses at the moment; whether there was anything."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        return bool(idle)
 
     def _give_back(self, evaluator: Evaluator) -> None:
         with self._lock:

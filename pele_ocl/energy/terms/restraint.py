@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import described, is_finite
+from ...arguments import array, described, is_finite, positions_of
 from ...atoms import Atoms, Floats
 from ...errors import InputError
+from ...frozen import frozen
 from .term import Term
 
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ class PositionalRestraint(Term):
         if not is_finite(self.force_constant) or self.force_constant < 0:
             given = described(self.force_constant)
             raise InputError(f"force_constant is {given}; a number of kcal/mol/A^2, 0 or more, is needed")
+        # Copied, because a plan makes its buffers when it is first used, and again for each thread.
+        if self.reference is not None:
+            object.__setattr__(self, "reference", frozen(positions_of(self.reference, "reference"), np.float64))
+        if self.atoms is not None:
+            chosen = array("atoms to restrain", self.atoms, "iub", "indices or booleans")
+            object.__setattr__(self, "atoms", frozen(chosen, chosen.dtype))
 
     def check(self, atoms: Atoms) -> None:
         self._references(atoms)
