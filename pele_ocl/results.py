@@ -195,7 +195,10 @@ class TermBatch(_Computed, Generic[Result]):
 
     def __repr__(self) -> str:
         size = f"{len(self):,} conformations of {len(self.atoms):,} atoms"
-        return self._about(size, f"{self.total.min():.3f} to {self.total.max():.3f}")
+        good = self.total[~np.isnan(self.total)]  # a batch with recorded errors has NaN
+        if len(good) < len(self):
+            size += f", {len(self) - len(good):,} failed"
+        return self._about(size, f"{good.min():.3f} to {good.max():.3f}" if len(good) else "nan")
 
     @property
     def total(self) -> Floats:

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conftest import random_atoms
 from test_reference_energy import bonded
 
 from pele_ocl import DeviceError, InputError, Nonbond, Solvent, pairs_within
@@ -179,3 +180,12 @@ def test_encoded_positions_are_whole_steps(span):
     assert np.abs(encoded * encoding.step - (positions - (shift + encoding.base))).max() <= encoding.step / 2
     assert np.abs(shift + encoding.base - (lowest + highest) / 2).max() <= encoding.step / 2
     assert encoding.step <= 2**-20
+
+
+def test_a_batch_shows_how_many_failed():
+    atoms = random_atoms(20)
+    conformations = np.stack([atoms.positions] * 3)
+    conformations[1, 0] = np.nan
+    shown = repr(Energy(atoms).evaluate_batch(conformations, errors="record"))
+    assert "3 conformations of 20 atoms, 1 failed, total " in shown
+    assert "nan" not in shown

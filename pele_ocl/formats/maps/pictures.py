@@ -80,7 +80,9 @@ def require_png(path: str | PathLike[str]) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise PeleError("pictures need matplotlib, which is not installed: pip install 'pele-ocl[plot]'") from None
+        raise PeleError(
+            "pictures need matplotlib, which is not installed: pip install 'pele-ocl[plot]', or make plot in a checkout"
+        ) from None
 
 
 def _figure(map_: Map) -> Figure:
