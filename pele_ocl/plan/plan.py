@@ -159,14 +159,19 @@ class Plan(ABC, Generic[R, B]):
         """
         found = self._found(len(conformations))
         evaluator = self._borrow(len(conformations))
+        is_sound = True
         try:
             if ready is not None:
                 ready(evaluator)
             seconds = evaluator.compute(
                 conformations, found, failures, profile=profile, tell=progress or untold, meanwhile=meanwhile
             )
+        except DeviceError:
+            is_sound = False  # counters on the device may stand where a launch left them
+            raise
         finally:
-            self._give_back(evaluator)
+            if is_sound:
+                self._give_back(evaluator)
         for k in failures.reasons:
             found.erase(k)
         return found, dict(sorted(failures.reasons.items())), dict(seconds)

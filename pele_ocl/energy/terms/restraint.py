@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arguments import array, described, is_finite, positions_of
-from ...atoms import Atoms, Floats
+from ...atoms import Atoms, Floats, require_atoms
 from ...errors import InputError
 from ...frozen import frozen
 from .term import Term
@@ -50,10 +50,12 @@ class PositionalRestraint(Term):
             object.__setattr__(self, "atoms", frozen(chosen, chosen.dtype))
 
     def check(self, atoms: Atoms) -> None:
+        require_atoms(atoms)
         self._references(atoms)
         self._constants(atoms)
 
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
+        require_atoms(atoms)
         away, constants = atoms.positions - self._references(atoms), self._constants(atoms)
         return constants * (away**2).sum(axis=1), 2 * constants[:, None] * away
 
