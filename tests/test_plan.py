@@ -99,7 +99,7 @@ def test_callbacks_may_compute(kind, device, precision, monkeypatch):
 
 
 def test_idle_evaluators_serve_whom_they_fit_and_make_room(device, monkeypatch):
-    plan = make("solvent", device)
+    plan = make("solvent", device, variant="tiled")
     conformations = conformations_of(plan)
     plan.evaluate_batch(conformations, lambda share: plan.evaluate())
     small, large = plan._idle

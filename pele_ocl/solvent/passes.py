@@ -47,6 +47,7 @@ class SolventPasses(TiledPasses):
         sizes = {"inverses": tiles.n_slots, "potential": n_chunks * tiles.n_slots, "results": COLUMNS * len(atoms)}
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes | self._sizes(), most)
         self.intrinsic = run.upload(atoms.gb_radii[tiles.order])
+        self.placing = [self.place()]
         self.born = self._born()
         self.energy = [*self._before_energy(), self._potential(), self._pair_energies()]
 
@@ -56,14 +57,17 @@ class SolventPasses(TiledPasses):
         return float(len(self.atoms)) ** 2
 
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+        run.begin_step("place")
+        run.launch_kept(self.placing, n_conformations)
         run.begin_step("born")
         self._launch_born(run, n_conformations, tell and (lambda share: tell(share / 2)))
         run.begin_step("energy")
         run.launch_kept(self.energy, n_conformations, tell and (lambda share: tell((1 + share) / 2)))
 
     def seconds(self, run: Run) -> Mapping[str, float]:
-        born, energy = self._born_seconds(run), run.launched_seconds(run.step("energy"))
-        return {"born": born, "energy": energy, "kernel": born + energy}
+        place, energy = (run.launched_seconds(run.step(name)) for name in ("place", "energy"))
+        born = self._born_seconds(run)
+        return {"place": place, "born": born, "energy": energy, "kernel": born + energy}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
         columns = results.reshape(len(results), COLUMNS, -1)

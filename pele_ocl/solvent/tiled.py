@@ -39,7 +39,7 @@ class Tiled(SolventPasses):
             "radii_of_sums", np.int32(self.n_parts), *self.solvent_constants(), self.buffers["sums"], spheres.rho,
             self.intrinsic, outputs=("inverses", "results"),
         )  # fmt: skip
-        return [self.place(), *(self._blocks() if self.layout.blocks else self._rows()), radii]
+        return [*(self._blocks() if self.layout.blocks else self._rows()), radii]
 
     def _rows(self) -> Sequence[KeptLaunch]:
         """Each atom by itself."""

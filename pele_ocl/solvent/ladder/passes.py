@@ -51,7 +51,7 @@ class LadderPasses(SolventPasses):
         radii = self.of_atoms(
             "radii_given", constants, m.psi, m.born, self.intrinsic, outputs=("inverses", "results")
         )  # fmt: skip
-        return [self.place(), radii]
+        return [radii]
 
     def _launch_born(self, run: Run, n_conformations: int, tell: Progress | None) -> None:
         self.rung.compute(run, tell)
