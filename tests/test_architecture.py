@@ -62,7 +62,7 @@ LAYERS = {
         "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "energy": (
-        "arguments", "atoms", "callable_module", "errors", "opencl", "pairs", "plan", "results", "solvent", "tiled",
+        "arguments", "atoms", "callable_module", "errors", "frozen", "opencl", "pairs", "plan", "results", "solvent", "tiled",
         "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "ions": (

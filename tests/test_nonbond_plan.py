@@ -151,16 +151,20 @@ def test_radii_that_changed_in_place_are_noticed(device):
     assert_same_bits(plan.evaluate(born_radii=radii), before)
 
 
-def test_a_molecule_may_spread_in_float32(device):
-    """By a quarter and 64 A; what is wider still is a sentence."""
-    atoms, pairs = random_atoms(2), random_pairs(2, 1)
+@pytest.mark.parametrize("distance", [9.0, 64.0, 1000.0, 3999.0])
+def test_a_molecule_may_spread_in_float32(device, distance):
+    """Far beyond the room of its plan, with the bits of a plan that is made there; in a batch that is a sentence."""
+    atoms = random_atoms(2)
     plan = Nonbond(atoms, all_pairs(atoms), solvent="vacuum", device=device)
-    apart = np.array([[0, 0, 0], [64.0, 0, 0]])
+    apart = np.array([[0, 0, 0], [distance, 0, 0]])
     exact = Nonbond(atoms, all_pairs(atoms), solvent="vacuum", precision="float64", device=device)
-    assert plan.evaluate(apart).coulomb == pytest.approx(exact.evaluate(apart).coulomb, rel=1e-6)
-    with pytest.raises(InputError, match="the positions span 1,000 A, far more than the molecule's own"):
-        plan.evaluate(np.array([[0, 0, 0], [1000.0, 0, 0]]))
-    assert len(pairs) == 1
+    result = plan.evaluate(apart)
+    assert result.coulomb == pytest.approx(exact.evaluate(apart).coulomb, rel=1e-6)
+    if distance > 50:
+        there = Nonbond(atoms.moved(apart), all_pairs(atoms), solvent="vacuum", device=device).evaluate()
+        np.testing.assert_array_equal(result.gradient, there.gradient)
+        with pytest.raises(InputError, match=r"^conformation 2 of 2: the positions span .* far more than the molecule"):
+            plan.evaluate_batch(np.stack([atoms.positions, apart]))
 
 
 def test_variants_say_what_they_are():

@@ -14,6 +14,7 @@ from ..arguments import callback, flag
 from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..pairs import PairList, Pairs
+from ..plan.conformations import TooWideError
 from ..plan.evaluator import Evaluator, Failures
 from ..plan.found import Found
 from ..plan.moving import Moving
@@ -88,16 +89,31 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         progress : called with the share done, 0 to 1; by default the plan's own
 
         Raises InputError for positions and radii that do not fit, and for results that overflow. In float32 a molecule
-        may become a quarter wider than it was and 64 A more, up to 4,000 A; float64 has no such bound.
+        may span 4,000 A; where it becomes more than a tenth wider than it was and 8 A more, a plan of its own is made
+        for it, which takes longer. float64 has no such bound.
         """
         start = time.perf_counter()
         flag("profile", profile)
         callback("progress", progress)
         moving = Moving(self.atoms, positions)
+        try:
+            return self._evaluate(moving, born_radii, profile, progress, start)
+        except TooWideError:
+            wider = Nonbond(
+                moving.atoms, self.pairs, solvent="gb" if self.gb else "vacuum", gradient=self.gradient,
+                variant=self.variant, precision=self.precision, device=self.device, model=self.model,
+                internal_dielectrics=self.dielectrics, progress=self.progress,
+            )  # fmt: skip
+        return wider.evaluate(born_radii=born_radii, profile=profile, progress=progress)
+
+    def _evaluate(
+        self, moving: Moving, born_radii: ArrayLike | None, profile: bool, progress: Progress | None, start: float
+    ) -> NonbondResult:
+        """Evaluate one conformation. Raises TooWideError where fixed-point coordinates do not reach so far."""
         failures = Failures(1)
         if born_radii is not None:
             born_radii = one_an_atom("born_radii", born_radii, len(self.atoms))
-        ready = self._with_radii(born_radii, None if positions is None else moving.conformations, failures)
+        ready = self._with_radii(born_radii, moving.conformations if moving.is_moved else None, failures)
         found, _, seconds = self._compute(
             moving.conformations, profile, progress or self.progress, failures, ready, moving.make
         )
@@ -111,6 +127,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
 
         born_radii : (n,) A for all conformations, or (m, n); by default those that `solvent` computes for each
         progress, profile, errors : as in `Energy.evaluate_batch`
+
+        In float32 a conformation may be a tenth wider than the atoms of the plan and 8 A more.
         """
         start = time.perf_counter()
         flag("profile", profile)

@@ -21,6 +21,10 @@ LARGEST_STEP = 2.0**-20
 WIDE_STEP = 2.0**-28
 
 
+class TooWideError(InputError):
+    """A conformation that spans more than a plan's fixed-point coordinates reach."""
+
+
 def as_conformations(conformations: ArrayLike, n: int) -> NDArray[Any]:
     """Conformations (m, n, 3), float32 or float64. Raises InputError for any other shape."""
     try:

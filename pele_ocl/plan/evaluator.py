@@ -32,17 +32,19 @@ class Failures:
     count: int
     record: bool = False
     reasons: dict[int, str] = field(default_factory=dict)
+    _kinds: dict[int, type[InputError]] = field(default_factory=dict)
 
     def add(self, k: int, error: InputError) -> None:
         """Record that conformation k failed."""
         self.reasons.setdefault(k, str(error))
+        self._kinds.setdefault(k, type(error))
 
     def check(self, done: int) -> None:
         """Raise InputError for the first of the `done` conformations that failed, where that ends the evaluation."""
         k = min(self.reasons, default=done)
         if k < done and not self.record:
             which = "" if self.count == 1 else f"conformation {k + 1} of {self.count}: "
-            raise InputError(f"{which}{self.reasons[k]}")
+            raise self._kinds[k](f"{which}{self.reasons[k]}")
 
 
 class Evaluator(ABC):

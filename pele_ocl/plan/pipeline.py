@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..variant import Progress
-from .conformations import check_span
+from .conformations import TooWideError, check_span
 from .evaluator import Evaluator, Failures, untold
 from .found import Found
 from .passes import Passes
@@ -168,7 +168,7 @@ class Pipeline(Evaluator):
                 "the positions lie too far from the molecule's own, to which terms of the energy hold them"
             )
         if span / 2 > self.passes.encoding.reach:
-            raise InputError(
+            raise TooWideError(
                 f"the positions span {span:,.0f} A, far more than the molecule's own; make the plan from atoms that "
                 "span as much, or use float64"
             )

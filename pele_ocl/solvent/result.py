@@ -18,9 +18,9 @@ class SolventResult(TermResult):
 
     born_radii : (n,) A
     psi : (n,) the argument of the radius function, dimensionless
-    seconds : "total", with everything around; where times of kernels were asked for also "place", the kernel that places
-        atoms in tiles, "born" and "energy", the kernels of the two steps, and "kernel", the sum of these two. "born" of
-        the ladder has what lies between its kernels, too
+    seconds : "total", with everything around; where times of kernels were asked for also "place", of the kernel that
+        places atoms in tiles, "born" and "energy", of the kernels of the two steps, and "kernel", the sum of these two.
+        "born" of the ladder has the time between its kernels, too
     """
 
     model: SolventModel
