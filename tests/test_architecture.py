@@ -62,8 +62,8 @@ LAYERS = {
         "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "energy": (
-        "arguments", "atoms", "callable_module", "errors", "frozen", "opencl", "pairs", "plan", "results", "solvent", "tiled",
-        "solvent_model", "tiles", "tuning", "units", "variant",
+        "arguments", "atoms", "callable_module", "errors", "frozen", "opencl", "pairs", "plan", "results", "solvent",
+        "tiled", "solvent_model", "tiles", "tuning", "units", "variant",
     ),
     "ions": (
         "arguments", "atoms", "errors", "grid", "opencl", "potential_model", "potmap", "tiles", "units",

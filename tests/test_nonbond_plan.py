@@ -151,7 +151,7 @@ def test_radii_that_changed_in_place_are_noticed(device):
     assert_same_bits(plan.evaluate(born_radii=radii), before)
 
 
-@pytest.mark.parametrize("distance", [9.0, 64.0, 1000.0, 3999.0])
+@pytest.mark.parametrize("distance", [9.0, 64.0, 1000.0, 3990.0])
 def test_a_molecule_may_spread_in_float32(device, distance):
     """Far beyond the room of its plan, with the bits of a plan that is made there; in a batch that is a sentence."""
     atoms = random_atoms(2)
@@ -160,7 +160,7 @@ def test_a_molecule_may_spread_in_float32(device, distance):
     exact = Nonbond(atoms, all_pairs(atoms), solvent="vacuum", precision="float64", device=device)
     result = plan.evaluate(apart)
     assert result.coulomb == pytest.approx(exact.evaluate(apart).coulomb, rel=1e-6)
-    if distance > 50:
+    if distance > 500:
         there = Nonbond(atoms.moved(apart), all_pairs(atoms), solvent="vacuum", device=device).evaluate()
         np.testing.assert_array_equal(result.gradient, there.gradient)
         with pytest.raises(InputError, match=r"^conformation 2 of 2: the positions span .* far more than the molecule"):

@@ -89,8 +89,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         progress : called with the share done, 0 to 1; by default the plan's own
 
         Raises InputError for positions and radii that do not fit, and for results that overflow. In float32 a molecule
-        may span 4,000 A; where it becomes more than a tenth wider than it was and 8 A more, a plan of its own is made
-        for it, which takes longer. float64 has no such bound.
+        may span 4,000 A; where it becomes more than a quarter wider than it was and 64 A more, a plan of its own is
+        made for it, which takes longer. float64 has no such bound.
         """
         start = time.perf_counter()
         flag("profile", profile)
@@ -128,7 +128,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         born_radii : (n,) A for all conformations, or (m, n); by default those that `solvent` computes for each
         progress, profile, errors : as in `Energy.evaluate_batch`
 
-        In float32 a conformation may be a tenth wider than the atoms of the plan and 8 A more.
+        In float32 a conformation may be a quarter wider than the atoms of the plan and 64 A more.
         """
         start = time.perf_counter()
         flag("profile", profile)

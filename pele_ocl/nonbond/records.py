@@ -111,7 +111,7 @@ def differ(values: Floats) -> bool:
 
 
 def encoding_for(precision: str, span: float, doubles: bool) -> Encoding:
-    """The encoding of positions of a molecule of this span, A, with room for a tenth more and 8 A.
+    """The encoding of positions of a molecule of this span, A, with room for a quarter more and 64 A.
 
     doubles : whether the device has float64; its kernels make steps of the positions then
 
@@ -120,7 +120,7 @@ def encoding_for(precision: str, span: float, doubles: bool) -> Encoding:
     if precision == "float64":
         return Encoding(np.dtype(np.float64), 1.0, float(np.finfo(np.float64).max) / 4)
     check_float32_span(span)
-    reach = 2.0 ** np.ceil(np.log2(0.55 * span + 4))
+    reach = 2.0 ** np.ceil(np.log2(0.625 * span + 32))
     dtype = np.dtype(np.float64 if doubles else np.int32)
     return Encoding(dtype, float(reach / 2**FIXED_POINT_BITS), min(reach, LARGEST_SPAN_FLOAT32 / 2))
 
