@@ -78,8 +78,8 @@ class Plan(ABC, Generic[R, B]):
         profile : True to have the kernels' times taken, which makes launches slower
         progress : called with the share done, 0 to 1
 
-        Raises InputError for positions that do not fit, and for results that overflow. In float32 a molecule may
-        become twice as wide as it was and 128 A more; float64 has no such bound.
+        Raises InputError for positions that do not fit or span more than 500,000 A, and for results that overflow. On
+        devices without float64 a molecule may become twice as wide as it was and 128 A more.
         """
         start = time.perf_counter()
         flag("profile", profile)
