@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 from .atoms import Atoms, require_atoms
+from .bonded import (
+    Angles,
+    Bonded,
+    Bonds,
+    CMaps,
+    HarmonicImpropers,
+    Impropers,
+    OneFourPairs,
+    TermTable,
+    Torsions,
+    UreyBradley,
+)
 from .labels import Floats, Ints, Labels, Residue, Strings, Structure
 
 __all__ = [
+    "Angles",
     "Atoms",
+    "Bonded",
+    "Bonds",
+    "CMaps",
     "Floats",
+    "HarmonicImpropers",
+    "Impropers",
     "Ints",
     "Labels",
+    "OneFourPairs",
     "Residue",
     "Strings",
     "Structure",
+    "TermTable",
+    "Torsions",
+    "UreyBradley",
     "require_atoms",
 ]

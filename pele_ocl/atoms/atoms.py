@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from .. import arguments
 from ..errors import InputError
 from ..frozen import ReadOnlyArrays, frozen
+from .bonded import Bonded
 from .close_pairs import close_pair
-from .labels import Floats, Ints, Labels, labels_of
+from .labels import Floats, Ints, Labels, Strings, labels_of
 
 _COMBINING = ("arithmetic", "geometric")
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
@@ -31,7 +32,11 @@ class Atoms(ReadOnlyArrays):
     labels : Labels, optional
     bonds : (m, 2) pairs of atom indices, from 0, optional
     combining : rule for the sigma of a pair, "arithmetic" (Amber) or "geometric" (OPLS)
-    one_four : (Coulomb, Lennard-Jones) scale of 1-4 pairs
+    one_four : (Coulomb, Lennard-Jones) scale of 1-4 pairs that follow from `bonds`
+    bonded : Bonded, the force field's bonded terms with its exclusions and 1-4 pairs, which then hold in place of those
+        that follow from `bonds`; None where they are not known
+    types : (n,) atom types of the force field, optional
+    gb_radii_set : name of the set that gb_radii are of, "mbondi2" say; "" where it is not known
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
 
     Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
@@ -50,6 +55,9 @@ class Atoms(ReadOnlyArrays):
     combining: Literal["arithmetic", "geometric"] = "arithmetic"
     one_four: tuple[float, float] = (1 / 1.2, 1 / 2)
     notes: tuple[str, ...] = ()
+    bonded: Bonded | None = None
+    types: Strings | None = None
+    gb_radii_set: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", frozen(arguments.positions_of(self.positions), np.float64))
@@ -63,6 +71,14 @@ class Atoms(ReadOnlyArrays):
         arguments.choice("combining", self.combining, _COMBINING)
         object.__setattr__(self, "one_four", _checked_scales(self.one_four))
         object.__setattr__(self, "notes", arguments.texts("notes", self.notes))
+        if self.bonded is not None:
+            arguments.instance("bonded", self.bonded, Bonded, "Bonded").require_atoms(len(self))
+        if self.types is not None:
+            types = arguments.array("types", self.types, "U", "texts")
+            if types.shape != (len(self),):
+                raise InputError(f"types have shape {types.shape}; ({len(self)},) is needed, one an atom")
+            object.__setattr__(self, "types", frozen(types, np.str_))
+        arguments.text("gb_radii_set", self.gb_radii_set)
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -93,6 +109,8 @@ class Atoms(ReadOnlyArrays):
             **taken,
             labels=None if self.labels is None else labels_of(self.labels, indices),
             bonds=bonds[(bonds >= 0).all(axis=1)],
+            bonded=None if self.bonded is None else self.bonded.of_atoms(places),
+            types=None if self.types is None else self.types[indices],
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )
 

@@ -1,0 +1,174 @@
+"""Bonded terms of a force field: bonds, angles, torsions and 1-4 pairs as tables of atoms and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import arguments
+from ..errors import InputError
+from ..frozen import ReadOnlyArrays, frozen
+from .labels import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class TermTable(ReadOnlyArrays):
+    """m terms of one kind, each over a few atoms with a few parameters; the base class of the kinds.
+
+    atoms : (m, n_members) atom indices, from 0
+    parameters : (m, n_parameters), in the order of `names`
+
+    Raises InputError for other shapes, numbers that are not finite, and a term that names an atom twice.
+    """
+
+    n_members: ClassVar[int]
+    names: ClassVar[tuple[str, ...]]
+    kind: ClassVar[str]  # for messages
+
+    # None stands for no term, for which __post_init__ puts empty arrays in its place.
+    atoms: Ints = None  # type: ignore[assignment]
+    parameters: Floats = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        atoms = np.empty((0, self.n_members), np.int32) if self.atoms is None else self.atoms
+        parameters = np.empty((0, len(self.names))) if self.parameters is None else self.parameters
+        atoms = arguments.array(f"atoms of the {self.kind}", atoms, "iu", "atom indices")
+        parameters = arguments.numbers(f"parameters of the {self.kind}", parameters)
+        if atoms.shape != (len(parameters), self.n_members) or parameters.shape != (len(atoms), len(self.names)):
+            raise InputError(
+                f"the {self.kind} have atoms of shape {atoms.shape} and parameters of shape {parameters.shape}; "
+                f"(m, {self.n_members}) and (m, {len(self.names)}) are needed"
+            )
+        if not np.isfinite(parameters).all():
+            k, p = np.argwhere(~np.isfinite(parameters))[0]
+            raise InputError(f"{self.names[p]} of number {k} of the {self.kind} is {parameters[k, p]}; give a number")
+        ordered = np.sort(atoms, axis=1)
+        twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if twice.any() and self.n_members < 8:  # the two torsions of a CMAP share atoms
+            raise InputError(f"number {np.argmax(twice)} of the {self.kind} names an atom twice")
+        object.__setattr__(self, "atoms", frozen(atoms, np.int32))
+        object.__setattr__(self, "parameters", frozen(parameters, np.float64))
+
+    def __len__(self) -> int:
+        return len(self.atoms)
+
+    def of_atoms(self, places: NDArray[np.int32]) -> TermTable:
+        """The terms all of whose atoms are kept. places : (n,) new index of each atom, -1 where it is left out"""
+        atoms = places[self.atoms].reshape(-1, self.n_members)
+        kept = (atoms >= 0).all(axis=1)
+        return replace(self, atoms=atoms[kept], parameters=self.parameters[kept])
+
+
+class Bonds(TermTable):
+    """E = k (r - r0)^2: k kcal/mol/A^2, r0 A."""
+
+    kind, n_members, names = "bonds", 2, ("k", "r0")
+
+
+class UreyBradley(TermTable):
+    """E = k (r - r0)^2 of the outer atoms of an angle: k kcal/mol/A^2, r0 A."""
+
+    kind, n_members, names = "Urey-Bradley terms", 2, ("k", "r0")
+
+
+class Angles(TermTable):
+    """E = k (theta - theta0)^2: k kcal/mol/rad^2, theta0 rad."""
+
+    kind, n_members, names = "angles", 3, ("k", "theta0")
+
+
+class Torsions(TermTable):
+    """E = k (1 + cos(n phi - phase)): k kcal/mol, n a whole number, phase rad; phi is 0 for cis."""
+
+    kind, n_members, names = "torsions", 4, ("k", "n", "phase")
+
+
+class Impropers(Torsions):
+    """Torsions that hold an atom in the plane of others; their energy is a term of its own."""
+
+    kind = "impropers"
+
+
+class HarmonicImpropers(TermTable):
+    """E = k (phi - phi0)^2 with the difference between -pi and pi, as CHARMM has it: k kcal/mol/rad^2, phi0 rad."""
+
+    kind, n_members, names = "harmonic impropers", 4, ("k", "phi0")
+
+
+class OneFourPairs(TermTable):
+    """1-4 pairs with parameters of their own, scaled already: charge product e^2, sigma A, epsilon kcal/mol.
+
+    E = C q / (eps_in r) + 4 epsilon ((sigma/r)^12 - (sigma/r)^6)
+    """
+
+    kind, n_members, names = "1-4 pairs", 2, ("charge_product", "sigma", "epsilon")
+
+
+class CMaps(TermTable):
+    """Energies from a map of two torsions, four atoms of each; `map` is the index in Bonded.maps."""
+
+    kind, n_members, names = "CMAP terms", 8, ("map",)
+
+
+@dataclass(frozen=True, eq=False)
+class Bonded(ReadOnlyArrays):
+    """The bonded terms of a molecule, and the pairs of atoms that they take out of the nonbonded sums.
+
+    bonds, angles, torsions, impropers, harmonic_impropers, urey_bradley, cmaps : tables of terms
+    maps : of the CMAP terms, (s, s) kcal/mol each; [a, b] belongs to 2 pi a / s of the first torsion and 2 pi b / s of
+        the second, both from 0 upwards
+    one_four : pairs whose Lennard-Jones and Coulomb energy is that of the table, in place of the pair sums
+    excluded : (k, 2) pairs that have no Lennard-Jones and Coulomb energy; those of `one_four` need not stand here
+
+    Raises InputError for pairs of an atom with itself and for maps that are not there.
+    """
+
+    bonds: Bonds = field(default_factory=Bonds)
+    angles: Angles = field(default_factory=Angles)
+    torsions: Torsions = field(default_factory=Torsions)
+    impropers: Impropers = field(default_factory=Impropers)
+    harmonic_impropers: HarmonicImpropers = field(default_factory=HarmonicImpropers)
+    urey_bradley: UreyBradley = field(default_factory=UreyBradley)
+    cmaps: CMaps = field(default_factory=CMaps)
+    maps: tuple[Floats, ...] = ()
+    one_four: OneFourPairs = field(default_factory=OneFourPairs)
+    excluded: Ints = field(default_factory=lambda: np.empty((0, 2), np.int32))
+
+    def __post_init__(self) -> None:
+        excluded = arguments.array("excluded", self.excluded, "iu", "pairs of atom indices").reshape(-1, 2)
+        if (excluded[:, 0] == excluded[:, 1]).any():
+            raise InputError("an excluded pair is of an atom with itself")
+        object.__setattr__(self, "excluded", frozen(excluded, np.int32))
+        object.__setattr__(self, "maps", tuple(frozen(arguments.numbers("maps", m), np.float64) for m in self.maps))
+        for m in self.maps:
+            if m.ndim != 2 or m.shape[0] != m.shape[1] or len(m) < 2:
+                raise InputError(f"a CMAP map has shape {m.shape}; (s, s) is needed")
+        if len(self.cmaps):
+            numbers = self.cmaps.parameters[:, 0]
+            if not np.isin(numbers, np.arange(len(self.maps))).all():
+                raise InputError(f"a CMAP term names a map that is not there; there are {len(self.maps)}")
+
+    def tables(self) -> Iterator[tuple[str, TermTable]]:
+        """The tables by the names of their fields."""
+        for f in fields(self):
+            table = getattr(self, f.name)
+            if isinstance(table, TermTable):
+                yield f.name, table
+
+    def require_atoms(self, n_atoms: int) -> None:
+        """Raise InputError for terms of atoms that do not exist."""
+        named = [*self.tables()]
+        for what, atoms in [*((table.kind, table.atoms) for _, table in named), ("excluded pairs", self.excluded)]:
+            if atoms.size and (atoms.min() < 0 or atoms.max() >= n_atoms):
+                stray = atoms.min() if atoms.min() < 0 else atoms.max()
+                raise InputError(f"the {what} name atom {stray}; the atoms are 0 to {n_atoms - 1}")
+
+    def of_atoms(self, places: NDArray[np.int32]) -> Bonded:
+        """The terms among the atoms that are kept. places : (n,) new index of each atom, -1 where it is left out"""
+        tables = {name: table.of_atoms(places) for name, table in self.tables()}
+        excluded = places[self.excluded].reshape(-1, 2)
+        return replace(self, excluded=excluded[(excluded >= 0).all(axis=1)], **tables)  # type: ignore[arg-type]
