@@ -49,7 +49,7 @@ def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
 def plain_bytes(source: str | PathLike[str]) -> bytes:
     """The content of a file, gzip or plain, for formats that count columns or bytes.
 
-    Raises FormatError for a file that is missing, unreadable or damaged gzip data, and for gzip data of more than 4 GiB.
+    Raises FormatError for a file that is missing or unreadable, and for gzip data that is damaged or of many GiB.
     """
     file = read_file(source)
     if not _is_compressed(file):

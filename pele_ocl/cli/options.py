@@ -45,8 +45,8 @@ def structure_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, coordinates: Path | None, model: int | None, forcefield: str | None, radii: str | None, templates: tuple[Path, ...],
-        obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
+        *, coordinates: Path | None, model: int | None, forcefield: str | None, radii: str | None,
+        templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
 

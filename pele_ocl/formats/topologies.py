@@ -7,7 +7,7 @@ from os import PathLike
 from ..atoms import Atoms, Topology
 from ..errors import FormatError, InputError
 from ..inputfile import read_file
-from .registry import STRUCTURES, is_structure, structure_format, structure_suffix
+from .registry import STRUCTURES, is_structure, structure_format
 
 
 def is_topology(path: str | PathLike[str]) -> bool:
@@ -23,9 +23,7 @@ def read_topology(path: str | PathLike[str]) -> Topology:
     read = structure_format(path).topology
     if read is None:
         known = ", ".join(suffix for suffix in STRUCTURES if is_topology(f"x{suffix}"))
-        raise FormatError(
-            f"{path}: {structure_suffix(path)} has coordinates of its own; those of another file are for {known}"
-        )
+        raise FormatError(f"{path}: has coordinates of its own; those of another file are for topologies, {known}")
     return read(read_file(path))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...atoms import Angles, Bonded, Bonds, Floats, Impropers, Ints, OneFourPairs, Torsions
 from ...errors import FormatError
@@ -13,6 +12,7 @@ from .lennard_jones import PairTypes
 from .sections import Sections
 from .terms import Terms, read_parameters, read_terms
 
+_NEARLY = 1e-3  # rad
 _HYDROGEN = ("_INC_HYDROGEN", "_WITHOUT_HYDROGEN")
 
 
@@ -32,6 +32,7 @@ def read_bonded(
     names = ("DIHEDRAL_FORCE_CONSTANT", "DIHEDRAL_PERIODICITY", "DIHEDRAL_PHASE")
     _refuse_periods(sections, counts)
     parameters = read_parameters(sections, names, counts.torsion_types, torsions)
+    parameters[:, 2] = _whole_turns(parameters[:, 2])
     improper = torsions.negative[:, 3]
     one_four, notes = _one_four(sections, counts, torsions, charges, pairs)
     cmaps, maps = read_cmaps(sections, counts)
@@ -63,14 +64,20 @@ def _terms(
     return read_terms(sections, counts, tables, n_members, n_types)
 
 
+def _whole_turns(phases: Floats) -> Floats:
+    """Phases with 0 and pi in place of what is nearly that, as sander takes them: LEaP writes pi as 3.141594."""
+    halves = np.round(phases / np.pi)
+    return np.where(np.abs(phases - halves * np.pi) < _NEARLY, halves % 2 * np.pi, phases)
+
+
 def _refuse_periods(sections: Sections, counts: Counts) -> None:
     periods = sections.numbers("DIHEDRAL_PERIODICITY", counts.torsion_types)
     wrong = (periods != np.round(periods)) | (periods < 0) | (periods > 1000)
     if wrong.any():
         k = int(np.argmax(wrong))
         raise FormatError(
-            f"{sections.at('DIHEDRAL_PERIODICITY', k)}: {periods[k]:g} periods of torsion type {k + 1}; a whole number, "
-            "0 or more, is needed"
+            f"{sections.at('DIHEDRAL_PERIODICITY', k)}: torsion type {k + 1} has {periods[k]:g} periods; a whole "
+            "number, 0 or more, is needed"
         )
 
 
@@ -114,8 +121,8 @@ def _excluded(sections: Sections, counts: Counts) -> Ints:
     others = sections.whole_numbers("EXCLUDED_ATOMS_LIST", counts.excluded) - 1
     if numbers.min() < 0 or numbers.sum() != counts.excluded:
         raise FormatError(
-            f"{sections.at('NUMBER_EXCLUDED_ATOMS', int(np.argmin(numbers)))}: the numbers add up to {numbers.sum():,}; "
-            f"by POINTERS {counts.excluded:,} pairs are excluded"
+            f"{sections.at('NUMBER_EXCLUDED_ATOMS', int(np.argmin(numbers)))}: the sum is {numbers.sum():,}; by "
+            f"POINTERS {counts.excluded:,} pairs are excluded"
         )
     own = np.repeat(np.arange(counts.atoms), numbers)
     wrong = (others < -1) | (others >= counts.atoms) | (others == own)

@@ -51,8 +51,8 @@ def read_cmaps(sections: Sections, counts: Counts) -> tuple[CMaps, tuple[Floats,
     if wrong.any():
         k = int(np.argmax(wrong))
         raise FormatError(
-            f"{sections.at(f'{prefix}CMAP_RESOLUTION', k)}: map {k + 1} has {sizes[k]} points a side; an even number of "
-            f"2 to {_LARGEST_MAP} is needed"
+            f"{sections.at(f'{prefix}CMAP_RESOLUTION', k)}: map {k + 1} has {sizes[k]} points a side; an even number "
+            f"of 2 to {_LARGEST_MAP} is needed"
         )
     maps = tuple(_map(sections, f"{prefix}CMAP_PARAMETER_{k:02d}", size) for k, size in enumerate(sizes.tolist(), 1))
     terms = read_terms(sections, counts, [(f"{prefix}CMAP_INDEX", n_terms)], 5, n_maps, numbered=True)

@@ -60,7 +60,8 @@ def _text_positions(topology: Topology, file: InputFile, data: bytes) -> Floats:
     behind = len(lines) - _HEADS - n_lines
     if behind not in (0, 1, n_lines, n_lines + 1):
         raise FormatError(
-            f"{file}:{_HEADS + n_lines + 1}: {behind:,} lines behind the coordinates; velocities take {n_lines:,}, a box 1"
+            f"{file}:{_HEADS + n_lines + 1}: {behind:,} lines behind the coordinates; velocities take {n_lines:,}, "
+            "a box 1"
         )
     return fields.numbers().reshape(n_atoms, 3)
 

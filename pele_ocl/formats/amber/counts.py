@@ -71,8 +71,8 @@ def _refuse_kinds(sections: Sections, pointers: dict[str, int]) -> None:
             where = sections.at("POINTERS", _ORDER.index(name))
             raise FormatError(f"{where}: {name} is {pointers[name]}: {what}, which is not done; make a plain topology")
     if "AMOEBA_FORCEFIELD" in sections:
-        where = sections.section("AMOEBA_FORCEFIELD")
-        raise FormatError(f"{sections.file}:{where.line}: section {where.name}: the AMOEBA force field is not done")
+        line = sections.section("AMOEBA_FORCEFIELD").line
+        raise FormatError(f"{sections.file}:{line}: section AMOEBA_FORCEFIELD: the AMOEBA force field is not done")
     for name in ("IPOL", "LENNARD_JONES_CCOEF", "LENNARD_JONES_DCOEF"):
         if name in sections:
             section = sections.section(name)

@@ -102,7 +102,7 @@ class Fields:
         found: Strings = np.char.strip(_as_bytes(self.cells)).astype(f"U{self.width}")
         return found
 
-    def _refuse(self, bad: NDArray[np.bool_], wanted: str, is_fine: Callable[[bytes], bool]) -> None:
+    def _refuse(self, bad: NDArray[np.bool_] | np.bool_, wanted: str, is_fine: Callable[[bytes], bool]) -> None:
         """Raise for the first bad field. is_fine : whether it would be good, did it but end where its columns end"""
         if not bad.any():
             return

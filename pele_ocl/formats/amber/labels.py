@@ -30,12 +30,16 @@ def read_labels(sections: Sections, counts: Counts) -> Labels:
             f"{sections.at('RESIDUE_POINTER', k)}: residue {k + 1} begins with atom {starts[k]}; the first begins with "
             f"1, and each behind the one before, up to {counts.atoms:,}"
         )
-    index = np.repeat(np.arange(counts.residues), np.diff(starts, append=counts.atoms + 1))
+    index = np.repeat(np.arange(counts.residues, dtype=np.int32), np.diff(starts, append=counts.atoms + 1))
     names = sections.texts("ATOM_NAME", counts.atoms)
     residue_names = sections.texts("RESIDUE_LABEL", counts.residues)
-    numbers = np.arange(1, counts.residues + 1)
+    numbers = np.arange(1, counts.residues + 1, dtype=np.int32)
     if "RESIDUE_NUMBER" in sections:
-        numbers = sections.whole_numbers("RESIDUE_NUMBER", counts.residues)
+        given = sections.whole_numbers("RESIDUE_NUMBER", counts.residues)
+        if np.abs(given).max() >= 2**31:
+            k = int(np.abs(given).argmax())
+            raise FormatError(f"{sections.at('RESIDUE_NUMBER', k)}: residue number {given[k]:,} is too large")
+        numbers = given.astype(np.int32)
     return Labels(
         names=names,
         elements=_elements(sections, counts, names, residue_names[index]),
@@ -43,7 +47,7 @@ def read_labels(sections: Sections, counts: Counts) -> Labels:
         residue_numbers=numbers[index],
         insertion_codes=_residue_texts(sections, counts, "RESIDUE_ICODE")[index],
         chains=_residue_texts(sections, counts, "RESIDUE_CHAINID")[index],
-        residue_index=index.astype(np.int32),
+        residue_index=index,
     )
 
 

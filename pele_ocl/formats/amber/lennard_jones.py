@@ -1,4 +1,4 @@
-"""Lennard-Jones parameters of an AMBER topology: A and B of pairs of types, and sigma and epsilon that they stem from."""
+"""Lennard-Jones parameters of an AMBER topology: sigma and epsilon from A and B of pairs of types."""
 
 from __future__ import annotations
 
@@ -130,6 +130,6 @@ def _refuse_pair(sections: Sections, types: Integers, i: int, j: int) -> NoRetur
         names = {t: f" ({atom_types[np.argmax(types == t)]})" for t in (i, j)}
     one, other = (f"{t + 1}{names[t] or ''}" for t in (i, j))
     raise FormatError(
-        f"{at}: types {one} and {other} have parameters of their own (NBFIX), which do not follow from sigma and epsilon "
-        "of each; such pairs are not done"
+        f"{at}: types {one} and {other} have parameters of their own (NBFIX), which do not follow from those of "
+        "each type; such pairs are not done"
     )

@@ -1,4 +1,4 @@
-"""NetCDF files of version 3, as far as AMBER's restarts and trajectories need them (the classic format's specification)."""
+"""NetCDF files of version 3, as far as AMBER's restarts and trajectories need them; the classic format of Unidata."""
 
 from __future__ import annotations
 

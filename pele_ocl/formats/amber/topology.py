@@ -73,7 +73,7 @@ def _optional(sections: Sections, counts: Counts, name: str) -> Floats | None:
 
 
 def _radii_set(sections: Sections) -> str:
-    """The word in brackets behind the sentence of RADIUS_SET: bondi, mbondi, mbondi2, mbondi3, amber6, parse; or all."""
+    """The word in brackets behind the sentence of RADIUS_SET, bondi, mbondi, mbondi2, mbondi3; or the sentence."""
     if "RADIUS_SET" not in sections:
         return ""
     text = " ".join(sections.texts("RADIUS_SET").tolist()).strip()
@@ -84,7 +84,7 @@ def _radii_set(sections: Sections) -> str:
 def refuse_reading_alone(file: InputFile, model: int | None) -> Atoms:
     """Raise FormatError: a topology has no positions."""
     raise FormatError(
-        f"{file}: a topology has no coordinates; name a file of them, with -c on the command line, coordinates= in Python"
+        f"{file}: a topology has no coordinates; name a file of them: -c on the command line, coordinates= in Python"
     )
 
 
