@@ -49,7 +49,7 @@ def hexapeptide() -> pele_ocl.Atoms:
 
 @cache
 def _graph() -> dict[str, list[tuple[int, ...]]]:
-    """Atoms of the hexapeptide's bonds, angles, torsions, impropers, chains of five backbone atoms, and excluded pairs."""
+    """Atoms of the hexapeptide's bonds, angles, torsions, impropers, CMAP terms, 1-4 and excluded pairs."""
     atoms = hexapeptide()
     near = [set() for _ in range(len(atoms))]
     for i, j in atoms.bonds.tolist():
@@ -61,7 +61,7 @@ def _graph() -> dict[str, list[tuple[int, ...]]]:
     ]  # fmt: skip
     impropers = [(a, b, c, d) for c, of in enumerate(near) if len(of) == 3 for a, b, d in [sorted(of)]]
     apart = [[{i}] for i in range(len(near))]
-    for i, shells in enumerate(apart):
+    for shells in apart:
         for _ in range(3):
             shells.append({j for k in shells[-1] for j in near[k]} - set().union(*shells))
     pairs = {n: [(i, j) for i, shells in enumerate(apart) for j in sorted(shells[n]) if j > i] for n in (1, 2, 3)}

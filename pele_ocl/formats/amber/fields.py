@@ -141,8 +141,8 @@ def _as_bytes(cells: Bytes) -> NDArray[np.bytes_]:
 
 
 def _is_number(text: bytes) -> bool:
+    """Whether a field holds a finite number, in Python's eyes."""
     try:
-        float(text)
+        return bool(np.isfinite(float(text))) and b"_" not in text
     except ValueError:
         return False
-    return b"_" not in text

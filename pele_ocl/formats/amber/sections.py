@@ -46,7 +46,10 @@ class Sections:
     def section(self, name: str) -> Section:
         """The section; raises FormatError where the file lacks it."""
         if name not in self.found:
-            raise FormatError(f"{self.file}:{self.n_lines}: the file ends without a section {name}; is it complete?")
+            last = max(self.found.values(), key=lambda section: section.line).name
+            raise FormatError(
+                f"{self.file}:{self.n_lines}: ends with section {last}, without a section {name}; is it complete?"
+            )
         return self.found[name]
 
     def whole_numbers(self, name: str, count: int | None = None) -> Integers:
