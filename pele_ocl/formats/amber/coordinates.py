@@ -90,7 +90,7 @@ def _netcdf_positions(
     values = netcdf.values("coordinates", number - 1)
     if not np.isfinite(values).all():
         k = int(np.argwhere(~np.isfinite(values))[0, 0])
-        raise FormatError(f"{file}: frame {number}: a coordinate of atom {k + 1} is {values[k].sum():g}")
+        raise FormatError(f"{file}: frame {number}: a coordinate of atom {k + 1} is not a finite number")
     note = f"{file} holds {n_frames:,} frames; the first was read, and --model reads another"
     return values, (note,) * (frame is None and n_frames > 1)
 
