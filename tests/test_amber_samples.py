@@ -22,7 +22,8 @@ from pele_ocl.inputfile import read_file
 
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="AMBER's test files are not beside the checkout")
 
-HALF_A_DIGIT = 5.1e-5  # kcal/mol; four decimals are printed
+# kcal/mol: half of the fourth decimal, and what sander's series for far spheres leave out of GB energies.
+LAST_DIGIT = 6e-5
 SALT = 1.0  # mol/L
 MODELS = {"hct": 1, "obc1": 2, "obc2": 5, "gbn": 7, "gbn2": 8}  # and sander's igb
 ASH = {"hct": -26.4850, "obc1": -28.1689, "obc2": -25.4639, "gbn": -21.1012, "gbn2": -23.4639}
@@ -50,7 +51,7 @@ def energy_of(atoms: Atoms, **model: object) -> dict[str, float]:
 
 
 def assert_printed(found: dict[str, float], expected: dict[str, float]) -> None:
-    wrong = {name: (found[name], value) for name, value in expected.items() if abs(found[name] - value) > HALF_A_DIGIT}
+    wrong = {name: (found[name], value) for name, value in expected.items() if abs(found[name] - value) > LAST_DIGIT}
     assert not wrong
 
 
@@ -90,7 +91,7 @@ def test_what_the_files_say():
     ala3 = pele_ocl.read(SAMPLES / "Ala3.top", coordinates=SAMPLES / "Ala3.crd")
     assert (len(ala3), ala3.gb_radii_set) == (34, "mbondi3")
     dpdp = pele_ocl.read(SAMPLES / "DPDP.parm7", coordinates=SAMPLES / "DPDP.nc")
-    assert (len(dpdp), dpdp.gb_radii_set) == (332, "")
+    assert (len(dpdp), dpdp.gb_radii_set) == (332, "file")
     assert dpdp.notes[0].endswith("DPDP.nc holds 100 frames; the first was read, and --model reads another")
 
 
@@ -118,5 +119,5 @@ def test_dpdp(dpdp):
     for k, row in enumerate(rows.tolist()):
         found = printed(batch[k])
         assert_printed(found, dict(zip(COLUMNS, row[2:], strict=True)))
-        assert found["total"] == pytest.approx(row[1], abs=HALF_A_DIGIT)
-        assert found["nonpolar"] / TENSION == pytest.approx(areas[k], abs=HALF_A_DIGIT)
+        assert found["total"] == pytest.approx(row[1], abs=LAST_DIGIT)
+        assert found["nonpolar"] / TENSION == pytest.approx(areas[k], abs=LAST_DIGIT)

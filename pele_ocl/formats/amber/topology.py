@@ -73,12 +73,17 @@ def _optional(sections: Sections, counts: Counts, name: str) -> Floats | None:
 
 
 def _radii_set(sections: Sections) -> str:
-    """The word in brackets behind the sentence of RADIUS_SET, bondi, mbondi, mbondi2, mbondi3; or the sentence."""
-    if "RADIUS_SET" not in sections:
+    """The word in brackets behind the sentence of RADIUS_SET, bondi, mbondi, mbondi2, mbondi3; or the sentence.
+
+    "file" for radii of no name, "" where there are none.
+    """
+    if "RADII" not in sections:
         return ""
+    if "RADIUS_SET" not in sections:
+        return "file"
     text = " ".join(sections.texts("RADIUS_SET").tolist()).strip()
     found = _SET.fullmatch(text)
-    return found[1] if found else text
+    return found[1] if found else text or "file"
 
 
 def refuse_reading_alone(file: InputFile, model: int | None) -> Atoms:
