@@ -156,7 +156,7 @@ class Atoms(ReadOnlyArrays):
 
         Raises InputError for another shape and for positions that are not finite.
         """
-        there: Floats = frozen(arguments.numbers("positions", positions), np.float64)
+        there = arguments.numbers("positions", positions)
         if there.shape != self.positions.shape:
             raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
         self._check_finite("positions", there)
@@ -219,10 +219,10 @@ def _checked_scales(one_four: object) -> tuple[float, float]:
     return float(scales[0]), float(scales[1])
 
 
-def placed(atoms: Atoms, there: Floats) -> Atoms:
-    """The same atoms at positions (n, 3) A that are finite, read-only and nobody else's."""
+def placed(atoms: Atoms, positions: Floats) -> Atoms:
+    """The same atoms at positions (n, 3) A that are known to be finite, which are copied."""
     moved = object.__new__(type(atoms))
-    moved.__dict__.update(atoms.__dict__, positions=there)  # a fifth of what `copy` takes
+    moved.__dict__.update(atoms.__dict__, positions=frozen(positions, np.float64))  # a fifth of what `copy` takes
     return moved
 
 

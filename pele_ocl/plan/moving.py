@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arguments import numbers
-from ..atoms import Atoms, Floats
-from ..atoms.atoms import placed
+from ..atoms import Atoms, Floats, placed
 from ..errors import InputError
-from ..frozen import frozen
 
 
 class Moving:
@@ -33,7 +31,7 @@ class Moving:
     def atoms(self) -> Atoms:
         """The atoms at the positions, which the evaluator found to be finite."""
         if self._atoms is None:
-            self._atoms = placed(self._start, frozen(self.conformations[0], np.float64))
+            self._atoms = placed(self._start, self.conformations[0])
         return self._atoms
 
     def make(self) -> None:
