@@ -63,7 +63,7 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
         combining=combining_rule(sections, pairs),
         notes=(*notes, *more),
         bonded=bonded,
-        types=sections.texts("AMBER_ATOM_TYPE", counts.atoms) if "AMBER_ATOM_TYPE" in sections else None,
+        types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
         gb_radii_set=_radii_set(sections),
     )
 
