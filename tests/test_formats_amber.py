@@ -369,10 +369,11 @@ def test_a_restart_of_the_same_atoms(tmp_path):
     [
         ({"RADIUS_SET": ("1a80", ["modified Bondi radii (mbondi)"])}, "mbondi"),
         ({"RADIUS_SET": ("1a80", ["ArgH and AspGluO modified Bondi2 radii (mbondi3)"])}, "mbondi3"),
-        ({"RADIUS_SET": ("1a80", ["my own"])}, "my own"),
+        ({"RADIUS_SET": ("1a80", ["0"])}, "file"),
         ({"RADIUS_SET": ("1a80", [""])}, "file"),
         ({"RADIUS_SET": None}, "file"),
         ({"RADII": None, "SCREEN": None}, ""),
+        ({"RADII": ("5E16.8", [0.0] * 96)}, ""),
     ],
 )
 def test_the_name_of_the_radii(tmp_path, sections, name):
