@@ -66,9 +66,9 @@ class Squares(EnergyPasses[SquaresLayout]):
         more = [*self.solvent_constants(), *self._atom_tables(), self.buffers["arrivals"]] if fused else []
         sums = self.run.keep(
             "solvent/tiled.cl", "born_sums", (self.n_rows * layout.tile, n_parts), (layout.tile, 1), np.int32(n_tiles),
-            np.int32(per_part), self.largest_rho, self.buffers["spheres"], *columns,
+            np.int32(per_part), *self.reaches, self.buffers["spheres"], *columns,
             *self.named("series", "origins", "extents"), self.spheres.counts, *more, self.buffers["born_sums"],
-            TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self.series,
+            TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self.integral_macros,
             **(self.gb_macros if fused else {}),
         )  # fmt: skip
         return [sums] if fused else [sums, self._atom_terms(n_parts, layout.shares)]
@@ -83,10 +83,10 @@ class Squares(EnergyPasses[SquaresLayout]):
     def _chain(self) -> list[KeptLaunch]:
         tables = self.tables
         return self._over_squares(
-            "energy/chain_squares.cl", "chain_squares", False, Follows.KEEP_RESULTS, self.largest_rho,
+            "energy/chain_squares.cl", "chain_squares", False, Follows.KEEP_RESULTS, *self.reaches,
             self.buffers["spheres"],
             self.spheres.rho, tables.slopes, tables.slope_columns, *self.named("origins", "extents"), GRADIENT=1,
-            **self.series,
+            **self.integral_macros,
         )  # fmt: skip
 
     def _finish(self) -> list[KeptLaunch]:

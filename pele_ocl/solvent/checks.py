@@ -11,6 +11,8 @@ from ..solvent_model import SolventModel
 
 def check_radii(atoms: Atoms, model: SolventModel) -> None:
     """Raise ParameterError for a GB radius at or below the offset, which leaves no atom."""
+    if model.gb_model.vacuum:
+        return
     assert atoms.gb_radii is not None
     small = atoms.gb_radii <= model.offset
     if small.any():
