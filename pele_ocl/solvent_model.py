@@ -45,8 +45,8 @@ class SolventModel:
     gamma: float = None  # type: ignore[assignment]
     surface_tension: float = 0.0054
     probe_radius: float = 1.4
-    gb: str = "obc2"
     rgb_max: float | None = None
+    gb: str = "obc2"
 
     def __post_init__(self) -> None:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:

@@ -59,8 +59,7 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     def _born(self) -> list[KeptLaunch]:
         layout, n_tiles, fused = self.layout, len(self.tiles), self.fused
-        # Counters of arrivals, which the groups of each launch leave at zero.
-        self.buffers["arrivals"] = self.run.zeros(self.batch * n_tiles, np.int32)
+        self._count_arrivals()
         n_parts, per_part = layout.chunks(n_tiles)
         columns = [] if fused else [*self.named("x", "y", "z"), self.spheres.rho]
         more = [*self.solvent_constants(), *self._atom_tables(), self.buffers["arrivals"]] if fused else []
@@ -72,6 +71,14 @@ class Squares(EnergyPasses[SquaresLayout]):
             **(self.gb_macros if fused else {}),
         )  # fmt: skip
         return [sums] if fused else [sums, self._atom_terms(n_parts, layout.shares)]
+
+    def _no_radii(self) -> list[KeptLaunch]:
+        self._count_arrivals()
+        return super()._no_radii()
+
+    def _count_arrivals(self) -> None:
+        """Make the counters of arrivals, which the groups of each launch leave at zero."""
+        self.buffers["arrivals"] = self.run.zeros(self.batch * len(self.tiles), np.int32)
 
     def _pairs(self) -> list[KeptLaunch]:
         then = Follows.KEEP_WEIGHTS if self.options.chain else Follows.KEEP_RESULTS
