@@ -100,8 +100,9 @@ class SolventModel:
 
     @property
     def integral_definitions(self) -> dict[str, int]:
-        """The build definitions of kernels that compute Born integrals or their slopes; cl/physics/integral.clh."""
-        return {"NECK": int(self.gb_model.neck_scale > 0), "RGB_MAX": int(self.rgb_max is not None)}
+        """The build definitions of kernels that compute Born integrals or their slopes."""
+        chosen = {"NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.rgb_max is not None}
+        return {name: 1 for name, is_on in chosen.items() if is_on}
 
     @property
     def radius_constants(self) -> tuple[float, float, float, float]:

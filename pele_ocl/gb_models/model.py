@@ -47,7 +47,7 @@ class GBModel:
     @property
     def definitions(self) -> dict[str, int]:
         """The build definitions of kernels that compute Born radii from Born integrals; cl/physics/gb_radius.clh."""
-        return {self.function: 1, "BY_ATOM": int(self.by_atom)}
+        return {self.function: 1} | ({"BY_ATOM": 1} if self.by_atom else {})
 
     @property
     def parameters(self) -> tuple[str, ...]:

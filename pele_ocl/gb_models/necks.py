@@ -1,4 +1,4 @@
-"""Necks of GBn and GBn2: what a pair of atoms takes off the solvent between them, by their radii.
+"""Necks of GBn and GBn2: the space between two close atoms that is too narrow for water, by their radii.
 
 The tables are of Mongan, Simmerling, McCammon, Case and Onufriev, J. Chem. Theory Comput. 3, 156 (2007).
 """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NeckTables:
-    """What kernels that meet necks take, NECK_ARGUMENTS.
+    """The buffers of kernels that meet necks, NECK_ARGUMENTS.
 
     n_kinds : kinds of atoms, the last of which has no necks
     kinds : (n_slots,) of each slot
