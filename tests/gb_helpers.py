@@ -10,7 +10,6 @@ import numpy as np
 
 from pele_ocl import Atoms, SolventModel
 from pele_ocl.atoms import Labels
-from pele_ocl.pairs import bonded  # noqa: F401
 from pele_ocl.units import COULOMB_KCAL_A
 
 SYMBOLS = {1: "H", 6: "C", 7: "N", 8: "O", 15: "P", 16: "S"}
@@ -26,21 +25,21 @@ def labels_of(elements: np.ndarray, names: Sequence[str], residue: int = 10) -> 
 
 
 def with_mbondi3(atoms: Atoms) -> Atoms:
-    """The atoms with mbondi3 radii, from their bonds."""
+    """The atoms with mbondi3 radii as ParmEd has them, from their bonds and names; but for oxygens at the C-terminus."""
     symbols, names = atoms.labels.elements.tolist(), atoms.labels.names.tolist()
+    oxygens = {"ASP": "OD", "AS4": "OD", "GLU": "OE", "GL4": "OE"}
     near: list[list[int]] = [[] for _ in symbols]
     for i, j in atoms.bonds.tolist():
         near[i].append(j)
         near[j].append(i)
     radii = np.array([RADII[symbol] for symbol in symbols])
     for i, symbol in enumerate(symbols):
-        if symbol == "H" and symbols[near[i][0]] == "N":
+        if symbol == "H" and near[i] and symbols[near[i][0]] == "N":
             radii[i] = 1.3
-        if symbol == "O" and len(near[i]) == 1 and symbols[near[i][0]] == "C":
-            others = [k for k in near[near[i][0]] if k != i]
-            if len(others) == 2 and "O" in (symbols[k] for k in others):
-                radii[i] = 1.4
-        if atoms.labels.residue_names[i] == "ARG" and names[i].startswith(("HH", "HE")):
+        residue = str(atoms.labels.residue_names[i])
+        if residue in oxygens and names[i].startswith(oxygens[residue]):
+            radii[i] = 1.4
+        if residue == "ARG" and names[i].startswith(("HH", "HE")):
             radii[i] = 1.17
     return replace(atoms, gb_radii=radii)
 
