@@ -121,9 +121,10 @@ def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
 
 def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
     radii = result.born_radii
+    spread = {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
     report = {
         **_facts(result),
-        "born_radius": {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())},
+        **({} if result.model.gb_model.vacuum else {"born_radius": spread}),
         "energy": result.energy,
         "gradient": _norms(result.gradient),
         "seconds": {**result.seconds, "total": elapsed()},
@@ -184,8 +185,9 @@ def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch) -> Mappi
 def _save(output: Path, molecule: Molecule, result: EnergyResult) -> None:
     """Every atom's energies, Born radius and gradient, and how they were made."""
     assert result.per_atom is not None
-    columns = label_columns(result.atoms) | {"born_radii": result.born_radii}
-    columns |= result.per_atom.columns()
+    columns = label_columns(result.atoms) | result.per_atom.columns()
+    if not result.model.gb_model.vacuum:
+        columns["born_radii"] = result.born_radii
     if result.gradient is not None:
         columns["gradient"] = result.gradient
     units = dict.fromkeys(result.energy, UNIT) | {"born_radii": "angstrom", "gradient": f"{UNIT}/angstrom"}
@@ -197,8 +199,9 @@ def _save_models(output: Path, molecule: Molecule, batch: EnergyBatch) -> None:
     """A row for every model: its energies, and in HDF5 its Born radii and gradient as further dimensions."""
     columns, units = model_columns(molecule.numbers, _energies(batch))
     if output.suffix.lower() == ".h5":
-        columns["born_radii"] = batch.born_radii
-        units["born_radii"] = "angstrom"
+        if not batch.model.gb_model.vacuum:
+            columns["born_radii"] = batch.born_radii
+            units["born_radii"] = "angstrom"
         if batch.gradients is not None:
             columns["gradient"] = batch.gradients
             units["gradient"] = f"{UNIT}/angstrom"

@@ -141,10 +141,12 @@ def model_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, gb: str, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float, temperature: float,
-        **others: Any,
+        *, gb: str, rgb_max: float | None, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float,
+        temperature: float, **others: Any,
     ) -> Any:  # fmt: skip
-        constants = SolventModel(solute_dielectric, solvent_dielectric, ionic_strength, temperature, gb=gb)
+        constants = SolventModel(
+            solute_dielectric, solvent_dielectric, ionic_strength, temperature, rgb_max=rgb_max, gb=gb
+        )
         return command(constants=constants, **others)
 
     def option(name: str, default: float, help_text: str) -> Callable[[Command], Command]:
@@ -156,7 +158,13 @@ def model_options(command: Command) -> Command:
             type=click.Choice(list(GB_MODELS)),
             default=DEFAULTS.gb,
             show_default=True,
-            help="Generalized Born model, from which the Born radii follow.",
+            help="Generalized Born model, from which the Born radii follow; `none` for no solvent.",
+        ),
+        click.option(
+            "--rgb-max",
+            type=float,
+            metavar="A",
+            help="Born radii count what is within this distance of an atom, as AMBER's rgbmax does; by default all.",
         ),
         option("--solute-dielectric", DEFAULTS.solute_dielectric, "Relative permittivity inside the molecule."),
         option("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),

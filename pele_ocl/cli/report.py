@@ -78,7 +78,8 @@ def ending(how: Computation, kernel_seconds: float) -> str:
 
 def model_line(model: SolventModel) -> str:
     """The constants of the solvent model."""
-    values = {name: value if isinstance(value, str) else f"{value:g}" for name, value in asdict(model).items()}
+    given = {name: value for name, value in asdict(model).items() if value is not None}
+    values = {name: value if isinstance(value, str) else f"{value:g}" for name, value in given.items()}
     return "Solvent model: " + ", ".join(f"{name} {value}" for name, value in values.items())
 
 

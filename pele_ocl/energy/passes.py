@@ -46,13 +46,16 @@ class EnergyPasses(TiledPasses, Generic[L]):
     ) -> None:  # fmt: skip
         self.run, self.tiles, self.layout, self.options = run, tiles, layout, options
         self.terms = terms
-        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))
+        spheres = SphereTables.of(
+            run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width
+        )
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._common_sizes(len(atoms)) | self._sizes()
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
         self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self.tile_order(layout))
         self.launches = [
-            self.place(), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()), *self._finish(),
+            self.place(), *(self._no_radii() if model.gb_model.vacuum else self._born()), *self._pairs(),
+            *(self._chain() if options.chain else ()), *self._finish(),
             *(launch for k, term in enumerate(terms) for launch in term.launches(self, k)),
         ]  # fmt: skip
 
@@ -121,6 +124,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """The build definitions of cl/energy/results.clh."""
         return {"GRADIENT": int(self.options.gradient), "MORE_TERMS": len(self.terms)}
 
+    def _no_radii(self) -> list[KeptLaunch]:
+        """What stands in the place of Born radii where there is no solvent."""
+        self.buffers.setdefault("born_sums", self.run.empty(1))
+        return [self._atom_terms(0)]
+
     def _atom_terms(self, n_parts: int, shares: int = 1) -> KeptLaunch:
         """Born radii and energies of single atoms, from parts of the Born integrals."""
         return self.each_slot(
@@ -137,7 +145,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         options, model = self.options, self.model
         return PAIR_MODEL.pack(
             self.run.precision,
-            outside=model.solute_dielectric / model.solvent_dielectric,
+            outside=model.outside,
             kappa=model.kappa,
             coulomb_scale=self.atoms.one_four[0],
             lj_scale=self.atoms.one_four[1],
@@ -165,7 +173,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """CHAIN_ARGUMENTS of cl/energy/chain.clh."""
         tables, spheres = self.tables, self.spheres
         return [
-            self.largest_rho, *self.named("spheres", "x", "y", "z", "weights"), spheres.scaled, spheres.rho,
+            *self.reaches, *self.named("spheres", "x", "y", "z", "weights"), spheres.scaled, spheres.rho,
             tables.slopes, tables.slope_columns, *self.named("origins", "extents"), spheres.counts,
         ]  # fmt: skip
 

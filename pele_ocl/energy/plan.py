@@ -53,11 +53,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         model = SolventModel.or_default(model)
         require_atoms(atoms)
         gradient, fixed_radii = flag("gradient", gradient), flag("fixed_radii", fixed_radii)
-        self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
+        self.options = Options(gradient, gradient and not fixed_radii and not model.gb_model.vacuum, per_atom, cutoff, one_four)
         check_options(precision, variant, VARIANTS, per_atom)
         self.terms = _checked_terms(terms, atoms)
         self._names = (*TERMS, *(term.name for term in self.terms))
-        atoms.require(("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales"), "the energy")
+        atoms.require(("charges", "lj_sigma", "lj_epsilon", *model.gb_model.parameters), "the energy")
         check_radii(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
@@ -103,15 +103,19 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             per_atom=options.per_atom,
         )  # fmt: skip
 
-    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
+    def _radii(self, found: Found) -> Floats:
+        """Born radii (m, n) A; NaN where there is no solvent."""
         assert found.born_radii is not None
+        return np.full_like(found.born_radii, np.nan) if self.model.gb_model.vacuum else found.born_radii
+
+    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
         return EnergyResult(
             atoms=atoms,
             terms=Terms.ready(self._names, found.energies[0]),
             per_atom=None if found.per_atom is None else Terms.ready(self._names, found.per_atom[0]),
             model=self.model,
             gradient=None if found.gradients is None else found.gradients[0],
-            born_radii=found.born_radii[0],
+            born_radii=self._radii(found)[0],
             device=str(self.device),
             variant=self.variant,
             precision=self.precision,
@@ -121,7 +125,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _batch(
         self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
     ) -> EnergyBatch:
-        assert found.born_radii is not None
         return EnergyBatch(
             atoms=self.atoms,
             positions=positions,
@@ -129,7 +132,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             per_atom=None if found.per_atom is None else Terms(self._names, found.per_atom),
             model=self.model,
             gradients=found.gradients,
-            born_radii=found.born_radii,
+            born_radii=self._radii(found),
             errors=errors,
             device=str(self.device),
             variant=self.variant,

@@ -44,18 +44,16 @@ class PairTables:
         order: TileOrder,
     ) -> PairTables:  # fmt: skip
         """The tables of a molecule for kernels that meet its tiles in this order."""
-        assert atoms.gb_radii is not None
-        assert atoms.gb_scales is not None
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
-        rho, scaled = model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
+        spheres = model.spheres(atoms)
         sigma = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
         sigmas, epsilons = sigma[tiles.order], tiles.by_slot(np.sqrt(4 * atoms.lj_epsilon))
         charges = tiles.by_slot(scaled_charges(atoms, model, run.precision))
-        coefficients = series_coefficients(tiles.by_slot(scaled))
+        coefficients = series_coefficients(tiles.by_slot(spheres.scaled))
         slopes = coefficients * (2 * np.arange(1, READY_TERMS + 1)[:, None] + 2)
         return cls(
-            run.upload(np.stack([rho[tiles.order], atoms.gb_radii[tiles.order], charges, sigmas, epsilons])),
+            run.upload(np.stack([spheres.rho[tiles.order], spheres.radii[tiles.order], charges, sigmas, epsilons])),
             run.upload(sigmas),
             run.upload(epsilons),
             run.upload(np.column_stack([slopes.T, np.zeros(tiles.n_slots)])),

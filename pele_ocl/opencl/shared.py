@@ -112,6 +112,14 @@ DESTINATION = Struct(
     energies_first="where its energies begin in their buffer",
     energies_size="reals of a conformation in that buffer",
 )
+REACHES = Struct(
+    "Reaches",
+    "real",
+    largest_rho="largest offset radius of all atoms [A]",
+    neck_excess="half of how far beyond the sum of their offset radii two atoms have a neck [A]",
+    neck="distance beyond which no two atoms have one [A]",
+    rgb_max="distance from an atom beyond which no sphere counts, where RGB_MAX [A]",
+)
 POTENTIAL_LAW = Struct(
     "Law",
     "real",
@@ -146,6 +154,7 @@ def _listed(enum: type[IntEnum]) -> str:
 HEADERS = {
     "pair_model": PAIR_MODEL.in_c(),
     "list_model": LIST_MODEL.in_c(),
+    "reaches": REACHES.in_c(),
     "destination": DESTINATION.in_c(),
     "potential_law": POTENTIAL_LAW.in_c(),
     "ring_steps": RING_STEPS.in_c(),
