@@ -1,7 +1,8 @@
 // Bonded terms and 1-4 pairs; docs/theory/bonded.md. A work-group owns ATOMS neighbouring atoms of one conformation (third
-// dimension). It computes every term of theirs once, and leaves what the term gives to each of them in a slot of its own;
-// then it adds up the slots of each atom in order: no atomics, the same bits every run. Terms of atoms of several groups
-// are computed by each of them. After all other passes, whose gradient it adds to.
+// dimension), and computes every term of theirs once. Several work-items leave what a term gives to each atom in a slot of
+// its own, and then add up the slots of each atom in order; a single one adds to few slots, one for each sort of term and
+// atom. No atomics, the same bits every run. Terms of atoms of several groups are computed by each of them. After all
+// other passes, whose gradient it adds to.
 #include "common/real.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
@@ -20,6 +21,13 @@
 #error "ITEMS: work-items of a work-group, a power of two"
 #endif
 #define TOGETHER 32  // work-items that should do the same, on GPUs
+#if ITEMS == 1
+#define SLOTS local
+#define KEEP +=
+#else
+#define SLOTS global
+#define KEEP =
+#endif
 
 typedef struct {
     global const coordinate *positions;  // of the conformation
@@ -27,12 +35,12 @@ typedef struct {
     global const int4 *atoms, *places;   // (n_tasks) members and their slots; a member of another group has none
     global const int2 *details;          // (n_tasks) first of its parameters, and how many, or the size of its map
     global const fine4 *parameters;
-    global real4 *slots;                 // of the conformation: gradient, energy
+    SLOTS real4 *slots;                  // of the conformation or the group: gradient, energy
 } Work;
 
 INLINE void keep(const Work *work, int place, fine slope, Vector by, fine energy) {
     if (place < 0) return;
-    work->slots[place] = (real4)((real)(slope * by.x), (real)(slope * by.y), (real)(slope * by.z), (real)energy);
+    work->slots[place] KEEP (real4)((real)(slope * by.x), (real)(slope * by.y), (real)(slope * by.z), (real)energy);
 }
 
 INLINE void stretch(const Work *work, int task) {
@@ -53,7 +61,8 @@ INLINE void bend(const Work *work, int task) {
         vector_between(work->positions, atoms.x, atoms.y, work->step),
         vector_between(work->positions, atoms.z, atoms.y, work->step));
     fine slope;
-    const fine energy = harmonic_energy(parameters.x, angle.value - parameters.y, &slope);
+    const fine away = angle_between(angle.sine, angle.cosine, parameters.y, parameters.z) + parameters.w;
+    const fine energy = harmonic_energy(parameters.x, away, &slope);
     keep(work, places.x, slope, angle.by_i, energy / 3);
     keep(work, places.y, -slope, combined(1, angle.by_i, 1, angle.by_k), energy / 3);
     keep(work, places.z, slope, angle.by_k, energy / 3);
@@ -85,8 +94,8 @@ INLINE void twist(const Work *work, int task) {
 INLINE void hold(const Work *work, int task) {
     const fine4 parameters = work->parameters[work->details[task].x];
     const Torsion torsion = torsion_among(work, work->atoms[task]);
-    fine away = torsion_angle(&torsion) - parameters.y, slope;
-    away -= TURN * rint(away / TURN);
+    fine slope;
+    const fine away = angle_between(torsion.sine, torsion.cosine, parameters.y, parameters.z);
     const fine energy = harmonic_energy(parameters.x, away, &slope);
     keep_torsion(work, task, &torsion, slope, energy / 4);
 }
@@ -143,10 +152,15 @@ void bonded_terms(
     global real *restrict results)                // energy/results.clh
 {
     local real energies[ATOMS * TERMS];
+#if ITEMS == 1
+    local real4 slots[ATOMS * TERMS];
+    for (int k = 0; k < ATOMS * TERMS; ++k) slots[k] = 0;
+#else
+    global real4 *slots = all_slots + (size_t)get_global_id(2) * n_slots;
+#endif
     const int item = get_local_id(0), group = get_group_id(0), conformation = get_global_id(2);
     const Work work = {
-        positions + 3 * (size_t)conformation * n_atoms, step, atoms, places, details, parameters,
-        all_slots + (size_t)conformation * n_slots};
+        positions + 3 * (size_t)conformation * n_atoms, step, atoms, places, details, parameters, slots};
     global const int *starts = kind_starts + BONDED_KINDS * group;
     EACH_TASK(STRETCH, stretch(&work, task));
     EACH_TASK(BEND, bend(&work, task));
@@ -158,15 +172,28 @@ void bonded_terms(
 
     const Results own = results_of(results, conformation, n_rows, n_atoms);
     const int first = group * ATOMS, count = min(ATOMS, n_atoms - first);
+#if ITEMS == 1
+    for (int k = 0; k < count; ++k) {
+        real4 gradient = 0;
+        for (int term = 0; term < TERMS; ++term) {
+            gradient += slots[k * TERMS + term];
+            energies[k * TERMS + term] = slots[k * TERMS + term].w;
+        }
+#if GRADIENT
+        global real *out = own.gradient + 3 * (size_t)(first + k);
+        vstore3(vload3(0, out) + gradient.xyz, 0, out);
+#endif
+    }
+#else
     // A work-item a component: x, y, z of the gradient, energy.
-    global const real *components = (global const real *)work.slots;
+    global const real *components = (global const real *)slots;
     for (int k = item; k < 4 * count; k += ITEMS) {
         const int atom = first + k / 4, component = k % 4;
-        global const int *slots = slot_starts + (size_t)TERMS * atom;
+        global const int *ends = slot_starts + (size_t)TERMS * atom;
         real gradient = 0;
         for (int term = 0; term < TERMS; ++term) {
             real sum = 0;
-            for (int slot = slots[term]; slot < slots[term + 1]; ++slot) sum += components[4 * slot + component];
+            for (int slot = ends[term]; slot < ends[term + 1]; ++slot) sum += components[4 * slot + component];
             gradient += sum;
             if (component == 3) energies[k / 4 * TERMS + term] = sum;
         }
@@ -174,6 +201,7 @@ void bonded_terms(
         if (component < 3) own.gradient[3 * (size_t)atom + component] += gradient;
 #endif
     }
+#endif
     barrier(CLK_LOCAL_MEM_FENCE);
     global real *grouped = own.grouped + (size_t)first_term * n_rows;
 #if PER_ATOM

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..passes import AnyPasses
 
 # Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
-ATOMS_CPU, ITEMS_CPU = 128, 16
+ATOMS_CPU, ITEMS_CPU = 128, 1
 ATOMS_GPU, ITEMS_GPU = 32, 128
 
 BONDED_TERMS = {  # the tables of each term
@@ -53,7 +53,7 @@ class BondedTerms(Addend):
         self._names = tuple(names)
         self._n_atoms = len(atoms)
         self._tasks = Tasks.of(atoms, one_four, solute_dielectric, self._names)
-        self._groups: dict[int, Groups] = {}
+        self._groups: dict[tuple[int, bool], Groups] = {}
 
     def __bool__(self) -> bool:
         """Whether there is anything to compute."""
@@ -64,12 +64,13 @@ class BondedTerms(Addend):
         return self._names
 
     def sizes(self, passes: AnyPasses) -> Mapping[str, int]:
-        return {"bonded_slots": 4 * self._groups_of(self._shape(passes)[0]).n_slots}
+        size, items = self._shape(passes)
+        return {"bonded_slots": 0 if items == 1 else 4 * self._groups_of(size, False).n_slots}
 
     def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         run, encoding = passes.run, passes.encoding
         size, items = self._shape(passes)
-        groups = self._groups_of(size)
+        groups = self._groups_of(size, items == 1)
         fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
         real, cutoff = run.dtype.type, passes.options.cutoff
         cutoff2 = np.finfo(run.dtype).max if cutoff is None else real(cutoff**2)
@@ -92,7 +93,7 @@ class BondedTerms(Addend):
         size, items = (ATOMS_CPU, ITEMS_CPU) if is_cpu else (ATOMS_GPU, ITEMS_GPU)
         return max(size, passes.tiles.size), min(items, passes.run.device.largest_group)
 
-    def _groups_of(self, size: int) -> Groups:
-        if size not in self._groups:
-            self._groups[size] = Groups.of(self._tasks, self._n_atoms, len(self._names), size)
-        return self._groups[size]
+    def _groups_of(self, size: int, shared: bool) -> Groups:
+        if (size, shared) not in self._groups:
+            self._groups[size, shared] = Groups.of(self._tasks, self._n_atoms, len(self._names), size, shared)
+        return self._groups[size, shared]

@@ -33,18 +33,21 @@ class Groups:
         return int(self.slot_starts[-1])
 
     @classmethod
-    def of(cls, tasks: Tasks, n_atoms: int, n_rows: int, size: int) -> Groups:
-        """The tasks, sorted by kind, of groups of `size` atoms."""
+    def of(cls, tasks: Tasks, n_atoms: int, n_rows: int, size: int, shared: bool) -> Groups:
+        """The tasks, sorted by kind, of groups of `size` atoms.
+
+        shared : whether all that a group adds to an atom's row of results goes to one slot, counted from its first one
+        """
         n_groups = -(-n_atoms // size)
         group, task = _copies(tasks, size)
         members = tasks.members[task]
         own = (members >= 0) & (members // size == group[:, None])
         keys = members[own] * n_rows + tasks.rows[task][own]
         order = np.argsort(keys, kind="stable")
-        ranks = np.empty(len(keys), np.int64)
-        ranks[order] = np.arange(len(keys))
+        slots = np.empty(len(keys), np.int64)
+        slots[order] = np.arange(len(keys))
         places = np.full(members.shape, -1, np.int64)
-        places[own] = ranks
+        places[own] = keys % (size * n_rows) if shared else slots
 
         record, second = _records(tasks.kinds[task] == BondedKind.CROSS_TWISTS)
         kinds = len(BondedKind)

@@ -20,6 +20,7 @@ HARMONIC = (  # table, its term, its kind of tasks
     ("angles", "angle", BondedKind.BEND),
     ("harmonic_impropers", "improper", BondedKind.HOLD),
 )
+WITHIN = {BondedKind.BEND: (0.0, np.pi), BondedKind.HOLD: (-np.inf, np.inf)}  # where an angle of the kind can be
 
 _Indices = NDArray[np.int64]
 
@@ -91,8 +92,14 @@ class Tasks:
 
 def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Sequence[str]) -> Tasks:
     table = getattr(bonded, name)
+    """Best angles come as cosine and sine; and, where no angle can be so, by how much it is farther."""
     kept = table.parameters[:, 0] != 0
-    return Tasks.plain(kind, table.atoms[kept], names.index(term), table.parameters[kept])
+    parameters = table.parameters[kept]
+    if kind in WITHIN:
+        k, best = parameters.T
+        nearest = np.clip(best, *WITHIN[kind])
+        parameters = np.column_stack([k, np.cos(nearest), np.sin(nearest), nearest - best])
+    return Tasks.plain(kind, table.atoms[kept], names.index(term), parameters)
 
 
 def _torsions(table: Torsions, row: int) -> Tasks:
