@@ -63,9 +63,10 @@ INLINE void bend(const Work *work, int task) {
     fine slope;
     const fine away = angle_between(angle.sine, angle.cosine, parameters.y, parameters.z) + parameters.w;
     const fine energy = harmonic_energy(parameters.x, away, &slope);
-    keep(work, places.x, slope, angle.by_i, energy / 3);
-    keep(work, places.y, -slope, combined(1, angle.by_i, 1, angle.by_k), energy / 3);
-    keep(work, places.z, slope, angle.by_k, energy / 3);
+    const fine share = energy * ((fine)1 / 3);
+    keep(work, places.x, slope, angle.by_i, share);
+    keep(work, places.y, -slope, combined(1, angle.by_i, 1, angle.by_k), share);
+    keep(work, places.z, slope, angle.by_k, share);
 }
 
 INLINE Torsion torsion_among(const Work *work, int4 atoms) {
