@@ -170,9 +170,7 @@ def _computed(system, force, positions) -> tuple[float, Floats]:
     for k in range(system.getNumParticles()):
         alone.addParticle(system.getParticleMass(k))
     alone.addForce(copy.deepcopy(force))
-    context = openmm.Context(
-        alone, openmm.VerletIntegrator(1e-3), openmm.Platform.getPlatformByName("Reference")
-    )
+    context = openmm.Context(alone, openmm.VerletIntegrator(1e-3), openmm.Platform.getPlatformByName("Reference"))
     context.setPositions(positions)
     state = context.getState(getEnergy=True, getForces=True)
     return state.getPotentialEnergy()._value / KJ, -np.array(state.getForces(asNumpy=True)._value) / KJ / NM
@@ -206,9 +204,7 @@ def _relaxed(system, positions) -> Floats:
     for k in reversed(range(bonded.getNumForces())):
         if type(bonded.getForce(k)).__name__ not in ("HarmonicBondForce", "HarmonicAngleForce"):
             bonded.removeForce(k)
-    context = openmm.Context(
-        bonded, openmm.VerletIntegrator(1e-3), openmm.Platform.getPlatformByName("Reference")
-    )
+    context = openmm.Context(bonded, openmm.VerletIntegrator(1e-3), openmm.Platform.getPlatformByName("Reference"))
     context.setPositions(positions)
     openmm.LocalEnergyMinimizer.minimize(context, maxIterations=300)
     relaxed = np.array(context.getState(getPositions=True).getPositions(asNumpy=True)._value)

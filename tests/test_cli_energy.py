@@ -56,7 +56,7 @@ def test_summary_is_for_reading():
     text = run("energy", HEXAPEPTIDE, *OPENMM).stdout
     assert "hexapeptide.pdb: 96 atoms, 6 residues, net charge -1.000 e" in text
     values = {
-        "lennard jones": "-3.604", "coulomb": "24.627", "gb pair": "563.", "gb self": "-923.", "nonpolar": "7.398",
+        "lennard jones": "-18.598", "lennard jones 14": "14.994", "coulomb": "-474.377", "coulomb 14": "499.004", "gb pair": "563.", "gb self": "-923.", "nonpolar": "7.398",
         "total": "-331.424",
     }  # fmt: skip
     for name, value in values.items():
@@ -68,7 +68,7 @@ def test_summary_is_for_reading():
 
 def test_json_is_one_object():
     found = report(*OPENMM)
-    assert list(found) == "n_atoms device variant precision born_radius energy gradient seconds".split()
+    assert list(found) == "n_atoms device variant precision contents born_radius energy gradient seconds".split()
     assert list(found["energy"]) == [*TERMS, "total"]
     energies = load_system("hexapeptide").energies
     expected = energies["openmm_nb_with14_kcal"] + energies["openmm_gb_78.5sa_kcal"]

@@ -146,9 +146,7 @@ def _cmaps(x: Floats, bonded: Bonded) -> tuple[Floats, Floats]:
     return energies, slopes
 
 
-def _one_four(
-    x: Floats, table: OneFourPairs, solute_dielectric: float, cutoff: float | None
-) -> Iterator[Part]:
+def _one_four(x: Floats, table: OneFourPairs, solute_dielectric: float, cutoff: float | None) -> Iterator[Part]:
     """Eqs. 8 and 9."""
     r, slopes = distance(x[table.atoms])
     charges, sigma, epsilon = np.where((r <= (cutoff or np.inf))[:, None], table.parameters, 0).T

@@ -65,13 +65,14 @@ class BondedTerms(Addend):
 
     def sizes(self, passes: AnyPasses) -> Mapping[str, int]:
         size, items = self._shape(passes)
-        return {"bonded_slots": 0 if items == 1 else 4 * self._groups_of(size, False).n_slots}
+        return {} if items == 1 else {"bonded_slots": 4 * self._groups_of(size, False).n_slots}
 
     def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         run, encoding = passes.run, passes.encoding
         size, items = self._shape(passes)
         groups = self._groups_of(size, items == 1)
         fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
+        slots = passes.buffers.get("bonded_slots") or run.empty(0)
         real, cutoff = run.dtype.type, passes.options.cutoff
         cutoff2 = np.finfo(run.dtype).max if cutoff is None else real(cutoff**2)
         return [
@@ -81,7 +82,7 @@ class BondedTerms(Addend):
                 real(encoding.step), cutoff2, passes.buffers["positions"], run.upload(groups.starts, np.int32),
                 run.upload(groups.members, np.int32), run.upload(groups.places, np.int32),
                 run.upload(groups.details, np.int32), run.upload(self._tasks.parameters, fine),
-                run.upload(groups.slot_starts, np.int32), *passes.named("bonded_slots", "results"),
+                run.upload(groups.slot_starts, np.int32), slots, passes.buffers["results"],
                 ATOMS=size, ITEMS=items, TERMS=len(self._names), PER_ATOM=int(passes.options.per_atom), GEOMETRIC=0,
                 **encoding.macros, **passes.result_macros,
             )

@@ -32,7 +32,10 @@ def patches(values: Floats) -> Floats:
         return np.stack(columns, axis=-2)
 
     known = np.concatenate(
-        [np.concatenate([corners(values), corners(second)], axis=-1), np.concatenate([corners(first), corners(both)], axis=-1)],
+        [
+            np.concatenate([corners(values), corners(second)], axis=-1),
+            np.concatenate([corners(first), corners(both)], axis=-1),
+        ],
         axis=-2,
     )
     found: Floats = HERMITE @ known @ HERMITE.T

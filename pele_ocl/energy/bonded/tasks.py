@@ -60,7 +60,7 @@ class Tasks:
             parts.append(_cmaps(bonded, names.index("cmap")))
         if one_four is not None:
             parts.append(_pairs(one_four, solute_dielectric, names))
-        return cls.joined(parts)
+        return cls.joined(parts or [cls.plain(BondedKind.MEET, np.empty((0, 2), np.int64), 0, np.empty((0, 0)))])
 
     @classmethod
     def joined(cls, parts: Sequence[Tasks]) -> Tasks:
