@@ -15,6 +15,9 @@ from ..frozen import ReadOnlyArrays, frozen
 from .labels import Floats, Ints
 
 
+MOST_WAVES = 100  # of a torsion's energy in a turn
+
+
 @dataclass(frozen=True, eq=False)
 class TermTable(ReadOnlyArrays):
     """m terms of one kind, each over a few atoms with a few parameters; the base class of the kinds.
@@ -85,6 +88,15 @@ class Torsions(TermTable):
     """E = k (1 + cos(n phi - phase)): k kcal/mol, n a whole number, phase rad; phi is 0 for cis."""
 
     kind, n_members, names = "torsions", 4, ("k", "n", "phase")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n = self.parameters[:, 1]
+        if (wrong := (n != np.rint(n)) | (np.abs(n) > MOST_WAVES)).any():
+            k = np.argmax(wrong)
+            raise InputError(
+                f"n of number {k} of the {self.kind} is {n[k]:g}; a whole number is needed, at most {MOST_WAVES}"
+            )
 
 
 class Impropers(Torsions):

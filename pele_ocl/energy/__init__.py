@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ..atoms import Atoms
 from ..callable_module import make_callable
 from ..solvent_model import SolventModel
+from .contents import summary
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
 from .terms import PositionalRestraint, Term
@@ -26,6 +27,7 @@ __all__ = [
     "Term",
     "choose_variant",
     "energy",
+    "summary",
 ]
 
 

@@ -81,6 +81,15 @@ class Contents:
         return atoms, model if "nonpolar" in self.names else replace(model, surface_tension=0.0)
 
 
+def summary(names: Sequence[str], atoms: Atoms) -> str:
+    """What an energy of these terms is, in some words: "whole force field", "nonbonded + solvent", or the terms."""
+    wanted = (*bonded_names(atoms), *PASS_TERMS)
+    if not set(wanted) <= set(names):
+        return ", ".join(names)
+    whole = "nonbonded + solvent" if atoms.bonded is None else "whole force field"
+    return whole if set(TERMS) <= set(names) else f"{whole}, without 1-4 pairs"
+
+
 def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
     """The names in the order of results, or InputError for one that is not there."""
     if isinstance(names, str) or not isinstance(names, Sequence):

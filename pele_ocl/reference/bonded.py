@@ -55,12 +55,12 @@ def _parts(atoms: Atoms, solute_dielectric: float, cutoff: float | None, one_fou
             by_phi = -k * n * np.sin(n * phi - phase)
             yield Part(term, torsions.atoms, k * (1 + np.cos(n * phi - phase)), by_phi[:, None, None] * slopes)
     if len(bonded.harmonic_impropers):
-        table = bonded.harmonic_impropers
-        k, best = table.parameters.T
-        phi, slopes = torsion(x[table.atoms])
+        impropers = bonded.harmonic_impropers
+        k, best = impropers.parameters.T
+        phi, slopes = torsion(x[impropers.atoms])
         away = phi - best
         away -= 2 * np.pi * np.rint(away / (2 * np.pi))
-        yield Part("improper", table.atoms, *_harmonic(away, slopes, k, np.zeros_like(k)))
+        yield Part("improper", impropers.atoms, *_harmonic(away, slopes, k, np.zeros_like(k)))
     if len(bonded.cmaps):
         yield Part("cmap", bonded.cmaps.atoms, *_cmaps(x, bonded))
     if one_four:

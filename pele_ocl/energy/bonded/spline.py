@@ -7,7 +7,7 @@ import numpy as np
 from ...atoms import Floats
 
 # From values and slopes at the ends of an interval, (f0, f1, f'0, f'1), to the coefficients of its cubic polynomial.
-HERMITE = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [-3, 3, -2, -1], [2, -2, 1, 1]], np.float64)
+HERMITE: Floats = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [-3, 3, -2, -1], [2, -2, 1, 1]], np.float64)
 
 
 def periodic_slopes(values: Floats) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...atoms import Atoms, Bonded, Floats, OneFourPairs, Torsions
 from ...opencl.shared import BondedKind
@@ -69,16 +69,17 @@ class Tasks:
         first = [part.first + offset for part, offset in zip(parts, offsets, strict=False)]
         kinds = np.concatenate([part.kinds for part in parts])
         order = np.argsort(kinds, kind="stable")
-        columns = [
-            np.concatenate(arrays)[order]
-            for arrays in (
-                [part.members for part in parts], [part.rows for part in parts], first, [part.counts for part in parts],
-            )
-        ]  # fmt: skip
-        return cls(kinds[order], *columns, np.concatenate([part.parameters for part in parts]))
+        return cls(
+            kinds[order],
+            np.concatenate([part.members for part in parts])[order],
+            np.concatenate([part.rows for part in parts])[order],
+            np.concatenate(first)[order],
+            np.concatenate([part.counts for part in parts])[order],
+            np.concatenate([part.parameters for part in parts]),
+        )
 
     @classmethod
-    def plain(cls, kind: BondedKind, members: NDArray[np.integer], rows: object, parameters: Floats) -> Tasks:
+    def plain(cls, kind: BondedKind, members: NDArray[np.integer], rows: ArrayLike, parameters: Floats) -> Tasks:
         """Tasks of one row of parameters each. members : (m, up to 8); rows : broadcast to them"""
         m, k = members.shape
         padded = np.full((m, MEMBERS), -1, np.int64)
