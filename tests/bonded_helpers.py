@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import random_atoms
 
 from pele_ocl import Atoms
 from pele_ocl.atoms import (
-    Angles, Bonded, Bonds, CMaps, Floats, HarmonicImpropers, Impropers, OneFourPairs, Torsions, UreyBradley,
+    Angles,
+    Bonded,
+    Bonds,
+    CMaps,
+    Floats,
+    HarmonicImpropers,
+    Impropers,
+    OneFourPairs,
+    Torsions,
+    UreyBradley,
 )  # fmt: skip
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
@@ -33,6 +44,84 @@ TERMS_OF = {
 DNA = ("DA5", "DC", "DG", "DT3")
 
 
+def of_every_kind(n: int, seed: int = 0) -> Atoms:
+    """A chain of random atoms with terms of every kind, and 1-4 pairs that are no scaled ones."""
+    rng, chain = np.random.default_rng(seed), np.arange(n)
+    pairs, threes, fours, fives = (np.column_stack([chain[k : n - m + 1 + k] for k in range(m)]) for m in (2, 3, 4, 5))
+
+    def constants(of, *columns):
+        return np.column_stack([np.broadcast_to(column, len(of)) for column in columns])
+
+    doubled = np.concatenate([fours, fours[::2], fours[::3, ::-1]])  # several cosines of some, one way or the other
+    waves, phases = rng.integers(-3, 7, len(doubled)), rng.uniform(-4, 4, len(doubled))
+    bonded = Bonded(
+        bonds=Bonds(pairs, constants(pairs, rng.uniform(200, 500, len(pairs)), 1.4)),
+        urey_bradley=UreyBradley(threes[:, [0, 2]], constants(threes, rng.uniform(5, 50, len(threes)), 2.4)),
+        angles=Angles(threes, constants(threes, rng.uniform(40, 90, len(threes)), rng.uniform(1, 3, len(threes)))),
+        torsions=Torsions(doubled, constants(doubled, rng.normal(0, 2, len(doubled)), waves, phases)),
+        impropers=Impropers(fours[::4, [1, 2, 0, 3]], constants(fours[::4], 1.1, 2, np.pi)),
+        harmonic_impropers=HarmonicImpropers(
+            fours[::5, [2, 0, 1, 3]], constants(fours[::5], 90, rng.uniform(-3.1, 3.1, len(fours[::5])))
+        ),
+        cmaps=CMaps(fives[::3, [0, 1, 2, 3, 1, 2, 3, 4]], rng.integers(0, 2, (len(fives[::3]), 1))),
+        maps=(rng.normal(0, 2, (24, 24)), rng.normal(0, 1, (5, 5))),
+        one_four=OneFourPairs(fours[:, [0, 3]], rng.uniform((-0.2, 1.5, 0.01), (0.2, 2.5, 0.1), (len(fours), 3))),
+        excluded=np.concatenate([pairs, threes[:, [0, 2]]]),
+    )  # fmt: skip
+    return replace(random_atoms(n, seed), bonds=pairs, bonded=bonded)
+
+
+def forces_of(atoms: Atoms) -> dict:
+    """OpenMM's forces of the tables of `of_every_kind`, by the name of the term."""
+    openmm = pytest.importorskip("openmm")
+    bonded, forces = atoms.bonded, {}
+    for term, table in (("bond", bonded.bonds), ("urey_bradley", bonded.urey_bradley)):
+        forces[term] = openmm.HarmonicBondForce()
+        for pair, (k, r0) in zip(table.atoms.tolist(), table.parameters.tolist(), strict=True):
+            forces[term].addBond(*pair, r0 / NM, 2 * k * KJ * NM**2)
+    forces["angle"] = openmm.HarmonicAngleForce()
+    for three, (k, theta0) in zip(bonded.angles.atoms.tolist(), bonded.angles.parameters.tolist(), strict=True):
+        forces["angle"].addAngle(*three, theta0, 2 * k * KJ)
+    forces["torsion"] = openmm.CustomTorsionForce("k*(1+cos(n*theta-phase))")  # PeriodicTorsionForce takes n > 0 only
+    for name in bonded.torsions.names:
+        forces["torsion"].addPerTorsionParameter(name)
+    for four, (k, n, phase) in zip(bonded.torsions.atoms.tolist(), bonded.torsions.parameters.tolist(), strict=True):
+        forces["torsion"].addTorsion(*four, (k * KJ, n, phase))
+    wrapped = "dtheta=min(away, 2*3.14159265358979323846-away); away=abs(theta-theta0)"
+    forces["improper"] = openmm.CustomTorsionForce(f"harmonic*dtheta^2+k*(1+cos(2*theta-theta0)); {wrapped}")
+    for name in ("harmonic", "k", "theta0"):
+        forces["improper"].addPerTorsionParameter(name)
+    for four, (k, _, phase) in zip(bonded.impropers.atoms.tolist(), bonded.impropers.parameters.tolist(), strict=True):
+        forces["improper"].addTorsion(*four, (0.0, k * KJ, phase))
+    table = bonded.harmonic_impropers
+    for four, (k, phi0) in zip(table.atoms.tolist(), table.parameters.tolist(), strict=True):
+        forces["improper"].addTorsion(*four, (k * KJ, 0.0, phi0))
+    forces["cmap"] = openmm.CMAPTorsionForce()
+    for values in bonded.maps:
+        forces["cmap"].addMap(len(values), (values.T * KJ).ravel())
+    for eight, (which,) in zip(bonded.cmaps.atoms.tolist(), bonded.cmaps.parameters.tolist(), strict=True):
+        forces["cmap"].addTorsion(int(which), *eight)
+    for term, kept in (("lennard_jones_14", 0), ("coulomb_14", 1)):
+        forces[term] = openmm.NonbondedForce()
+        for _ in range(len(atoms)):
+            forces[term].addParticle(0, 1, 0)
+        for pair, (charge, sigma, epsilon) in zip(
+            bonded.one_four.atoms.tolist(), bonded.one_four.parameters.tolist(), strict=True
+        ):
+            forces[term].addException(*pair, charge * kept, sigma / NM, epsilon * KJ * (1 - kept))
+    return forces
+
+
+def computed(atoms: Atoms, force) -> tuple[float, Floats]:
+    """Energy, kcal/mol, and gradient, kcal/mol/A, of one force by OpenMM's Reference platform."""
+    import openmm
+
+    system = openmm.System()
+    for _ in range(len(atoms)):
+        system.addParticle(1.0)
+    return _computed(system, force, atoms.positions / NM)
+
+
 @dataclass(frozen=True, eq=False)
 class Molecule:
     """Atoms with bonded terms, and by the names of a force's terms its energy, kcal/mol, and gradient, kcal/mol/A."""
@@ -44,7 +133,7 @@ class Molecule:
 @cache
 def molecule(name: str, force_field: str) -> Molecule:
     """A structure of data/structures, or "dna", with the parameters of an XML file of OpenMM's."""
-    openmm = pytest.importorskip("openmm")
+    pytest.importorskip("openmm")
     from openmm import app
 
     field = app.ForceField(force_field)
@@ -104,7 +193,7 @@ def _read(force, joined, tables) -> None:
     elif kind == "PeriodicTorsionForce":
         for t in range(force.getNumTorsions()):
             *atoms, n, phase, constant = force.getTorsionParameters(t)
-            chain = all(frozenset(pair) in joined for pair in zip(atoms, atoms[1:], strict=False))
+            chain = all(frozenset(pair) in joined for pair in pairwise(atoms))
             table = tables.setdefault("torsions" if chain else "impropers", [])
             table.append((atoms, (constant._value / KJ, n, phase._value)))
     elif kind == "CustomTorsionForce":
@@ -192,7 +281,7 @@ def _dna(field):
         if before is not None:
             topology.addBond(before, by_name["P"])
         before = by_name.get("O3'")
-        positions.append(rng.normal(0, 0.25, (len(atoms), 3)) + [0.7 * number, 0, 0])
+        positions.append(rng.normal((0.7 * number, 0, 0), 0.25, (len(atoms), 3)))
     return topology, np.concatenate(positions)
 
 

@@ -102,6 +102,16 @@ def test_options_reach_the_function(arguments, options, atoms):
     assert found["gradient"]["norm"] != pytest.approx(report()["gradient"]["norm"], rel=1e-6)
 
 
+def test_terms_are_chosen_by_name(atoms):
+    found = report("--terms", "coulomb, coulomb_14")
+    whole = energy(atoms, precision="float64", device=DEVICES[0]).energy
+    assert found["contents"] == "coulomb, coulomb_14"
+    assert report()["contents"] == "nonbonded + solvent"
+    assert found["energy"]["total"] == pytest.approx(whole["coulomb"] + whole["coulomb_14"], rel=ENERGY["float64"])
+    failed = run("energy", HEXAPEPTIDE, "--terms", "bond,coulomb", code=1)
+    assert "there is no term 'bond'; the terms of these atoms are lennard_jones, lennard_jones_14, " in failed.stderr
+
+
 def test_energies_alone(tmp_path):
     out = tmp_path / "out.h5"
     found = report("--no-gradient", "-o", out)

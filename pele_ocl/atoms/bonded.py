@@ -14,7 +14,6 @@ from ..errors import InputError
 from ..frozen import ReadOnlyArrays, frozen
 from .labels import Floats, Ints
 
-
 MOST_WAVES = 100  # of a torsion's energy in a turn
 
 

@@ -63,8 +63,8 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 @report_options
 def energy(
     path: Path, output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
-    one_four: Literal["scale", "exclude"], terms: str | None, models: str, variant: str, precision: str, device: str | None,
-    read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    one_four: Literal["scale", "exclude"], terms: str | None, models: str, variant: str, precision: str,
+    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.
 
@@ -83,7 +83,7 @@ def energy(
     plan = Energy(
         molecule.atoms, gradient=not no_gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
         per_atom=per_residue or (output is not None and not molecule.numbers), precision=precision, variant=variant,
-        device=device, model=constants, only_terms=None if terms is None else [name.strip() for name in terms.split(",")],
+        device=device, model=constants, only_terms=None if terms is None else _listed(terms),
     )  # fmt: skip
     if molecule.conformations is not None:
         with ProgressLine("Energy") as progress:
@@ -102,6 +102,11 @@ def energy(
         say_json(_as_json(result, per_residue))
     else:
         say(_as_text(molecule, result, per_residue, verbose))
+
+
+def _listed(terms: str) -> list[str]:
+    """The names of an option's value."""
+    return [name.strip() for name in terms.split(",")]
 
 
 def _norms(gradient: Floats | None) -> dict[str, float] | None:

@@ -82,7 +82,7 @@ class Contents:
 
 
 def summary(names: Sequence[str], atoms: Atoms) -> str:
-    """What an energy of these terms is, in some words: "whole force field", "nonbonded + solvent", or the terms."""
+    """The name of an energy of these terms: "whole force field", "nonbonded + solvent", or the terms one by one."""
     wanted = (*bonded_names(atoms), *PASS_TERMS)
     if not set(wanted) <= set(names):
         return ", ".join(names)

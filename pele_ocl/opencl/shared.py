@@ -82,8 +82,9 @@ class PairSums(IntEnum):
 
 
 class BondedKind(IntEnum):
-    """The kinds of tasks of cl/energy/terms/bonded.cl: distances, angles, cosines of torsions, harmonic torsions, maps of
-    two torsions, 1-4 pairs.
+    """The kinds of tasks of cl/energy/terms/bonded.cl.
+
+    Distances, angles, cosines of a torsion, harmonic torsions, maps of two torsions, 1-4 pairs.
     """
 
     STRETCH = 0

@@ -15,8 +15,7 @@ def periodic_slopes(values: Floats) -> Floats:
     s = len(values)
     ring = 4 * np.eye(s) + np.roll(np.eye(s), 1, axis=0) + np.roll(np.eye(s), -1, axis=0)
     rises = 3 * (np.roll(values, -1, axis=0) - np.roll(values, 1, axis=0))
-    slopes: Floats = np.linalg.solve(ring, rises)
-    return slopes
+    return np.linalg.solve(ring, rises).astype(np.float64)
 
 
 def patches(values: Floats) -> Floats:
