@@ -10,11 +10,13 @@ from dataclasses import asdict, replace
 from unittest.mock import patch
 
 import numpy as np
+from bonded_helpers import of_every_kind
 from conftest import random_atoms, random_pairs, without
 from gb_helpers import labels_of
 
 from pele_ocl import Atoms, Grid, SolventModel, place_ions, potmap, solvent
 from pele_ocl.energy import Energy, PositionalRestraint, squares
+from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.ions.placement import Placement, WorkSplit
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
@@ -149,6 +151,9 @@ def energy_cases(device: Device) -> None:
                     with patch.object(squares, "MOST_LAYERS", 1):
                         Energy(atoms, **options).evaluate()
     gpu_layouts_case(device, atoms)
+    for size, items in ((64, 1), (32, 8)):
+        with patch.multiple(addend, ATOMS_GPU=size, ITEMS_GPU=items):
+            Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
 
 
 def gpu_layouts_case(device: Device, atoms: Atoms) -> None:

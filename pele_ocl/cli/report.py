@@ -87,7 +87,7 @@ def energy_lines(energy: dict[str, float]) -> list[str]:
     """Energies under a head, kcal/mol."""
     return [
         "Energy        kcal/mol",
-        *(f"  {name.replace('_', ' '):15s}{value:15,.3f}" for name, value in energy.items()),
+        *(f"  {name.replace('_', ' '):17s}{value:13,.3f}" for name, value in energy.items()),
     ]
 
 

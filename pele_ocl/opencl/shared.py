@@ -81,6 +81,20 @@ class PairSums(IntEnum):
     RADIUS_SUM = 6
 
 
+class BondedKind(IntEnum):
+    """The kinds of tasks of cl/energy/terms/bonded.cl.
+
+    Distances, angles, cosines of a torsion, harmonic torsions, maps of two torsions, 1-4 pairs.
+    """
+
+    STRETCH = 0
+    BEND = 1
+    TWIST = 2
+    HOLD = 3
+    CROSS_TWISTS = 4
+    MEET = 5
+
+
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
 N_TERMS = 5  # of an atom's energy: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar
 READY_TERMS = 7  # of the HCT series from ready coefficients
@@ -91,8 +105,6 @@ PAIR_MODEL = Struct(
     "real",
     outside="solute over solvent dielectric",
     kappa="inverse screening length [1/A]",
-    coulomb_scale="of 1-4 pairs",
-    lj_scale="of 1-4 pairs",
     cutoff2="square of the distance at which pairs end [A^2]",
 )
 LIST_MODEL = Struct(
@@ -161,6 +173,7 @@ HEADERS = {
     "follows": _listed(Follows),
     "role": _listed(Role),
     "scatter": _listed(Scatter),
+    "bonded": _listed(BondedKind) + "\n" + _defined({"BONDED_KINDS": len(BondedKind)}),
     "pair_sums": _listed(PairSums) + "\n" + _defined({"PAIR_SUMS": PAIR_SUMS}),
     "n_terms": _defined({"N_TERMS": N_TERMS}),
     "ready_terms": _defined({"READY_TERMS": READY_TERMS}),

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
 from ..gb_models import Necks, Spheres
-from ..pairs import exclusions
+from ..pairs import nonbonded_pairs
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
+from .bonded import bonded_terms
 from .solvent import born_radii_of, coefficients, gb_distance, gb_factor, gb_self, necks_at, nonpolar, sphere_ends
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
@@ -49,10 +50,10 @@ def energy(
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
 ) -> Energy:
-    """Lennard-Jones, Coulomb, GB and nonpolar energy, each pair shared equally by its atoms, and their gradients.
+    """Bonded terms, Lennard-Jones, Coulomb, GB and nonpolar energy, shared equally by their atoms, and their gradients.
 
     fixed_radii : (n,) Born radii, A, that stay as they are; by default those of the positions, which follow them
-    one_four : what becomes of 1-4 pairs in Lennard-Jones and Coulomb; GB takes all pairs
+    one_four : what becomes of 1-4 pairs, whose Lennard-Jones and Coulomb energies are terms of their own; GB takes all
     cutoff : A; pairs beyond count in no pair term, but in the Born radii
     """
     model = model or SolventModel()
@@ -64,21 +65,23 @@ def energy(
     per_atom = {term: np.zeros(n) for term in PAIR_TERMS}
     gradients = {term: np.zeros((n, 3)) for term in TERMS}
     by_radius = {"gb_pair": np.zeros(n)}
-    near_by_bonds = exclusions(atoms.bonds, n)
+    excluded = nonbonded_pairs(atoms).excluded
     for rows, d, r, counted in _pairs(atoms.positions, cutoff):
-        scales = _scales(atoms, one_four, rows, *near_by_bonds)
+        kept = _kept(n, rows, excluded)
         terms = (_lennard_jones(atoms, rows, r), _coulomb(atoms, rows, r, model))
-        for term, (values, slopes), scale in zip(PAIR_TERMS, terms, scales, strict=False):
-            per_atom[term][rows] = np.where(counted, scale * values, 0).sum(axis=1) / 2
-            gradients[term][rows] = np.einsum("ij,ijk->ik", np.where(counted, scale * slopes, 0), d)
+        for term, (values, slopes) in zip(PAIR_TERMS, terms, strict=False):
+            per_atom[term][rows] = np.where(counted & kept, values, 0).sum(axis=1) / 2
+            gradients[term][rows] = np.einsum("ij,ijk->ik", np.where(counted & kept, slopes, 0), d)
         if in_vacuum:
             continue
         values, slopes, radius_slopes = _gb_pair(atoms, rows, r, born, model)
         per_atom["gb_pair"][rows] = np.where(counted, values, 0).sum(axis=1) / 2
         gradients["gb_pair"][rows] = np.einsum("ij,ijk->ik", np.where(counted, slopes, 0), d)
         by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
+    more, more_gradients = bonded_terms(atoms, model.solute_dielectric, cutoff, one_four == "scale")
     if in_vacuum:
-        return Energy(per_atom | {term: np.zeros(n) for term in ("gb_self", "nonpolar")}, gradients, born)
+        per_atom |= {term: np.zeros(n) for term in ("gb_self", "nonpolar")}
+        return Energy(per_atom | more, gradients | more_gradients, born)
     assert atoms.gb_radii is not None
     per_atom["gb_self"] = gb_self(atoms.charges, born, model)
     per_atom["nonpolar"] = nonpolar(atoms.gb_radii, born, model)
@@ -87,7 +90,7 @@ def energy(
     if fixed_radii is None:
         for term, gradient in _chain_rule(atoms, model, born, by_radius).items():
             gradients[term] += gradient
-    return Energy(per_atom, gradients, born)
+    return Energy(per_atom | more, gradients | more_gradients, born)
 
 
 def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None) -> Floats:
@@ -147,18 +150,13 @@ def _pairs(
         yield rows, d, r, counted
 
 
-def _scales(
-    atoms: Atoms, one_four: str, rows: NDArray[np.intp], excluded: Ints, three_bonds: Ints
-) -> tuple[Floats, Floats]:
-    """Factors of the Lennard-Jones and the Coulomb energy of each pair of the rows, (rows, n)."""
-    by_coulomb, by_lj = atoms.one_four if one_four == "scale" else (0.0, 0.0)
-    lj, coulomb = np.ones((len(rows), len(atoms))), np.ones((len(rows), len(atoms)))
-    for pairs, coulomb_scale, lj_scale in ((excluded, 0.0, 0.0), (three_bonds, by_coulomb, by_lj)):
-        for i, j in (pairs.T, pairs.T[::-1]):
-            here = (i >= rows[0]) & (i <= rows[-1])
-            coulomb[i[here] - rows[0], j[here]] = coulomb_scale
-            lj[i[here] - rows[0], j[here]] = lj_scale
-    return lj, coulomb
+def _kept(n: int, rows: NDArray[np.intp], excluded: Ints) -> NDArray[np.bool_]:
+    """Which pairs of the rows are not excluded, (rows, n)."""
+    kept = np.ones((len(rows), n), bool)
+    for i, j in (excluded.T, excluded.T[::-1]):
+        here = (i >= rows[0]) & (i <= rows[-1])
+        kept[i[here] - rows[0], j[here]] = False
+    return kept
 
 
 def _lennard_jones(atoms: Atoms, rows: NDArray[np.intp], r: Floats) -> tuple[Floats, Floats]:
