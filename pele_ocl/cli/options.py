@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..atoms import Atoms
 from ..chemistry import solvent_sentence
@@ -17,7 +19,7 @@ from ..formats import is_pqr
 from ..gb_models import GB_MODELS
 from ..inputfile import InputFile
 from ..reading import read
-from ..solvent_model import SolventModel
+from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
 from .terminal import note
@@ -28,6 +30,7 @@ ReadAtoms = Callable[..., Atoms]
 PATH = click.Path(path_type=Path)
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
 DEFAULTS = SolventModel()
+MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 
 
 def _add(command: Command, options: Sequence[Callable[[Command], Any]]) -> Command:
@@ -119,17 +122,23 @@ def model_options(command: Command) -> Command:
     """Options about the solvent; the command gets them as `constants`, a SolventModel."""
 
     @wraps(command)
-    def gathered(
-        *, gb: str, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float, temperature: float,
-        **others: Any,
-    ) -> Any:  # fmt: skip
-        constants = SolventModel(solute_dielectric, solvent_dielectric, ionic_strength, temperature, gb=gb)
+    def gathered(*, like: str | None, **others: Any) -> Any:
+        context = click.get_current_context()
+        values = {name: others.pop(name) for name in MODEL_FIELDS if name in others}
+        given = {name: v for name, v in values.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT}
+        constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
         return command(constants=constants, **others)
 
-    def option(name: str, default: float, help_text: str) -> Callable[[Command], Command]:
-        return click.option(name, type=float, default=default, show_default=True, help=help_text)
+    def option(name: str, default: float | None, help_text: str) -> Callable[[Command], Command]:
+        return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
 
     options: list[Callable[[Command], Any]] = [
+        click.option(
+            "--like",
+            type=click.Choice(list(PRESETS)),
+            help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, end of the "
+            "Born integrals; options beside it win.",
+        ),
         click.option(
             "--gb",
             type=click.Choice(list(GB_MODELS)),
@@ -141,8 +150,39 @@ def model_options(command: Command) -> Command:
         option("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
         option("--ionic-strength", DEFAULTS.ionic_strength, "Of a 1:1 salt, mol/L; PELE's own default is 0.15."),
         option("--temperature", DEFAULTS.temperature, "K; matters only with salt."),
-    ]
+        click.option(
+            "--kappa-convention",
+            type=click.Choice(list(KAPPAS)),
+            default=DEFAULTS.kappa_convention,
+            show_default=True,
+            help="How the salt's screening follows from the ionic strength: by Debye and Hueckel, as in sander, as in "
+            "OpenMM.",
+        ),
+        option(
+            "--coulomb-constant", DEFAULTS.coulomb_constant,
+            "Of all electrostatic energies, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
+        ),
+    ]  # fmt: skip
     return _add(gathered, options)
+
+
+def surface_options(command: Command) -> Command:
+    """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it stands above."""
+    options: list[Callable[[Command], Any]] = [
+        click.option(
+            "--surface",
+            type=click.Choice(list(SURFACES)),
+            default=DEFAULTS.surface,
+            show_default=True,
+            help="Nonpolar term: ace from Born radii, lcpo from the surface area.",
+        ),
+        click.option(
+            "--surface-tension",
+            type=float,
+            help="Of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
+        ),
+    ]
+    return _add(command, options)
 
 
 def run_options(command: Command) -> Command:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats, Ints
 from ..pairs import exclusions
 from ..solvent_model import SolventModel
-from ..units import COULOMB_KCAL_A
 from .solvent import born_radii as radii_of
 from .solvent import gb_distance, gb_factor, gb_self, nonpolar
 
@@ -161,7 +160,7 @@ def _lennard_jones(atoms: Atoms, rows: NDArray[np.intp], r: Floats) -> tuple[Flo
 
 def _coulomb(atoms: Atoms, rows: NDArray[np.intp], r: Floats, model: SolventModel) -> tuple[Floats, Floats]:
     """Eq. 3: energy and (dE/dr)/r."""
-    values = COULOMB_KCAL_A * atoms.charges[rows, None] * atoms.charges[None] / (model.solute_dielectric * r)
+    values = model.coulomb_constant * atoms.charges[rows, None] * atoms.charges[None] / (model.solute_dielectric * r)
     return values, -values / r**2
 
 
@@ -170,7 +169,7 @@ def _gb_pair(
 ) -> tuple[Floats, Floats, Floats]:
     """Eqs. 4 and 5: energy, (dE/dr)/r and dE/dB of the rows' atoms."""
     own, other = born[rows, None], born[None]
-    charges = COULOMB_KCAL_A * atoms.charges[rows, None] * atoms.charges[None]
+    charges = model.coulomb_constant * atoms.charges[rows, None] * atoms.charges[None]
     gauss = np.exp(-(r**2) / (4 * own * other))
     f = gb_distance(r, own, other)
     values = -charges * gb_factor(f, model)
@@ -182,7 +181,7 @@ def _gb_self_slope(charges: Floats, born: Floats, model: SolventModel) -> Floats
     """Eq. 6: dE/dB of the self energies."""
     screened = np.exp(-model.kappa * born) / model.solvent_dielectric
     slope: Floats = (
-        COULOMB_KCAL_A
+        model.coulomb_constant
         / 2
         * charges**2
         * ((1 / model.solute_dielectric - screened) / born**2 - model.kappa * screened / born)
