@@ -96,4 +96,6 @@ def test_no_surface_is_no_nonpolar_energy(device, precision):
     atoms = random_atoms(60)
     result = Energy(atoms, model=SolventModel(surface="none"), device=device, precision=precision).evaluate()
     assert result.nonpolar == 0
-    assert Solvent(atoms, model=SolventModel(surface="none"), device=device, precision=precision).evaluate().nonpolar == 0
+    assert (
+        Solvent(atoms, model=SolventModel(surface="none"), device=device, precision=precision).evaluate().nonpolar == 0
+    )

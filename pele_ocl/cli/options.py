@@ -12,11 +12,12 @@ import click
 from click.core import ParameterSource
 
 from ..atoms import Atoms
+from ..atoms.radii import RADII_SETS
 from ..chemistry import solvent_sentence
 from ..errors import InputError
 from ..forcefield import ForceField
 from ..formats import is_pqr
-from ..gb_models import GB_MODELS
+from ..gb_models import GB_MODELS, default_radii, radii_note
 from ..inputfile import InputFile
 from ..reading import read
 from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
@@ -30,6 +31,7 @@ ReadAtoms = Callable[..., Atoms]
 PATH = click.Path(path_type=Path)
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
 DEFAULTS = SolventModel()
+FILE = "file"  # GB radii of the structure's own
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 
 
@@ -52,20 +54,30 @@ def structure_options(command: Command) -> Command:
         obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
+        gb: str | None = others.get("gb")
 
         @lru_cache(maxsize=1)
         def field_for(path: Path) -> ForceField | None:
             if is_pqr(path):
-                _refuse_parameters(path, forcefield, radii, templates, obc, pele_data, fallback)
+                table = None if radii in (None, FILE, "bondi") else radii  # the other sets follow from bonds
+                _refuse_parameters(path, forcefield, table, templates, obc, pele_data, fallback)
                 return None
-            return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
+            tables = radii == FILE or obc or pele_data
+            chosen = (None if radii == FILE else radii) or (None if tables else default_radii(gb, others.get("like")))
+            return ForceField.load(forcefield, chosen, templates, obc, pele_data, fallback)
 
         def read_atoms(source: InputFile, number: int | None = None) -> Atoms:
             """The atoms of a file; number : of the model, by default the option's"""
             if None not in (model, number):
                 raise click.UsageError("choose one of --model and --models")
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-            atoms = read(source, field_for(source.path), model if number is None else number)
+            field = field_for(source.path)
+            atoms = read(source, field, model if number is None else number)
+            if field is not None and radii == FILE and not atoms.gb_radii_set.startswith(FILE):
+                raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
+            if field is None and radii not in (None, FILE):
+                atoms = atoms.with_radii(radii)
+            tell(f"Note: {fit}" if gb is not None and (fit := radii_note(gb, atoms.gb_radii_set)) else "")
             held = solvent_sentence(atoms.labels)
             for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):
                 tell(f"Note: {sentence}")
@@ -89,10 +101,13 @@ def structure_options(command: Command) -> Command:
             help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...",
         ),
         click.option(
+            "--gb-radii",
             "--radii",
-            type=click.Choice(["amber", "pele"]),
-            help="GB radii for atoms that no OBC table names; by default amber with Amber99SB, pele with a force field "
-            "of your own.",
+            "radii",
+            type=click.Choice([*RADII_SETS, FILE, "amber"]),
+            help="GB radii: openmm-obc (amber is its old name) or pele for atoms that no OBC table names, a set of "
+            "AMBER's for all atoms, or file for those that the structure's files bring. By default these, else mbondi3 "
+            "with gbn2, bondi with gbn, pele with a force field of PELE, openmm-obc with Amber99SB.",
         ),
         click.option(
             "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of them."
@@ -136,8 +151,8 @@ def model_options(command: Command) -> Command:
         click.option(
             "--like",
             type=click.Choice(list(PRESETS)),
-            help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, end of the "
-            "Born integrals; options beside it win.",
+            help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, the "
+            "end of the Born integrals; options beside it win.",
         ),
         click.option(
             "--gb",
