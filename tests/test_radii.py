@@ -52,7 +52,7 @@ def test_sets_of_amber_are_those_of_openmm(ubiquitin, name):
 
 
 def test_radii_of_protonated_acids_and_termini():
-    """The hydroxyl of aspartic acid is no carboxylate, whatever the residue is called; old names of arginine's atoms."""
+    """Aspartic acid has no carboxylate, whatever the residue is called; arginine's atoms by old names."""
     names = "CG OD1 OD2 HD2 NE HE 1HH1 C O OXT H".split()
     elements = "C O O H N H H C O O H".split()
     residues = ["ASP"] * 4 + ["ARG"] * 3 + ["GLY"] * 3 + ["H"]

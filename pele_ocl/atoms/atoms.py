@@ -165,6 +165,11 @@ class Atoms(ReadOnlyArrays):
         atoms.__dict__.update(self.__dict__, positions=there)  # a fifth of what `copy` takes
         return atoms
 
+    @property
+    def bond_pairs(self) -> Ints:
+        """`bonds`, or where they are empty the pairs of the bonded terms, (m, 2)."""
+        return self.bonds if len(self.bonds) or self.bonded is None else self.bonded.bonds.atoms
+
     def with_radii(self, name: str) -> Atoms:
         """The same atoms with the GB radii and overlap scales of a set, by elements, bonds and residue names.
 
@@ -174,8 +179,7 @@ class Atoms(ReadOnlyArrays):
         """
         if self.labels is None:
             raise InputError(f"the GB radii {name} follow from names and elements, which these atoms lack")
-        bonds = self.bonds if len(self.bonds) or self.bonded is None else self.bonded.bonds.atoms
-        radii, scales = radii_set(name, self.labels, bonds)
+        radii, scales = radii_set(name, self.labels, self.bond_pairs)
         return replace(self, gb_radii=radii, gb_scales=scales, gb_radii_set=tidy_set(name))
 
     def bounds(self) -> tuple[Floats, Floats]:

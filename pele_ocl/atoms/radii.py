@@ -117,9 +117,14 @@ def elements_of(labels: Labels) -> Strings:
     return np.where(np.isin(symbols, ("D", "T")), "H", symbols)
 
 
+def bonds_both_ways(bonds: Ints) -> Ints:
+    """Bonds from both of their ends, (2 m, 2)."""
+    return np.concatenate([bonds, bonds[:, ::-1]]).reshape(-1, 2)
+
+
 def hydrogens_on(elements: Strings, bonds: Ints, neighbour: str) -> Ints:
     """Indices of the hydrogens that are bonded to an atom of this element."""
-    ends = np.concatenate([bonds, bonds[:, ::-1]]).reshape(-1, 2)
+    ends = bonds_both_ways(bonds)
     found: Ints = ends[(elements[ends[:, 0]] == "H") & (elements[ends[:, 1]] == neighbour), 0]
     return found
 
@@ -145,6 +150,6 @@ def _modify_third(radii: Floats, labels: Labels, elements: Strings, bonds: Ints)
 
 def _hydroxyls(elements: Strings, bonds: Ints, chosen: NDArray[np.bool_]) -> Ints:
     """Indices of the chosen atoms that a hydrogen is bonded to."""
-    ends = np.concatenate([bonds, bonds[:, ::-1]]).reshape(-1, 2)
+    ends = bonds_both_ways(bonds)
     found: Ints = ends[chosen[ends[:, 0]] & (elements[ends[:, 1]] == "H"), 0]
     return found

@@ -14,6 +14,7 @@ from ..pairs import exclusions
 from ..solvent_model import SolventModel
 from .solvent import born_radii as radii_of
 from .solvent import gb_distance, gb_factor, gb_self, nonpolar
+from .surface import surface_areas
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
 PAIR_TERMS = ("lennard_jones", "coulomb", "gb_pair")
@@ -78,8 +79,11 @@ def energy(
         by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
     per_atom["gb_self"] = gb_self(atoms.charges, born, model)
     per_atom["nonpolar"] = nonpolar(atoms.gb_radii, born, model)
+    if model.surface == "lcpo":
+        areas, slopes = surface_areas(atoms, model)
+        per_atom["nonpolar"], gradients["nonpolar"] = model.surface_tension * areas, model.surface_tension * slopes
     by_radius["gb_self"] = _gb_self_slope(atoms.charges, born, model)
-    by_radius["nonpolar"] = -6 * per_atom["nonpolar"] / born
+    by_radius["nonpolar"] = -6 * nonpolar(atoms.gb_radii, born, model) / born
     if fixed_radii is None:
         for term, gradient in _chain_rule(atoms, model, born, by_radius).items():
             gradients[term] += gradient
