@@ -94,6 +94,17 @@ def radii_line(model: SolventModel, atoms: Atoms) -> str:
     return f"GB model      {model.gb}, radii {atoms.gb_radii_set or 'of no named set'}"
 
 
+def area_facts(model: SolventModel, energy: dict[str, float]) -> dict[str, float]:
+    """The surface area, A^2, for JSON, where there is one."""
+    has_area = model.surface == "lcpo" and model.surface_tension > 0
+    return {"surface_area": model.area_of(energy["nonpolar"])} if has_area else {}
+
+
+def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:
+    """The surface area, where there is one."""
+    return [f"Surface area  {area:,.1f} A^2 (LCPO)" for area in area_facts(model, energy).values()]
+
+
 def energy_lines(energy: dict[str, float]) -> list[str]:
     """Energies under a head, kcal/mol."""
     return [

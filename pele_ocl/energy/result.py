@@ -26,6 +26,14 @@ class EnergyResult(TermResult):
     gradient: Floats | None
     born_radii: Floats
 
+    @property
+    def surface_area(self) -> float:
+        """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
+
+        Raises InputError for other models.
+        """
+        return self.model.area_of(float(self.terms.nonpolar))
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class EnergyBatch(TermBatch[EnergyResult]):

@@ -28,6 +28,14 @@ class SolventResult(TermResult):
     born_radii: Floats
     psi: Floats
 
+    @property
+    def surface_area(self) -> float:
+        """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
+
+        Raises InputError for other models.
+        """
+        return self.model.area_of(float(self.terms.nonpolar))
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SolventBatch(TermBatch[SolventResult]):

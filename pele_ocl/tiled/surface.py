@@ -66,14 +66,18 @@ class Surface:
     def energies(self, passes: TiledPasses, gradient: bool) -> KeptLaunch:
         """The launch that fills "pulls"; positions must be in the tiles."""
         run, tiles = passes.run, passes.tiles
-        is_cpu = run.device.kind == "CPU"
-        items, width = (1, run.device.vector_width(run.precision)) if is_cpu else (ITEMS, 1)
+        items, width = shape_for(run)
         return run.keep(
             "common/surface.cl", "lcpo_energies", (items * self.n_heavy, 1), (items, 1), np.int32(len(tiles)),
             np.int32(self.n_heavy), *passes.named("x", "y", "z", "origins", "extents"), self.largest,
             self.slots, self.radii, self.traits, passes.buffers["pulls"], width=width, TILE=tiles.size, GROUP=items,
             NEIGHBOURS=NEIGHBOURS, GRADIENT=int(gradient),
         )  # fmt: skip
+
+
+def shape_for(run: Run) -> tuple[int, int]:
+    """Work-items of an atom, and reals in a vector."""
+    return (1, run.device.vector_width(run.precision)) if run.device.kind == "CPU" else (ITEMS, 1)
 
 
 def check_surface(atoms: Atoms, model: SolventModel) -> None:
