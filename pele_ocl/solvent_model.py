@@ -150,13 +150,14 @@ class SolventModel:
         """The surface tension of the ACE term, kcal/mol/A^2: 0 where the nonpolar term is another."""
         return self.surface_tension if self.surface == "ace" else 0.0
 
-    def area_of(self, nonpolar: float) -> float:
-        """The surface area, A^2, of a nonpolar energy, kcal/mol; raises InputError for models without."""
-        if self.surface != "lcpo" or self.surface_tension == 0:
-            raise InputError("there is a surface area with surface='lcpo' and a surface_tension above 0 alone")
-        return nonpolar / self.surface_tension
-
     @property
     def settings(self) -> dict[str, float | str | None]:
         """Every constant by name, kappa (1/A) among them; rgb_max is None where there is no such end."""
         return {**asdict(self), "kappa": self.kappa}
+
+
+def surface_area(model: SolventModel, nonpolar: float) -> float:
+    """The surface area, A^2, of a nonpolar energy, kcal/mol; raises InputError for models without."""
+    if model.surface != "lcpo" or model.surface_tension == 0:
+        raise InputError("there is a surface area with surface='lcpo' and a surface_tension above 0 alone")
+    return nonpolar / model.surface_tension

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import random_atoms
+from conftest import labels_of_elements, random_atoms
 from test_energy import EVERY_VARIANT, options
 from test_radii import topology_of
 from test_reference_nonbond import relative
@@ -15,7 +15,6 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Solvent, SolventModel
-from pele_ocl.atoms import Labels
 from pele_ocl.atoms.lcpo import lcpo_parameters
 from pele_ocl.cli import main
 from pele_ocl.reference.energy import energy as definition
@@ -39,17 +38,10 @@ def ubiquitin():
     return pele_ocl.read(STRUCTURES / "ubiquitin.pdb")
 
 
-def labelled(elements):
-    """Labels of atoms that are nothing but elements."""
-    n, blank = len(elements), np.array([""] * len(elements))
-    numbers = np.ones(n, int)
-    return Labels(np.array(elements), np.array(elements), np.array(["MOL"] * n), numbers, blank, blank, 0 * numbers)
-
-
 def carbons(n, seed=0, density=0.1):
     """n atoms as `random_atoms` has them, rings of planar carbon to LCPO."""
     bonds = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
-    return replace(random_atoms(n, seed, density), labels=labelled(["C"] * n), bonds=bonds)
+    return replace(random_atoms(n, seed, density), labels=labels_of_elements(["C"] * n), bonds=bonds)
 
 
 def openmm_surface(atoms, parameters, probe=1.4):
@@ -97,13 +89,13 @@ def test_the_definition_is_openmms(ubiquitin):
 
 
 def test_an_atom_alone_has_the_area_of_its_sphere():
-    atoms = Atoms([[0, 0, 0], [9, 0, 0]], [0, 0], labels=labelled(["Cl", "H"]), bonds=[[0, 1]])
-    heavy = replace(atoms, labels=labelled(["F", "H"]))
+    atoms = Atoms([[0, 0, 0], [9, 0, 0]], [0, 0], labels=labels_of_elements(["Cl", "H"]), bonds=[[0, 1]])
+    heavy = replace(atoms, labels=labels_of_elements(["F", "H"]))
     areas, gradient = surface_areas(heavy, LCPO)
     assert areas.tolist() == [pytest.approx(4 * np.pi * 2.87**2 * 0.68563), 0]
     assert not gradient.any()
     with pytest.raises(InputError, match=r"LCPO has no parameters for atom 0.*: Br, 1 bonds, 0 of them to heavy atoms"):
-        lcpo_parameters(replace(atoms, labels=labelled(["Br", "H"])))
+        lcpo_parameters(replace(atoms, labels=labels_of_elements(["Br", "H"])))
 
 
 @EVERY_VARIANT
@@ -245,8 +237,8 @@ def test_areas_of_cpptraj(device):
         frames = np.array(file["coordinates"][:], float)
     n = len(elements)
     atoms = Atoms(
-        frames[0], np.zeros(n), gb_radii=np.full(n, 1.5), gb_scales=np.full(n, 0.8), labels=labelled(elements),
-        bonds=bonds, types=np.array(parm["AMBER_ATOM_TYPE"][:n]),
+        frames[0], np.zeros(n), gb_radii=np.full(n, 1.5), gb_scales=np.full(n, 0.8), bonds=bonds,
+        labels=labels_of_elements(elements), types=np.array(parm["AMBER_ATOM_TYPE"][:n]),
     )  # fmt: skip
     printed = np.loadtxt(AMBER / "surf.dat")[:, 1]
     areas = Solvent(atoms, model=LCPO, device=device).evaluate_batch(frames).nonpolar / 0.0072

@@ -15,7 +15,7 @@ from ..atoms import Atoms, Labels
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 from ..tuning import describe
 from .clock import elapsed
 from .terminal import one_line
@@ -97,7 +97,7 @@ def radii_line(model: SolventModel, atoms: Atoms) -> str:
 def area_facts(model: SolventModel, energy: dict[str, float]) -> dict[str, float]:
     """The surface area, A^2, for JSON, where there is one."""
     has_area = model.surface == "lcpo" and model.surface_tension > 0
-    return {"surface_area": model.area_of(energy["nonpolar"])} if has_area else {}
+    return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area else {}
 
 
 def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:

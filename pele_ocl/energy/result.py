@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..atoms import Floats
 from ..results import TermBatch, TermResult
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 
 TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")
 
@@ -32,7 +32,7 @@ class EnergyResult(TermResult):
 
         Raises InputError for other models.
         """
-        return self.model.area_of(float(self.terms.nonpolar))
+        return surface_area(self.model, float(self.terms.nonpolar))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..atoms import Floats
 from ..results import TermBatch, TermResult, Terms
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 
 TERMS = ("gb_self", "gb_pair", "nonpolar")
 
@@ -34,7 +34,7 @@ class SolventResult(TermResult):
 
         Raises InputError for other models.
         """
-        return self.model.area_of(float(self.terms.nonpolar))
+        return surface_area(self.model, float(self.terms.nonpolar))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
