@@ -59,7 +59,7 @@ def solvent(
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
 
-    Generalized Born with the ACE surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
+    Generalized Born with a surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
     """
     if output is not None:
