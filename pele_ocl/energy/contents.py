@@ -50,7 +50,7 @@ class Contents:
         pairs = nonbonded_pairs(atoms)
         behind = tuple(name for name in names if name not in PASS_TERMS)
         one_four = pairs.one_four if set(behind) & set(TERMS) else None
-        bonded = BondedTerms(atoms, one_four, model.solute_dielectric, behind)
+        bonded = BondedTerms(atoms, one_four, model.coulomb_factor, behind)
         checked = _checked_terms(terms, atoms, ALL_TERMS)
         addends = (*((bonded,) if bonded else ()), *checked)
         return cls(
@@ -78,7 +78,7 @@ class Contents:
         """The atoms and the model for the passes, without what makes terms that do not count."""
         if "lennard_jones" not in self.names:
             atoms = replace(atoms, lj_epsilon=np.zeros(len(atoms)))
-        return atoms, model if "nonpolar" in self.names else replace(model, surface_tension=0.0)
+        return atoms, model if "nonpolar" in self.names else replace(model, surface="none", surface_tension=0.0)
 
 
 def summary(names: Sequence[str], atoms: Atoms) -> str:

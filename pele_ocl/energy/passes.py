@@ -15,6 +15,7 @@ from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
+from ..tiled.surface import Surface
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Machine
@@ -49,11 +50,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.contents = contents
         atoms, model = contents.for_passes(atoms, model)
         self.atoms = atoms
-        spheres = SphereTables.of(
-            run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width
-        )
+        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
+        self.surface = Surface.of(run, atoms, tiles, model)
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
-        sizes = self._common_sizes(len(atoms)) | self._sizes()
+        sizes = self._common_sizes(len(atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
         for addend in contents.addends:
             sizes |= addend.sizes(self)
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
@@ -62,7 +62,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         )
         self.launches = [
             self.place(), *(self._no_radii() if model.gb_model.vacuum else self._born()), *self._pairs(),
-            *(self._chain() if options.chain else ()), *self._finish(),
+            *(self._chain() if options.chain else ()), *self._finish(), *self._surface(),
             *self._behind(contents.grouped), *self._behind(contents.further),
         ]  # fmt: skip
 
@@ -159,6 +159,20 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """What stands in the place of Born radii where there is no solvent."""
         self.buffers.setdefault("born_sums", self.run.empty(1))
         return [self._atom_terms(0)]
+
+    def _surface(self) -> list[KeptLaunch]:
+        """The nonpolar energies where they follow from the surface."""
+        surface, options = self.surface, self.options
+        if surface is None:
+            return []
+        return [
+            surface.energies(self, options.gradient),
+            self.each_slot(
+                "energy/surface.cl", "add_surface", np.int32(len(self.atoms)), np.int32(surface.n_heavy),
+                np.int32(PASS_TERMS.index("nonpolar")), surface.starts, surface.atoms, *self.named("pulls", "results"),
+                PER_ATOM=int(options.per_atom), **self.result_macros,
+            ),
+        ]  # fmt: skip
 
     def _atom_terms(self, n_parts: int, shares: int = 1) -> KeptLaunch:
         """Born radii and energies of single atoms, from parts of the Born integrals."""

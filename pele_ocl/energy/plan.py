@@ -19,6 +19,7 @@ from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..solvent_model import SolventModel
+from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from ..variant import Machine
 from .contents import Contents
@@ -61,6 +62,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         check_options(precision, variant, VARIANTS, per_atom)
         atoms.require(("charges", "lj_sigma", "lj_epsilon", *model.gb_model.parameters), "the energy")
         check_radii(atoms, model)
+        check_surface(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
         self._contents = Contents.of(atoms, options, model, only_terms, terms)
@@ -98,6 +100,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         bad = found.bad_atoms(k)
         if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
             return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k])
+        if crowded := crowding(atoms, found, k, self.model):
+            return crowded
         where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
         precise = "" if self.precision == "float64" else ", or use float64"
         return InputError(

@@ -73,7 +73,6 @@ class TiledPasses(Passes):
     def solvent_constants(self) -> tuple[Argument, np.void]:
         """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
         model, by_atom = self.model, self.spheres.constants
-        tension = 0.0 if model.gb_model.vacuum else model.surface_tension
         return by_atom or self.run.vector4(*model.radius_constants), self.run.vector4(
-            model.outside, model.kappa, 4 * np.pi * tension, model.probe_radius
+            model.outside, model.kappa, 4 * np.pi * model.ace_tension, model.probe_radius
         )

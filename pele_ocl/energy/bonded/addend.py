@@ -48,11 +48,11 @@ class BondedTerms(Addend):
     grouped: ClassVar[bool] = True
 
     def __init__(
-        self, atoms: Atoms, one_four: OneFourPairs | None, solute_dielectric: float, names: Sequence[str]
+        self, atoms: Atoms, one_four: OneFourPairs | None, coulomb_factor: float, names: Sequence[str]
     ) -> None:
         self._names = tuple(names)
         self._n_atoms = len(atoms)
-        self._tasks = Tasks.of(atoms, one_four, solute_dielectric, self._names)
+        self._tasks = Tasks.of(atoms, one_four, coulomb_factor, self._names)
         self._groups: dict[tuple[int, bool], Groups] = {}
 
     def __bool__(self) -> bool:
