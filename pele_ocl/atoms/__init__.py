@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .atoms import Atoms, require_atoms
+from .bond_paths import exclusions
 from .bonded import (
     Angles,
     Bonded,
@@ -35,5 +36,6 @@ __all__ = [
     "TermTable",
     "Torsions",
     "UreyBradley",
+    "exclusions",
     "require_atoms",
 ]

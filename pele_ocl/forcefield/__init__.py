@@ -8,6 +8,7 @@ from __future__ import annotations
 from .field import ForceField
 from .obc import read_obc
 from .sources import is_parameter_file
-from .templates import Template, read_template
+from .template import Template
+from .templates import read_template
 
 __all__ = ["ForceField", "Template", "is_parameter_file", "read_obc", "read_template"]

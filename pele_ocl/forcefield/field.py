@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -14,23 +15,27 @@ from .. import arguments
 from ..atoms import Atoms, Floats, Ints, Structure
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
-from .bonding import bonds_of
+from .bonded import PairParameters, bonded_of
+from .bonding import bonding_of
 from .fallback import element_rule
+from .links import Links
 from .matching import Match, match_residues
 from .obc import Key, lookup, read_obc
 from .origin import Origin
 from .sources import (
     EMBEDDED,
     PeleData,
+    embedded_links,
     embedded_radii,
     embedded_templates,
     find_pele_data,
     is_complete,
     is_protein_folder,
     kind_of_name,
+    load_links,
     load_templates,
 )
-from .templates import Kind, Template
+from .template import Kind, Template
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -49,6 +54,9 @@ class ForceField:
     radii : OBC radius (A) and scale by (template, atom name)
     fallback : take radius and scale from element and bonds for atoms without a row; Atoms.notes names them
     origin : what Atoms.notes tells of a user's files
+    links : terms across bonds between residues, by the names of the bonded atoms
+    allow_missing_terminals : as PELE's control file has it. A residue at the end of a chain without the atoms of a
+        terminal one gets the template of one within a chain; else that of the end, less the missing atoms
     """
 
     name: str
@@ -57,6 +65,8 @@ class ForceField:
     radii: Mapping[Key, tuple[float, float]]
     fallback: bool = False
     origin: Origin = field(default_factory=Origin)
+    links: Links = field(default_factory=dict)
+    allow_missing_terminals: bool = True
 
     def __repr__(self) -> str:
         own = f"{len(self.templates):,} templates, {len(self.radii):,} radii"
@@ -71,6 +81,7 @@ class ForceField:
         obc: Iterable[str | PathLike[str]] = (),
         pele_data: Iterable[str | PathLike[str]] = (),
         fallback: bool = False,
+        allow_missing_terminals: bool = True,
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
@@ -81,6 +92,7 @@ class ForceField:
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
         fallback : radii by element and bonds for atoms without a row, instead of an error
+        allow_missing_terminals : of the ForceField
 
         The twenty amino acids, a folder Protein or a folder of OPLS in `pele_data` make a whole force field: the
         built-in templates are then left out. Other templates are merged over the built-in ones. Rows that the tables
@@ -92,6 +104,7 @@ class ForceField:
             if value is not None:
                 arguments.text(what, value)
         arguments.flag("fallback", fallback)
+        arguments.flag("allow_missing_terminals", allow_missing_terminals)
         obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
         pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
         sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
@@ -100,8 +113,7 @@ class ForceField:
         kind = _kind(name, pele, given, whole)
         built_in = not whole and kind == "amber"
         own = {key: t if t.kind else replace(t, kind=kind) for key, t in given.items()}
-        if built_in:
-            own = {**embedded_templates(), **own}
+        links = _merged(map(load_links, [*pele.templates, *map(Path, templates)]))
         tables = {str(path): read_obc(path) for path in obc}
         rows = _merged([*map(read_obc, pele.obc), *tables.values()])
         chosen = radii or ("amber" if built_in else "pele")
@@ -114,7 +126,16 @@ class ForceField:
             undecided=frozenset(key for key, t in given.items() if t.kind is None),
         )
         label = _label(pele, given) if whole else pele.name or name or EMBEDDED
-        return cls(label, kind, own, {**shipped_rows, **rows} if completed else rows, fallback, origin)
+        return cls(
+            label,
+            kind,
+            ChainMap(own, embedded_templates()) if built_in else own,
+            {**shipped_rows, **rows} if completed else rows,
+            fallback,
+            origin,
+            {**embedded_links(), **links} if built_in else links,
+            allow_missing_terminals,
+        )
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
@@ -125,24 +146,32 @@ class ForceField:
         arguments.instance("structure", structure, Structure, "a Structure")
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
-        matches = match_residues(structure, self.templates)
-        bonds, notes = bonds_of(structure, matches)
+        matches = match_residues(structure, self.templates, self.allow_missing_terminals)
+        bonding = bonding_of(structure, matches)
         used = list({id(m.template): m.template for m in matches}.values())
         index = _index(matches, used)
-        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds)
+        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonding.bonds)
         kind, kind_notes = self._kind_of(used)
+        charges = np.concatenate([t.charges for t in used])[index]
+        sigma = np.concatenate([t.lj_sigma for t in used])[index]
+        epsilon = np.concatenate([t.lj_epsilon for t in used])[index]
+        pairs = PairParameters(charges, sigma, epsilon, _COMBINING[kind], _ONE_FOUR[kind])
+        bonded, bonded_notes = bonded_of(structure, matches, bonding, self.links, pairs)
         return Atoms(
             positions=structure.positions,
-            charges=np.concatenate([t.charges for t in used])[index],
-            lj_sigma=np.concatenate([t.lj_sigma for t in used])[index],
-            lj_epsilon=np.concatenate([t.lj_epsilon for t in used])[index],
+            charges=charges,
+            lj_sigma=sigma,
+            lj_epsilon=epsilon,
             gb_radii=gb_radii,
             gb_scales=gb_scales,
             labels=structure.labels,
-            bonds=bonds,
+            bonds=bonding.bonds,
             combining=_COMBINING[kind],
             one_four=_ONE_FOUR[kind],
-            notes=structure.notes + notes + gb_notes + kind_notes + self.origin.notes(used, self.kind, self.radii),
+            bonded=bonded,
+            types=np.array([type_ for t in used for type_ in t.types])[index],
+            notes=structure.notes + bonding.notes + gb_notes + kind_notes + bonded_notes
+            + self.origin.notes(used, self.kind, self.radii),
         )
 
     def _solvent(

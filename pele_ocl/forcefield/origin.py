@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .obc import Key, ObcTable, lookup
-from .templates import Kind, Template
+from .template import Kind, Template
 
 
 @dataclass(frozen=True, eq=False)

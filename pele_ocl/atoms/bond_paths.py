@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Ints
+from .labels import Ints
 
 _Indices = NDArray[np.int64]
 
