@@ -11,10 +11,11 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
 from math import degrees, isclose, pi
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 KCAL_PER_KJ = 1 / 4.184
 ANGSTROM_PER_NM = 10
+T = TypeVar("T")
 _MASSES = {"H": 1, "C": 12, "N": 14, "O": 16, "P": 31, "S": 32}
 
 
@@ -40,26 +41,26 @@ class TermFigures:
     """Bonds, angles and torsions of a force-field file by the classes of their atoms."""
 
     def __init__(self, root: ET.Element) -> None:
-        self._bonds = [(_classes(e, 2), _harmonic(e, "length", ANGSTROM_PER_NM)) for e in root.iter("Bond") if e.get("k")]
-        self._angles = [(_classes(e, 3), _harmonic(e, "angle", 1)) for e in root.iter("Angle") if e.get("k")]
-        self._propers = [(_classes(e, 4), _periodic(e)) for e in root.iter("Proper")]
+        self._bonds = _both_ways([(_classes(e, 2), _harmonic(e, "length", ANGSTROM_PER_NM)) for e in root.iter("Bond")])
+        self._angles = _both_ways([(_classes(e, 3), _harmonic(e, "angle", 1)) for e in root.iter("Angle")])
+        self._propers = _both_ways([(_classes(e, 4), _periodic(e)) for e in root.iter("Proper")])
         self._impropers = [(_classes(e, 4), _periodic(e)) for e in root.iter("Improper")]
 
     def bond(self, *classes: str) -> Figures:
         """K and r0; K is 0 where the file has no such bond."""
-        return next((figures for pattern, figures in self._bonds if _either_way(pattern, classes)), (0.0, 0.0))
+        return self._bonds.get(classes, (0.0, 0.0))
 
     def angle(self, *classes: str) -> Figures:
         """K and theta0; K is 0 where the file has no such angle."""
-        found = (figures for pattern, figures in self._angles if _either_way(pattern, classes))
-        k, angle = next(found, (0.0, 0.0))
+        k, angle = self._angles.get(classes, (0.0, 0.0))
         return k, degrees(angle)
 
     def proper(self, *classes: str) -> list[Figures]:
         """K, sign and periodicity of each row."""
-        found = [definition for definition in self._propers if _either_way(definition[0], classes)]
-        best = next((d for d in found if "" not in d[0]), found[0] if found else None)
-        return best[1] if best else []
+        if classes in self._propers:
+            return self._propers[classes]
+        fitting = (rows for pattern, rows in self._propers.items() if _fits(pattern, classes))
+        return self._propers.setdefault(classes, next(fitting, []))
 
     def improper(self, center: Atom, outer: Sequence[tuple[int, Atom]]) -> tuple[tuple[int, int, int], list[Figures]]:
         """The outer atoms in their order, the last behind the center, and the rows; no rows where there is no improper."""
@@ -124,7 +125,8 @@ def _classes(element: ET.Element, n: int) -> tuple[str, ...]:
 
 
 def _harmonic(element: ET.Element, rest: str, unit: float) -> Figures:
-    return float(element.get("k", "")) / 2 * KCAL_PER_KJ / unit**2, float(element.get(rest, "")) * unit
+    k = float(element.get("k", "0")) / 2 * KCAL_PER_KJ / unit**2  # bonds of residues have none
+    return k, float(element.get(rest, "0")) * unit
 
 
 def _periodic(element: ET.Element) -> list[Figures]:
@@ -139,8 +141,13 @@ def _periodic(element: ET.Element) -> list[Figures]:
     return rows
 
 
-def _either_way(pattern: Sequence[str], classes: Sequence[str]) -> bool:
-    return _fits(pattern, classes) or _fits(pattern, classes[::-1])
+def _both_ways(definitions: Sequence[tuple[tuple[str, ...], T]]) -> dict[tuple[str, ...], T]:
+    """Definitions by their classes in both directions; the first of several holds."""
+    found: dict[tuple[str, ...], T] = {}
+    for classes, figures in definitions:
+        found.setdefault(classes, figures)
+        found.setdefault(classes[::-1], figures)
+    return found
 
 
 def _fits(pattern: Sequence[str], classes: Sequence[str]) -> bool:
