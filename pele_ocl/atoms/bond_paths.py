@@ -30,8 +30,9 @@ def exclusions(bonds: Ints, n_atoms: int) -> tuple[Ints, Ints]:
     start, end = _walk(first, neighbours, neighbours, starts)
     one_three = _codes(np.stack([start, end], axis=1), n_atoms)
     start, end = _walk(start, end, neighbours, starts)
-    excluded = np.union1d(one_two, one_three)
-    one_four = np.setdiff1d(_codes(np.stack([start, end], axis=1), n_atoms), excluded, assume_unique=True)
+    excluded = _sorted_unique(np.concatenate([one_two, one_three]))
+    one_four = _codes(np.stack([start, end], axis=1), n_atoms)
+    one_four = one_four[~_among(one_four, excluded)]
     return _pairs(excluded, n_atoms), _pairs(one_four, n_atoms)
 
 
@@ -45,8 +46,22 @@ def _walk(start: _Indices, end: _Indices, neighbours: _Indices, starts: _Indices
 
 def _codes(pairs: _Indices, n_atoms: int) -> _Indices:
     """The pairs as sorted, unique numbers i * n + j with i < j; an atom is no pair with itself."""
-    low, high = pairs.min(axis=1), pairs.max(axis=1)
-    return np.unique((low * n_atoms + high)[low < high])
+    low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
+    return _sorted_unique((low * n_atoms + high)[low < high])
+
+
+def _sorted_unique(codes: _Indices) -> _Indices:
+    """Each number once, in order; with the next function several times faster than NumPy's, which hash."""
+    ordered = np.sort(codes)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
+
+
+def _among(codes: _Indices, ordered: _Indices) -> NDArray[np.bool_]:
+    """Whether each number is one of others, which are sorted."""
+    if not len(ordered):
+        return np.zeros(len(codes), bool)
+    found: NDArray[np.bool_] = ordered[np.searchsorted(ordered, codes) % len(ordered)] == codes
+    return found
 
 
 def _pairs(codes: NDArray[Any], n_atoms: int) -> Ints:

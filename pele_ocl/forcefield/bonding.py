@@ -30,8 +30,9 @@ def bonding_of(structure: Structure, matches: Sequence[Match]) -> Bonding:
     polymer, notes = _polymer_bonds(structure, matches)
     bridges, more_notes = _bridges(structure, matches)
     crossing = np.concatenate([polymer, bridges]).astype(np.int32).reshape(-1, 2)
-    pairs = np.sort(np.concatenate([*inside, crossing]), axis=1).astype(np.int64)
-    codes = np.unique(pairs[:, 0] * len(structure.labels) + pairs[:, 1])
+    i, j = np.concatenate([*inside, crossing]).astype(np.int64).T
+    codes = np.sort(np.minimum(i, j) * len(structure.labels) + np.maximum(i, j))
+    codes = codes[np.diff(codes, prepend=-1) > 0]
     bonds = np.stack(np.divmod(codes, len(structure.labels)), axis=1).astype(np.int32)
     return Bonding(bonds, crossing, notes + more_notes)
 

@@ -15,7 +15,7 @@ from .. import arguments
 from ..atoms import Atoms, Floats, Ints, Structure
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
-from .bonded import PairParameters, bonded_of
+from .bonded import AtomParameters, bonded_of
 from .bonding import bonding_of
 from .fallback import element_rule
 from .links import Links
@@ -152,16 +152,22 @@ class ForceField:
         index = _index(matches, used)
         gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonding.bonds)
         kind, kind_notes = self._kind_of(used)
-        charges = np.concatenate([t.charges for t in used])[index]
-        sigma = np.concatenate([t.lj_sigma for t in used])[index]
-        epsilon = np.concatenate([t.lj_epsilon for t in used])[index]
-        pairs = PairParameters(charges, sigma, epsilon, _COMBINING[kind], _ONE_FOUR[kind])
-        bonded, bonded_notes = bonded_of(structure, matches, bonding, self.links, pairs)
+        parameters = AtomParameters(
+            charges=np.concatenate([t.charges for t in used])[index],
+            lj_sigma=np.concatenate([t.lj_sigma for t in used])[index],
+            lj_epsilon=np.concatenate([t.lj_epsilon for t in used])[index],
+            types=np.array([type_ for t in used for type_ in t.types])[index],
+            elements=np.array([element for t in used for element in t.elements])[index],
+            by_index=np.repeat([t.impropers_by_index for t in used], [len(t) for t in used])[index],
+            combining=_COMBINING[kind],
+            one_four=_ONE_FOUR[kind],
+        )
+        bonded, bonded_notes = bonded_of(structure, matches, bonding, self.links, parameters)
         return Atoms(
             positions=structure.positions,
-            charges=charges,
-            lj_sigma=sigma,
-            lj_epsilon=epsilon,
+            charges=parameters.charges,
+            lj_sigma=parameters.lj_sigma,
+            lj_epsilon=parameters.lj_epsilon,
             gb_radii=gb_radii,
             gb_scales=gb_scales,
             labels=structure.labels,
@@ -169,7 +175,7 @@ class ForceField:
             combining=_COMBINING[kind],
             one_four=_ONE_FOUR[kind],
             bonded=bonded,
-            types=np.array([type_ for t in used for type_ in t.types])[index],
+            types=parameters.types,
             notes=structure.notes + bonding.notes + gb_notes + kind_notes + bonded_notes
             + self.origin.notes(used, self.kind, self.radii),
         )

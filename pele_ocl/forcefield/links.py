@@ -27,7 +27,6 @@ LINK_FILES = ("inter_residue_bonds", "disulphide_bonds")
 
 # Label: atoms, and figures at least and at most.
 _LAYOUTS = {"BOND": (2, 2, 2), "ANGL": (3, 2, 2), "TORS": (4, 3, 4), "ITOR": (4, 3, 4)}
-_BY_INDEX = "impropers by index"
 
 
 class LinkAtom(NamedTuple):
@@ -47,18 +46,12 @@ class LinkTerm(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A bond between two residues and the terms across it.
+    """A bond between two residues and the terms across it."""
 
-    source : the file, for messages
-    impropers_by_index : as in Template
-    """
-
-    source: str
     bond: LinkTerm
     angles: list[LinkTerm] = field(default_factory=list)
     torsions: list[LinkTerm] = field(default_factory=list)
     impropers: list[LinkTerm] = field(default_factory=list)
-    impropers_by_index: bool = False
 
 
 LinkKey = tuple[str, str]
@@ -71,9 +64,7 @@ def read_links(path: str | PathLike[str]) -> dict[LinkKey, Link]:
     Raises FormatError, with file and line, for lines that the layout does not allow, and for a file of no or two bonds.
     """
     terms: dict[str, list[LinkTerm]] = {label: [] for label in _LAYOUTS}
-    by_index = False
     for number, line in enumerate(lines(path, "parameter"), 1):
-        by_index |= line.startswith("#") and _BY_INDEX in line
         fields = line.split("#")[0].split()
         if not fields or fields[0] in ("NAME", "ATOID"):
             continue
@@ -84,7 +75,7 @@ def read_links(path: str | PathLike[str]) -> dict[LinkKey, Link]:
         raise FormatError(f"{path}: holds {len(terms['BOND'])} lines BOND; one bond between two residues is needed")
     (bond,) = terms["BOND"]
     key = bond.atoms[0].name, bond.atoms[1].name
-    return {key: Link(str(path), bond, terms["ANGL"], terms["TORS"], terms["ITOR"], by_index)}
+    return {key: Link(bond, terms["ANGL"], terms["TORS"], terms["ITOR"])}
 
 
 def _term(where: str, fields: list[str]) -> tuple[str, LinkTerm]:

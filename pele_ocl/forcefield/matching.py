@@ -85,9 +85,11 @@ def match_residues(
 def disulphides(structure: Structure) -> Ints:
     """(m, 2) pairs of SG atoms, without hydrogen, closer than 2.5 A."""
     labels = structure.labels
-    names = np.char.upper(labels.names)
-    protonated = labels.residue_index[np.isin(names, ("HG", "HG1", "1HG", "DG", "DG1", "1DG"))]
-    sulphurs = np.flatnonzero((names == "SG") & ~np.isin(labels.residue_index, protonated))
+    sulphurs = np.flatnonzero(np.isin(labels.names, ("SG", "sg", "Sg", "sG")))
+    if len(sulphurs) > 1:
+        names = np.char.upper(labels.names)
+        protonated = labels.residue_index[np.isin(names, ("HG", "HG1", "1HG", "DG", "DG1", "1DG"))]
+        sulphurs = sulphurs[~np.isin(labels.residue_index[sulphurs], protonated)]
     positions = structure.positions[sulphurs]
     pairs: list[tuple[int, int]] = []
     for i, position in enumerate(positions):
@@ -117,7 +119,7 @@ def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> Iterato
     """The templates that a residue may have by its name, the likeliest first."""
     bases = residue_names(residue.name)
     if residue.bridged:
-        bases.sort(key=lambda base: base != "CYX")
+        bases = tuple(sorted(bases, key=lambda base: base != "CYX"))
     keys = [base + suffix for base in bases for suffix in _SUFFIXES[residue.first, residue.last]]
     return (templates[key] for key in keys if key in templates)
 

@@ -51,6 +51,17 @@ class Template:
         return self.lj_lengths * 2 / 2 ** (1 / 6) if self.kind == "amber" else self.lj_lengths
 
     @cached_property
+    def index(self) -> dict[str, int]:
+        """The index of each atom by its name."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def bonded_names(self) -> frozenset[tuple[str, str]]:
+        """The names of bonded atoms, each bond both ways."""
+        pairs = [(self.names[i], self.names[j]) for i, j in self.bonds.tolist()]
+        return frozenset([*pairs, *((j, i) for i, j in pairs)])
+
+    @cached_property
     def n_bonds(self) -> Ints:
         """(n,) bonds of each atom inside the residue."""
         return np.bincount(self.bonds.ravel(), minlength=len(self)).astype(np.int32)
