@@ -38,7 +38,7 @@ def write(path, text):
 
 def opls_protein(folder):
     """A folder with an OPLS alanine and caps, made from the built-in ones."""
-    for name in ("ala", "ace", "nme"):
+    for name in ("ala", "ace", "nme", "inter_residue_bonds"):
         text = (ROOT / "data" / "amber99sb" / "Protein" / name).read_text()
         for r_star in ("1.9080", "1.8240", "1.6612"):
             text = text.replace(f" {r_star} ", " 3.4000 ")

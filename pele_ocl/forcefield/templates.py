@@ -97,8 +97,8 @@ class _Reader:
         elements = tuple(element_of(name, self.path.stem.upper()) for name in padded)
         lengths, epsilon, charges = self._nonbonded(n_atoms).T
         bonds, bond_parameters = self._bonds(n_atoms)
-        terms = read_terms(self.sections, bonds, bond_parameters, n_atoms, self._error)
         self._rows("END")
+        terms = read_terms(self.sections, bonds, bond_parameters, n_atoms, self._error)
         return Template(
             name=self.path.stem.upper(),
             names=names,
@@ -166,7 +166,7 @@ class _Reader:
 
     def _bonds(self, n_atoms: int) -> tuple[Ints, Floats]:
         """As many bonds (m, 2) as the header promises, as PELE's own files all do, and K and r0 of each."""
-        pairs: dict[tuple[int, int], list[float]] = {}
+        pairs: dict[tuple[int, int], tuple[int, list[str]]] = {}
         rows = self._rows("BOND")
         for number, fields in rows:
             if len(fields) < 2:
@@ -176,12 +176,13 @@ class _Reader:
             i, j = (self._index(number, field, n_atoms) for field in fields[:2])
             if i == j:
                 raise self._error(number, f"atom {i + 1} is bonded to itself")
-            pairs[min(i, j), max(i, j)] = [self._number(number, field) for field in fields[2:]]
+            pairs[min(i, j), max(i, j)] = number, fields[2:]
         header, fields = self.sections[""][0]
         if len(rows) != int(fields[-4]):
             raise self._error(header, f"the header promises {int(fields[-4])} bonds, and BOND has {len(rows)} rows")
         bonds = sorted(pairs)
-        parameters = np.array([pairs[bond] for bond in bonds], np.float64)
+        figures = [pairs[bond] for bond in bonds]
+        parameters = np.array([[self._number(number, field) for field in fields] for number, fields in figures])
         return np.array(bonds, np.int32).reshape(-1, 2), parameters.reshape(-1, 2)
 
     def _rows(self, section: str) -> list[tuple[int, list[str]]]:

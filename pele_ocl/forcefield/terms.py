@@ -31,7 +31,7 @@ _MOST_PERIODS = 12
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a row of a section holds: so many atoms, then so many figures; `optional` figures may follow."""
+    """The layout of a row: so many atoms, then so many figures; `optional` figures may follow."""
 
     what: str
     n_atoms: int
