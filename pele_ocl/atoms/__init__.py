@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .atoms import Atoms, require_atoms
+from .atoms import Atoms, placed, require_atoms
 from .bond_paths import exclusions
 from .bonded import (
     Angles,
@@ -37,5 +37,6 @@ __all__ = [
     "Torsions",
     "UreyBradley",
     "exclusions",
+    "placed",
     "require_atoms",
 ]
