@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bonded_helpers import energies
+from forcefield_energies import energies
 from forcefield_helpers import ROOT, SAMPLES, chain, needs_samples
 
 from pele_ocl.errors import FormatError
