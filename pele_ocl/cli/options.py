@@ -20,6 +20,7 @@ from ..reading import read
 from ..solvent_model import SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
+from .pele_conf import OPTION
 from .terminal import note
 
 Command = Callable[..., Any]
@@ -46,7 +47,8 @@ def structure_options(command: Command) -> Command:
     @wraps(command)
     def gathered(
         *, model: int | None, forcefield: str | None, radii: str | None, templates: tuple[Path, ...],
-        obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
+        obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, allow_missing_terminals: bool,
+        **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
 
@@ -55,7 +57,7 @@ def structure_options(command: Command) -> Command:
             if is_pqr(path):
                 _refuse_parameters(path, forcefield, radii, templates, obc, pele_data, fallback)
                 return None
-            return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
+            return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback, allow_missing_terminals)
 
         def read_atoms(source: InputFile, number: int | None = None) -> Atoms:
             """The atoms of a file; number : of the model, by default the option's"""
@@ -97,6 +99,21 @@ def structure_options(command: Command) -> Command:
         click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
         click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
         click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
+        click.option(
+            OPTION,
+            type=INPUT,
+            metavar="FILE",
+            expose_value=False,
+            help="PELE control file; IN may be one, too. Its force field, solvent, constants and structure hold where "
+            "no option says otherwise.",
+        ),
+        click.option(
+            "--allow-missing-terminals/--no-allow-missing-terminals",
+            default=True,
+            show_default=True,
+            help="As in PELE: a chain's end that lacks the atoms of one takes the template of a residue within the "
+            "chain; else that of the end, less these atoms.",
+        ),
     ]
     return _add(gathered, options)
 

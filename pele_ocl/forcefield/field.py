@@ -94,8 +94,8 @@ class ForceField:
         fallback : radii by element and bonds for atoms without a row, instead of an error
         allow_missing_terminals : of the ForceField
 
-        The twenty amino acids, a folder Protein or a folder of OPLS in `pele_data` make a whole force field: the
-        built-in templates are then left out. Other templates are merged over the built-in ones. Rows that the tables
+        The twenty amino acids or a folder Protein make a whole force field: the built-in templates are then left out.
+        Other templates, those of a DataLocal with ligands alone too, are merged over the built-in ones. Rows that the tables
         lack come from the built-in radii if `radii` names them, or if no table has alanine.
 
         Raises InputError, FormatError or ParameterError.
@@ -111,7 +111,7 @@ class ForceField:
         given = _merged(sets)
         whole = is_complete(given) or any(map(is_protein_folder, sets))
         kind = _kind(name, pele, given, whole)
-        built_in = not whole and kind == "amber"
+        built_in = not whole
         own = {key: t if t.kind else replace(t, kind=kind) for key, t in given.items()}
         links = _merged(map(load_links, [*pele.templates, *map(Path, templates)]))
         tables = {str(path): read_obc(path) for path in obc}
@@ -124,8 +124,10 @@ class ForceField:
             rows=rows,
             completed_with=chosen if completed and radii is None and not built_in else "",
             undecided=frozenset(key for key, t in given.items() if t.kind is None),
+            without_protein="" if whole or kind_of_name(pele.name) != "opls" else pele.name,
+            given=frozenset(given),
         )
-        label = _label(pele, given) if whole else pele.name or name or EMBEDDED
+        label = _label(pele, given) if whole else EMBEDDED if origin.without_protein else pele.name or name or EMBEDDED
         return cls(
             label,
             kind,
@@ -230,7 +232,7 @@ def _required(path: Path) -> dict[str, Template]:
 
 
 def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole: bool) -> Kind:
-    """The kind of a force field: that of its alanine if it is a whole one, or what its name says."""
+    """The kind of a force field: that of its alanine if it is a whole one, else that of the built-in one."""
     if whole:
         return given["ALA"].kind or "amber"
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
@@ -238,7 +240,7 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
             f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
             "others come from the folders given with --templates or --pele-data"
         )
-    return kind_of_name(name or pele.name) or "amber"
+    return "amber"
 
 
 def _label(pele: PeleData, given: Mapping[str, Template]) -> str:
