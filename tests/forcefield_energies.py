@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pele_ocl.units import COULOMB_KCAL_A
+
 
 def dihedrals(positions, atoms):
     """(m,) torsion angles, 0 for cis, of atoms (m, 4)."""
@@ -20,8 +22,8 @@ def energies(atoms):
     i, j = (x[bonded.bonds.atoms[:, k]] for k in range(2))
     k, r0 = bonded.bonds.parameters.T
     found = {"bonds": (k * (np.linalg.norm(i - j, axis=1) - r0) ** 2).sum()}
-    i, j, l = (x[bonded.angles.atoms[:, k]] for k in range(3))
-    u, v = i - j, l - j
+    first, middle, last = (x[bonded.angles.atoms[:, k]] for k in range(3))
+    u, v = first - middle, last - middle
     angle = np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), (u * v).sum(1))
     k, theta0 = bonded.angles.parameters.T
     found["angles"] = (k * (angle - theta0) ** 2).sum()
@@ -32,5 +34,5 @@ def energies(atoms):
     i, j = bonded.one_four.atoms.T
     r = np.linalg.norm(x[i] - x[j], axis=1)
     q, sigma, epsilon = bonded.one_four.parameters.T
-    found["one_four"] = (332.06371330 * q / r + 4 * epsilon * ((sigma / r) ** 12 - (sigma / r) ** 6)).sum()
+    found["one_four"] = (COULOMB_KCAL_A * q / r + 4 * epsilon * ((sigma / r) ** 12 - (sigma / r) ** 6)).sum()
     return {name: float(value) for name, value in found.items()}

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from forcefield_energies import energies
+from forcefield_energies import dihedrals, energies
 from forcefield_helpers import ROOT, SAMPLES, chain, needs_samples
 
+import pele_ocl
+from pele_ocl.atoms import Labels
 from pele_ocl.errors import FormatError
 from pele_ocl.forcefield import ForceField, read_template
 from pele_ocl.forcefield.links import read_links
 from pele_ocl.forcefield.sources import embedded_templates
 from pele_ocl.formats import read_structure
 from pele_ocl.solvent_model import SolventModel
-from pele_ocl.units import COULOMB_KCAL_A
 
 STRUCTURES = ROOT / "data" / "structures"
 FORCES = {"HarmonicBondForce": ("bonds",), "HarmonicAngleForce": ("angles",)} | {
@@ -130,3 +131,294 @@ def test_every_residue_has_openmm_s_terms():
     system = openmm_system(topology_of(atoms))
     assert_terms_are_openmm_s(atoms, system)
     assert_pairs_are_openmm_s(atoms, system)
+
+
+METHANE = """\
+MET       5     4     6       0       0
+    1     0 M  CT    _C1_     0    0.000000    0.000000    0.000000
+    2     1 M  HC    _H1_     0    0.000000    0.000000    0.000000
+    3     1 M  HC    _H2_     0    0.000000    0.000000    0.000000
+    4     1 M  HC    _H3_     0    0.000000    0.000000    0.000000
+    5     1 M  HC    _H4_     0    0.000000    0.000000    0.000000
+NBON
+    1   3.5000   0.0660  -0.240000   1.9750   1.7500   0.005000000  -0.741685710
+    2   2.5000   0.0300   0.060000   1.4250   1.2500   0.005000000   0.000000000
+    3   2.5000   0.0300   0.060000   1.4250   1.2500   0.005000000   0.000000000
+    4   2.5000   0.0300   0.060000   1.4250   1.2500   0.005000000   0.000000000
+    5   2.5000   0.0300   0.060000   1.4250   1.2500   0.005000000   0.000000000
+BOND
+    1     2   340.000  1.090
+    1     3   340.000  1.090
+    1     4   340.000  1.090
+    1     5   340.000  1.090
+THET
+    2     1     3    33.00000  107.80000
+    2     1     4    33.00000  107.80000
+    2     1     5    33.00000  107.80000
+    3     1     4    33.00000  107.80000
+    3     1     5    33.00000  107.80000
+    4     1     5    33.00000  107.80000
+PHI
+IPHI
+END
+"""
+
+
+def ligand(tmp_path, text, name="metz"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def assigned(tmp_path, text, positions, name="metz"):
+    field = ForceField.load(templates=[ligand(tmp_path, text, name)], fallback=True)
+    (template,) = (t for key, t in field.templates.items() if key == name.upper())
+    bare = chain([(name[:-1].upper(), " ".join(template.names))])
+    return field.assign(replace(bare, positions=np.asarray(positions, float)))
+
+
+def test_angles_of_tetrahedral_methane(tmp_path):
+    """PELE's 0.0371536 kcal/mol for the angles of minimised methane is 6 K (109.471 degrees - theta0)^2 with its template's K."""
+    corners = np.array([[0, 0, 0], [1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) * 1.09 / np.sqrt(3)
+    found = energies(assigned(tmp_path, METHANE, corners))
+    theta0 = np.radians(107.8)
+    assert found["angles"] == pytest.approx(6 * 33 * (np.arccos(-1 / 3) - theta0) ** 2, rel=1e-12)
+    assert found["bonds"] == pytest.approx(0, abs=1e-12)
+    assert found["torsions"] == found["impropers"] == 0
+
+
+CHAIN = """\
+BUT 5 4 3 0 0
+    1 0 M CT _C1_ 0 0. 0. 0.
+    2 1 M CT _C2_ 0 0. 0. 0.
+    3 2 M CT _C3_ 0 0. 0. 0.
+    4 3 M CT _C4_ 0 0. 0. 0.
+    5 3 S OH _O1_ 0 0. 0. 0.
+NBON
+    1 3.5 0.066 0.1 0. 0. 0. 0.
+    2 3.6 0.070 -0.1 0. 0. 0. 0.
+    3 3.5 0.066 0.2 0. 0. 0. 0.
+    4 3.4 0.080 -0.3 0. 0. 0. 0.
+    5 3.1 0.170 0.1 0. 0. 0. 0.
+BOND
+    1 2 268. 1.529
+    2 3 268. 1.529
+    3 4 268. 1.529
+    3 5 320. 1.410
+THET
+    1 2 3 58.35 112.7
+    2 3 4 58.35 112.7
+    2 3 5 50.0 109.5
+PHI
+    1 2 3 4 0.65 1.0 1.0
+    1 2 -3 4 -0.25 -1.0 2.0
+    1 -2 3 5 0.0 1.0 3.0
+    1 2 3 5 0.40 1.0 2.0 60.0
+IPHI
+    4 5 3 2 1.1 -1.0 2.0
+END
+"""
+ZIGZAG = [[0, 0, 0], [1.5, 0.2, 0], [2.1, 1.6, 0.1], [3.6, 1.7, 0.9], [1.6, 2.4, -1.0]]
+
+
+def test_torsions_of_pele_s_form(tmp_path):
+    """K (1 + s cos(n phi)): K may be negative, s is a sign, rows with K = 0 are no terms, and newer files have a phase."""
+    atoms = assigned(tmp_path, CHAIN, ZIGZAG, "butz")
+    torsions, impropers = atoms.bonded.torsions, atoms.bonded.impropers
+    np.testing.assert_array_equal(torsions.atoms, [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 4]])
+    np.testing.assert_allclose(torsions.parameters, [[0.65, 1, 0], [-0.25, 2, np.pi], [0.40, 2, np.pi / 3]])
+    np.testing.assert_array_equal(impropers.atoms, [[3, 4, 2, 1]])
+    phi = dihedrals(atoms.positions, np.array([[0, 1, 2, 3], [3, 4, 2, 1]]))
+    other = dihedrals(atoms.positions, np.array([[0, 1, 2, 4]]))[0]
+    expected = 0.65 * (1 + np.cos(phi[0])) - 0.25 * (1 - np.cos(2 * phi[0])) + 0.4 * (1 + np.cos(2 * other - np.pi / 3))
+    found = energies(atoms)
+    assert found["torsions"] == pytest.approx(expected, rel=1e-12)
+    assert found["impropers"] == pytest.approx(1.1 * (1 - np.cos(2 * phi[1])), rel=1e-12)
+
+
+def test_pairs_follow_from_bonds(tmp_path):
+    """1-4 pairs are three bonds apart, whatever the signs in PHI say, and scaled as OPLS has it."""
+    bonded = assigned(tmp_path, CHAIN, ZIGZAG, "butz").bonded
+    np.testing.assert_array_equal(bonded.one_four.atoms, [[0, 3], [0, 4]])
+    charge, sigma, epsilon = bonded.one_four.parameters[0]
+    assert charge == pytest.approx(0.5 * 0.1 * -0.3)
+    assert (sigma, epsilon) == (pytest.approx(np.sqrt(3.5 * 3.4)), pytest.approx(0.5 * np.sqrt(0.066 * 0.08)))
+    assert len(bonded.excluded) == 4 + 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CHAIN.split("THET")[0] + "END\n",
+        CHAIN.split("THET")[0] + "THET\nPHI\nIPHI\nEND\n",
+        CHAIN.replace("268. 1.529", "0.0 0.0"),
+        CHAIN.split("PHI")[0] + "END\n",
+    ],
+)
+def test_templates_without_bonded_parameters_are_named(tmp_path, text):
+    atoms = assigned(tmp_path, text, ZIGZAG, "butz")
+    assert atoms.bonded is None
+    assert len(atoms.bonds) == 4
+    assert atoms.notes[-1] == (
+        "no bonded terms: the template BUTZ lacks their parameters (the energy is then nonbonded + solvent)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "to", "message"),
+    [
+        ("    1 2 3 58.35 112.7", "    1 2 3 58.35", "butz:19: an angle needs three atom numbers, two figures, not 4 fields"),
+        ("    1 2 3 58.35 112.7", "    1 2 9 58.35 112.7", "butz:19: '9' is no atom number; the atoms are 1 to 5"),
+        ("    1 2 3 58.35 112.7", "    1 2 x 58.35 112.7", "butz:19: 'x' is not a number"),
+        ("    1 2 3 58.35 112.7", "    1 2 1.5 58.35 112.7", "butz:19: '1.5' is no atom number; the atoms are 1 to 5"),
+        ("    1 2 3 58.35 112.7", "    1 2 1 58.35 112.7", "butz:19: the row names an atom twice"),
+        ("    1 2 3 58.35 112.7", "    1 -2 3 58.35 112.7", "butz:19: '-2' is no atom number"),
+        ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 0.65 1.0", "butz:23: a torsion needs four atom numbers, K, sign and"),
+        ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 inf 1.0 1.0", "butz:23: 'inf' is not a number"),
+        ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 0.65 2.0 1.0", "butz:23: the sign of a torsion is 1 or -1, not 2"),
+        ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 0.65 1.0 1.5", "butz:23: the periodicity of a torsion is a whole"),
+        ("    4 5 3 2 1.1 -1.0 2.0", "    -4 5 3 2 1.1 -1.0 2.0", "butz:28: '-4' is no atom number"),
+        ("    1 2 268. 1.529", "    1 2 268. long", "butz:14: 'long' is not a number"),
+    ],
+)
+def test_broken_rows_are_named_with_their_line(tmp_path, row, to, message):
+    assert row in CHAIN
+    with pytest.raises(FormatError) as caught:
+        read_template(ligand(tmp_path, CHAIN.replace(row, to, 1), "butz"))
+    assert message in str(caught.value)
+
+
+LINK = """\
+# a peptide bond
+NAME PEPTIDE_BOND
+ATOID  1 _C___
+BOND   C     N  * 490.000   1.335
+ANGL   CA    C     N  *  70.000 116.600
+TORS   CA    C     N  *  H  *  2.4500 -1.0 2   # comment
+ITOR   CA    N  *  C     O     10.500 -1.0 2
+TORS   C     N  *  CA *  HB2*  0.0000  1.0 1
+"""
+
+
+def test_links_between_residues(tmp_path):
+    ((key, link),) = read_links(ligand(tmp_path, LINK, "inter_residue_bonds")).items()
+    assert key == ("C", "N")
+    assert link.bond.parameters == (490.0, 1.335)
+    assert [(atom.name, atom.second) for atom in link.torsions[0].atoms] == [
+        ("CA", False), ("C", False), ("N", True), ("H", True)
+    ]  # fmt: skip
+    assert link.torsions[0].parameters == pytest.approx((2.45, 2, np.pi))
+    assert (len(link.angles), len(link.torsions), len(link.impropers)) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "to", "message"),
+    [
+        ("ANGL   CA    C     N  *  70.000 116.600", "ANGL   CA    C     N  *  70.000", ":5: ANGL needs 3 atoms and 2 figures"),
+        ("ANGL   CA    C     N  *  70.000 116.600", "ANGL CA C N * 70.000 wide", ":5: 'wide' is not a number"),
+        ("ANGL   CA    C     N  *  70.000", "ANGL   CA    C     N     70.000", ":5: ANGL needs atoms of both residues"),
+        ("ANGL ", "ANGLE ", ":5: 'ANGLE' is no label; BOND, ANGL, TORS, ITOR, NAME and ATOID are"),
+        ("2.4500 -1.0 2", "2.4500 -1.0 2.5", ":6: the periodicity of a torsion is a whole number"),
+        ("BOND   C     N  * 490.000   1.335\n", "", ": holds 0 lines BOND; one bond between two residues is needed"),
+    ],
+)
+def test_broken_links_are_named_with_their_line(tmp_path, row, to, message):
+    assert row in LINK
+    with pytest.raises(FormatError) as caught:
+        read_links(ligand(tmp_path, LINK.replace(row, to, 1), "inter_residue_bonds"))
+    assert f"inter_residue_bonds{message}" in str(caught.value)
+
+
+def test_a_bond_without_a_link_is_named(tmp_path):
+    """Templates of a user's own protein without PELE's file of bonds between residues."""
+    for name in ("ala", "ace", "nme"):
+        ligand(tmp_path, (ROOT / "data" / "amber99sb" / "Protein" / name).read_text(), name)
+    (tmp_path / "Protein").mkdir()
+    for name in ("ala", "ace", "nme"):
+        (tmp_path / name).rename(tmp_path / "Protein" / name)
+    residues = [("ACE", "CH3 HH31 HH32 HH33 C O"), ("ALA", "N H CA HA C O CB HB1 HB2 HB3"), ("NME", "N H CH3 HH31 HH32 HH33")]
+    field = ForceField.load(templates=[tmp_path])
+    assert field.assign(chain(residues)).notes[0] == (
+        "no bonded terms: the force field has no file inter_residue_bonds for the bond of A:ACE1:C and A:ALA2:N "
+        "(the energy is then nonbonded + solvent)"
+    )
+    ligand(tmp_path / "Protein", LINK, "inter_residue_bonds")
+    bonded = ForceField.load(templates=[tmp_path]).assign(chain(residues)).bonded
+    # C-N of ACE-ALA and ALA-NME; the angle CA-C-N* and the improper about C where there is a CA: ALA-NME alone
+    whole = ForceField.load().assign(chain(residues)).bonded
+    assert len(bonded.bonds) == len(whole.bonds)
+    assert len(bonded.angles) == len(whole.angles) - 2 * 4 + 1
+
+
+def opls(**options):
+    tables = [SAMPLES / "peleffy" / "solventParamsHCTOBC.txt", SAMPLES / "3ptb" / "aenz_obc_rows.txt"]
+    return ForceField.load(templates=[SAMPLES / "OPLS2005", SAMPLES / "3ptb" / "aenz"], obc=tables, **options)
+
+
+def pele_model():
+    like = getattr(SolventModel, "like", None)
+    return SolventModel(ionic_strength=0.25) if like is None else like("pele", ionic_strength=0.25)
+
+
+def whole_energy(atoms, model):
+    """All terms by the public API, with the bonded ones in NumPy as long as it has none."""
+    found = pele_ocl.Energy(atoms, model=model, precision="float64", gradient=False).evaluate().energy
+    bonded = 0 if "bond" in found else sum(value for name, value in energies(atoms).items() if name != "one_four")
+    return found["total"] + bonded
+
+
+@needs_samples
+@pytest.mark.parametrize(("allow", "pele", "without_cutoff"), [(True, -528.630, -528.623), (False, -541.572, -541.552)])
+def test_the_energy_that_pele_prints(device, allow, pele, without_cutoff):
+    """PELE's first rows with `allowMissingTerminals` and without; it leaves out pairs beyond its long cutoffs."""
+    device.require_precision("float64")
+    structure = read_structure(SAMPLES / "3ptb" / "trajectory_1.pdb", 1)
+    atoms = opls(allow_missing_terminals=allow).assign(structure)
+    total = whole_energy(atoms, pele_model())
+    assert total == pytest.approx(without_cutoff, abs=1e-3)
+    assert total == pytest.approx(pele, abs=0.01 if allow else 0.025)
+
+
+@needs_samples
+def test_lines_about_proline_apply_to_proline_alone():
+    """By names alone the lines with CD* would hit every LYS, ARG, GLN and GLU: +1,300 kcal/mol on 3,239 atoms."""
+    atoms = opls().assign(read_structure(SAMPLES / "PR_1A28_protein.pdb"))
+    names, index = atoms.labels.names, atoms.labels.residue_index
+    across = [term for term in atoms.bonded.torsions.atoms if len(set(index[term])) > 1 and "CD" in names[term[2:]]]
+    assert len(across) > 10
+    assert {str(name) for term in across for name in atoms.labels.residue_names[term[names[term] == "CD"]]} == {"PRO"}
+    found = energies(atoms)
+    assert found["impropers"] < 20
+    assert 0 < found["bonds"] + found["angles"] + found["torsions"] < 1.5 * len(atoms)
+
+
+@needs_samples
+@pytest.mark.parametrize("name", ["malz", "OPLS_malz", "metz", "metz_amber", "OPLS_metz"])
+def test_ligands_of_peleffy_join_the_built_in_protein(tmp_path, name):
+    path = ligand(tmp_path, (SAMPLES / "peleffy" / name).read_text(), name.split("_")[-1 if "OPLS" in name else 0])
+    template = read_template(path)
+    field = ForceField.load(templates=[path], fallback=True)
+    protein = read_structure(STRUCTURES / "hexapeptide.pdb")
+    alone = ForceField.load().assign(protein).bonded
+    lone = chain([(template.name[:-1], " ".join(template.names))])
+    joined = field.assign(joined_structures(protein, lone)).bonded
+    assert template.terms is not None
+    for table in ("bonds", "angles", "torsions", "impropers"):
+        assert len(getattr(joined, table)) == len(getattr(alone, table)) + len(getattr(template.terms, table))
+
+
+def joined_structures(first, second):
+    """Two structures as one, the second 100 A away in a segment of its own."""
+    labels = {
+        f.name: np.concatenate([getattr(first.labels, f.name), getattr(second.labels, f.name)])
+        for f in fields(first.labels)
+    }
+    labels["residue_index"][len(first.labels) :] += first.labels.residue_index[-1] + 1
+    return replace(
+        first,
+        positions=np.concatenate([first.positions, second.positions + 100]),
+        labels=Labels(**labels),
+        segments=np.concatenate([first.segments, second.segments + first.segments[-1] + 1]),
+        hetero=np.concatenate([first.hetero, second.hetero]),
+        lines=np.concatenate([first.lines, second.lines]),
+    )
