@@ -19,6 +19,7 @@ from pele_ocl.forcefield.links import read_links
 from pele_ocl.forcefield.sources import embedded_templates
 from pele_ocl.formats import read_structure
 from pele_ocl.solvent_model import SolventModel
+from pele_ocl.units import COULOMB_KCAL_A
 
 STRUCTURES = ROOT / "data" / "structures"
 FORCES = {"HarmonicBondForce": ("bonds",), "HarmonicAngleForce": ("angles",)} | {
@@ -360,9 +361,9 @@ def pele_model():
     return SolventModel(ionic_strength=0.25) if like is None else like("pele", ionic_strength=0.25)
 
 
-def whole_energy(atoms, model):
+def whole_energy(atoms, model, device):
     """All terms by the public API, with the bonded ones in NumPy as long as it has none."""
-    found = pele_ocl.Energy(atoms, model=model, precision="float64", gradient=False).evaluate().energy
+    found = pele_ocl.Energy(atoms, model=model, precision="float64", gradient=False, device=device).evaluate().energy
     bonded = 0 if "bond" in found else sum(value for name, value in energies(atoms).items() if name != "one_four")
     return found["total"] + bonded
 
@@ -374,7 +375,7 @@ def test_the_energy_that_pele_prints(device, allow, pele, without_cutoff):
     device.require_precision("float64")
     structure = read_structure(SAMPLES / "3ptb" / "trajectory_1.pdb", 1)
     atoms = opls(allow_missing_terminals=allow).assign(structure)
-    total = whole_energy(atoms, pele_model())
+    total = whole_energy(atoms, pele_model(), device)
     assert total == pytest.approx(without_cutoff, abs=1e-3)
     assert total == pytest.approx(pele, abs=0.01 if allow else 0.025)
 
@@ -422,3 +423,27 @@ def joined_structures(first, second):
         hetero=np.concatenate([first.hetero, second.hetero]),
         lines=np.concatenate([first.lines, second.lines]),
     )
+
+
+@needs_samples
+def test_the_binding_energy_of_a_ligand_beyond_all_cutoffs(device):
+    """PELE's 0.00883269: nothing acts between the parts but that each takes solvent from the other's atoms."""
+    device.require_precision("float64")
+    structure = read_structure(SAMPLES / "3ptb" / "trajectory_1.pdb", 1)
+    atoms, model = opls().assign(structure), pele_model()
+    is_ligand = atoms.labels.chains == "L"
+
+    def evaluated(of):
+        return pele_ocl.Energy(of, model=model, precision="float64", gradient=False, device=device).evaluate()
+
+    whole, receptor, ligand_ = map(evaluated, (atoms, atoms[~is_ligand], atoms[is_ligand]))
+    i, j = np.ix_(~is_ligand, is_ligand)
+    r = np.linalg.norm(atoms.positions[i] - atoms.positions[j], axis=-1)
+    born = whole.born_radii[i] * whole.born_radii[j]
+    f = np.sqrt(r**2 + born * np.exp(-(r**2) / (4 * born)))
+    coulomb = COULOMB_KCAL_A * atoms.charges[i] * atoms.charges[j]
+    sixth = (atoms.lj_sigma[i] * atoms.lj_sigma[j] / r**2) ** 3
+    wells = 4 * np.sqrt(atoms.lj_epsilon[i] * atoms.lj_epsilon[j])
+    between = coulomb / r - coulomb / f * (1 - np.exp(-model.kappa * f) / 80) + wells * (sixth**2 - sixth)
+    binding = whole.total - receptor.total - ligand_.total - between.sum()
+    assert binding == pytest.approx(0.00883269, abs=5e-9)
