@@ -19,12 +19,12 @@ import numpy as np
 
 sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
 
-from openmm_links import links_text
-from openmm_terms import ANGSTROM_PER_NM, KCAL_PER_KJ, Atom, Graph, Term, TermFigures, short_class
+from openmm_links import links_text  # noqa: E402 - beside this script
+from openmm_terms import ANGSTROM_PER_NM, KCAL_PER_KJ, Atom, Graph, Term, TermFigures, short_class  # noqa: E402
 
-from pele_ocl.forcefield.fallback import element_rule
-from pele_ocl.forcefield.template import Template
-from pele_ocl.forcefield.templates import read_template
+from pele_ocl.forcefield.fallback import element_rule  # noqa: E402
+from pele_ocl.forcefield.template import Template  # noqa: E402
+from pele_ocl.forcefield.templates import read_template  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 
@@ -62,7 +62,8 @@ class Parameters:
     def __init__(self, folder: Path, file: str) -> None:
         self.file = file
         root = ET.parse(folder / file).getroot()
-        self.types = {t.get("name", ""): (short_class(t.get("class", "")), t.get("element", "")) for t in root.iter("Type")}
+        types = [(t.get("name", ""), t.get("class", ""), t.get("element", "")) for t in root.iter("Type")]
+        self.types = {name: (short_class(class_), element) for name, class_, element in types}
         self.residues = {r.get("name", ""): r for r in root.iter("Residue")}
         self.terms = TermFigures(root)
         self.figures = {a.get("type", ""): a for a in root.find("NonbondedForce") or () if a.tag == "Atom"}
@@ -170,11 +171,7 @@ def template_text(residue: Residue, parameters: Parameters, original: str) -> st
 
 def term_lines(terms: list[Term]) -> list[str]:
     """The rows of a section, with all digits of their figures."""
-    return [
-        " ".join([*(f"{i + 1:>3}" for i in atoms), figures_text(row)])
-        for atoms, rows in terms
-        for row in rows
-    ]
+    return [" ".join([*(f"{i + 1:>3}" for i in atoms), figures_text(row)]) for atoms, rows in terms for row in rows]
 
 
 def figures_text(row: Sequence[float]) -> str:

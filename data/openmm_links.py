@@ -70,7 +70,9 @@ def _crossing(
     graph = Graph([*first.atoms, *(atom._replace(second=True) for atom in second.atoms)], bonds)
     rows = {(section, atoms): rows for section, terms in graph.terms(figures).items() for atoms, rows in terms}
     places = {"PHI": graph.torsions(), "THET": graph.angles(), "BOND": graph.bonds}
-    empty = {(section, tuple(atoms)): [] for section, all_ in places.items() for atoms in all_}
+    empty: dict[tuple[str, tuple[int, ...]], list[Figures]] = {
+        (section, tuple(atoms)): [] for section, all_ in places.items() for atoms in all_
+    }
     return [
         (section, tuple(graph.atoms[i] for i in atoms), tuple(map(tuple, found)))
         for (section, atoms), found in {**empty, **rows}.items()

@@ -63,7 +63,7 @@ class TermFigures:
         return self._propers.setdefault(classes, next(fitting, []))
 
     def improper(self, center: Atom, outer: Sequence[tuple[int, Atom]]) -> tuple[tuple[int, int, int], list[Figures]]:
-        """The outer atoms in their order, the last behind the center, and the rows; no rows where there is no improper."""
+        """The outer atoms in their order, the last behind the center, and the rows; none where there is no improper."""
         match: tuple[tuple[int, int, int], list[Figures]] = ((0, 0, 0), [])
         for pattern, rows in self._impropers:
             if pattern[0] != center.class_ or (match[1] and "" in pattern):
@@ -130,14 +130,15 @@ def _harmonic(element: ET.Element, rest: str, unit: float) -> Figures:
 
 
 def _periodic(element: ET.Element) -> list[Figures]:
-    rows = []
+    rows: list[Figures] = []
     for i in range(1, 7):
         if element.get(f"k{i}") is not None:
             phase = float(element.get(f"phase{i}", ""))
             if not (isclose(phase, pi, rel_tol=1e-9) or phase == 0):
                 raise ValueError(f"a phase of {phase} rad is neither 0 nor pi")
             sign = -1.0 if phase else 1.0
-            rows.append((float(element.get(f"k{i}", "")) * KCAL_PER_KJ, sign, float(element.get(f"periodicity{i}", ""))))
+            k, periodicity = (float(element.get(f"{name}{i}", "")) for name in ("k", "periodicity"))
+            rows.append((k * KCAL_PER_KJ, sign, periodicity))
     return rows
 
 

@@ -196,7 +196,7 @@ def test_opls_ligands_without_proteins_join_the_built_in_force_field(tmp_path, n
     assert (field.name, atoms.lj_sigma[-2], atoms.combining) == ("amber99sb", 3.5, "arithmetic")
     (origin,) = (note for note in atoms.notes if "no proteins" in note)
     assert any("the templates LIGZ are of OPLS kind" in note for note in atoms.notes)
-    assert origin.startswith("the folder of OPLS2005 has no proteins, so templates of the built-in Amber99SB were taken")
+    assert origin.startswith("the folder of OPLS2005 has no proteins, so templates of the built-in Amber99SB were")
     assert not [note for note in field.assign(LONE_LIGAND).notes if "OPLS2005" in note]
     assert field.assign(LONE_LIGAND).combining == "geometric"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .pele_conf import with_control_file
+from .structures.control import with_control_file
 
 DEBUG = "pele_ocl.debug"  # key of click's context
 
@@ -44,7 +44,8 @@ class EachOnce(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = args = args if ctx.resilient_parsing else with_control_file(self, ctx, args)
-        left = super().parse_args(ctx, list(args))  # first, so that --help and mistakes in single values are answered first
+        # First, so that --help and mistakes in single values are answered first.
+        left = super().parse_args(ctx, list(args))
         if not ctx.resilient_parsing:
             self._refuse_repeated(ctx, given)
             self._refuse_overwriting(ctx)

@@ -20,7 +20,7 @@ from ..reading import read
 from ..solvent_model import SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
-from .pele_conf import OPTION
+from .structures.control import OPTION
 from .terminal import note
 
 Command = Callable[..., Any]

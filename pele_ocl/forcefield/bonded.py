@@ -64,7 +64,7 @@ def bonded_of(
     residues = _Residues(structure, matches)
     across = residues.across(bonding.crossing, links)
     if isinstance(across, int):
-        return None, (_missing_link(structure, *bonding.crossing[across].tolist(), bool(links)),)
+        return None, (_missing_link(structure, bonding.crossing[across].tolist(), bool(links)),)
     bonds, angles, torsions, impropers = (
         _joined([*residues.inside(name), *across[name]]) for name in ("bonds", "angles", "torsions", "impropers")
     )
@@ -165,12 +165,13 @@ class _Residues:
         return np.array([(first, second) in m.template.bonded_names for m in self.matches])
 
 
-def _missing_link(structure: Structure, i: int, j: int, some: bool) -> str:
+def _missing_link(structure: Structure, bond: Sequence[int], some: bool) -> str:
     """The note about a bond between residues that no link serves."""
+    i, j = bond
     file = "disulphide_bonds" if structure.labels.names[i] == "SG" else "inter_residue_bonds"
     having = "no line BOND of a file" if some else "no file"
-    bond = f"{structure.labels.atom(i)} and {structure.labels.atom(j)}"
-    return f"no bonded terms: the force field has {having} {file} for the bond of {bond}{_NONE}"
+    atoms = f"{structure.labels.atom(i)} and {structure.labels.atom(j)}"
+    return f"no bonded terms: the force field has {having} {file} for the bond of {atoms}{_NONE}"
 
 
 def _repeated(rows: Floats, times: int) -> Floats:

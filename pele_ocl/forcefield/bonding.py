@@ -16,7 +16,7 @@ POLYMER_BOND_A = 2.0
 
 
 class Bonding(NamedTuple):
-    """All bonds (m, 2), i < j and sorted; those between residues (k, 2), first residue first; notes about chain ends."""
+    """All bonds (m, 2), i < j, sorted; those between residues (k, 2), first residue first; notes about chain ends."""
 
     bonds: Ints
     crossing: Ints

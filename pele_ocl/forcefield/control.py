@@ -19,7 +19,7 @@ _DATA_FOLDERS = ("Data", "DataLocal")
 _DEFAULT_IONIC_STRENGTH = 0.15  # mol/L, PELE's own
 # Solvents of PELE by the GB model that stands for them here, and whether it is PELE's.
 _SOLVENTS = {"OBC": ("obc2", True), "VACUUM": ("none", True), "VDGBNP": ("obc2", False), "SGBNP": ("obc2", False)}
-# Strings are left as they are; comments go, and words with $ become strings. A comma before a bracket is none of JSON's.
+# Strings are left as they are; comments go, and words with $ become strings. A comma before a bracket is not JSON.
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\$\{?\w+\}?', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\\n])*")|,(?=\s*[}\]])')
 
@@ -60,7 +60,8 @@ def read_control(path: str | PathLike[str]) -> ControlFile:
         raise FormatError(f"{file}: the solventType {quoted(kind)} is none of {', '.join(_SOLVENTS)}")
     gb, own = _SOLVENTS[kind]
     strength = blocks.number(solvent, "ionicStrength", _DEFAULT_IONIC_STRENGTH)
-    notes = [] if own else [f"{file}: parameters of the solvent {kind} are not public; OBC set II was taken in its place"]
+    hidden = f"{file}: parameters of the solvent {kind} are not public; OBC set II was taken in its place"
+    notes = [] if own else [hidden]
     paths = list(_complex(blocks, start))
     several = start.get("MultipleComplex")
     if isinstance(several, list) and len(several) > 1 and paths:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -18,6 +17,7 @@ from ..errors import InputError, ParameterError
 from .bonded import AtomParameters, bonded_of
 from .bonding import bonding_of
 from .fallback import element_rule
+from .library import Joined
 from .links import Links
 from .matching import Match, match_residues
 from .obc import Key, lookup, read_obc
@@ -95,8 +95,8 @@ class ForceField:
         allow_missing_terminals : of the ForceField
 
         The twenty amino acids or a folder Protein make a whole force field: the built-in templates are then left out.
-        Other templates, those of a DataLocal with ligands alone too, are merged over the built-in ones. Rows that the tables
-        lack come from the built-in radii if `radii` names them, or if no table has alanine.
+        Other templates, those of a DataLocal with ligands alone too, are merged over the built-in ones. Rows that the
+        tables lack come from the built-in radii if `radii` names them, or if no table has alanine.
 
         Raises InputError, FormatError or ParameterError.
         """
@@ -131,7 +131,7 @@ class ForceField:
         return cls(
             label,
             kind,
-            ChainMap(own, embedded_templates()) if built_in else own,
+            Joined(own, embedded_templates()) if built_in else own,
             {**shipped_rows, **rows} if completed else rows,
             fallback,
             origin,
@@ -178,7 +178,11 @@ class ForceField:
             one_four=_ONE_FOUR[kind],
             bonded=bonded,
             types=parameters.types,
-            notes=structure.notes + bonding.notes + gb_notes + kind_notes + bonded_notes
+            notes=structure.notes
+            + bonding.notes
+            + gb_notes
+            + kind_notes
+            + bonded_notes
             + self.origin.notes(used, self.kind, self.radii),
         )
 

@@ -1,4 +1,4 @@
-"""Library: the templates of a folder, each read when it is first asked for."""
+"""Templates that are read when they are first asked for, and templates of several sources as one mapping."""
 
 from __future__ import annotations
 
@@ -38,3 +38,22 @@ class Library(Mapping[str, Template]):
 
     def __len__(self) -> int:
         return len(self._files)
+
+
+class Joined(Mapping[str, Template]):
+    """The templates of several mappings; the first that has a name gives its template."""
+
+    def __init__(self, *parts: Mapping[str, Template]) -> None:
+        self._parts = parts
+
+    def __getitem__(self, name: str) -> Template:
+        part = next((part for part in self._parts if name in part), None)
+        if part is None:
+            raise KeyError(name)
+        return part[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for part in self._parts for name in part))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,7 +1,7 @@
 """Bonds between residues and the terms across them: PELE's files `inter_residue_bonds` and `disulphide_bonds`.
 
-A line is a label, atom names and figures: BOND, ANGL, TORS and ITOR have those of a template's BOND, THET, PHI and IPHI.
-`*` behind a name stands for the second residue, `#` starts a comment; NAME and ATOID only say again what follows. In
+A line is a label, atom names and figures; BOND, ANGL, TORS and ITOR have the figures of BOND, THET, PHI and IPHI. A
+star behind a name stands for the second residue, `#` starts a comment; NAME and ATOID only say again what follows. In
 the built-in force field `N:N3` is an atom N of type N3.
 
 A term applies where its consecutive atoms are bonded, an improper where its third atom is bonded to the three others.

@@ -139,7 +139,7 @@ def _match(residue: _Residue, templates: Mapping[str, Template]) -> Match | None
 
 def _as_terminal(match: Match | None, residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
     """The match with the template of a chain's end in place of one within a chain, where it has all atoms and more."""
-    if match is None or match.template.name[-1:] in "BEZ" and match.template.name[:-1] in templates:
+    if match is None or (match.template.name[-1:] in "BEZ" and match.template.name[:-1] in templates):
         return match
     terminal = templates.get(match.template.name + _SUFFIXES[residue.first, residue.last][0])
     atoms = [match.template.names[i] for i in match.order]

@@ -81,7 +81,7 @@ def as_torsions(figures: Floats) -> Floats:
 
 
 def torsion_problem(figures: Sequence[float]) -> str:
-    """The sentence about a sign or a periodicity that is none, "" where both are right. figures : K, sign, periodicity"""
+    """The sentence about a sign or a periodicity that is none, "" where both are right; figures : K, s, n, ..."""
     _, sign, periodicity = figures[:3]
     if abs(sign) != 1:
         return f"the sign of a torsion is 1 or -1, not {sign:g}"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from ..errors import InputError
-from ..forcefield import ControlFile, read_control
-from .terminal import note
+from ...errors import InputError
+from ...forcefield import ControlFile, read_control
+from ..terminal import note
 
 OPTION = "--pele-conf"
 _SUFFIX = ".conf"
@@ -21,7 +21,8 @@ def with_control_file(command: click.Command, context: click.Context, args: Sequ
     InputError where neither it nor the arguments name one structure.
     """
     left = list(args)
-    if not any(OPTION in parameter.opts for parameter in command.params) or "--help" in left:
+    known = any(OPTION in parameter.opts for parameter in command.params)
+    if not known or "--help" in left or left.count(OPTION) > 1:
         return left
     given, _, _ = command.make_parser(context).parse_args(list(left))
     structures = [str(path) for path in _several(given.get("path"))]
@@ -59,7 +60,11 @@ def _defaults(control: ControlFile) -> dict[str, object]:
 
 def _structure(control: ControlFile) -> str:
     """The structure of a control file that names one."""
-    if len(control.structures) == 1:
-        return str(control.structures[0])
-    holds = f"{len(control.structures)} files of one complex" if control.structures else "no structure"
-    raise InputError(f"{control.path}: names {holds}; give one file that holds it: IN {OPTION} {control.path}")
+    instead = f"IN {OPTION} {control.path}"
+    if len(control.structures) != 1:
+        names = f"{len(control.structures)} files of one complex" if control.structures else "no structure"
+        raise InputError(f"{control.path}: names {names}; give one file that holds it: {instead}")
+    (path,) = control.structures
+    if not path.exists():
+        raise InputError(f"{control.path}: its structure {path} is not there; give one: {instead}")
+    return str(path)
