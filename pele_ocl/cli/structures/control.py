@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from ...errors import InputError
-from ...forcefield import ControlFile, read_control
 from ..terminal import note
+
+if TYPE_CHECKING:
+    from ...forcefield import ControlFile
 
 OPTION = "--pele-conf"
 _SUFFIX = ".conf"
@@ -34,6 +37,8 @@ def with_control_file(command: click.Command, context: click.Context, args: Sequ
     path = given.get("pele_conf") or next(iter(files), None)
     if path is None:
         return left
+    from ...forcefield import read_control
+
     control = read_control(str(path))
     for sentence in control.notes:
         note(f"Note: {sentence}")
