@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..atoms import exclusions
 from .allpairs import AllPairs
+from .bonded import exclusions
 from .dielectric import internal_dielectrics
 from .files import PAIR_SUFFIXES, read_pairs, require_pairs_suffix, write_pairs, writing_pairs
 from .pairlist import PairList, Pairs, require_pairs

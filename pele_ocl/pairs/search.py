@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import arguments
-from ..atoms import Atoms, Floats, Ints, exclusions, require_atoms
+from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..errors import InputError
 from .allpairs import AllPairs
+from .bonded import exclusions
 from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
 
 OneFour = Literal["exclude", "scale"]
