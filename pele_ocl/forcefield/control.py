@@ -16,6 +16,7 @@ from ..errors import FormatError, printable
 from ..textfiles import lines, quoted
 
 _DATA_FOLDERS = ("Data", "DataLocal")
+_MOST = 1e6
 _DEFAULT_IONIC_STRENGTH = 0.15  # mol/L, PELE's own
 # Solvents of PELE by the GB model that stands for them here, and whether it is PELE's.
 _SOLVENTS = {"OBC": ("obc2", True), "VACUUM": ("none", True), "VDGBNP": ("obc2", False), "SGBNP": ("obc2", False)}
@@ -134,7 +135,7 @@ class _Blocks:
 
     def number(self, of: dict[str, object], name: str, default: float) -> float:
         found = of.get(name, default)
-        if isinstance(found, bool) or not isinstance(found, int | float):
+        if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < _MOST:
             raise self._fault(name, found, "a number")
         return float(found)
 

@@ -99,7 +99,7 @@ def _term(where: str, fields: list[str]) -> tuple[str, LinkTerm]:
 
 def _words(fields: list[str]) -> Iterator[tuple[str, bool]]:
     """Each word and whether a star stands at its end or behind it."""
-    for field_, following in zip(fields, [*fields[1:], ""], strict=True):
+    for field_, following in zip(fields, [*fields, ""][1:], strict=True):
         if field_ != "*":
             word = field_.removesuffix("*")
             yield word, word != field_ or following == "*"
