@@ -23,6 +23,7 @@ from ..reading import read
 from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import COORDINATES, DEBUG, INPUT
+from .structures.control import OPTION
 from .terminal import note
 
 Command = Callable[..., Any]
@@ -51,7 +52,8 @@ def structure_options(command: Command) -> Command:
     @wraps(command)
     def gathered(
         *, coordinates: Path | None, model: int | None, forcefield: str | None, radii: str | None,
-        templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
+        templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool,
+        allow_missing_terminals: bool, **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
         gb: str | None = others.get("gb")
@@ -59,14 +61,13 @@ def structure_options(command: Command) -> Command:
         @lru_cache(maxsize=1)
         def field_for(path: Path) -> ForceField | None:
             if is_pqr(path):
-                table = (
-                    None if radii in (None, FILE, "bondi") or is_topology(path) else radii
-                )  # other sets follow from bonds
+                by_bonds = radii in (None, FILE, "bondi") or is_topology(path)
+                table = None if by_bonds else radii
                 _refuse_parameters(path, forcefield, table, templates, obc, pele_data, fallback)
                 return None
             tables = radii == FILE or obc or pele_data
             chosen = (None if radii == FILE else radii) or (None if tables else default_radii(gb, others.get("like")))
-            return ForceField.load(forcefield, chosen, templates, obc, pele_data, fallback)
+            return ForceField.load(forcefield, chosen, templates, obc, pele_data, fallback, allow_missing_terminals)
 
         def read_atoms(source: InputFile, number: int | None = None) -> Atoms:
             """The atoms of a file; number : of the model, by default the option's"""
@@ -135,6 +136,21 @@ def structure_options(command: Command) -> Command:
         click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
         click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
         click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
+        click.option(
+            OPTION,
+            type=INPUT,
+            metavar="FILE",
+            expose_value=False,
+            help="PELE control file; IN may be one, too. Its force field, solvent, constants and structure hold where "
+            "no option says otherwise.",
+        ),
+        click.option(
+            "--allow-missing-terminals/--no-allow-missing-terminals",
+            default=True,
+            show_default=True,
+            help="As in PELE: a chain's end that lacks the atoms of one takes the template of a residue within the "
+            "chain; else that of the end, less these atoms.",
+        ),
     ]
     return _add(gathered, options)
 

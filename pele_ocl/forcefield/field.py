@@ -15,22 +15,27 @@ from ..atoms import Atoms, Floats, Ints, Structure
 from ..atoms.radii import BONDI_SETS, RADII_SETS, element_rule, radii_set, tidy_set
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
-from .bonding import bonds_of
+from .bonded import AtomParameters, bonded_of
+from .bonding import bonding_of
+from .library import Joined
+from .links import Links
 from .matching import Match, match_residues
 from .obc import Key, lookup, read_obc
 from .origin import Origin
 from .sources import (
     EMBEDDED,
     PeleData,
+    embedded_links,
     embedded_radii,
     embedded_templates,
     find_pele_data,
     is_complete,
     is_protein_folder,
     kind_of_name,
+    load_links,
     load_templates,
 )
-from .templates import Kind, Template
+from .template import Kind, Template
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -50,6 +55,9 @@ class ForceField:
     radii_set : name of the shipped table that completes a user's, or of the set that all radii are of
     fallback : take radius and scale from element and bonds for atoms without a row; Atoms.notes names them
     origin : what Atoms.notes tells of a user's files
+    links : terms across bonds between residues, by the names of the bonded atoms
+    allow_missing_terminals : as PELE's control file has it. A residue at the end of a chain without the atoms of a
+        terminal one gets the template of one within a chain; else that of the end, less the missing atoms
     """
 
     name: str
@@ -59,6 +67,8 @@ class ForceField:
     fallback: bool = False
     radii_set: str = ""
     origin: Origin = field(default_factory=Origin)
+    links: Links = field(default_factory=dict)
+    allow_missing_terminals: bool = True
 
     def __repr__(self) -> str:
         own = f"{len(self.templates):,} templates, {len(self.radii):,} radii"
@@ -73,6 +83,7 @@ class ForceField:
         obc: Iterable[str | PathLike[str]] = (),
         pele_data: Iterable[str | PathLike[str]] = (),
         fallback: bool = False,
+        allow_missing_terminals: bool = True,
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
@@ -84,10 +95,11 @@ class ForceField:
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
         fallback : radii by element and bonds for atoms without a row, instead of an error
+        allow_missing_terminals : of the ForceField
 
-        The twenty amino acids, a folder Protein or a folder of OPLS in `pele_data` make a whole force field: the
-        built-in templates are then left out. Other templates are merged over the built-in ones. Rows that the tables
-        lack come from the built-in radii if `radii` names them, or if no table has alanine.
+        The twenty amino acids or a folder Protein make a whole force field: the built-in templates are then left out.
+        Other templates, those of a DataLocal with ligands alone too, are merged over the built-in ones. Rows that the
+        tables lack come from the built-in radii if `radii` names them, or if no table has alanine.
 
         Raises InputError, FormatError or ParameterError.
         """
@@ -95,16 +107,16 @@ class ForceField:
             if value is not None:
                 arguments.text(what, value)
         arguments.flag("fallback", fallback)
+        arguments.flag("allow_missing_terminals", allow_missing_terminals)
         obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
         pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
         sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
         given = _merged(sets)
         whole = is_complete(given) or any(map(is_protein_folder, sets))
         kind = _kind(name, pele, given, whole)
-        built_in = not whole and kind == "amber"
+        built_in = not whole
         own = {key: t if t.kind else replace(t, kind=kind) for key, t in given.items()}
-        if built_in:
-            own = {**embedded_templates(), **own}
+        links = _merged(map(load_links, [*pele.templates, *map(Path, templates)]))
         tables = {str(path): read_obc(path) for path in obc}
         rows = _merged([*map(read_obc, pele.obc), *tables.values()])
         chosen = tidy_set(radii or ("openmm-obc" if built_in else "pele"))
@@ -116,9 +128,21 @@ class ForceField:
             rows=rows,
             completed_with=chosen if completed and radii is None and not built_in else "",
             undecided=frozenset(key for key, t in given.items() if t.kind is None),
+            without_protein="" if whole or kind_of_name(pele.name) != "opls" else pele.name,
+            given=frozenset(given),
         )
-        label = _label(pele, given) if whole else pele.name or name or EMBEDDED
-        return cls(label, kind, own, {**shipped_rows, **rows} if completed else rows, fallback, chosen, origin)
+        label = _label(pele, given) if whole else EMBEDDED if origin.without_protein else pele.name or name or EMBEDDED
+        return cls(
+            label,
+            kind,
+            Joined(own, embedded_templates()) if built_in else own,
+            {**shipped_rows, **rows} if completed else rows,
+            fallback,
+            chosen,
+            origin,
+            {**embedded_links(), **links} if built_in else links,
+            allow_missing_terminals,
+        )
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
@@ -129,25 +153,43 @@ class ForceField:
         arguments.instance("structure", structure, Structure, "a Structure")
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
-        matches = match_residues(structure, self.templates)
-        bonds, notes = bonds_of(structure, matches)
+        matches = match_residues(structure, self.templates, self.allow_missing_terminals)
+        bonding = bonding_of(structure, matches)
         used = list({id(m.template): m.template for m in matches}.values())
         index = _index(matches, used)
-        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds)
+        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonding.bonds)
         kind, kind_notes = self._kind_of(used)
-        return Atoms(
-            positions=structure.positions,
+        parameters = AtomParameters(
             charges=np.concatenate([t.charges for t in used])[index],
             lj_sigma=np.concatenate([t.lj_sigma for t in used])[index],
             lj_epsilon=np.concatenate([t.lj_epsilon for t in used])[index],
+            types=np.array([type_ for t in used for type_ in t.types])[index],
+            elements=np.array([element for t in used for element in t.elements])[index],
+            by_index=np.repeat([t.impropers_by_index for t in used], [len(t) for t in used])[index],
+            combining=_COMBINING[kind],
+            one_four=_ONE_FOUR[kind],
+        )
+        bonded, bonded_notes = bonded_of(structure, matches, bonding, self.links, parameters)
+        return Atoms(
+            positions=structure.positions,
+            charges=parameters.charges,
+            lj_sigma=parameters.lj_sigma,
+            lj_epsilon=parameters.lj_epsilon,
             gb_radii=gb_radii,
             gb_scales=gb_scales,
             labels=structure.labels,
-            bonds=bonds,
+            bonds=bonding.bonds,
             combining=_COMBINING[kind],
             one_four=_ONE_FOUR[kind],
             gb_radii_set=self._radii_name(used),
-            notes=structure.notes + notes + gb_notes + kind_notes + self.origin.notes(used, self.kind, self.radii),
+            bonded=bonded,
+            types=parameters.types,
+            notes=structure.notes
+            + bonding.notes
+            + gb_notes
+            + kind_notes
+            + bonded_notes
+            + self.origin.notes(used, self.kind, self.radii),
         )
 
     def _solvent(
@@ -211,7 +253,7 @@ def _required(path: Path) -> dict[str, Template]:
 
 
 def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole: bool) -> Kind:
-    """The kind of a force field: that of its alanine if it is a whole one, or what its name says."""
+    """The kind of a force field: that of its alanine if it is a whole one, else that of the built-in one."""
     if whole:
         return given["ALA"].kind or "amber"
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
@@ -219,7 +261,7 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
             f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
             "others come from the folders given with --templates or --pele-data"
         )
-    return kind_of_name(name or pele.name) or "amber"
+    return "amber"
 
 
 def _label(pele: PeleData, given: Mapping[str, Template]) -> str:

@@ -13,8 +13,11 @@ from ..chemistry import AMINO_ACIDS
 from ..errors import FormatError, InputError, ParameterError
 from ..paths import shipped
 from ..textfiles import lines
+from .library import Library
+from .links import LINK_FILES, Link, LinkKey, Links, read_links
 from .obc import ObcTable, is_obc, read_obc
-from .templates import Kind, Template, is_template, read_template
+from .template import Kind, Template
+from .templates import is_template, read_template
 
 EMBEDDED = "amber99sb"
 _HISTIDINES = frozenset("HIS HID HIE HIP".split())
@@ -37,9 +40,15 @@ class PeleData:
 
 
 @lru_cache(maxsize=1)
-def embedded_templates() -> dict[str, Template]:
+def embedded_templates() -> Library:
     """The shipped Amber99SB."""
-    return load_templates(shipped("data") / EMBEDDED)
+    return Library(shipped("data") / EMBEDDED, "amber")
+
+
+@lru_cache(maxsize=1)
+def embedded_links() -> Links:
+    """The terms across bonds between residues of the shipped Amber99SB."""
+    return load_links(shipped("data") / EMBEDDED)
 
 
 @lru_cache(maxsize=len(RADII))
@@ -59,7 +68,7 @@ def load_templates(path: Path) -> dict[str, Template]:
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; give an IMPACT template or a folder of them")
     templates: dict[str, Template] = {}
-    for file in _template_files(path):
+    for file in () if path.name in LINK_FILES else _template_files(path):
         template = read_template(file)
         if template.name in templates:
             raise FormatError(
@@ -69,6 +78,14 @@ def load_templates(path: Path) -> dict[str, Template]:
         templates[template.name] = template
     default = templates["ALA"].kind if "ALA" in templates else None
     return {name: _settled(template, default) for name, template in templates.items()}
+
+
+def load_links(path: Path) -> dict[LinkKey, Link]:
+    """The links of a file, or of a folder and all folders in it, by the names of the bonded atoms; later files win."""
+    if path.is_file():
+        return read_links(path) if path.name in LINK_FILES else {}
+    files = sorted(file for name in LINK_FILES for file in path.rglob(name) if file.is_file())
+    return {key: link for file in files for key, link in read_links(file).items()}
 
 
 def is_complete(templates: Iterable[str]) -> bool:
@@ -116,7 +133,7 @@ def kind_of_name(name: str) -> Kind | None:
 def is_parameter_file(file: Path) -> bool:
     """Whether a file that lies in a folder of parameters would be read as a template or an OBC table."""
     text = _text(file)
-    return is_template(text) or is_obc(text)
+    return file.name in LINK_FILES or is_template(text) or is_obc(text)
 
 
 def _template_files(path: Path) -> list[Path]:
