@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import arguments
-from .atoms import Atoms
+from .atoms import Atoms, Structure
+from .atoms.selection import Selection
 from .errors import InputError
 from .forcefield import ForceField
 from .formats import is_pqr, read_molecule
@@ -17,26 +22,67 @@ def require_model(model: object) -> None:
         arguments.whole_number("model", model)
 
 
-def read(path: str | PathLike[str], forcefield: ForceField | str | None = None, model: int | None = None) -> Atoms:
+def read(
+    path: str | PathLike[str],
+    forcefield: ForceField | str | None = None,
+    model: int | None = None,
+    select: str | None = None,
+) -> Atoms:
     """Read a molecule and give it parameters.
 
     path : a .pdb, .ent, .cif, .mmcif or .pqr file, also with .gz; an InputFile in place of a path is not read again
     forcefield : a ForceField, or the name of a built-in one; by default Amber99SB. A PQR file brings its own
         parameters and takes none
     model : number of the model in a file with several; by default the first
+    select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. What is left out
+        needs no template
 
     Returns Atoms in the order of the file. Raises FormatError where the file cannot be read, and ParameterError where
-    the force field lacks a residue or an atom, and InputError for a force field with a PQR file.
+    the force field lacks a residue or an atom, and InputError for a force field with a PQR file, and for a selection
+    that cannot be read or takes no atom.
     """
+    return read_chosen(path, forcefield, model, select)[0]
+
+
+def read_chosen(
+    path: str | PathLike[str],
+    forcefield: ForceField | str | None = None,
+    model: int | None = None,
+    select: str | None = None,
+) -> tuple[Atoms, NDArray[np.bool_] | None]:
+    """As `read`, and with the atoms (n,) True for each atom of the file that was taken, None where all were."""
     arguments.file_path(path)
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
         raise InputError(f"forcefield is {arguments.described(forcefield)}; a ForceField or the name of one is needed")
     if forcefield is not None and is_pqr(path):
         raise InputError(f"{path}: a PQR file brings its own charges and radii; give no force field with it")
+    selection = None if select is None else Selection(select)
     found = read_molecule(path, model)
-    if isinstance(found, Atoms):
-        return found
-    if not isinstance(forcefield, ForceField):
-        forcefield = ForceField.load(forcefield)
-    return forcefield.assign(found)
+    if isinstance(found, Structure):
+        field = forcefield if isinstance(forcefield, ForceField) else ForceField.load(forcefield)
+        if selection is not None and not selection.needs_types:
+            return _chosen_first(found, field, selection)
+        found = field.assign(found)
+    if selection is None:
+        return found, None
+    mask = selection.mask(found)
+    return _noted(found[mask], found, mask)
+
+
+def _chosen_first(
+    structure: Structure, forcefield: ForceField, selection: Selection
+) -> tuple[Atoms, NDArray[np.bool_] | None]:
+    """Parameters for the residues of which an atom is chosen; the others of their atoms are left out afterwards."""
+    mask = selection.mask(structure.labels, structure.positions)
+    whole = selection.whole_residues(structure.labels, mask)
+    atoms = forcefield.assign(structure.of_residues(whole))
+    return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, mask)
+
+
+def _noted(taken: Atoms, before: Atoms, mask: NDArray[np.bool_]) -> tuple[Atoms, NDArray[np.bool_] | None]:
+    """The atoms with a note of how many of the file's they are, in place of that of how many of those before."""
+    if mask.all():
+        return before, None
+    note = f"{len(taken):,} of {len(mask):,} atoms were taken"
+    return replace(taken, notes=(*before.notes, note)), mask

@@ -73,7 +73,16 @@ def test_summary_is_for_reading():
 
 def test_json_is_one_object():
     report = json.loads(run("solvent", HEXAPEPTIDE, "--json", "--precision", "float64").stdout)
-    assert set(report) == {"n_atoms", "device", "variant", "precision", "born_radius", "energy", "seconds"}
+    assert set(report) == {
+        "n_atoms",
+        "composition",
+        "device",
+        "variant",
+        "precision",
+        "born_radius",
+        "energy",
+        "seconds",
+    }
     assert report["n_atoms"] == 96
     assert report["precision"] == "float64"
     assert report["energy"]["total"] == pytest.approx(-352.5335429, abs=1e-6)

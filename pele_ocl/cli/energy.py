@@ -29,7 +29,7 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, ending, energy_lines, headline, label_columns, model_line, origin
+from .report import choice_line, composition_as_json, ending, energy_lines, headline, label_columns, model_line, origin
 from .terminal import say, say_json
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -113,6 +113,7 @@ def _norms(gradient: Floats | None) -> dict[str, float] | None:
 def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
     return {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,

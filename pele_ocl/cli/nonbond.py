@@ -44,7 +44,18 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, counted, duration, ending, energy_lines, headline, label_columns, model_line, origin
+from .report import (
+    choice_line,
+    composition_as_json,
+    counted,
+    duration,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+)
 from .terminal import note, say, say_json
 
 DEFAULT_CUTOFF = 12.0
@@ -248,6 +259,7 @@ def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
     result = computed.results[0]
     facts = {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "n_pairs": result.n_pairs,
         "device": result.device,
         "variant": result.variant,

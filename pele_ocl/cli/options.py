@@ -9,21 +9,21 @@ from typing import Any
 
 import click
 
-from ..atoms import Atoms
-from ..chemistry import solvent_sentence
+from ..atoms.selection import Composition
 from ..errors import InputError
 from ..forcefield import ForceField
 from ..formats import is_pqr
 from ..gb_models import GB_MODELS
 from ..inputfile import InputFile
-from ..reading import read
+from ..reading import read_chosen
 from ..solvent_model import SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
+from .structures.choice import AtomsReader, Chosen, choice_options, chosen_text
 from .terminal import note
 
 Command = Callable[..., Any]
-ReadAtoms = Callable[..., Atoms]
+ReadAtoms = AtomsReader
 
 PATH = click.Path(path_type=Path)
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
@@ -46,9 +46,11 @@ def structure_options(command: Command) -> Command:
     @wraps(command)
     def gathered(
         *, model: int | None, forcefield: str | None, radii: str | None, templates: tuple[Path, ...],
-        obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
+        obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, select: str | None, without: str | None,
+        only: str | None, **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
+        chosen = chosen_text(select, without, only)
 
         @lru_cache(maxsize=1)
         def field_for(path: Path) -> ForceField | None:
@@ -57,16 +59,17 @@ def structure_options(command: Command) -> Command:
                 return None
             return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
 
-        def read_atoms(source: InputFile, number: int | None = None) -> Atoms:
-            """The atoms of a file; number : of the model, by default the option's"""
+        def read_some(source: InputFile, number: int | None = None) -> Chosen:
+            """The chosen atoms of a file; number : of the model, by default the option's"""
             if None not in (model, number):
                 raise click.UsageError("choose one of --model and --models")
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-            atoms = read(source, field_for(source.path), model if number is None else number)
-            held = solvent_sentence(atoms.labels)
+            found = read_chosen(source, field_for(source.path), model if number is None else number, chosen)
+            atoms = found[0]
+            held = Composition.of(atoms.labels).solvent_sentence()
             for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):
                 tell(f"Note: {sentence}")
-            return atoms
+            return found
 
         def tell(sentence: str) -> None:
             """Say it on stderr, once."""
@@ -74,7 +77,7 @@ def structure_options(command: Command) -> Command:
                 told.add(sentence)
                 note(sentence)
 
-        return command(read_atoms=read_atoms, **others)
+        return command(read_atoms=AtomsReader(read_some), **others)
 
     options = [
         click.option(
@@ -97,6 +100,7 @@ def structure_options(command: Command) -> Command:
         click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
         click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
         click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
+        *choice_options(),
     ]
     return _add(gathered, options)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import __version__
 from ..atoms import Atoms, Labels
+from ..atoms.selection import Composition
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
@@ -64,9 +65,17 @@ def choice_line(devices: str) -> str:
 
 def headline(source: InputFile, atoms: Atoms) -> str:
     """The molecule in one line."""
-    n_residues = "" if atoms.labels is None else f"{counted(len(atoms.labels.residue_starts), 'residue')}, "
-    name = one_line(source.path.name)
-    return f"{name}: {counted(len(atoms), 'atom')}, {n_residues}net charge {atoms.charges.sum():+.3f} e"
+    parts = [counted(len(atoms), "atom")]
+    if atoms.labels is not None:
+        composition = Composition.of(atoms.labels)
+        is_mixed = composition.protein < len(atoms.labels.residue_starts)
+        parts += composition.parts() if is_mixed else [counted(composition.protein, "residue")]
+    return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {atoms.charges.sum():+.3f} e"
+
+
+def composition_as_json(atoms: Atoms) -> dict[str, object] | None:
+    """How many residues of each kind there are, for JSON; None where the kinds are not known."""
+    return None if atoms.labels is None else asdict(Composition.of(atoms.labels))
 
 
 def ending(how: Computation, kernel_seconds: float) -> str:

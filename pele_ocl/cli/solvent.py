@@ -18,7 +18,17 @@ from .energies import UNIT, model_columns, model_lines, models_as_json, residue_
 from .molecule import Molecule, models_option, read_molecule
 from .options import ReadAtoms, model_options, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import choice_line, duration, ending, energy_lines, headline, label_columns, model_line, origin
+from .report import (
+    choice_line,
+    composition_as_json,
+    duration,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+)
 from .terminal import say, say_json
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -71,6 +81,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
     result = results[0]
     facts = {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
