@@ -81,7 +81,7 @@ def test_verbose_says_more():
 def test_json_is_one_object(atoms, grid):
     found = report()
     assert list(found) == (
-        "shape origin spacing n_atoms device variant precision unit min max mean seconds evals_per_second".split()
+        "shape origin spacing n_atoms composition device variant precision unit min max mean seconds evals_per_second".split()
     )
     values = reference.potmap(atoms, grid)
     assert found["shape"] == list(grid.shape)

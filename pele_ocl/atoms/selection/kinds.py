@@ -70,7 +70,7 @@ class Composition:
         return cls(counts["protein"], counts["nucleic"], named["ligand"], named["ion"], counts["water"])
 
     def parts(self) -> list[str]:
-        """`76 amino acids`, `1 ligand (NAP)`, `2 ions (NA, CL)`, `58 waters`: what there is, in this order."""
+        """`76 amino acids`, `1 ligand (NAP)`, `2 ions (1 NA, 1 CL)`, `58 waters`: what there is, in this order."""
         found = [_counted(self.protein, "amino acid"), _counted(self.nucleic, "nucleotide")]
         found += [_named(self.ligands, "ligand"), _named(self.ions, "ion"), _counted(self.waters, "water")]
         return [part for part in found if part]
@@ -89,9 +89,10 @@ def _counted(n: int, what: str) -> str:
 
 
 def _named(counts: dict[str, int], what: str) -> str:
-    """`3 ions (NA, 2 CL)`, "" for none."""
+    """`3 ions (1 NA, 2 CL)`, `1 ligand (NAP)`, "" for none."""
     if not counts:
         return ""
-    shown = [name if n == 1 else f"{n:,} {name}" for name, n in list(counts.items())[:_NAMED]]
+    total = sum(counts.values())
+    shown = [name if total == 1 else f"{n:,} {name}" for name, n in list(counts.items())[:_NAMED]]
     more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
-    return f"{_counted(sum(counts.values()), what)} ({', '.join(shown)}{more})"
+    return f"{_counted(total, what)} ({', '.join(shown)}{more})"

@@ -129,7 +129,7 @@ class Parser:
         if token.text in _RELATIONS:
             return self._related(token)
         if token.text in ALONE:
-            return self._noted(ALONE[token.text], token.text, None)
+            return self._noted(ALONE[token.text], f"is {token.text}", None)
         if token.text in NAMED:
             return self._named(token)
         if token.text in NUMBERED:
@@ -178,7 +178,7 @@ class Parser:
         while self._at < len(self._tokens) and self._is_name(self._tokens[self._at]):
             patterns.append(self._name(self._take("a name"), token))
         column = NAMED[token.text]
-        what = " ".join([token.text, *(text for text, _ in patterns)])
+        what = " ".join(["is", token.text, *(text for text, _ in patterns)])
         return self._noted(lambda atoms: with_names(column(atoms), patterns), what, column)
 
     def _name(self, value: Token, token: Token) -> tuple[str, bool]:
@@ -194,7 +194,7 @@ class Parser:
         while self._at < len(self._tokens) and _NUMBERS.fullmatch(self._peek()):
             ranges.append(self._range(self._take("a number"), token))
         column = NUMBERED[token.text]
-        return self._noted(lambda atoms: with_numbers(*column(atoms), ranges), f"that {token.text}", None)
+        return self._noted(lambda atoms: with_numbers(*column(atoms), ranges), f"has that {token.text}", None)
 
     def _range(self, value: Token, token: Token) -> tuple[Number, Number]:
         found = _NUMBERS.fullmatch(value.text)
@@ -218,7 +218,7 @@ class Parser:
             found = choice(atoms)
             if not found.any():
                 there = "" if column is None else f" (there are {present(column(atoms))})"
-                self.empty.append(f"no atom is {what}{there}")
+                self.empty.append(f"no atom {what}{there}")
             return found
 
         return noted
