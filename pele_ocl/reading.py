@@ -26,6 +26,7 @@ def read(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
     model: int | None = None,
+    *,
     select: str | None = None,
 ) -> Atoms:
     """Read a molecule and give it parameters.
@@ -41,13 +42,14 @@ def read(
     the force field lacks a residue or an atom, and InputError for a force field with a PQR file, and for a selection
     that cannot be read or takes no atom.
     """
-    return read_chosen(path, forcefield, model, select)[0]
+    return read_chosen(path, forcefield, model, select=select)[0]
 
 
 def read_chosen(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
     model: int | None = None,
+    *,
     select: str | None = None,
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
     """As `read`, and with the atoms (n,) True for each atom of the file that was taken, None where all were."""

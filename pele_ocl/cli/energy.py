@@ -17,7 +17,7 @@ from ..formats import require_table_suffix, write_table
 from ..grid import FARTHEST
 from ..solvent_model import SolventModel
 from .clock import elapsed
-from .command import INPUT, OUTPUT, EachOnce
+from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .molecule import Molecule, models_option, read_molecule
 from .options import (
@@ -30,13 +30,14 @@ from .options import (
 )
 from .progress import ProgressLine
 from .report import choice_line, composition_as_json, ending, energy_lines, headline, label_columns, model_line, origin
+from .structures.several import each_structure, structures_argument
 from .terminal import say, say_json
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=INPUT)
+@structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
     help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json.",
@@ -57,6 +58,7 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 @model_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
+@each_structure
 def energy(
     path: Path, output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
     one_four: Literal["scale", "exclude"], models: str, variant: str, precision: str, device: str | None,

@@ -56,6 +56,7 @@ from .report import (
     model_line,
     origin,
 )
+from .structures.several import each_structure, structures_argument
 from .terminal import note, say, say_json
 
 DEFAULT_CUTOFF = 12.0
@@ -77,7 +78,7 @@ class Computed:
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=INPUT)
+@structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
     help="Write energies and gradient, or energies of every model: .h5, .csv or .json.",
@@ -113,6 +114,7 @@ class Computed:
 @structure_options
 @model_options
 @report_options
+@each_structure
 def nonbond(
     path: Path, output: Path | None, models: str, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool,
     pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],

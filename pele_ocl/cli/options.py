@@ -64,7 +64,7 @@ def structure_options(command: Command) -> Command:
             if None not in (model, number):
                 raise click.UsageError("choose one of --model and --models")
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-            found = read_chosen(source, field_for(source.path), model if number is None else number, chosen)
+            found = read_chosen(source, field_for(source.path), model if number is None else number, select=chosen)
             atoms = found[0]
             held = Composition.of(atoms.labels).solvent_sentence()
             for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):

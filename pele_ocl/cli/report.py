@@ -111,9 +111,12 @@ def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
 
 def provenance(source: InputFile) -> dict[str, Any]:
     """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters."""
+    return {"input": str(source), "input_sha256": source.sha256, **call_facts()}
+
+
+def call_facts() -> dict[str, object]:
+    """The program, its command and its parameters."""
     return {
-        "input": str(source),
-        "input_sha256": source.sha256,
         "software": f"pele-ocl {__version__}",
         "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
         "parameters": JsonText(json.dumps(click.get_current_context().params, default=str)),
