@@ -65,6 +65,7 @@ LAYERS = {
         "arguments", "atoms", "callable_module", "errors", "frozen", "opencl", "pairs", "plan", "results", "solvent",
         "tiled", "solvent_model", "tiles", "tuning", "units", "variant",
     ),
+    "ase": ("atoms", "energy", "errors", "opencl", "solvent_model"),
     "ions": (
         "arguments", "atoms", "errors", "grid", "opencl", "potential_model", "potmap", "tiles", "units",
         "variant",
