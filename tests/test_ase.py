@@ -22,7 +22,7 @@ STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 
 @pytest.fixture(scope="module")
 def dipeptide() -> Atoms:
-    return read(STRUCTURES / "hexapeptide.pdb", select="resid 1:2")
+    return read(STRUCTURES / "hexapeptide.pdb", select="resid 5:6")
 
 
 def test_energy_and_forces_in_the_units_of_ase(dipeptide: Atoms) -> None:
@@ -41,31 +41,31 @@ def test_energy_and_forces_in_the_units_of_ase(dipeptide: Atoms) -> None:
 
 
 def test_an_optimizer_of_ase_finds_the_minimum(dipeptide: Atoms) -> None:
-    held = PositionalRestraint(5.0, dipeptide.positions)
+    held = PositionalRestraint(50.0, dipeptide.positions)
     atoms = to_ase(dipeptide)
     atoms.calc = Calculator(dipeptide, precision="float64", terms=[held])
     before = atoms.get_potential_energy()
-    assert BFGS(atoms, logfile=None).run(fmax=1e-4, steps=200)
-    assert np.linalg.norm(atoms.get_forces(), axis=1).max() < 1e-4
+    assert BFGS(atoms, logfile=None).run(fmax=1e-3, steps=60)
+    assert np.linalg.norm(atoms.get_forces(), axis=1).max() < 1e-3
     assert atoms.get_potential_energy() < before - 0.01
     assert len(atoms.calc._plans) == 1
 
 
 def test_atoms_that_are_not_the_molecules(dipeptide: Atoms) -> None:
     for change, sentence in (
-        (lambda atoms: atoms.pop(), "ASE gives 35 atoms; the calculator is for 36"),
+        (lambda atoms: atoms.pop(), "ASE gives 19 atoms; the calculator is for 20"),
         (lambda atoms: atoms.set_pbc(True), "the atoms are periodic"),
-        (lambda atoms: atoms.set_atomic_numbers([6] * len(atoms)), r"ASE gives C as atom 0 \(A:MET1:N\)"),
+        (lambda atoms: atoms.set_atomic_numbers([6] * len(atoms)), r"ASE gives C as atom 0 \(A:GLY5:N\)"),
     ):
         atoms = to_ase(dipeptide)
         change(atoms)
         atoms.calc = Calculator(dipeptide)
-        with pytest.raises(
-            InputError, match=sentence.replace("35", str(len(atoms))).replace("36", str(len(dipeptide)))
-        ):
+        with pytest.raises(InputError, match=sentence):
             atoms.get_potential_energy()
     unknown = ase.Atoms("X2", [[0, 0, 0], [4, 0, 0]])
-@@    unknown.calc = Calculator(bare)
+    known = {"gb_radii": [1.5, 1.5], "gb_scales": [0.8, 0.8], "lj_sigma": [3, 3], "lj_epsilon": [0.1, 0.1]}
+    bare = Atoms(unknown.positions, [0.5, -0.5], **known)
+    unknown.calc = Calculator(bare)
     assert unknown.get_potential_energy() == pytest.approx(pele_ocl.energy(bare).total * kcal / mol)
     with pytest.raises(InputError, match="Atoms are needed"):
         Calculator("protein.pdb")  # type: ignore[arg-type]
