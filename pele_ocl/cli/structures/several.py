@@ -40,6 +40,8 @@ def each_structure(command: Callable[..., None]) -> Callable[..., None]:
             return
         if options.get("write_pairs") is not None:
             raise click.UsageError("--write-pairs is for one structure, as each has a list of its own")
+        if getattr(options.get("over"), "paths", ()):
+            raise click.UsageError("a trajectory is of one structure; give one, or leave out -t")
         if options.get("per_residue") and not as_json:
             raise click.UsageError("--per-residue of several structures is told by --json; add it")
         if output is not None:
