@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -266,7 +265,7 @@ def test_commands_choose(bound: Path, tmp_path: Path) -> None:
     code, out, _ = run("energy", bound, "--without", "LIG", "--json")
     report = json.loads(out)
     assert code == 0
-    assert report["composition"] == asdict(Composition(6, ions={"NA": 1}))
+    assert report["composition"] == Composition(6, ions={"NA": 1}).as_json()
     code, out, notes = run("solvent", bound, "--without", "LIG")
     assert out.startswith("bound.pdb: 97 atoms, 6 amino acids, 1 ion (NA), net charge")
     assert "96 of" not in notes

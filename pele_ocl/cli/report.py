@@ -73,9 +73,9 @@ def headline(source: InputFile, atoms: Atoms) -> str:
     return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {atoms.charges.sum():+.3f} e"
 
 
-def composition_as_json(atoms: Atoms) -> dict[str, object] | None:
+def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
     """How many residues of each kind there are, for JSON; None where the kinds are not known."""
-    return None if atoms.labels is None else asdict(Composition.of(atoms.labels))
+    return None if atoms.labels is None else Composition.of(atoms.labels).as_json()
 
 
 def ending(how: Computation, kernel_seconds: float) -> str:

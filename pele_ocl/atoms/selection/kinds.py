@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
@@ -68,6 +68,10 @@ class Composition:
             for kind in ("ligand", "ion")
         }
         return cls(counts["protein"], counts["nucleic"], named["ligand"], named["ion"], counts["water"])
+
+    def as_json(self) -> dict[str, int | dict[str, int]]:
+        """The counts by the names of the fields."""
+        return asdict(self)
 
     def parts(self) -> list[str]:
         """`76 amino acids`, `1 ligand (NAP)`, `2 ions (1 NA, 1 CL)`, `58 waters`: what there is, in this order."""
