@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...arguments import MOST_INT32
 from ...errors import InputError
 from ..labels import Strings
 from .nearby import near
@@ -21,8 +22,10 @@ from .words import ALONE, NAMED, NUMBERED, Bools, Described, Number, present, wi
 
 Choice = Callable[[Described], Bools]
 
-_TOKEN = re.compile(r'"[^"]*"|[()]|[^\s()"]+|"')
+_TOKEN = re.compile(r'"[^"]*"|[()]|[<>=!]=?|[^\s()"<>=!]+|"')
 _NUMBERS = re.compile(r"(-?\d{1,9})([A-Za-z]?)(?:[:-](-?\d{1,9})([A-Za-z]?))?")
+_LOWEST, _HIGHEST = (-MOST_INT32, ""), (MOST_INT32, "~")  # "~" stands behind all insertion codes
+_COMPARED = ("<", "<=", ">", ">=")
 _OPERATORS = ("and", "or", "not")
 _RELATIONS = ("byres", "within", "around")
 KNOWN = (*ALONE, *NAMED, *NUMBERED, *_RELATIONS, *_OPERATORS)
@@ -190,11 +193,25 @@ class Parser:
         return token.text not in ('"', "(", ")") and token.word not in KNOWN
 
     def _numbered(self, token: Token) -> Choice:
-        ranges = [self._range(self._take(f"a number for {token.text!r}"), token)]
+        if self._peek() in _COMPARED:
+            ranges = [self._compared(token)]
+        else:
+            ranges = [self._range(self._take(f"a number for {token.text!r}"), token)]
         while self._at < len(self._tokens) and _NUMBERS.fullmatch(self._peek()):
             ranges.append(self._range(self._take("a number"), token))
         column = NUMBERED[token.text]
         return self._noted(lambda atoms: with_numbers(*column(atoms), ranges), f"has that {token.text}", None)
+
+    def _compared(self, token: Token) -> tuple[Number, Number]:
+        """The range of `resid >= 5`."""
+        operator = self._take("an operator").text
+        value = self._take(f"a number for {token.text!r}")
+        if not re.fullmatch(r"-?\d{1,9}", value.text):
+            raise self._wrong(value, "a number is needed there")
+        number = int(value.text)
+        if operator.startswith("<"):
+            return _LOWEST, (number, "~") if operator == "<=" else (number - 1, "~")
+        return ((number, "") if operator == ">=" else (number + 1, "")), _HIGHEST
 
     def _range(self, value: Token, token: Token) -> tuple[Number, Number]:
         found = _NUMBERS.fullmatch(value.text)
