@@ -89,10 +89,10 @@ def test_selection_page_names_every_word():
 @pytest.mark.skipif("prepare" not in COMMANDS, reason="not all commands of these pages are there")
 @pytest.mark.parametrize("program", ["openmm", "amber", "pele"])
 def test_pages_for_other_programs_name_options_that_are_there(program):
-    """Every option, and every command that a line begins with."""
+    """Every option, and every command that a line or a cell begins with."""
     text = (ROOT / "docs" / f"coming-from-{program}.md").read_text()
     helps = "".join(page.read_text() for page in (ROOT / "docs" / "cli").glob("*.txt"))
-    assert {name for name in re.findall(r"pele-ocl (\w+)", text)} <= set(COMMANDS)
+    assert set(re.findall(r"(?:`|^)pele-ocl (\w+)", text, re.MULTILINE)) <= set(COMMANDS)
     assert not [name for name in set(re.findall(r"--[a-z][a-z-]+", text)) if f"{name} " not in helps]
 
 
