@@ -73,7 +73,9 @@ def test_summary_is_for_reading():
 
 def test_json_is_one_object():
     report = json.loads(run("solvent", HEXAPEPTIDE, "--json", "--precision", "float64").stdout)
-    assert set(report) == set("n_atoms device variant precision settings born_radius energy seconds".split())
+    assert set(report) == set(
+        "n_atoms composition device variant precision settings born_radius energy seconds".split()
+    )
     assert report["n_atoms"] == 96
     assert report["precision"] == "float64"
     assert report["energy"]["total"] == pytest.approx(-352.5335429, abs=1e-6)

@@ -22,6 +22,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "public names": (2, 0.9, "__init__", "import pele_ocl"),
     "bench": (3, 0.9, "bench", "timing, tuning, peers"),
     "energy": (0, 0.9, "energy", "all terms and the gradient"),
+    "ase": (0, 0.9, "ase", "calculator for ASE"),
     "nonbond": (1, 0.9, "nonbond", "over a pair list"),
     "solvent": (0.5, 0.9, "solvent", "Born radii, GB energy"),
     "tiled": (0.5, 0.9, "tiled", "passes over tiles"),

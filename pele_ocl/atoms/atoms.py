@@ -115,6 +115,22 @@ class Atoms(ReadOnlyArrays):
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )
 
+    def selected(self, text: str) -> NDArray[np.bool_]:
+        """The atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.
+
+        docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
+        """
+        from .selection import selection
+
+        return selection(self, text)
+
+    def select(self, text: str) -> Atoms:
+        """The atoms that a text chooses, with the bonds among them: `atoms.select("protein and not resname NAP")`.
+
+        docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
+        """
+        return self[self.selected(text)]
+
     def _chosen(self, which: slice | ArrayLike) -> NDArray[np.intp]:
         """The indices (k,), from 0, that a slice, a mask or a list of indices stands for."""
         everyone = np.arange(len(self), dtype=np.intp)

@@ -16,7 +16,7 @@ from ..formats import require_table_suffix, write_table
 from ..grid import FARTHEST
 from ..solvent_model import SolventModel
 from .clock import elapsed
-from .command import INPUT, OUTPUT, EachOnce
+from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .molecule import Molecule, models_option, read_molecule
 from .options import (
@@ -33,6 +33,7 @@ from .report import (
     area_facts,
     area_lines,
     choice_line,
+    composition_as_json,
     ending,
     energy_lines,
     headline,
@@ -42,13 +43,14 @@ from .report import (
     radii_line,
     settings,
 )
+from .structures.several import each_structure, structures_argument
 from .terminal import say, say_json
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=INPUT)
+@structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
     help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json.",
@@ -74,6 +76,7 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 @surface_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
+@each_structure
 def energy(
     path: Path, output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
     one_four: Literal["scale", "exclude"], terms: str | None, models: str, variant: str, precision: str,
@@ -135,6 +138,7 @@ def _norms(gradient: Floats | None) -> dict[str, float] | None:
 def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
     return {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,

@@ -46,6 +46,7 @@ from .options import (
 from .progress import ProgressLine
 from .report import (
     choice_line,
+    composition_as_json,
     counted,
     duration,
     ending,
@@ -57,6 +58,7 @@ from .report import (
     radii_line,
     settings,
 )
+from .structures.several import each_structure, structures_argument
 from .terminal import note, say, say_json
 
 DEFAULT_CUTOFF = 12.0
@@ -78,7 +80,7 @@ class Computed:
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=INPUT)
+@structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
     help="Write energies and gradient, or energies of every model: .h5, .csv or .json.",
@@ -114,6 +116,7 @@ class Computed:
 @structure_options
 @model_options
 @report_options
+@each_structure
 def nonbond(
     path: Path, output: Path | None, models: str, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool,
     pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],
@@ -260,6 +263,7 @@ def _as_json(molecule: Molecule, computed: Computed, constants: SolventModel) ->
     result = computed.results[0]
     facts = {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "n_pairs": result.n_pairs,
         "device": result.device,
         "variant": result.variant,

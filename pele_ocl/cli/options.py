@@ -11,23 +11,23 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..atoms import Atoms
 from ..atoms.radii import RADII_SETS
-from ..chemistry import solvent_sentence
+from ..atoms.selection import Composition
 from ..errors import InputError
 from ..forcefield import ForceField
 from ..formats import is_pqr, is_structure, is_topology, structure_format, structure_suffix
 from ..gb_models import GB_MODELS, default_radii, radii_note
 from ..inputfile import InputFile, read_file
-from ..reading import read
+from ..reading import read_chosen
 from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import COORDINATES, DEBUG, INPUT
+from .structures.choice import AtomsReader, Chosen, choice_options, chosen_text
 from .structures.control import OPTION
 from .terminal import note
 
 Command = Callable[..., Any]
-ReadAtoms = Callable[..., Atoms]
+ReadAtoms = AtomsReader
 
 PATH = click.Path(path_type=Path)
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
@@ -53,10 +53,11 @@ def structure_options(command: Command) -> Command:
     def gathered(
         *, coordinates: Path | None, model: int | None, forcefield: str | None, radii: str | None,
         templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool,
-        allow_missing_terminals: bool, **others: Any,
+        allow_missing_terminals: bool, select: str | None, without: str | None, only: str | None, **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
         gb: str | None = others.get("gb")
+        selection = chosen_text(select, without, only)
 
         @lru_cache(maxsize=1)
         def field_for(path: Path) -> ForceField | None:
@@ -69,24 +70,25 @@ def structure_options(command: Command) -> Command:
             chosen = (None if radii == FILE else radii) or (None if tables else default_radii(gb, others.get("like")))
             return ForceField.load(forcefield, chosen, templates, obc, pele_data, fallback, allow_missing_terminals)
 
-        def read_atoms(source: InputFile, number: int | None = None) -> Atoms:
-            """The atoms of a file; number : of the model, by default the option's"""
+        def read_some(source: InputFile, number: int | None = None) -> Chosen:
+            """The chosen atoms of a file; number : of the model, by default the option's"""
             if None not in (model, number):
                 raise click.UsageError("choose one of --model and --models")
             if None not in (coordinates, number):
                 raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
             field = field_for(source.path)
-            atoms = read(source, field, model if number is None else number, places(coordinates))
+            number = model if number is None else number
+            atoms, taken = read_chosen(source, field, number, places(coordinates), select=selection)
             if field is not None and radii == FILE and not atoms.gb_radii_set.startswith(FILE):
                 raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
             if field is None and radii not in (None, FILE):
                 atoms = atoms.with_radii(radii)
             tell(f"Note: {fit}" if gb is not None and (fit := radii_note(gb, atoms.gb_radii_set)) else "")
-            held = solvent_sentence(atoms.labels)
+            held = Composition.of(atoms.labels).solvent_sentence()
             for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):
                 tell(f"Note: {sentence}")
-            return atoms
+            return atoms, taken
 
         @lru_cache(maxsize=1)
         def places(path: Path | None) -> InputFile | None:
@@ -103,7 +105,7 @@ def structure_options(command: Command) -> Command:
                 told.add(sentence)
                 note(sentence)
 
-        return command(read_atoms=read_atoms, **others)
+        return command(read_atoms=AtomsReader(read_some), **others)
 
     options = [
         click.option(
@@ -151,6 +153,7 @@ def structure_options(command: Command) -> Command:
             help="As in PELE: a chain's end that lacks the atoms of one takes the template of a residue within the "
             "chain; else that of the end, less these atoms.",
         ),
+        *choice_options(),
     ]
     return _add(gathered, options)
 

@@ -23,7 +23,17 @@ from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import Command, ReadAtoms, device_list, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import binary_size, choice_line, counted, duration, ending, headline, map_facts, map_lines
+from .report import (
+    binary_size,
+    choice_line,
+    composition_as_json,
+    counted,
+    duration,
+    ending,
+    headline,
+    map_facts,
+    map_lines,
+)
 from .report import origin as how_made
 from .terminal import note, one_line, say, say_json
 
@@ -245,6 +255,7 @@ def _as_json(computed: Computed) -> dict[str, Any]:
         "origin": facts["origin"],
         "spacing": facts["spacing"],
         "n_atoms": len(computed.atoms),
+        "composition": composition_as_json(computed.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,

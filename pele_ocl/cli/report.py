@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import __version__
 from ..atoms import Atoms, Labels
+from ..atoms.selection import Composition
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
@@ -64,9 +65,17 @@ def choice_line(devices: str) -> str:
 
 def headline(source: InputFile, atoms: Atoms) -> str:
     """The molecule in one line."""
-    n_residues = "" if atoms.labels is None else f"{counted(len(atoms.labels.residue_starts), 'residue')}, "
-    name = one_line(source.path.name)
-    return f"{name}: {counted(len(atoms), 'atom')}, {n_residues}net charge {atoms.charges.sum():+.3f} e"
+    parts = [counted(len(atoms), "atom")]
+    if atoms.labels is not None:
+        composition = Composition.of(atoms.labels)
+        is_mixed = composition.protein < len(atoms.labels.residue_starts)
+        parts += composition.parts() if is_mixed else [counted(composition.protein, "residue")]
+    return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {atoms.charges.sum():+.3f} e"
+
+
+def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
+    """How many residues of each kind there are, for JSON; None where the kinds are not known."""
+    return None if atoms.labels is None else Composition.of(atoms.labels).as_json()
 
 
 def ending(how: Computation, kernel_seconds: float) -> str:
@@ -127,15 +136,21 @@ def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
 
 def provenance(source: InputFile) -> dict[str, Any]:
     """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters."""
-    context = click.get_current_context()
-    places = context.meta.get(COORDINATES)
+    places = click.get_current_context().meta.get(COORDINATES)
     return {
         "input": str(source),
         "input_sha256": source.sha256,
         **({} if places is None else {"coordinates": str(places), "coordinates_sha256": places.sha256}),
+        **call_facts(),
+    }
+
+
+def call_facts() -> dict[str, object]:
+    """The program, its command and its parameters."""
+    return {
         "software": f"pele-ocl {__version__}",
         "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
-        "parameters": JsonText(json.dumps(context.params, default=str)),
+        "parameters": JsonText(json.dumps(click.get_current_context().params, default=str)),
     }
 
 

@@ -12,7 +12,7 @@ from ..atoms import Floats
 from ..formats import require_table_suffix, write_table
 from ..solvent import VARIANTS, Solvent, SolventModel, SolventResult
 from .clock import elapsed
-from .command import INPUT, OUTPUT, EachOnce
+from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .molecule import Molecule, models_option, read_molecule
 from .options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
@@ -21,6 +21,7 @@ from .report import (
     area_facts,
     area_lines,
     choice_line,
+    composition_as_json,
     duration,
     ending,
     energy_lines,
@@ -31,6 +32,7 @@ from .report import (
     radii_line,
     settings,
 )
+from .structures.several import each_structure, structures_argument
 from .terminal import say, say_json
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -38,7 +40,7 @@ TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=INPUT)
+@structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
     help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json.",
@@ -53,6 +55,7 @@ TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 @surface_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
+@each_structure
 def solvent(
     path: Path, output: Path | None, models: str, variant: str, precision: str, device: str | None,
     read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
@@ -85,6 +88,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
     result = results[0]
     facts = {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
