@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,10 @@ from ..frozen import ReadOnlyArrays, frozen
 from .bonded import Bonded
 from .close_pairs import close_pair
 from .labels import Floats, Ints, Labels, Strings, labels_of
+
+if TYPE_CHECKING:
+    from openmm import System
+    from openmm.app import Topology
 
 _COMBINING = ("arithmetic", "geometric")
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
@@ -79,6 +84,23 @@ class Atoms(ReadOnlyArrays):
                 raise InputError(f"types have shape {types.shape}; ({len(self)},) is needed, one an atom")
             object.__setattr__(self, "types", frozen(types, np.str_))
         arguments.text("gb_radii_set", self.gb_radii_set)
+
+    @classmethod
+    def from_openmm(cls, topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
+        """The atoms of an OpenMM System with all its parameters, in its order; needs the extra `openmm`.
+
+        topology, system : of openmm.app and openmm, as `createSystem` made them
+        positions : (n, 3), a Quantity, or numbers in nm
+        radii : "bondi", "mbondi", "mbondi2" or "mbondi3"; by default the radii of the System's Generalized Born force,
+            or mbondi2 where it has none
+
+        Read are harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, the
+        NonbondedForce with its exceptions, Lennard-Jones as openmm.app writes it for CHARMM and GROMACS, and GBSAOBC
+        and openmm.app's own GB forces. Box and cutoffs are not used, which a note says. Raises InputError for any
+        other force, by its name, and for Lennard-Jones parameters of pairs (NBFIX).
+        """
+        atoms: Atoms = import_module("..interop.openmm", __package__).from_openmm(topology, system, positions, radii)
+        return atoms
 
     def __len__(self) -> int:
         return len(self.positions)
