@@ -39,6 +39,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .grid import Grid as Grid
     from .grid import Map as Map
     from .ions import IonsResult as IonsResult
+    from .interop.preparing import Preparation as Preparation
+    from .interop.preparing import prepare as prepare
     from .ions import place_ions as place_ions
     from .nonbond import Nonbond as Nonbond
     from .nonbond import NonbondBatch as NonbondBatch
@@ -74,6 +76,7 @@ _HOMES = {
     "formats": ("read_conformations", "read_map", "write_map"),
     "formats.maps.pictures": ("draw_slices",),
     "grid": ("Grid", "Map"),
+    "interop.preparing": ("Preparation", "prepare"),
     "ions": ("IonsResult", "place_ions"),
     "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),
     "opencl.device": ("list_devices",),

@@ -23,7 +23,7 @@ _SUFFIXES = {
     (False, True): ("E", "", "B", "Z"),
     (True, True): ("Z", "", "B", "E"),
 }
-_PREPARE = "add hydrogens with reduce, PDB2PQR or PELE's preparation"
+_PREPARE = "add hydrogens with `pele-ocl prepare`, or reduce, PDB2PQR or PELE's preparation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def _explain(
 ) -> str:
     """The sentence about residues that no template fits: the first of them, and how many more there are."""
     if not _has_hydrogens(structure):
-        return f"{structure.source} has no hydrogen atoms, and the charges need them; {_PREPARE}"
+        return f"{structure.source} has no hydrogen atoms, and the charges need them; {_command(structure.source)}"
     residue = residues[failed[0]]
     where = structure.where(int(structure.labels.residue_starts[failed[0]]))
     others = f" ({len(failed) - 1} more {'fail' if len(failed) > 2 else 'fails'}, too)" if len(failed) > 1 else ""
@@ -160,6 +160,12 @@ def _explain(
     has = [f"has {_listed(extra)} too many"] if extra else []
     problem = " and ".join(lacks + has)
     return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
+
+
+def _command(source: str) -> str:
+    """The advice to prepare a file, as it is to be typed."""
+    name = re.sub(r"(\.(pdb|ent|cif|mmcif))?(\.gz)?$", "", source, flags=re.IGNORECASE)
+    return f"add them: `pele-ocl prepare {source} -o {name}-ready.pdb`"
 
 
 def _has_hydrogens(structure: Structure) -> bool:
@@ -216,4 +222,4 @@ def _advice(missing: Sequence[str]) -> str:
         return "remove them, or give a template with --templates"
     if all(_is_hydrogen(name) for name in missing):
         return _PREPARE
-    return "rebuild the missing atoms, for instance with PDBFixer or PELE's preparation"
+    return "rebuild the missing atoms, with `pele-ocl prepare` or PELE's preparation"
