@@ -55,6 +55,8 @@ def _lines(changes: Preparation) -> Iterator[tuple[str, str]]:
     yield from _under("Protonation", [", ".join(f"{name} is {form}" for name, form in changes.protonation.items())])
     renamed = changes.hydrogens_removed
     yield "Hydrogens", f"{changes.hydrogens_added:,} added" + (f", {renamed:,} of other names removed" if renamed else "")
+    if not changes.relaxed:
+        yield "", "built atoms are not relaxed, since there are residues without parameters"
     yield from _under(
         "Left alone", [f"{name}: add its hydrogens and give its parameters" for name in changes.left_alone]
     )

@@ -25,10 +25,12 @@ from .extras import extra
 
 if TYPE_CHECKING:
     from openmm.app import Topology
-    from openmm.app.topology import Residue
+    from openmm.app.topology import Atom, Residue
     from pdbfixer import PDBFixer
 
 _SEED = 1  # the same file gives the same result
+_STEPS = 200  # of the minimiser
+Key = tuple[str, str, str, str]
 # The forms of residues that have several, by the hydrogens that tell them apart; the usual ones go without saying.
 _TELLING = {
     "HIS": ({"HD1", "HE2"}, {("HD1", "HE2"): "HIP", ("HD1",): "HID", ("HE2",): "HIE", (): "HIN"}),
@@ -53,6 +55,9 @@ class Preparation:
     protonation : the form that was chosen, by residue, where there is a choice: HID, HIE, HIP, ASH, GLH, LYN, CYX
     hydrogens_removed, hydrogens_added : their numbers
     left_alone : residues that nothing is known of, which got no hydrogens
+    relaxed : whether the atoms that were built were moved to a minimum of their energy in AMBER's ff14SB; not where
+        there are residues that it does not know
+    n_atoms : number of atoms in the output
     """
 
     alternates: tuple[str, ...]
@@ -66,6 +71,7 @@ class Preparation:
     hydrogens_removed: int
     hydrogens_added: int
     left_alone: list[str]
+    relaxed: bool
     n_atoms: int
 
 
@@ -157,9 +163,11 @@ def _prepared(
     atoms = {_name(residue): [atom.name for atom in names] for residue, names in fixer.missingAtoms.items()}
     for residue, ends in fixer.missingTerminals.items():
         atoms.setdefault(_name(residue), []).extend(ends)
+    built_on = _keys(fixer.topology)
     fixer.addMissingAtoms(seed=_SEED)
     before = fixer.topology.getNumAtoms()
     _add_hydrogens(fixer, ph)
+    relaxed = _relax(fixer, built_on)
     residues = list(fixer.topology.residues())
     return Preparation(
         alternates=notes,
@@ -173,6 +181,7 @@ def _prepared(
         hydrogens_removed=strange,
         hydrogens_added=fixer.topology.getNumAtoms() - before,
         left_alone=[_name(residue) for residue in residues if _is_unknown(fixer, residue)],
+        relaxed=relaxed,
         n_atoms=fixer.topology.getNumAtoms(),
     )
 
@@ -251,6 +260,33 @@ def _add_hydrogens(fixer: PDBFixer, ph: float) -> None:
     modeller = extra("openmm.app", "preparing a structure").Modeller(fixer.topology, fixer.positions)
     modeller.addHydrogens(pH=ph)
     fixer.topology, fixer.positions = modeller.topology, modeller.positions
+
+
+def _keys(topology: Topology) -> set[Key]:
+    """Chain, number, insertion code and name of each atom, by which it is known again."""
+    return {_key(atom) for atom in topology.atoms()}
+
+
+def _key(atom: Atom) -> Key:
+    return atom.residue.chain.id, atom.residue.id, atom.residue.insertionCode, atom.name
+
+
+def _relax(fixer: PDBFixer, there: set[Key]) -> bool:
+    """Move the atoms that were not there to a minimum; False where the force field lacks a residue."""
+    openmm, app = extra("openmm", "preparing a structure"), extra("openmm.app", "preparing a structure")
+    field = app.ForceField("amber14-all.xml", "amber14/tip3p.xml")
+    try:
+        system = field.createSystem(fixer.topology, nonbondedMethod=app.CutoffNonPeriodic, rigidWater=False)
+    except ValueError:
+        return False
+    for atom in fixer.topology.atoms():
+        if _key(atom) in there:
+            system.setParticleMass(atom.index, 0)
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001))
+    context.setPositions(fixer.positions)
+    openmm.LocalEnergyMinimizer.minimize(context, maxIterations=_STEPS)
+    fixer.positions = context.getState(getPositions=True).getPositions()
+    return True
 
 
 def _form(residue: Residue) -> str:
