@@ -47,11 +47,10 @@ def terms(force: Force, count: str, get: str, width: int) -> Floats:
 
 
 def plain(values: Sequence[object]) -> list[float]:
-    """Numbers and quantities as one flat list of numbers; a force gives its quantities in OpenMM's own units."""
-    flat: list[float] = []
-    for value in values:
-        if isinstance(value, tuple | list):
-            flat += plain(value)
-        else:
-            flat.append(getattr(value, "_value", value))  # converting units takes ten times as long
-    return flat
+    """Numbers and quantities as one flat list of numbers; a force gives its quantities in OpenMM's own units.
+
+    values : the last may be a tuple, of the parameters of a custom force
+    """
+    if isinstance(values[-1], tuple):
+        values = [*values[:-1], *values[-1]]
+    return [getattr(value, "_value", value) for value in values]  # converting units takes ten times as long

@@ -135,9 +135,10 @@ def _notes(system: System, forces: Forces, bonds: Ints) -> Iterator[str]:
     sites = sum(system.isVirtualSite(i) for i in range(system.getNumParticles()))
     if sites:
         yield f"{sites:,} particles are virtual sites; they are taken as atoms that move by themselves"
-    constrained = {
-        tuple(sorted(system.getConstraintParameters(k)[:2])) for k in range(system.getNumConstraints())
-    } & set(map(tuple, bonds.tolist()))
+    held_fast = {tuple(sorted(system.getConstraintParameters(k)[:2])) for k in range(system.getNumConstraints())}
+    constrained = held_fast & set(map(tuple, bonds.tolist()))
+    if not constrained:
+        return
     held = forces.pairs("HarmonicBondForce", "getNumBonds", "getBondParameters")
     lost = len(constrained - set(map(tuple, held.tolist())))
     if lost:
