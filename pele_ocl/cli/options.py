@@ -16,13 +16,13 @@ from ..atoms.radii import RADII_SETS
 from ..chemistry import solvent_sentence
 from ..errors import InputError
 from ..forcefield import ForceField
-from ..formats import is_pqr
+from ..formats import is_pqr, is_structure, structure_format, structure_suffix
 from ..gb_models import GB_MODELS, default_radii, radii_note
-from ..inputfile import InputFile
+from ..inputfile import InputFile, read_file
 from ..reading import read
 from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
-from .command import DEBUG, INPUT
+from .command import COORDINATES, DEBUG, INPUT
 from .terminal import note
 
 Command = Callable[..., Any]
@@ -50,8 +50,8 @@ def structure_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, model: int | None, forcefield: str | None, radii: str | None, templates: tuple[Path, ...],
-        obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
+        *, coordinates: Path | None, model: int | None, forcefield: str | None, radii: str | None,
+        templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
         gb: str | None = others.get("gb")
@@ -70,9 +70,11 @@ def structure_options(command: Command) -> Command:
             """The atoms of a file; number : of the model, by default the option's"""
             if None not in (model, number):
                 raise click.UsageError("choose one of --model and --models")
+            if None not in (coordinates, number):
+                raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
             field = field_for(source.path)
-            atoms = read(source, field, model if number is None else number)
+            atoms = read(source, field, model if number is None else number, places(coordinates))
             if field is not None and radii == FILE and not atoms.gb_radii_set.startswith(FILE):
                 raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
             if field is None and radii not in (None, FILE):
@@ -83,6 +85,15 @@ def structure_options(command: Command) -> Command:
                 tell(f"Note: {sentence}")
             return atoms
 
+        @lru_cache(maxsize=1)
+        def places(path: Path | None) -> InputFile | None:
+            """The file of the positions, which is read once, and noted for the provenance."""
+            if path is None:
+                return None
+            file = read_file(path)
+            click.get_current_context().meta[COORDINATES] = file
+            return file
+
         def tell(sentence: str) -> None:
             """Say it on stderr, once."""
             if sentence and sentence not in told:
@@ -92,6 +103,13 @@ def structure_options(command: Command) -> Command:
         return command(read_atoms=read_atoms, **others)
 
     options = [
+        click.option(
+            "-c",
+            "--coordinates",
+            type=INPUT,
+            metavar="FILE",
+            help="Positions of the atoms of an AMBER topology: .rst7, .inpcrd, .ncrst, .nc or a structure.",
+        ),
         click.option(
             "--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."
         ),
@@ -120,17 +138,19 @@ def structure_options(command: Command) -> Command:
 
 
 def _refuse_parameters(path: Path, *values: object) -> None:
-    """Raise InputError for options about parameters, which a PQR file would have no use for."""
+    """Raise InputError for options about parameters, which a file that brings them would have no use for."""
     names = ("--forcefield", "--radii", "--templates", "--obc", "--pele-data", "--fallback")
     given = [name for name, value in zip(names, values, strict=True) if value]
     if given:
-        raise InputError(f"{path}: a PQR file brings its own charges and radii; leave out {', '.join(given)}")
+        kind = structure_format(path).kind
+        raise InputError(f"{path}: {kind} brings its own charges and radii; leave out {', '.join(given)}")
 
 
 def require_lennard_jones(path: Path) -> None:
     """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
-    if is_pqr(path):
-        raise InputError(f"{path}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file")
+    if is_structure(path) and not structure_format(path).has_lennard_jones:
+        suffix = structure_suffix(path)
+        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; give a .pdb or .cif file")
 
 
 def model_options(command: Command) -> Command:

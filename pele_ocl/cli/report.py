@@ -18,6 +18,7 @@ from ..inputfile import InputFile
 from ..solvent_model import SolventModel
 from ..tuning import describe
 from .clock import elapsed
+from .command import COORDINATES
 from .terminal import one_line
 
 
@@ -115,12 +116,15 @@ def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
 
 def provenance(source: InputFile) -> dict[str, Any]:
     """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters."""
+    context = click.get_current_context()
+    places = context.meta.get(COORDINATES)
     return {
         "input": str(source),
         "input_sha256": source.sha256,
+        **({} if places is None else {"coordinates": str(places), "coordinates_sha256": places.sha256}),
         "software": f"pele-ocl {__version__}",
         "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
-        "parameters": JsonText(json.dumps(click.get_current_context().params, default=str)),
+        "parameters": JsonText(json.dumps(context.params, default=str)),
     }
 
 
