@@ -92,8 +92,8 @@ class Atoms(ReadOnlyArrays):
 
         topology, system : of openmm.app and openmm, as `createSystem` made them
         positions : (n, 3), a Quantity, or numbers in nm
-        radii : "bondi", "mbondi", "mbondi2" or "mbondi3"; by default the radii of the System's Generalized Born force,
-            or mbondi2 where it has none
+        radii : name of a set, as `with_radii` has them; by default the radii of the System's Generalized Born force, or
+            mbondi2 where it has none
 
         Read are harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, the
         NonbondedForce with its exceptions, Lennard-Jones as openmm.app writes it for CHARMM and GROMACS, and GBSAOBC

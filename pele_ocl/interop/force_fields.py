@@ -8,13 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import arguments
 from ..atoms import Atoms, Structure
+from ..atoms.radii import RADII_SETS, tidy_set
 from ..errors import InputError, ParameterError
 from ..forcefield import ForceField
 from ..forcefield.matching import has_hydrogens, without_hydrogens
 from ..textfiles import quoted
 from .extras import extra
-from .gb_forces import RADII_SETS
 from .openmm import from_openmm
 from .topologies import topology_of
 
@@ -52,12 +53,12 @@ def names() -> list[str]:
 def load(name: str, radii: str | None = None) -> XmlForceField:
     """The force field of a name, of an XML file, or of several with commas between them: `amber14,ligand.xml`.
 
-    radii : a key of RADII_SETS; by default the radii of a Generalized Born force in the files, or mbondi2
+    radii : the name of a set of GB radii; by default the radii of a Generalized Born force in the files, or mbondi2
 
     Raises InputError where OpenMM is not installed, and for unknown names and files.
     """
-    if radii is not None and radii not in RADII_SETS:
-        raise InputError(f"the GB radii {radii} are not for the force field {name}; choose {', '.join(RADII_SETS)}")
+    if radii is not None:
+        arguments.choice("the set of GB radii", tidy_set(radii), RADII_SETS)
     files = tuple(file for part in name.split(",") for file in _files(part.strip()))
     return XmlForceField(name, "amber", {}, {}, files=files, set_of_radii=radii)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Floats, Labels
-from ..chemistry import hct_scale
+from ..atoms import Floats, Ints, Labels
+from ..atoms.radii import BONDI_SETS, hct_scale, radii_set, tidy_set
 from ..errors import InputError
 from .extras import extra
 from .forces import A_PER_NM, Forces, terms
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from openmm import CustomGBForce
     from openmm.app import Topology
 
-# Radius set -> the class of openmm.app that has it as its standard.
-RADII_SETS = {"bondi": "GBSAGBnForce", "mbondi": "GBSAHCTForce", "mbondi2": "GBSAOBC2Force", "mbondi3": "GBSAGBn2Force"}
 DEFAULT_SET = "mbondi2"
 _HOME = "openmm.app.internal.customgbforces"  # the only place that has radii and scales by element
 # A part of the Born radius of each CustomGBForce of openmm.app, without blanks, and the name of the model.
@@ -45,29 +43,27 @@ class GBParameters:
 
 
 def gb_parameters(
-    forces: Forces, topology: Topology, labels: Labels, charges: Floats, radii: str | None = None
+    forces: Forces, topology: Topology, labels: Labels, bonds: Ints, charges: Floats, radii: str | None = None
 ) -> GBParameters:
     """The GB parameters of a System.
 
     charges : (n,) e, with which those of the GB force have to agree
-    radii : a key of RADII_SETS; by default those of the GB force, or mbondi2 where there is none
+    radii : a name in RADII_SETS; by default those of the GB force, or mbondi2 where there is none
 
     Raises InputError for two GB forces, a CustomGBForce that is none of openmm.app's, and other charges.
     """
-    if radii is not None and radii not in RADII_SETS:
-        raise InputError(f"radii is {radii!r}; choose {', '.join(RADII_SETS)}, or none for those of the System")
+    if radii is not None:
+        return GBParameters(*radii_set(radii, labels, bonds), tidy_set(radii))
     found = [*forces.of("GBSAOBCForce"), *forces.of("CustomGBForce")]
     if len(found) > 1:
         raise InputError(f"the System has {len(found)} Generalized Born forces; one is needed, or none")
-    if not found or radii is not None:
-        name = radii or DEFAULT_SET
-        values = standard_radii(topology, name)
-        if values is None:
+    if not found:
+        try:
             return GBParameters(
-                None, None, "", (f"there are hydrogens without a bond, so that {name} gives no GB radii",)
+                *radii_set(DEFAULT_SET, labels, bonds), DEFAULT_SET, (f"GB radii are of the set {DEFAULT_SET}",)
             )
-        note = () if radii else (f"the System has no GB radii; {name} radii were taken",)
-        return GBParameters(values, _element_scales(labels), name, note)
+        except InputError as error:
+            return GBParameters(None, None, "", (str(error),))
     force = found[0]
     if type(force).__name__ == "GBSAOBCForce":
         rows = terms(force, "getNumParticles", "getParticleParameters", 3)
@@ -80,16 +76,7 @@ def gb_parameters(
     if model in _WITH_OWN_SCALES:
         notes += _unusual(topology, model, rows, scales)
         scales = _element_scales(labels)
-    return GBParameters(own, scales, _set_of(topology, own), tuple(notes))
-
-
-def standard_radii(topology: Topology, name: str) -> Floats | None:
-    """(n,) A, the radii of a set by openmm.app; None where a hydrogen has no bond to tell its radius."""
-    own = getattr(extra(_HOME, "a set of GB radii"), RADII_SETS[name])
-    try:
-        return np.asarray(own.getStandardParameters(topology), np.float64)[:, 0] * A_PER_NM
-    except IndexError:
-        return None
+    return GBParameters(own, scales, _set_of(own, labels, bonds), tuple(notes))
 
 
 def _element_scales(labels: Labels) -> Floats:
@@ -124,10 +111,9 @@ def _unusual(topology: Topology, model: str, rows: Floats, scales: Floats) -> li
     return [f"{n:,} atoms have other scales or coefficients than {model} gives their elements; {model}'s are taken"] if n else []
 
 
-def _set_of(topology: Topology, radii: Floats) -> str:
-    """The name of the set that the radii are of; "" where they are of none."""
-    for name in RADII_SETS:
-        own = standard_radii(topology, name)
-        if own is not None and np.allclose(own, radii, rtol=0, atol=1e-6):
-            return name
-    return ""
+def _set_of(radii: Floats, labels: Labels, bonds: Ints) -> str:
+    """`file`, with the name of the set that the radii are of, where they are of one."""
+    for name in BONDI_SETS if len(bonds) else ():
+        if np.allclose(radii_set(name, labels, bonds)[0], radii, rtol=0, atol=1e-6):
+            return f"file ({name})"
+    return "file"

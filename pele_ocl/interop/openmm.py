@@ -46,7 +46,7 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     labels = labels_of_topology(topology)
     nonbonded = nonbonded_parameters(forces, n)
     bonded = bonded_tables(forces, bonds, nonbonded.one_four, nonbonded.excluded)
-    gb = gb_parameters(forces, topology, labels, nonbonded.charges, radii)
+    gb = gb_parameters(forces, topology, labels, bonds, nonbonded.charges, radii)
     return Atoms(
         positions=in_angstrom(positions, n),
         charges=nonbonded.charges,
