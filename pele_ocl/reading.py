@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
 
 from . import arguments
@@ -22,16 +23,19 @@ def read(
     forcefield: ForceField | str | None = None,
     model: int | None = None,
     coordinates: str | PathLike[str] | None = None,
+    parameters: Iterable[str | PathLike[str]] = (),
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
-    path : a .pdb, .ent, .cif, .mmcif or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz; an
-        InputFile in place of a path is not read again
-    forcefield : a ForceField, or the name of a built-in one; by default Amber99SB. A PQR file and a topology bring
+    path : a .pdb, .ent, .cif, .mmcif, .gro or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz;
+        with the extra `openmm` also a GROMACS topology, .top, or one of CHARMM, .psf. An InputFile in place of a path is
+        not read again
+    forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file and a topology bring
         their own parameters and take none
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
     coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
         trajectory or a structure file
+    parameters : CHARMM's parameter files, for a .psf
 
     Returns Atoms in the order of the file. Raises FormatError where a file cannot be read, and ParameterError where
     the force field lacks a residue or an atom, and InputError for a force field with a file that takes none.
@@ -43,9 +47,12 @@ def read(
     if forcefield is not None and is_pqr(path):
         kind = structure_format(path).kind
         raise InputError(f"{path}: {kind} brings its own charges and radii; give no force field with it")
+    files = arguments.file_paths("parameters", parameters)
+    if files and coordinates is None:
+        raise InputError(f"{files[0]}: parameter files go with a .psf and a file of coordinates, which was not named")
     if coordinates is not None:
         arguments.file_path(coordinates, "coordinates")
-        return read_placed(path, coordinates, model)
+        return read_placed(path, coordinates, model, files)
     found = read_molecule(path, model)
     if isinstance(found, Atoms):
         return found

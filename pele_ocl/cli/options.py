@@ -50,8 +50,9 @@ def structure_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, coordinates: Path | None, model: int | None, forcefield: str | None, radii: str | None,
-        templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
+        *, coordinates: Path | None, parameters: tuple[Path, ...], model: int | None, forcefield: str | None,
+        radii: str | None, templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...],
+        fallback: bool, **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
         gb: str | None = others.get("gb")
@@ -74,7 +75,7 @@ def structure_options(command: Command) -> Command:
                 raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
             field = field_for(source.path)
-            atoms = read(source, field, model if number is None else number, places(coordinates))
+            atoms = read(source, field, model if number is None else number, places(coordinates), parameters)
             if field is not None and radii == FILE and not atoms.gb_radii_set.startswith(FILE):
                 raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
             if field is None and radii not in (None, FILE):
@@ -108,7 +109,11 @@ def structure_options(command: Command) -> Command:
             "--coordinates",
             type=INPUT,
             metavar="FILE",
-            help="Positions of the atoms of an AMBER topology: .rst7, .inpcrd, .ncrst, .nc or a structure.",
+            help="Positions of the atoms of a topology (AMBER's, GROMACS', CHARMM's): .rst7, .inpcrd, .ncrst, .nc, .gro or "
+            "a structure.",
+        ),
+        click.option(
+            "--parameters", type=INPUT, multiple=True, metavar="FILE", help="CHARMM parameter file of a .psf: .prm, .str."
         ),
         click.option(
             "--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."
@@ -116,7 +121,8 @@ def structure_options(command: Command) -> Command:
         click.option(
             "--forcefield",
             metavar="NAME",
-            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...",
+            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, ff14SB, "
+            "ff19SB, charmm36, or XML files with commas between them.",
         ),
         click.option(
             "--gb-radii",
