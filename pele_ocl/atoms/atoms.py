@@ -19,8 +19,10 @@ from .labels import Floats, Ints, Labels, Strings, labels_of
 from .radii import radii_set, tidy_set
 
 if TYPE_CHECKING:
+    from MDAnalysis import AtomGroup, Universe
     from openmm import System
     from openmm.app import Topology
+    from parmed import Structure as ParmedStructure
 
 _COMBINING = ("arithmetic", "geometric")
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
@@ -101,6 +103,29 @@ class Atoms(ReadOnlyArrays):
         other force, by its name, and for Lennard-Jones parameters of pairs (NBFIX).
         """
         atoms: Atoms = import_module("..interop.openmm", __package__).from_openmm(topology, system, positions, radii)
+        return atoms
+
+    @classmethod
+    def from_parmed(cls, structure: ParmedStructure) -> Atoms:
+        """The atoms of a ParmEd Structure with all its parameters, through OpenMM; needs both libraries.
+
+        GB radii and scales are those of the structure, or the set mbondi2 where it has none. Raises InputError as
+        `from_openmm` does, and for a structure without coordinates.
+        """
+        atoms: Atoms = import_module("..interop.parmed", __package__).from_parmed(structure)
+        return atoms
+
+    @classmethod
+    def from_mdanalysis(cls, universe: Universe | AtomGroup, forcefield: object = None) -> Atoms:
+        """The atoms of an MDAnalysis Universe or AtomGroup, at the frame where it is.
+
+        forcefield : a ForceField, or a name that ForceField.load knows
+
+        With a force field, or where the universe has no charges, all parameters come from the force field, by default
+        Amber99SB. Else charges, types and bonds are those of the universe, GB radii those of the set mbondi2 (bondi
+        without bonds), and there are no Lennard-Jones parameters: a universe keeps none.
+        """
+        atoms: Atoms = import_module("..interop.mdanalysis", __package__).from_mdanalysis(universe, forcefield)
         return atoms
 
     def __len__(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,24 +22,30 @@ from ..atoms import (
     UreyBradley,
 )
 from ..errors import InputError
-from .forces import A_PER_NM, KCAL_PER_KJ, Forces, terms
+from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 
 if TYPE_CHECKING:
     from openmm import CustomTorsionForce
 
-# Expressions of harmonic impropers without blanks: the factor of k, and the columns of k and the angle. They are
-# openmm.app's: CHARMM's PSF, GROMACS' dihedrals of type 2, and the force-field files of CHARMM36.
-_HARMONIC = (
-    (r"k\*min\(dtheta,2\*pi-dtheta\)\^2;dtheta=abs\(theta-theta0\);?pi=3\.14\d+;?", 1.0),
-    (r"0\.5\*k\*min\(dtheta,2\*pi-dtheta\)\^2;dtheta=abs\(theta-theta0\);?pi=3\.14\d+;?", 0.5),
-    (r"k\*\(theta-theta0\)\^2;?", 1.0),
-    (r"0\.5\*k\*\(theta-theta0\)\^2;?", 0.5),
-    (
-        r"0\.5\*k\*\(thetap-theta0\)\^2;thetap=step\(-\(theta-theta0\+pi\)\)\*2\*pi\+theta\+"
-        r"step\(theta-theta0-pi\)\*\(-2\*pi\);pi=3\.14\d+;?",
-        0.5,
-    ),
-)
+# The energies of harmonic impropers as openmm.app and ParmEd write them, with the factor of k.
+_HARMONIC = {
+    form(energy): factor
+    for energy, factor in (
+        ("k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0)", 1.0),
+        ("0.5*k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0)", 0.5),
+        ("k*(theta-theta0)^2", 1.0),
+        ("0.5*k*(theta-theta0)^2", 0.5),
+        (
+            "0.5*k*(thetap-theta0)^2; "
+            "thetap = step(-(theta-theta0+pi))*2*pi+theta+step(theta-theta0-pi)*(-2*pi)",
+            0.5,
+        ),
+        (
+            "k*dtheta_torus^2; dtheta_torus = dtheta - floor(dtheta/(2*pi)+0.5)*(2*pi); dtheta = theta - theta0",
+            1.0,
+        ),
+    )
+}
 # cos^m psi as sums of cos(n psi), rows m, columns n, both 0 to 5.
 _POWERS = np.array(
     [
@@ -142,17 +147,16 @@ def _harmonic(forces: Forces) -> Iterator[tuple[Ints, Floats]]:
     for force in forces.of("CustomTorsionForce"):
         if not force.getNumTorsions():
             continue
-        factor, k, angle = _form(force)
+        factor, k, angle = _columns(force)
         found = terms(force, "getNumTorsions", "getTorsionParameters", 6)
         parameters = np.stack([factor * KCAL_PER_KJ * found[:, 4 + k], found[:, 4 + angle]], axis=1)
         yield found[:, :4].astype(np.int32), parameters
 
 
-def _form(force: CustomTorsionForce) -> tuple[float, int, int]:
+def _columns(force: CustomTorsionForce) -> tuple[float, int, int]:
     """The factor of k and the columns of k and theta0; raises InputError for an energy that is not harmonic."""
-    expression = re.sub(r"\s", "", force.getEnergyFunction())
     names = [force.getPerTorsionParameterName(p) for p in range(force.getNumPerTorsionParameters())]
-    factor = next((factor for form, factor in _HARMONIC if re.fullmatch(form, expression)), None)
+    factor = _HARMONIC.get(form(force.getEnergyFunction()))
     if factor is None or sorted(names) != ["k", "theta0"]:
         raise InputError(
             f"the System has a CustomTorsionForce ({force.getName()}) of energy {force.getEnergyFunction()!r}; only "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,6 +38,12 @@ class Forces:
         """(m, 2) the first two atoms of each term, i < j."""
         found = [getattr(force, get)(k)[:2] for force in self.of(name) for k in range(getattr(force, count)())]
         return np.sort(np.array(found, np.int32).reshape(-1, 2), axis=1)
+
+
+def form(expression: str) -> frozenset[str]:
+    """The parts of a custom energy, in any order and without blanks; the digits of pi are left out."""
+    parts = re.sub(r"\s", "", expression).split(";")
+    return frozenset(part for part in parts if part and not part.startswith("pi=3.14"))
 
 
 def terms(force: Force, count: str, get: str, width: int) -> Floats:

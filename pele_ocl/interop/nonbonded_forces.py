@@ -10,7 +10,7 @@ import numpy as np
 
 from ..atoms import Floats, Ints, OneFourPairs
 from ..errors import InputError
-from .forces import A_PER_NM, KCAL_PER_KJ, Forces, terms
+from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 
 if TYPE_CHECKING:
     from openmm import CustomBondForce, CustomNonbondedForce
@@ -18,16 +18,21 @@ if TYPE_CHECKING:
 Combining = Literal["arithmetic", "geometric"]
 Pair = tuple[int, int]
 
-_NUMBER = r"(\d+\.?\d*(?:e[-+]?\d+)?)"
-# Lennard-Jones energies of openmm.app, without blanks: tables by type (CHARMM's XML files; PSF and GROMACS with NBFIX),
-# and GROMACS' roots of C6 and C12.
-_TABLES = re.compile(r"acoef\(type1,type2\)/r\^12-bcoef\(type1,type2\)/r\^6;?")
-_ROOT_TABLES = re.compile(r"\(a/r6\)\^2-b/r6;r6=r\^6;a=acoef\(type1,type2\);b=bcoef\(type1,type2\);?")
-_ROOTS = re.compile(r"A1\*A2/r\^12-C1\*C2/r\^6;?")
-_GEOMETRIC = re.compile(
-    r"4\*epsilon\*\(\(sigma/r\)\^12-\(sigma/r\)\^6\);sigma=sqrt\(sigma1\*sigma2\);epsilon=sqrt\(epsilon1\*epsilon2\);?"
+# Lennard-Jones energies as openmm.app and ParmEd write them: tables by type (CHARMM's XML files; PSF and GROMACS with
+# NBFIX; ParmEd, in two ways), GROMACS' roots of C6 and C12, geometric rules.
+_TABLES = (form("acoef(type1, type2)/r^12 - bcoef(type1, type2)/r^6"),)
+_ROOT_TABLES = tuple(
+    form(f"(a/r6)^2-b/r6; {r6}; a=acoef(type1, type2); b=bcoef(type1, type2)")
+    for r6 in ("r6=r^6", "r6=r2*r2*r2; r2=r^2")
 )
-_SCALED_PAIR = re.compile(_NUMBER + r"\*epsilon\*\(\(sigma/r\)\^12-\(sigma/r\)\^6\);?")
+_ROOTS = (form("A1*A2/r^12-C1*C2/r^6"),)
+_GEOMETRIC = (
+    form("4*epsilon*((sigma/r)^12-(sigma/r)^6); sigma=sqrt(sigma1*sigma2); epsilon=sqrt(epsilon1*epsilon2)"),
+)
+_GEOMETRIC_ROOTS = (
+    form("epsilon1*epsilon2*(sigr6^2-sigr6); sigr6=sigr2*sigr2*sigr2; sigr2=(sigc/r)^2; sigc=sigma1*sigma2"),
+)
+_SCALED_PAIR = re.compile(r"(\d+\.?\d*(?:e[-+]?\d+)?)\*epsilon\*\(\(sigma/r\)\^12-\(sigma/r\)\^6\);?")
 _POWER_PAIR = re.compile(r"-C/r\^6\+A/r\^12;?")
 _SAME = 1e-5  # of coefficients, which force-field files round
 
@@ -91,17 +96,19 @@ def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> tuple[Flo
             f"the System has a CustomNonbondedForce ({force.getName()}) beside other Lennard-Jones terms; "
             "remove what is not part of the force field"
         )
-    expression = re.sub(r"\s", "", force.getEnergyFunction())
+    energy = form(force.getEnergyFunction())
     names = [force.getPerParticleParameterName(p) for p in range(force.getNumPerParticleParameters())]
     values = dict(zip(names, terms(force, "getNumParticles", "getParticleParameters", len(names)).T, strict=True))
-    if _ROOTS.fullmatch(expression):
+    if energy in _ROOTS:
         return (*_from_coefficients(values["A"] ** 2, values["C"] ** 2), "geometric")
-    if _GEOMETRIC.fullmatch(expression) and {"sigma", "epsilon"} <= set(names):
+    if energy in _GEOMETRIC:
         return values["sigma"], values["epsilon"], "geometric"
-    if _TABLES.fullmatch(expression) or _ROOT_TABLES.fullmatch(expression):
+    if energy in _GEOMETRIC_ROOTS:
+        return values["sigma"] ** 2, values["epsilon"] ** 2 / 4, "geometric"
+    if energy in _TABLES or energy in _ROOT_TABLES:
         a, b = (_table(force, name) for name in ("acoef", "bcoef"))
         types = values["type"].astype(np.intp)
-        return _from_tables(a**2 if _ROOT_TABLES.fullmatch(expression) else a, b, types)
+        return _from_tables(a**2 if energy in _ROOT_TABLES else a, b, types)
     raise InputError(
         f"the System has a CustomNonbondedForce ({force.getName()}) of energy {force.getEnergyFunction()!r}, which is "
         "not computed here; a NonbondedForce, or Lennard-Jones terms as openmm.app writes them, are needed"
