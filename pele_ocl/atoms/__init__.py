@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .atoms import Atoms, require_atoms
+from .atoms import Atoms, placed, require_atoms
 from .bonded import (
     Angles,
     Bonded,
@@ -37,5 +37,6 @@ __all__ = [
     "Topology",
     "Torsions",
     "UreyBradley",
+    "placed",
     "require_atoms",
 ]
