@@ -51,7 +51,8 @@ def _text_positions(topology: Topology, file: InputFile, data: bytes) -> Floats:
     n_atoms = _number_of_atoms(file, lines[1])
     _refuse_other_number(topology, f"{file}:2", n_atoms)
     n_lines = -(-3 * n_atoms // _PER_LINE)
-    fields = Fields(str(file), "coordinates", lines[_HEADS : _HEADS + n_lines], _HEADS + 1, _PER_LINE, _WIDTH)
+    text = b"\n".join(lines[_HEADS : _HEADS + n_lines])
+    fields = Fields(str(file), "coordinates", text, _HEADS + 1, _PER_LINE, _WIDTH)
     if len(fields) != 3 * n_atoms:
         raise FormatError(
             f"{file}:{min(len(lines), _HEADS + n_lines)}: {len(fields):,} coordinates of {n_atoms:,} atoms, which have "
@@ -89,7 +90,7 @@ def _netcdf_positions(
     values = netcdf.values("coordinates", number - 1)
     if not np.isfinite(values).all():
         k = int(np.argwhere(~np.isfinite(values))[0, 0])
-        raise FormatError(f"{file}: frame {number}: a coordinate of atom {k + 1} is {values[k].sum():g}")
+        raise FormatError(f"{file}: frame {number}: a coordinate of atom {k + 1} is not a finite number")
     note = f"{file} holds {n_frames:,} frames; the first was read, and --model reads another"
     return values, (note,) * (frame is None and n_frames > 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from ...textfiles import quoted
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 
-_BLANK, _ZERO, _NINE = b" 09"
+_BLANK, _ZERO, _MINUS, _PLUS, _NEWLINE, _RETURN = np.frombuffer(b" 0-+\n\r", np.uint8)
 _IN_NUMBERS = np.isin(np.arange(256), list(b"0123456789+-.eEdD "))
 _IN_TEXTS = np.isin(np.arange(256), np.arange(32, 127))
 _EXPONENT = np.arange(256, dtype=np.uint8)
@@ -28,13 +28,13 @@ class Fields:
     """The fields of some lines.
 
     where : "x.parm7" and the like, for messages; what : the content, "section CHARGE"
-    lines : without their ends, the first of which has the number `first_line`
+    text : the lines, the first of which has the number `first_line`
     per_line, width : fields of a line, and characters of a field
     """
 
     where: str
     what: str
-    lines: Sequence[bytes]
+    text: bytes
     first_line: int
     per_line: int
     width: int
@@ -45,20 +45,31 @@ class Fields:
 
         Raises FormatError for a line with more than its fields.
         """
-        lines, widest = [line.rstrip() for line in self.lines], self.per_line * self.width
+        widest = self.per_line * self.width
+        even, rest = self._even_lines(widest)
+        lines = [line.rstrip() for line in rest.splitlines()]
         while lines and not lines[-1]:
             lines.pop()
-        if not lines:
-            return np.empty((0, self.width), np.uint8)
-        if max(map(len, lines)) > widest:
+        if lines and max(map(len, lines)) > widest:
             at = next(k for k, line in enumerate(lines) if len(line) > widest)
             raise FormatError(
-                f"{self.where}:{self.first_line + at}: {self.what}: the line has {len(lines[at])} characters; "
-                f"{self.per_line} fields of {self.width} take {widest}"
+                f"{self.where}:{self.first_line + len(even) + at}: {self.what}: the line has {len(lines[at])} "
+                f"characters; {self.per_line} fields of {self.width} take {widest}"
             )
-        n = (len(lines) - 1) * self.per_line + -(-len(lines[-1]) // self.width)
-        text = b"".join([line.ljust(widest) for line in lines])
-        return np.frombuffer(text, np.uint8)[: n * self.width].reshape(n, self.width)
+        n = max(len(lines) - 1, 0) * self.per_line + (-(-len(lines[-1]) // self.width) if lines else 0)
+        filled = np.frombuffer(b"".join([line.ljust(widest) for line in lines]), np.uint8)[: n * self.width]
+        return np.concatenate([even.reshape(-1, self.width), filled.reshape(n, self.width)])
+
+    def _even_lines(self, widest: int) -> tuple[Bytes, bytes]:
+        """The lines from the first on that are full and end in \\n, (m, widest), and the text behind them."""
+        end = widest + 1
+        whole = np.frombuffer(self.text, np.uint8)[: len(self.text) // end * end].reshape(-1, end)
+        full = (whole[:, -1] == _NEWLINE) & (whole[:, -2] != _BLANK)
+        n = len(full) if full.all() else int(np.argmin(full))
+        even = whole[:n, :-1]
+        if (even == _NEWLINE).any() or (even == _RETURN).any():  # shorter lines, which happen to fall in step
+            return even[:0], self.text
+        return even, self.text[n * end :]
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -70,18 +81,25 @@ class Fields:
     def whole_numbers(self) -> Integers:
         """The fields as whole numbers; raises FormatError for a field that is none, or ends before its last column."""
         cells = self.cells
-        digit = (cells >= _ZERO) & (cells <= _NINE)
-        blank = cells == _BLANK
-        known = digit | blank | (cells == ord("-")) | (cells == ord("+"))
+        columns = np.ascontiguousarray(cells.T)  # a column at a time is five times faster
+        values: Integers = np.zeros(len(cells), "i8" if self.width > 9 else "i4")
+        n_digits = np.zeros(len(cells), np.int16)
+        minus, begun, bad, is_digit = (np.zeros(len(cells), np.bool_) for _ in range(4))
         # Blanks, a sign or none, digits to the end: whatever is no blank has a digit behind it.
-        good = digit[:, -1] & known.all(axis=1) & (blank[:, :-1] | digit[:, 1:]).all(axis=1)
-        self._refuse(~good, "a whole number", lambda text: text.lstrip(b"+-").isdigit())
-        if self.width > 18:
-            self._refuse(digit.sum(axis=1) > 18, "a number of less than 19 digits", lambda text: False)
-        values = np.zeros(len(cells), np.int64)
-        for column in range(self.width):
-            values = 10 * values + np.where(digit[:, column], cells[:, column] - _ZERO, 0)
-        return np.where((cells == ord("-")).any(axis=1), -values, values)
+        for column in columns:
+            digits = column - _ZERO
+            is_digit, is_minus = digits < 10, column == _MINUS
+            is_sign = is_minus | (column == _PLUS)
+            bad |= ~is_digit & (begun | ~(is_sign | (column == _BLANK)))
+            begun |= is_digit | is_sign
+            minus |= is_minus
+            n_digits += is_digit
+            values *= 10
+            values += np.where(is_digit, digits, 0)
+        bad |= ~is_digit
+        self._refuse(bad, "a whole number", lambda text: text.lstrip(b"+-").isdigit())
+        self._refuse(n_digits > 18, "a number of less than 19 digits", lambda text: False)
+        return np.where(minus, -values, values).astype(np.int64)
 
     def numbers(self) -> Floats:
         """The fields as numbers, in Fortran's forms; raises FormatError as whole_numbers, and for NaN and infinity."""
@@ -123,8 +141,8 @@ def _as_bytes(cells: Bytes) -> NDArray[np.bytes_]:
 
 
 def _is_number(text: bytes) -> bool:
+    """Whether a field holds a finite number, in Python's eyes."""
     try:
-        float(text)
+        return bool(np.isfinite(float(text))) and b"_" not in text
     except ValueError:
         return False
-    return b"_" not in text

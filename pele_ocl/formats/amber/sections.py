@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 from ...atoms import Floats, Strings
 from ...errors import FormatError
@@ -45,7 +46,10 @@ class Sections:
     def section(self, name: str) -> Section:
         """The section; raises FormatError where the file lacks it."""
         if name not in self.found:
-            raise FormatError(f"{self.file}:{self.n_lines}: the file ends without a section {name}; is it complete?")
+            last = max(self.found.values(), key=lambda section: section.line).name
+            raise FormatError(
+                f"{self.file}:{self.n_lines}: ends with section {last}, without a section {name}; is it complete?"
+            )
         return self.found[name]
 
     def whole_numbers(self, name: str, count: int | None = None) -> Integers:
@@ -80,44 +84,54 @@ def read_sections(file: InputFile) -> Sections:
     Raises FormatError for other files, a GROMACS topology among them, and for a section that is there twice.
     """
     data = plain_bytes(file)
-    _refuse_others(file, data)
-    lines = data.splitlines()
-    marks = [k for k, line in enumerate(lines) if line.startswith(b"%")]
-    flags = [k for k in marks if lines[k].startswith(b"%FLAG")]
-    found = dict[str, Section]()
-    for begin, end in zip(flags, [*flags[1:], len(lines)], strict=True):
-        name = lines[begin][5:].strip().decode("ascii", "replace")
-        if name in found:
-            raise FormatError(
-                f"{file}:{begin + 1}: a second section {quoted(name)}; the first is on line {found[name].line}"
-            )
-        found[name] = _section(file, name, lines, begin, end)
-    return Sections(str(file), len(lines), found)
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")  # old Mac line ends
+    begins = _flags(data)
+    if not begins:
+        _refuse(file, data)
+    found, line = dict[str, Section](), 1 + data.count(b"\n", 0, begins[0])
+    for begin, end in zip(begins, [*begins[1:], len(data)], strict=True):
+        section = _section(str(file), data[begin:end], line)
+        if section.name in found:
+            first = found[section.name].line
+            raise FormatError(f"{file}:{line}: a second section {quoted(section.name)}; the first is on line {first}")
+        found[section.name] = section
+        line += data.count(b"\n", begin, end)
+    return Sections(str(file), line, found)
 
 
-def _section(file: InputFile, name: str, lines: list[bytes], begin: int, end: int) -> Section:
-    """The section from the line %FLAG, index `begin`, to before `end`."""
-    first, kind, per_line, width = begin + 1, "", 1, 80
-    while first < end and lines[first].startswith(b"%"):
-        if form := _FORMAT.fullmatch(lines[first]):
+def _flags(data: bytes) -> list[int]:
+    """Where the lines %FLAG begin."""
+    found = [0] if data.startswith(b"%FLAG") else []
+    at = data.find(b"\n%FLAG")
+    while at >= 0:
+        found.append(at + 1)
+        at = data.find(b"\n%FLAG", at + 1)
+    return found
+
+
+def _section(file: str, text: bytes, line: int) -> Section:
+    """The section of a text that begins with %FLAG, on that line of the file."""
+    head, _, body = text.partition(b"\n")
+    name = head[5:].strip().decode("ascii", "replace")
+    first, kind, per_line, width = line + 1, "", 1, 80
+    while body.startswith(b"%"):
+        head, _, body = body.partition(b"\n")
+        if form := _FORMAT.fullmatch(head):
             letter = form[2].decode().lower()
             kind = letter if letter in "ai" else "e"
             per_line, width = int(form[1] or 1), int(form[3])
+            if not (per_line and width):
+                raise FormatError(f"{file}:{first}: section {name}: a format of no fields, {quoted(head.decode())}")
         first += 1
-    if not (per_line and width):
-        raise FormatError(f"{file}:{begin + 2}: section {name}: a format of no fields, {quoted(lines[begin + 1])}")
-    for k in range(first, end):
-        if lines[k].startswith(b"%"):
-            raise FormatError(f"{file}:{k + 1}: section {name}: {quoted(lines[k].decode('latin-1'))} among its values")
-    return Section(
-        name, begin + 1, kind, Fields(str(file), f"section {name}", lines[first:end], first + 1, per_line, width)
-    )
+    if b"\n%" in body:
+        n_lines = 1 + body.count(b"\n", 0, body.index(b"\n%"))
+        raise FormatError(f"{file}:{first + n_lines}: section {name}: a line with % among its values")
+    return Section(name, line, kind, Fields(file, f"section {name}", body, first, per_line, width))
 
 
-def _refuse_others(file: InputFile, data: bytes) -> None:
+def _refuse(file: InputFile, data: bytes) -> NoReturn:
     """Raise for a file without any %FLAG."""
-    if b"%FLAG" in data:
-        return
     if not data.strip():
         raise FormatError(f"{file}: the file is empty")
     if data.lstrip().startswith(b"<"):
