@@ -156,7 +156,8 @@ def require_lennard_jones(path: Path) -> None:
     """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
     if is_structure(path) and not structure_format(path).has_lennard_jones:
         suffix = structure_suffix(path)
-        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; give a .pdb or .cif file")
+        advice = structure_format(path).advice
+        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; {advice}")
 
 
 def model_options(command: Command) -> Command:
