@@ -89,7 +89,7 @@ def _custom(force: CustomGBForce) -> tuple[str, Floats, Floats, Floats]:
     values = [force.getComputedValueParameters(k) for k in range(force.getNumComputedValues())]
     born = re.sub(r"\s", "", next((expression for name, expression, _ in values if name == "B"), ""))
     model = next((model for part, model in _MODELS.items() if part in born), None)
-    offset = _OFFSET_NM.search("".join(expression for _, expression, _ in values))
+    offset = _OFFSET_NM.search(";".join(expression for _, expression, _ in values))
     if model is None or offset is None or names[:3] != ["charge", "or", "sr"]:
         raise InputError(
             f"the System has a CustomGBForce ({force.getName()}) that is none of openmm.app's (HCT, OBC1, OBC2, GBn, "
