@@ -38,9 +38,9 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .formats.maps.pictures import draw_slices as draw_slices
     from .grid import Grid as Grid
     from .grid import Map as Map
-    from .ions import IonsResult as IonsResult
     from .interop.preparing import Preparation as Preparation
     from .interop.preparing import prepare as prepare
+    from .ions import IonsResult as IonsResult
     from .ions import place_ions as place_ions
     from .nonbond import Nonbond as Nonbond
     from .nonbond import NonbondBatch as NonbondBatch

@@ -28,10 +28,10 @@ def read(
     """Read a molecule and give it parameters.
 
     path : a .pdb, .ent, .cif, .mmcif, .gro or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz;
-        with the extra `openmm` also a GROMACS topology, .top, or one of CHARMM, .psf. An InputFile in place of a path is
-        not read again
-    forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file and a topology bring
-        their own parameters and take none
+        with the extra `openmm` also a GROMACS topology, .top, or one of CHARMM, .psf. An InputFile in place of a path
+        is not read again
+    forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file, a mol2 file and a
+        topology bring their own parameters and take none
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
     coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
         trajectory or a structure file

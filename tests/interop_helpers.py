@@ -53,7 +53,9 @@ def energies(atoms: Atoms) -> dict[str, float]:
         found[name] = float((height * (1 + np.cos(n * dihedrals(x, table.atoms) - phase))).sum())
     table = b.harmonic_impropers
     off = dihedrals(x, table.atoms) - table.parameters[:, 1]
-    found["harmonic_impropers"] = float((table.parameters[:, 0] * (off - 2 * np.pi * np.round(off / 2 / np.pi)) ** 2).sum())
+    found["harmonic_impropers"] = float(
+        (table.parameters[:, 0] * (off - 2 * np.pi * np.round(off / 2 / np.pi)) ** 2).sum()
+    )
     found["cmaps"] = 0.0
     for row, number in zip(b.cmaps.atoms, b.cmaps.parameters[:, 0].astype(int), strict=True):
         first, second = dihedrals(x, row.reshape(2, 4))
@@ -84,9 +86,7 @@ def openmm_energies(system, positions) -> dict[str, float]:
     forces = system.getForces()
     for k, force in enumerate(forces):
         force.setForceGroup(k)
-    context = openmm.Context(
-        system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference")
-    )
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
     context.setPositions(positions / 10)
     found: dict[str, float] = defaultdict(float)
     for k, force in enumerate(forces):
@@ -113,4 +113,8 @@ def assert_same_energies(atoms: Atoms, system) -> None:
     for tables, forces in FORCES_OF:
         mine, others = sum(ours[name] for name in tables), sum(theirs[name] for name in forces)
         tolerance = 1e-11 if tables != ("pairs",) else 2e-8  # Reference rounds Coulomb's constant
-        assert abs(mine - others) <= tolerance * max(1.0, abs(others), 1e3 * (tables == ("pairs",))), (tables, mine, others)
+        assert abs(mine - others) <= tolerance * max(1.0, abs(others), 1e3 * (tables == ("pairs",))), (
+            tables,
+            mine,
+            others,
+        )

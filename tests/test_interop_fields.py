@@ -81,19 +81,27 @@ def test_a_ligand_of_an_xml_file(app, tmp_path):
         f"HETATM{900 + k:5d}  {name:<3} ETO L   1    {x + 30:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00          {name[0]:>2}"
         for k, (name, x, y, z) in enumerate(LIGAND)
     ]
-    text = "\n".join([*(line for line in HEXAPEPTIDE.read_text().splitlines() if line[:3] != "END"), "TER", *rows, "END\n"])
+    text = "\n".join(
+        [*(line for line in HEXAPEPTIDE.read_text().splitlines() if line[:3] != "END"), "TER", *rows, "END\n"]
+    )
     (tmp_path / "complex.pdb").write_text(text)
     atoms = read(tmp_path / "complex.pdb", f"ff14SB,{tmp_path / 'ligand.xml'}")
     assert len(atoms) == 96 + 9
     assert atoms.charges[96:].tolist() == [-0.136, 0.126, -0.6, 0.042, 0.042, 0.042, 0.044, 0.044, 0.396]
-    with pytest.raises(ParameterError, match=r"complex.pdb:\d+ \(L:ETO1:C1\): ff14SB has no residue ETO of these atoms"):
+    with pytest.raises(
+        ParameterError, match=r"complex.pdb:\d+ \(L:ETO1:C1\): ff14SB has no residue ETO of these atoms"
+    ):
         read(tmp_path / "complex.pdb", "ff14SB")
 
 
 def test_faults_are_sentences(app, tmp_path):
     bare = tmp_path / "bare.pdb.gz"
-    bare.write_bytes(gzip.compress("".join(l for l in HEXAPEPTIDE.open() if l[76:78] != " H").encode()))
-    with pytest.raises(ParameterError, match="bare.pdb.gz has no hydrogen atoms.* `pele-ocl prepare .*bare-ready.pdb`"):
+    bare.write_bytes(
+        gzip.compress("\n".join(line for line in HEXAPEPTIDE.read_text().splitlines() if line[76:78] != " H").encode())
+    )
+    with pytest.raises(
+        ParameterError, match=r"bare.pdb.gz has no hydrogen atoms.* `pele-ocl prepare .*bare-ready.pdb`"
+    ):
         read(bare, "ff14SB")
     with pytest.raises(InputError, match=r"none.xml: there is no such file; give the path of an XML file"):
         read(HEXAPEPTIDE, "amber14,none.xml")

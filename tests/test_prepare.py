@@ -46,7 +46,11 @@ def test_hydrogens_are_added_where_they_belong(tmp_path):
     assert (changes.removed, changes.atoms_added, changes.residues_added, changes.relaxed) == ({}, {}, {}, True)
     assert [str(r) for r in atoms.labels.residues] == [str(r) for r in before.labels.residues]
     heavy = {(line[12:16].strip(), residue(line)): line[30:54] for line in HEAVY}
-    written = {(line[12:16].strip(), residue(line)): line[30:54] for line in target.open() if line.startswith("ATOM")}
+    written = {
+        (line[12:16].strip(), residue(line)): line[30:54]
+        for line in target.read_text().splitlines()
+        if line.startswith("ATOM")
+    }
     assert all(written[key] == place for key, place in heavy.items())
     result = energy(atoms, precision="float64").energy
     assert result["lennard_jones"] < 100  # no hydrogen stands in another atom
@@ -56,8 +60,7 @@ def test_two_runs_give_one_file(tmp_path):
     bare = file_of(tmp_path, HEAVY)
     for name in ("one.pdb", "two.pdb"):
         prepare(bare, tmp_path / name)
-    one, two = (np.array(read(tmp_path / name).positions) for name in ("one.pdb", "two.pdb"))
-    assert one == pytest.approx(two, abs=0.0021)  # the minimiser's sums differ in the last digit
+    assert (tmp_path / "one.pdb").read_text() == (tmp_path / "two.pdb").read_text()
 
 
 def test_missing_atoms_waters_ligands_and_alternates(tmp_path):
@@ -82,7 +85,9 @@ def test_missing_atoms_waters_ligands_and_alternates(tmp_path):
     assert changes.removed == {}
     assert changes.left_alone == ["A:LIG203"]
     assert not changes.relaxed
-    assert sum("HOH" in line for line in (tmp_path / "all.pdb").open() if line.startswith("HETATM")) == 3
+    assert (
+        sum("HOH" in line for line in (tmp_path / "all.pdb").read_text().splitlines() if line.startswith("HETATM")) == 3
+    )
 
 
 def test_residues_within_a_chain_are_built_and_those_at_its_ends_told(tmp_path):
@@ -101,7 +106,11 @@ def disulphide():
     import pdbfixer
 
     template = Path(pdbfixer.__file__).parent / "templates" / "CYS.pdb"
-    lines = [line.rstrip() for line in template.open() if line.startswith(("ATOM", "HETATM")) and line[76:78].strip() != "H"]
+    lines = [
+        line.rstrip()
+        for line in template.read_text().splitlines()
+        if line.startswith(("ATOM", "HETATM")) and line[76:78].strip() != "H"
+    ]
     places = np.array([[float(line[k : k + 8]) for k in (30, 38, 46)] for line in lines])
     sulphur = next(k for k, line in enumerate(lines) if line[12:16].strip() == "SG")
     outward = places[sulphur] - places.mean(axis=0)
@@ -142,6 +151,6 @@ def test_nothing_is_written_without_the_extra(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"preparing a structure needs pdbfixer: pip install 'pele-ocl\[openmm\]'"):
         prepare(file_of(tmp_path, HEAVY), tmp_path / "ready.pdb")
     assert not (tmp_path / "ready.pdb").exists()
+    monkeypatch.undo()
     with pytest.raises(FormatError, match="no such file"):
-        monkeypatch.undo()
         prepare(tmp_path / "none.pdb", tmp_path / "ready.pdb")

@@ -109,11 +109,15 @@ def structure_options(command: Command) -> Command:
             "--coordinates",
             type=INPUT,
             metavar="FILE",
-            help="Positions of the atoms of a topology (AMBER's, GROMACS', CHARMM's): .rst7, .inpcrd, .ncrst, .nc, .gro or "
-            "a structure.",
+            help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro or "
+            "another structure.",
         ),
         click.option(
-            "--parameters", type=INPUT, multiple=True, metavar="FILE", help="CHARMM parameter file of a .psf: .prm, .str."
+            "--parameters",
+            type=INPUT,
+            multiple=True,
+            metavar="FILE",
+            help="CHARMM parameter file of a .psf: .prm, .str.",
         ),
         click.option(
             "--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."
@@ -121,8 +125,8 @@ def structure_options(command: Command) -> Command:
         click.option(
             "--forcefield",
             metavar="NAME",
-            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, ff14SB, "
-            "ff19SB, charmm36, or XML files with commas between them.",
+            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, "
+            "ff14SB, ff19SB, charmm36, or XML files with commas between them.",
         ),
         click.option(
             "--gb-radii",

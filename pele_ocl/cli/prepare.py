@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from ..interop.preparing import Preparation, prepare as prepared
+from ..interop.preparing import Preparation
+from ..interop.preparing import prepare as prepared
 from .command import INPUT, OUTPUT, EachOnce
 from .options import debug_option
 from .report import counted
@@ -54,7 +55,10 @@ def _lines(changes: Preparation) -> Iterator[tuple[str, str]]:
     yield from _under("Disulphides", [", ".join(f"{a} - {b}" for a, b in changes.disulphides)])
     yield from _under("Protonation", [", ".join(f"{name} is {form}" for name, form in changes.protonation.items())])
     renamed = changes.hydrogens_removed
-    yield "Hydrogens", f"{changes.hydrogens_added:,} added" + (f", {renamed:,} of other names removed" if renamed else "")
+    yield (
+        "Hydrogens",
+        f"{changes.hydrogens_added:,} added" + (f", {renamed:,} of other names removed" if renamed else ""),
+    )
     if not changes.relaxed:
         yield "", "built atoms are not relaxed, since there are residues without parameters"
     yield from _under(

@@ -78,7 +78,7 @@ class ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
         name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several. With
-            the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or XML files of OpenMM with commas between them
+            the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files with commas between them
         radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
             as PELE has them), by default the former with the built-in templates, the latter with a whole force field of
             the user; or a set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", in place of all tables

@@ -153,6 +153,6 @@ FORMAT = StructureFormat(
     brings_parameters=True,
     kind="a mol2 file",
     has_lennard_jones=False,
-    advice="give an AMBER topology of the ligand, its OpenMM XML file with a .pdb file (--forcefield amber14,ligand.xml), "
-    "or peleffy's template of it (--templates)",
+    advice="give an AMBER topology of the ligand, its OpenMM XML file with a .pdb file "
+    "(--forcefield amber14,ligand.xml), or peleffy's template of it (--templates)",
 )

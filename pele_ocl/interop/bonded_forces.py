@@ -36,8 +36,7 @@ _HARMONIC = {
         ("k*(theta-theta0)^2", 1.0),
         ("0.5*k*(theta-theta0)^2", 0.5),
         (
-            "0.5*k*(thetap-theta0)^2; "
-            "thetap = step(-(theta-theta0+pi))*2*pi+theta+step(theta-theta0-pi)*(-2*pi)",
+            "0.5*k*(thetap-theta0)^2; thetap = step(-(theta-theta0+pi))*2*pi+theta+step(theta-theta0-pi)*(-2*pi)",
             0.5,
         ),
         (
@@ -109,7 +108,8 @@ class _Chains:
 
     def chains(self, atoms: Ints) -> NDArray[np.bool_]:
         """(m,) whether each of four atoms (m, 4) is bonded to the next."""
-        return np.logical_and.reduce([self.bonded(atoms[:, k], atoms[:, k + 1]) for k in range(3)])
+        first, second, third = (self.bonded(atoms[:, k], atoms[:, k + 1]) for k in range(3))
+        return first & second & third
 
 
 def _keys(i: Ints, j: Ints) -> NDArray[np.int64]:

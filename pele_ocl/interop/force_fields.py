@@ -127,7 +127,9 @@ def _files(name: str) -> tuple[str, ...]:
     if _tidy(name) in _NAMED:
         return _NAMED[_tidy(name)]
     if not name.lower().endswith(".xml"):
-        raise InputError(f"there is no force field {quoted(name)}; OpenMM brings {', '.join(_NAMED)}, or give an XML file")
+        raise InputError(
+            f"there is no force field {quoted(name)}; OpenMM brings {', '.join(_NAMED)}, or give an XML file"
+        )
     brought = Path(str(extra("openmm.app", f"the force field {name}").__file__)).parent / "data" / name
     if not Path(name).is_file() and not brought.is_file():
         raise InputError(f"{name}: there is no such file; give the path of an XML file of OpenMM")

@@ -53,11 +53,16 @@ def terms(force: Force, count: str, get: str, width: int) -> Floats:
     return np.array(found, np.float64).reshape(-1, width)
 
 
-def plain(values: Sequence[object]) -> list[float]:
-    """Numbers and quantities as one flat list of numbers; a force gives its quantities in OpenMM's own units.
+def plain(values: Sequence[float | tuple[float, ...]]) -> list[float]:
+    """Numbers, quantities and tuples of them as one flat list of numbers.
 
-    values : the last may be a tuple, of the parameters of a custom force
+    A force gives its quantities in OpenMM's own units, so that their values are taken: to convert them takes ten times
+    as long.
     """
-    if isinstance(values[-1], tuple):
-        values = [*values[:-1], *values[-1]]
-    return [getattr(value, "_value", value) for value in values]  # converting units takes ten times as long
+    flat: list[float] = []
+    for value in values:
+        if isinstance(value, tuple):
+            flat.extend(value)
+        else:
+            flat.append(value)
+    return [getattr(value, "_value", value) for value in flat]

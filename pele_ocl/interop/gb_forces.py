@@ -89,7 +89,8 @@ def _custom(force: CustomGBForce) -> tuple[str, Floats, Floats, Floats]:
     values = [force.getComputedValueParameters(k) for k in range(force.getNumComputedValues())]
     born = re.sub(r"\s", "", next((expression for name, expression, _ in values if name == "B"), ""))
     model = next((model for part, model in _MODELS.items() if part in born), None)
-    offset = _OFFSET_NM.search(";".join(expression for _, expression, _ in values))
+    terms_of_energy = [force.getEnergyTermParameters(k)[0] for k in range(force.getNumEnergyTerms())]
+    offset = _OFFSET_NM.search(";".join([*(expression for _, expression, _ in values), *terms_of_energy]))
     if model is None or offset is None or names[:3] != ["charge", "or", "sr"]:
         raise InputError(
             f"the System has a CustomGBForce ({force.getName()}) that is none of openmm.app's (HCT, OBC1, OBC2, GBn, "
@@ -108,7 +109,11 @@ def _unusual(topology: Topology, model: str, rows: Floats, scales: Floats) -> li
         return []
     there = np.column_stack([scales, rows[:, 3:6]]) if model == "gbn2" else scales[:, None]
     n = int((np.abs(there - own).max(axis=1) > 1e-6).sum())
-    return [f"{n:,} atoms have other scales or coefficients than {model} gives their elements; {model}'s are taken"] if n else []
+    return (
+        [f"{n:,} atoms have other scales or coefficients than {model} gives their elements; {model}'s are taken"]
+        if n
+        else []
+    )
 
 
 def _set_of(radii: Floats, labels: Labels, bonds: Ints) -> str:

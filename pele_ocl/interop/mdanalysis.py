@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats, Ints, Strings, Structure
+from ..atoms import Atoms, Ints, Strings, Structure
 from ..chemistry import element
 from ..forcefield import ForceField
 from ..formats.assembly import Records, structure

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, OneFourPairs
 from ..errors import InputError
@@ -26,9 +27,7 @@ _ROOT_TABLES = tuple(
     for r6 in ("r6=r^6", "r6=r2*r2*r2; r2=r^2")
 )
 _ROOTS = (form("A1*A2/r^12-C1*C2/r^6"),)
-_GEOMETRIC = (
-    form("4*epsilon*((sigma/r)^12-(sigma/r)^6); sigma=sqrt(sigma1*sigma2); epsilon=sqrt(epsilon1*epsilon2)"),
-)
+_GEOMETRIC = (form("4*epsilon*((sigma/r)^12-(sigma/r)^6); sigma=sqrt(sigma1*sigma2); epsilon=sqrt(epsilon1*epsilon2)"),)
 _GEOMETRIC_ROOTS = (
     form("epsilon1*epsilon2*(sigr6^2-sigr6); sigr6=sigr2*sigr2*sigr2; sigr2=(sigc/r)^2; sigc=sigma1*sigma2"),
 )
@@ -129,7 +128,7 @@ def _from_coefficients(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return sigma, np.where(there, np.divide(b**2, 4 * a, out=np.zeros_like(a), where=there), 0.0)
 
 
-def _from_tables(a: Floats, b: Floats, types: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[Floats, Floats, Combining]:
+def _from_tables(a: Floats, b: Floats, types: NDArray[np.intp]) -> tuple[Floats, Floats, Combining]:
     """Sigma and epsilon of atoms by type, where one rule gives the coefficients of all pairs of types."""
     used = np.unique(types)
     sigma, epsilon = _from_coefficients(np.diag(a).copy(), np.diag(b).copy())
@@ -139,7 +138,7 @@ def _from_tables(a: Floats, b: Floats, types: np.ndarray[tuple[int], np.dtype[np
         "geometric": np.sqrt(np.outer(sigma, sigma)),
     }
     among = np.ix_(used, used)
-    wrong: dict[Combining, Ints] = {}
+    wrong: dict[Combining, NDArray[np.intp]] = {}
     for rule, sigmas in rules.items():
         same = [
             np.abs(given - made)[among] <= _SAME * np.abs(given[among])
@@ -174,8 +173,8 @@ def _exceptions(rows: Floats, forces: Forces) -> Floats:
                 k = place.get(_pair(int(i), int(j)))
                 if k is None or rows[k, 4]:
                     raise InputError(
-                        f"the CustomBondForce ({force.getName()}) acts on atoms {int(i)} and {int(j)}, which are no 1-4 "
-                        "pair without Lennard-Jones energy of the NonbondedForce; remove that force"
+                        f"the CustomBondForce ({force.getName()}) acts on atoms {int(i)} and {int(j)}, which are no "
+                        "1-4 pair without Lennard-Jones energy of the NonbondedForce; remove that force"
                     )
                 rows[k, 3:] = sigma, epsilon
     rows[rows[:, 4] == 0, 3] = 0.0
@@ -187,10 +186,12 @@ def _pair_energies(force: CustomBondForce) -> Floats:
     expression = re.sub(r"\s", "", force.getEnergyFunction())
     names = [force.getPerBondParameterName(p) for p in range(force.getNumPerBondParameters())]
     scaled = _SCALED_PAIR.fullmatch(expression)
-    if not (scaled and names == ["sigma", "epsilon"]) and not (_POWER_PAIR.fullmatch(expression) and names == ["C", "A"]):
+    if not (scaled and names == ["sigma", "epsilon"]) and not (
+        _POWER_PAIR.fullmatch(expression) and names == ["C", "A"]
+    ):
         raise InputError(
-            f"the System has a CustomBondForce ({force.getName()}) of energy {force.getEnergyFunction()!r}, which is not "
-            "computed here; remove it from the System"
+            f"the System has a CustomBondForce ({force.getName()}) of energy {force.getEnergyFunction()!r}, which is "
+            "not computed here; remove it from the System"
         )
     rows = terms(force, "getNumBonds", "getBondParameters", 4)
     if scaled:

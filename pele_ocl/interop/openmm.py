@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..atoms import Atoms, Floats, Ints, Labels
 from ..errors import InputError
 from .bonded_forces import bonded_tables
 from .extras import extra
-from .forces import Forces
+from .forces import A_PER_NM, Forces
 from .gb_forces import gb_parameters
 from .nonbonded_forces import nonbonded_parameters
 
@@ -66,9 +66,8 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
 def in_angstrom(positions: ArrayLike, n: int) -> Floats:
     """Positions (n, 3) A of an OpenMM Quantity, or of plain numbers, which OpenMM takes for nm."""
     unit = extra("openmm", "an OpenMM System").unit
-    if unit.is_quantity(positions):
-        positions = positions.value_in_unit(unit.nanometer)  # type: ignore[union-attr]
-    found = 10.0 * np.array([tuple(row) for row in positions], np.float64).reshape(-1, 3)  # type: ignore[union-attr]
+    rows: Iterable[Iterable[float]] = getattr(positions, "value_in_unit", lambda _: positions)(unit.nanometer)
+    found = A_PER_NM * np.array([tuple(row) for row in rows], np.float64).reshape(-1, 3)
     if len(found) != n:
         raise InputError(f"there are positions of {len(found):,} atoms for a System of {n:,}; give those of all atoms")
     return found

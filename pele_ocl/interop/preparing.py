@@ -24,6 +24,7 @@ from ..textfiles import lines
 from .extras import extra
 
 if TYPE_CHECKING:
+    from openmm import Platform
     from openmm.app import Topology
     from openmm.app.topology import Atom, Residue
     from pdbfixer import PDBFixer
@@ -32,7 +33,7 @@ _SEED = 1  # the same file gives the same result
 _STEPS = 200  # of the minimiser
 Key = tuple[str, str, str, str]
 # The forms of residues that have several, by the hydrogens that tell them apart; the usual ones go without saying.
-_TELLING = {
+_TELLING: dict[str, tuple[set[str], dict[tuple[str, ...], str]]] = {
     "HIS": ({"HD1", "HE2"}, {("HD1", "HE2"): "HIP", ("HD1",): "HID", ("HE2",): "HIE", (): "HIN"}),
     "ASP": ({"HD1", "HD2"}, {("HD1",): "ASH", ("HD2",): "ASH"}),
     "GLU": ({"HE1", "HE2"}, {("HE1",): "GLH", ("HE2",): "GLH"}),
@@ -105,7 +106,7 @@ def prepare(
     source = read_file(path)
     structure = read_structure(source)
     notes = tuple(note.removesuffix(", and --model reads another") for note in structure.notes)
-    with _seeded(), replacing(output, [source]) as temporary:
+    with _seeded(), _deterministic(), replacing(output, [source]) as temporary:
         fixer = _fixer(source, set(structure.lines.tolist()))
         try:
             changes = _prepared(fixer, ph, keep_water, keep_hetero, notes)
@@ -129,13 +130,29 @@ def _seeded() -> Iterator[None]:
         random.setstate(state)
 
 
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    """OpenMM's CPU platform adds forces up in one order."""
+    platform, name = _platform(), "DeterministicForces"
+    before = platform.getPropertyDefaultValue(name)
+    platform.setPropertyDefaultValue(name, "true")
+    try:
+        yield
+    finally:
+        platform.setPropertyDefaultValue(name, before)
+
+
+def _platform() -> Platform:
+    return extra("openmm", "preparing a structure").Platform.getPlatformByName("CPU")
+
+
 def _fixer(source: InputFile, kept: set[int]) -> PDBFixer:
     """PDBFixer with the atoms that we read: one model, one alternate location."""
     fixer = extra("pdbfixer", "preparing a structure").PDBFixer
     text = lines(source, "PDB" if structure_format(source).has_pdb_records else "mmCIF")
     if not structure_format(source).has_pdb_records:
-        return fixer(pdbxfile=io.StringIO("".join(text)))
-    return fixer(pdbfile=io.StringIO("".join(_chosen(text, kept))))
+        return fixer(pdbxfile=io.StringIO("".join(text)), platform=_platform())
+    return fixer(pdbfile=io.StringIO("".join(_chosen(text, kept))), platform=_platform())
 
 
 def _chosen(text: Iterable[str], kept: set[int]) -> Iterator[str]:
@@ -148,9 +165,7 @@ def _chosen(text: Iterable[str], kept: set[int]) -> Iterator[str]:
             yield line
 
 
-def _prepared(
-    fixer: PDBFixer, ph: float, keep_water: bool, keep_hetero: bool, notes: tuple[str, ...]
-) -> Preparation:
+def _prepared(fixer: PDBFixer, ph: float, keep_water: bool, keep_hetero: bool, notes: tuple[str, ...]) -> Preparation:
     """Change the fixer's structure and tell how."""
     fixer.findMissingResidues()
     added, missing = _missing_residues(fixer)
@@ -193,7 +208,7 @@ def _name(residue: Residue) -> str:
 
 
 def _missing_residues(fixer: PDBFixer) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Runs of residues to build within chains, by the residue they follow, and those at the ends, which stay missing."""
+    """Runs of residues to build within chains, by the residue they follow, and those at the ends, which stay out."""
     chains = list(fixer.topology.chains())
     added, missing = dict[str, list[str]](), dict[str, list[str]]()
     for (chain, place), names in list(fixer.missingResidues.items()):
@@ -229,7 +244,10 @@ def _remove_unbonded_hydrogens(fixer: PDBFixer) -> int:
     strange = [
         atom
         for atom in fixer.topology.atoms()
-        if atom.element is not None and atom.element.symbol in "HD" and atom not in bonded and _knows(fixer, atom.residue)
+        if atom.element is not None
+        and atom.element.symbol in "HD"
+        and atom not in bonded
+        and _knows(fixer, atom.residue)
     ]
     _delete(fixer, strange)
     return len(strange)
@@ -246,7 +264,10 @@ def _delete(fixer: PDBFixer, parts: list[object]) -> None:
 def _renumber_gaps(fixer: PDBFixer, topology: Topology) -> None:
     """Chains that vanish move those behind them, by whose index PDBFixer remembers missing residues."""
     old = [(chain.id, [residue.id for residue in chain.residues()][:1]) for chain in fixer.topology.chains()]
-    new = {(chain.id, tuple(residue.id for residue in list(chain.residues())[:1])): chain.index for chain in topology.chains()}
+    new = {
+        (chain.id, tuple(residue.id for residue in list(chain.residues())[:1])): chain.index
+        for chain in topology.chains()
+    }
     moved = {}
     for (chain, place), names in getattr(fixer, "missingResidues", {}).items():
         index = new.get((old[chain][0], tuple(old[chain][1])))
@@ -258,7 +279,7 @@ def _renumber_gaps(fixer: PDBFixer, topology: Topology) -> None:
 def _add_hydrogens(fixer: PDBFixer, ph: float) -> None:
     """Add them as PDBFixer does, but without looking up ligands in the network."""
     modeller = extra("openmm.app", "preparing a structure").Modeller(fixer.topology, fixer.positions)
-    modeller.addHydrogens(pH=ph)
+    modeller.addHydrogens(pH=ph, platform=_platform())
     fixer.topology, fixer.positions = modeller.topology, modeller.positions
 
 
@@ -282,7 +303,7 @@ def _relax(fixer: PDBFixer, there: set[Key]) -> bool:
     for atom in fixer.topology.atoms():
         if _key(atom) in there:
             system.setParticleMass(atom.index, 0)
-    context = openmm.Context(system, openmm.VerletIntegrator(0.001))
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), _platform())
     context.setPositions(fixer.positions)
     openmm.LocalEnergyMinimizer.minimize(context, maxIterations=_STEPS)
     fixer.positions = context.getState(getPositions=True).getPositions()
@@ -296,7 +317,8 @@ def _form(residue: Residue) -> str:
 
 
 def _disulphides(topology: Topology) -> list[tuple[str, str]]:
-    return [(_name(a.residue), _name(b.residue)) for a, b in topology.bonds() if a.name == b.name == "SG"]
+    pairs = [sorted((a, b), key=lambda atom: atom.index) for a, b in topology.bonds() if a.name == b.name == "SG"]
+    return [(_name(a.residue), _name(b.residue)) for a, b in pairs]
 
 
 def _knows(fixer: PDBFixer, residue: Residue) -> bool:

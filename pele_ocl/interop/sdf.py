@@ -76,7 +76,8 @@ def _installed(name: str) -> ModuleType:
         return import_module(name)
     except ImportError:
         raise InputError(
-            "an SDF file has no parameters, and GAFF's need openff-toolkit and openmmforcefields of conda-forge; " + _WAYS
+            "an SDF file has no parameters, and GAFF's need openff-toolkit and openmmforcefields of conda-forge; "
+            + _WAYS
         ) from None
 
 

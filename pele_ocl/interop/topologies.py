@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import gemmi
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, Structure
 from ..forcefield.matching import disulphides
@@ -50,7 +52,7 @@ def bonds_of(structure: Structure) -> Ints:
     light = np.isin(labels.elements, ("H", "D"))
     found = [
         first + _within(structure.positions[first:end], radii[first:end], light[first:end])
-        for first, end in zip(starts[:-1], starts[1:], strict=True)
+        for first, end in pairwise(starts)
     ]
     links = np.array(list(_links(structure, starts)), np.int64).reshape(-1, 2)
     pairs = np.sort(np.concatenate([*found, links, disulphides(structure)]), axis=1)
@@ -61,10 +63,10 @@ def _radius(symbol: str) -> float:
     return float(gemmi.Element("H" if symbol == "D" else symbol).covalent_r)
 
 
-def _within(positions: Floats, radii: Floats, light: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
+def _within(positions: Floats, radii: Floats, light: NDArray[np.bool_]) -> NDArray[np.intp]:
     """(m, 2) bonds of one residue; a hydrogen is bonded to the nearest other atom alone."""
     if len(positions) < 2:
-        return np.empty((0, 2), np.int32)
+        return np.empty((0, 2), np.intp)
     distances = np.linalg.norm(positions[:, None] - positions, axis=2)
     near = distances < _LONGER * (radii[:, None] + radii)
     near[light] = near[:, light] = False
@@ -81,8 +83,11 @@ def _within(positions: Floats, radii: Floats, light: np.ndarray[tuple[int], np.d
 def _links(structure: Structure, starts: list[int]) -> Iterator[tuple[int, int]]:
     """Bonds of neighbours in a chain; the last residue of a ring is bonded to the first."""
     names, segments = structure.labels.names, structure.segments
-    of = [{str(name): starts[r] + k for k, name in enumerate(names[starts[r] : starts[r + 1]])} for r in range(len(segments))]
-    first = {}
+    of = [
+        {str(name): starts[r] + k for k, name in enumerate(names[starts[r] : starts[r + 1]])}
+        for r in range(len(segments))
+    ]
+    first: dict[int, int] = {}
     for r, segment in enumerate(segments.tolist()):
         first.setdefault(segment, r)
         after = r + 1 if r + 1 < len(segments) and segments[r + 1] == segment else first[segment]

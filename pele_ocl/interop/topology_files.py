@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +43,8 @@ def read_gromacs(path: str | PathLike[str]) -> Topology:
     app = extra("openmm.app", "a GROMACS topology")
     file = _plain(path, "a GROMACS topology")
     try:
-        return _topology(app.GromacsTopFile(str(file)), file)
+        with _quietly():
+            return _topology(app.GromacsTopFile(str(file)), file)
     except PeleError:
         raise
     except Exception as error:  # openmm.app raises whatever comes
@@ -64,12 +65,20 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
     file = _plain(path, "a CHARMM PSF")
     files = [str(read_file(each).path) for each in parameters]
     try:
-        psf = app.CharmmPsfFile(str(file))
-        return _topology(psf, file, app.CharmmParameterSet(*files))
+        with _quietly():
+            return _topology(app.CharmmPsfFile(str(file)), file, app.CharmmParameterSet(*files))
     except PeleError:
         raise
     except Exception as error:
         raise _unreadable(file, "CHARMM PSF", error) from error
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Without what openmm.app prints, and without warnings of files that it leaves open."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _plain(path: str | PathLike[str], kind: str) -> Path:
@@ -83,9 +92,7 @@ def _plain(path: str | PathLike[str], kind: str) -> Path:
 def _topology(made: GromacsTopFile | CharmmPsfFile, file: Path, *parameters: object) -> Topology:
     """The parameters of a file that openmm.app has read, without positions."""
     app = extra("openmm.app", str(file))
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
-        system = made.createSystem(*parameters, nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
+    system = made.createSystem(*parameters, nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
     places = np.zeros((system.getNumParticles(), 3))
     try:
         atoms: Atoms = from_openmm(made.topology, system, places)
@@ -99,9 +106,7 @@ def _unreadable(file: Path, kind: str, error: Exception) -> FormatError:
     return FormatError(f"{file}: OpenMM cannot read this {kind}: {quoted(reason)}")
 
 
-TOP = StructureFormat(
-    refuse_reading_alone, refuse_models, brings_parameters=True, kind="a topology", topology=read_top
-)
+TOP = StructureFormat(refuse_reading_alone, refuse_models, brings_parameters=True, kind="a topology", topology=read_top)
 PSF = StructureFormat(
     refuse_reading_alone,
     refuse_models,
