@@ -109,8 +109,8 @@ def structure_options(command: Command) -> Command:
             "--coordinates",
             type=INPUT,
             metavar="FILE",
-            help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro or "
-            "another structure.",
+            help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro "
+            "or another structure.",
         ),
         click.option(
             "--parameters",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,8 +66,9 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
 def in_angstrom(positions: ArrayLike, n: int) -> Floats:
     """Positions (n, 3) A of an OpenMM Quantity, or of plain numbers, which OpenMM takes for nm."""
     unit = extra("openmm", "an OpenMM System").unit
-    rows: Iterable[Iterable[float]] = getattr(positions, "value_in_unit", lambda _: positions)(unit.nanometer)
-    found = A_PER_NM * np.array([tuple(row) for row in rows], np.float64).reshape(-1, 3)
+    in_nm = getattr(positions, "value_in_unit", None)
+    rows = np.asarray(positions if in_nm is None else in_nm(unit.nanometer), np.float64)
+    found = A_PER_NM * rows.reshape(-1, 3)
     if len(found) != n:
         raise InputError(f"there are positions of {len(found):,} atoms for a System of {n:,}; give those of all atoms")
     return found

@@ -106,7 +106,7 @@ def prepare(
     source = read_file(path)
     structure = read_structure(source)
     notes = tuple(note.removesuffix(", and --model reads another") for note in structure.notes)
-    with _seeded(), _deterministic(), replacing(output, [source]) as temporary:
+    with _seeded(), _one_thread(), replacing(output, [source]) as temporary:
         fixer = _fixer(source, set(structure.lines.tolist()))
         try:
             changes = _prepared(fixer, ph, keep_water, keep_hetero, notes)
@@ -131,11 +131,11 @@ def _seeded() -> Iterator[None]:
 
 
 @contextmanager
-def _deterministic() -> Iterator[None]:
-    """OpenMM's CPU platform adds forces up in one order."""
-    platform, name = _platform(), "DeterministicForces"
+def _one_thread() -> Iterator[None]:
+    """OpenMM's CPU platform takes one thread, as several add forces up in another order at every run."""
+    platform, name = _platform(), "Threads"
     before = platform.getPropertyDefaultValue(name)
-    platform.setPropertyDefaultValue(name, "true")
+    platform.setPropertyDefaultValue(name, "1")
     try:
         yield
     finally:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from ..interop.preparing import Preparation
-from ..interop.preparing import prepare as prepared
-from .command import INPUT, OUTPUT, EachOnce
-from .options import debug_option
-from .report import counted
-from .terminal import one_line, say, say_json
+from ...interop.preparing import Preparation
+from ...interop.preparing import prepare as prepared
+from ..command import INPUT, OUTPUT, EachOnce
+from ..options import debug_option
+from ..report import counted
+from ..terminal import one_line, say, say_json
 
 _SHOWN = 12  # residues with built atoms, on screen
 
