@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
 
@@ -27,18 +28,21 @@ def read(
     forcefield: ForceField | str | None = None,
     model: int | None = None,
     coordinates: str | PathLike[str] | None = None,
+    parameters: Iterable[str | PathLike[str]] = (),
     *,
     select: str | None = None,
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
-    path : a .pdb, .ent, .cif, .mmcif or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz; an
-        InputFile in place of a path is not read again
-    forcefield : a ForceField, or the name of a built-in one; by default Amber99SB. A PQR file and a topology bring
-        their own parameters and take none
+    path : a .pdb, .ent, .cif, .mmcif, .gro or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz;
+        with the extra `openmm` also a GROMACS topology, .top, or one of CHARMM, .psf. An InputFile in place of a path
+        is not read again
+    forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file, a mol2 file and a
+        topology bring their own parameters and take none
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
     coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
         trajectory or a structure file
+    parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. What is left out
         needs no template
 
@@ -46,7 +50,7 @@ def read(
     the force field lacks a residue or an atom, and InputError for a force field with a file that takes none, and for a
     selection that cannot be read or takes no atom.
     """
-    return read_chosen(path, forcefield, model, coordinates, select=select)[0]
+    return read_chosen(path, forcefield, model, coordinates, parameters, select=select)[0]
 
 
 def read_chosen(
@@ -54,6 +58,7 @@ def read_chosen(
     forcefield: ForceField | str | None = None,
     model: int | None = None,
     coordinates: str | PathLike[str] | None = None,
+    parameters: Iterable[str | PathLike[str]] = (),
     *,
     select: str | None = None,
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
@@ -66,7 +71,7 @@ def read_chosen(
         kind = structure_format(path).kind
         raise InputError(f"{path}: {kind} brings its own charges and radii; give no force field with it")
     selection = None if select is None else Selection(select)
-    found = _read(path, model, coordinates)
+    found = _read(path, model, coordinates, arguments.file_paths("parameters", parameters))
     if isinstance(found, Structure):
         field = forcefield if isinstance(forcefield, ForceField) else ForceField.load(forcefield)
         if selection is not None and not selection.needs_types:
@@ -78,12 +83,19 @@ def read_chosen(
     return _noted(found[mask], found, mask)
 
 
-def _read(path: str | PathLike[str], model: int | None, coordinates: str | PathLike[str] | None) -> Structure | Atoms:
+def _read(
+    path: str | PathLike[str], model: int | None, coordinates: str | PathLike[str] | None,
+    parameters: tuple[str | PathLike[str], ...],
+) -> Structure | Atoms:  # fmt: skip
     """The molecule of a file, with the positions of another one where there is one."""
-    if coordinates is None:
-        return read_molecule(path, model)
-    arguments.file_path(coordinates, "coordinates")
-    return read_placed(path, coordinates, model)
+    if coordinates is not None:
+        arguments.file_path(coordinates, "coordinates")
+        return read_placed(path, coordinates, model, parameters)
+    if parameters:
+        raise InputError(
+            f"{parameters[0]}: parameter files go with a .psf and a file of coordinates, which was not named"
+        )
+    return read_molecule(path, model)
 
 
 def _chosen_first(

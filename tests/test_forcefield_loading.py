@@ -246,7 +246,7 @@ def test_other_files_in_a_folder_are_passed_over(tmp_path, ligand):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "charmm36"}, "there is no force field 'charmm36' in what was given; amber99sb is built in"),
+        ({"name": "charmm99"}, "there is no force field 'charmm99' in what was given; amber99sb is built in"),
         ({"templates": ["absent"]}, "absent: there is no such file or folder"),
         ({"pele_data": ["absent"]}, "absent: no such folder"),
         ({"obc": ["absent"]}, "absent: no such file"),

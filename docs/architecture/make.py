@@ -32,7 +32,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "tuning": (1, 0.9, "tuning", "choices that were measured"),
     "opencl": (0, 0.9, "opencl", "devices, kernels, launches"),
-    "files": (2.35, 1.9, "formats forcefield pairs reading inputfile textfiles", ""),
+    "files": (2.35, 1.9, "formats forcefield interop pairs reading inputfile textfiles", ""),
     "molecules and models": (
         2.15, 2.7, "atoms tiles grid results sampling chemistry gb_models solvent_model potential_model", "",
     ),

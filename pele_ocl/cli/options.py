@@ -51,9 +51,10 @@ def structure_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, coordinates: Path | None, model: int | None, forcefield: str | None, radii: str | None,
-        templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool,
-        allow_missing_terminals: bool, select: str | None, without: str | None, only: str | None, **others: Any,
+        *, coordinates: Path | None, parameters: tuple[Path, ...], model: int | None, forcefield: str | None,
+        radii: str | None, templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...],
+        fallback: bool, allow_missing_terminals: bool, select: str | None, without: str | None, only: str | None,
+        **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
         gb: str | None = others.get("gb")
@@ -79,7 +80,7 @@ def structure_options(command: Command) -> Command:
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
             field = field_for(source.path)
             number = model if number is None else number
-            atoms, taken = read_chosen(source, field, number, places(coordinates), select=selection)
+            atoms, taken = read_chosen(source, field, number, places(coordinates), parameters, select=selection)
             if field is not None and radii == FILE and not atoms.gb_radii_set.startswith(FILE):
                 raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
             if field is None and radii not in (None, FILE):
@@ -113,7 +114,15 @@ def structure_options(command: Command) -> Command:
             "--coordinates",
             type=INPUT,
             metavar="FILE",
-            help="Positions of the atoms of an AMBER topology: .rst7, .inpcrd, .ncrst, .nc or a structure.",
+            help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro "
+            "or another structure.",
+        ),
+        click.option(
+            "--parameters",
+            type=INPUT,
+            multiple=True,
+            metavar="FILE",
+            help="CHARMM parameter file of a .psf: .prm, .str.",
         ),
         click.option(
             "--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."
@@ -121,7 +130,8 @@ def structure_options(command: Command) -> Command:
         click.option(
             "--forcefield",
             metavar="NAME",
-            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...",
+            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, "
+            "ff14SB, ff19SB, charmm36, or XML files with commas between them.",
         ),
         click.option(
             "--gb-radii",
@@ -171,7 +181,8 @@ def require_lennard_jones(path: Path) -> None:
     """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
     if is_structure(path) and not structure_format(path).has_lennard_jones:
         suffix = structure_suffix(path)
-        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; give a .pdb or .cif file")
+        advice = structure_format(path).advice
+        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; {advice}")
 
 
 def model_options(command: Command) -> Command:

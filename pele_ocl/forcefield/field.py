@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -87,7 +88,8 @@ class ForceField:
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
-        name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several
+        name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several. With
+            the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files with commas between them
         radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
             as PELE has them), by default the former with the built-in templates, the latter with a whole force field of
             the user; or a set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", in place of all tables
@@ -108,6 +110,8 @@ class ForceField:
                 arguments.text(what, value)
         arguments.flag("fallback", fallback)
         arguments.flag("allow_missing_terminals", allow_missing_terminals)
+        if name is not None and _is_openmm(name):
+            return _openmm_force_field(name, radii, [*templates, *obc, *pele_data])
         obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
         pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
         sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
@@ -237,6 +241,22 @@ class ForceField:
             f"the templates {', '.join(odd)} are of {other} kind, the others are not: Lennard-Jones parameters of all "
             f"pairs are combined as in {self.name}",
         )
+
+
+def _is_openmm(name: str) -> bool:
+    """Whether OpenMM is to read the force field: one of its own names, or XML files."""
+    found: bool = import_module("..interop.force_fields", __package__).is_named(name)
+    return found
+
+
+def _openmm_force_field(name: str, radii: str | None, files: Sequence[str | PathLike[str]]) -> ForceField:
+    if files:
+        raise InputError(
+            f"{files[0]}: templates and OBC tables do not go with the force field {name}; give an XML file of OpenMM: "
+            f"--forcefield {name},ligand.xml"
+        )
+    field: ForceField = import_module("..interop.force_fields", __package__).load(name, radii)
+    return field
 
 
 def _merged(collections: Iterable[Mapping[K, V]]) -> dict[K, V]:
