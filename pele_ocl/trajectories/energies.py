@@ -131,7 +131,7 @@ def recorded(
         earlier = recorder.resume() if resume else None
         first = recorder.done
         if earlier is not None:
-            yield Part(frames.frames[:first], earlier)
+            yield Part(frames.frames[:first], earlier, is_earlier=True)
         told = None if tell is None else lambda done: tell(first + done)
         writing: Future[None] | None = None
         for part in results_over(frames, evaluate, first=first, workers=workers, tell=told):

@@ -17,7 +17,7 @@ from .frames import FrameWords, frames_slice, parts_of
 from .selection import Selection, selected_atoms, topology_file, topology_of
 
 PIECE_ATOMS = 1 << 20  # atoms of a piece that is handed out
-READ_ATOMS = 1 << 19  # atoms that are read at a time, those that are not wanted among them
+READ_ATOMS = 1 << 17  # atoms that are read at a time, those that are not wanted among them
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from .streaming import Evaluated
 
 
 class Statistics:
-    """Sums of columns over frames; those that failed do not count.
+    """Sums of columns of real numbers over frames; those that failed do not count.
 
     n : frames that count; n_failed : the others
     """
@@ -23,11 +23,12 @@ class Statistics:
 
     def add(self, results: Evaluated) -> None:
         """Let further frames count."""
-        table = np.stack([np.asarray(column, np.float64) for column in results.columns.values()])
+        energies = {name: column for name, column in results.columns.items() if column.dtype.kind == "f"}
+        table = np.stack([np.asarray(column, np.float64) for column in energies.values()])
         good = table[:, np.isfinite(table).all(axis=0)]
         self.n_failed += table.shape[1] - good.shape[1]
         if not self._names:
-            self._names = tuple(results.columns)
+            self._names = tuple(energies)
             self._mean = np.zeros(len(table))
             self._squares = np.zeros(len(table))
             self._lowest, self._highest = np.full(len(table), np.inf), np.full(len(table), -np.inf)

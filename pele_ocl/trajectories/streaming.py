@@ -41,10 +41,14 @@ Evaluate = Callable[[Positions, Progress | None], T]
 
 @dataclass(frozen=True, eq=False)
 class Part(Generic[T]):
-    """The results of neighbouring frames; frames : their numbers."""
+    """The results of neighbouring frames.
+
+    frames : their numbers; is_earlier : whether an earlier run computed them
+    """
 
     frames: range
     results: T
+    is_earlier: bool = False
 
 
 class Pace:

@@ -31,12 +31,10 @@ class MdcrdFile(RecordFile):
         found = [len(line.rstrip(b"\r\n")) for line in lines]
         if found != widths or not self._end:
             raise FormatError(_why_not(path, n_atoms, full + bool(rest)))
-        self._count = 3 * n_atoms
         box = len(after.rstrip(b"\r\n")) == 3 * WIDTH and n_atoms > 1
         length = sum(widths) + len(widths) * self._end + (3 * WIDTH + self._end if box else 0)
         super().__init__(path, n_atoms, len(title), length)
-        start = np.arange(self._count) * WIDTH + np.arange(self._count) // _A_LINE * self._end
-        self._places = (start.reshape(-1, 3, 1) + np.arange(WIDTH)).astype(np.intp)
+        self._full, self._rest = full, rest * WIDTH
         self._ends = np.cumsum(np.array(widths) + self._end) - 1
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
@@ -47,7 +45,11 @@ class MdcrdFile(RecordFile):
                 f"{self.path}: the lines of frame {frames[int(wrong[0])]} are not those of {self.n_atoms:,} atoms; "
                 "copy the file again, or give the structure that belongs to it"
             )
-        return decimals(raw[:, self._places[atoms]])[0]
+        line = _A_LINE * WIDTH + self._end
+        lines = raw[:, : self._full * line].reshape(len(raw), self._full, line)[:, :, : _A_LINE * WIDTH]
+        rest = raw[:, self._full * line : self._full * line + self._rest]
+        fields = np.concatenate([lines.reshape(len(raw), -1), rest], axis=1).reshape(len(raw), self.n_atoms, 3, WIDTH)
+        return decimals(fields[:, atoms])[0]
 
 
 def _why_not(path: Path, n_atoms: int, n_lines: int) -> str:

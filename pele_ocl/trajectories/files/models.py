@@ -15,7 +15,7 @@ from ...inputfile import InputFile
 from .decimals import WIDTH, decimals
 from .framefile import AtomChoice, FrameFile, Positions
 
-_MODEL = re.compile(rb"^MODEL[^\n]*\n", re.MULTILINE | re.IGNORECASE)
+_MODEL = b"\nMODEL"
 _BLOCK = 1 << 24  # bytes
 _NAMES = [*range(6), *range(12, 27)]  # columns of the record's name and of the atom's identity
 _PLACES = 30 + np.arange(3 * WIDTH).reshape(3, WIDTH)
@@ -85,9 +85,9 @@ class PdbFile(FrameFile):
                 return None
         joined = b"".join(text[head : head + self._span] for text, head in zip(texts, heads, strict=True))
         rows = np.frombuffer(joined, np.uint8).reshape(len(texts), self._span)
-        if (rows[:, self._ends] != ord("\n")).any() or (rows[:, self._names] != self._identity).any():
+        if (rows[:, self._ends] != ord("\n")).any() or (np.take(rows, self._names, axis=1) != self._identity).any():
             return None
-        positions, sound = decimals(rows[:, self._places])
+        positions, sound = decimals(np.take(rows, self._places, axis=1))
         return positions if sound else None
 
     def _read_any(self, texts: list[bytes], frames: range) -> Floats:
@@ -116,10 +116,13 @@ def _model_starts(path: Path) -> list[int]:
     """The places of the MODEL records in a file."""
     starts: list[int] = []
     with open(path, "rb") as stream:
-        place, rest = 0, b""
+        place, rest = -1, b"\n"  # the first line begins as those behind line ends do
         while data := stream.read(_BLOCK):
             text = rest + data
-            whole = text.rfind(b"\n") + 1
-            starts += [place + found.start() for found in _MODEL.finditer(text, 0, whole)]
-            place, rest = place + whole, text[whole:]
+            at = text.find(_MODEL)
+            while at >= 0:
+                starts.append(place + at + 1)
+                at = text.find(_MODEL, at + 1)
+            rest = text[1 - len(_MODEL) :]
+            place += len(text) - len(rest)
     return starts
