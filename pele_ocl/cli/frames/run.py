@@ -69,9 +69,9 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
     """
     if over.resume and output is None:
         raise click.UsageError("--resume goes on with a file; name it by -o")
+    frames = over.opened(work.atoms)
     if output is None and not as_json:
         note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
-    frames = over.opened(work.atoms)
     more = {"software": _software(), "input": work.source.path.name, "input_sha256": work.source.sha256}
     settings = settings_of(work.plan, frames, {**more, **plan_settings(work.plan), **work.options})
     statistics, rows, failed = Statistics(), list[Row](), dict[int, str]()

@@ -7,6 +7,7 @@ between marks of its length. MDTraj's reader, VMD's plugin, prints lines on stdo
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from .framefile import AtomChoice, Positions, RecordFile
 
 _HEAD = 84  # bytes of the first record
 _CELL = 48
+_MOST = 1 << 24  # bytes of titles
 
 
 class DcdFile(RecordFile):
@@ -28,15 +30,15 @@ class DcdFile(RecordFile):
             if order is None or head[4:8] != b"CORD":
                 raise FormatError(f"{path}: not a DCD file with marks of 32 bits; does its suffix belong to it?")
             self._mark = np.dtype(f"{order}i4")
-            counts = np.frombuffer(head, self._mark, 20, 8)
-            for _ in range(2):  # the titles, the number of atoms
-                (length,) = np.frombuffer(stream.read(4), self._mark, 1)
-                record = stream.read(int(length))
-                stream.read(4)
+            try:
+                counts = np.frombuffer(head, self._mark, 20, 8)
+                self._record(stream)  # titles
+                n = int(np.frombuffer(self._record(stream), self._mark, 1)[0])
+            except ValueError:
+                raise FormatError(f"{path}: its head is cut off or damaged; copy the file again") from None
             offset = stream.tell()
         if counts[8]:
             raise FormatError(f"{path}: leaves out atoms that do not move; write it anew with all atoms")
-        n = int(np.frombuffer(record, self._mark, 1)[0])
         is_charmm = counts[19] != 0  # X-PLOR has other numbers at the places of the flags
         cell = _CELL + 8 if is_charmm and counts[10] else 0
         axis = 4 * n + 8
@@ -44,6 +46,16 @@ class DcdFile(RecordFile):
         self.is_partial |= int(counts[0]) > self.n_frames
         self._starts = [cell + 4 + k * axis for k in range(3)]
         self._value = np.dtype(f"{order}f4")
+
+    def _record(self, stream: BinaryIO) -> bytes:
+        """The next record of the head. Raises ValueError where it is damaged."""
+        (length,) = np.frombuffer(stream.read(4), self._mark, 1).tolist()
+        if not 0 <= length < _MOST:
+            raise ValueError("no length of a head's record")
+        data = stream.read(length)
+        if stream.read(4) != np.array(length, self._mark).tobytes():
+            raise ValueError("the marks differ")
+        return data
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         raw, size = self.raw(frames), 4 * self.n_atoms

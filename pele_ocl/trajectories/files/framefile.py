@@ -52,7 +52,9 @@ class RecordFile(FrameFile):
     def __init__(self, path: Path, n_atoms: int, offset: int, length: int, n_frames: int | None = None) -> None:
         """n_frames : as the file announces them; None where the size of the file alone tells."""
         self.offset, self.length = offset, length
-        whole, rest = divmod(path.stat().st_size - offset, length)
+        if n_atoms < 1 or offset < 0 or length < 1:
+            raise FormatError(f"{path}: its head is damaged; copy the file again")
+        whole, rest = divmod(max(0, path.stat().st_size - offset), length)
         is_partial = rest > 0 if n_frames is None else n_frames > whole
         super().__init__(path, n_atoms, whole if n_frames is None else min(n_frames, whole), is_partial)
         self._stream = open(path, "rb", buffering=0)

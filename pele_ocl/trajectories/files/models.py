@@ -46,6 +46,14 @@ class PdbFile(FrameFile):
     def __init__(self, path: Path, starts: list[int]) -> None:
         """starts : of the MODEL records, bytes"""
         self._stream = open(path, "rb")
+        try:
+            self._learn(path, starts)
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def _learn(self, path: Path, starts: list[int]) -> None:
+        """Learn from the first model where things stand."""
         self._starts = [*starts, path.stat().st_size]
         self._first = self._bytes(0, self._starts[1])
         structure = read_structure(InputFile(path, self._first))

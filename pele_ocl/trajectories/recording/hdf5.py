@@ -57,7 +57,7 @@ class Hdf5Recorder(Recorder):
             self._file[name][rows] = values
         if results.errors:
             texts = [encodable(text).encode()[:_ERROR_BYTES] for text in error_texts(results)]
-            self._file["error"][rows] = np.array(texts, f"S{_ERROR_BYTES}")
+            self._file["error"][rows] = np.array(texts, h5py.string_dtype("utf-8", _ERROR_BYTES))
         self._file.flush()  # the rows, before the number that says they are there
         self.done += n
         self._file["complete"][()] = self.done
