@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from .arguments import described, is_finite
-from .atoms import Atoms
+from .atoms import Atoms, require_atoms
 from .errors import InputError
 from .gb_models import GB_MODELS, GBModel, Spheres
 from .units import debye_kappa
@@ -61,7 +61,9 @@ class SolventModel:
                 if value is None:
                     continue
                 if f.name != "rgb_max":
-                    raise InputError(f"{f.name} is {described(value)}, and {self.gb} has its own by element; leave it out")
+                    raise InputError(
+                        f"{f.name} is {described(value)}, and {self.gb} has its own by element; leave it out"
+                    )
             if not is_finite(value) or abs(value) > 1e6:
                 raise InputError(f"{f.name} is {described(value)}; a finite number is needed, at most 1,000,000")
             if f.name in ("solute_dielectric", "solvent_dielectric", "temperature") and not 1e-3 <= value <= 1e6:
@@ -91,6 +93,8 @@ class SolventModel:
 
     def spheres(self, atoms: Atoms) -> Spheres:
         """The spheres of atoms in this model; raises InputError or ParameterError where they lack what it needs."""
+        require_atoms(atoms)
+        atoms.require(self.gb_model.parameters, f"the GB model {self.gb}")
         return self.gb_model.spheres(atoms, self.offset)
 
     @property

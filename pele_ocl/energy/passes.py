@@ -46,9 +46,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
     ) -> None:  # fmt: skip
         self.run, self.tiles, self.layout, self.options = run, tiles, layout, options
         self.terms = terms
-        spheres = SphereTables.of(
-            run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width
-        )
+        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._common_sizes(len(atoms)) | self._sizes()
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
@@ -125,7 +123,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return {"GRADIENT": int(self.options.gradient), "MORE_TERMS": len(self.terms)}
 
     def _no_radii(self) -> list[KeptLaunch]:
-        """What stands in the place of Born radii where there is no solvent."""
+        """The launches in place of those of Born radii where there is no solvent."""
         self.buffers.setdefault("born_sums", self.run.empty(1))
         return [self._atom_terms(0)]
 

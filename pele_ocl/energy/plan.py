@@ -53,7 +53,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         model = SolventModel.or_default(model)
         require_atoms(atoms)
         gradient, fixed_radii = flag("gradient", gradient), flag("fixed_radii", fixed_radii)
-        self.options = Options(gradient, gradient and not fixed_radii and not model.gb_model.vacuum, per_atom, cutoff, one_four)
+        self.options = Options(
+            gradient, gradient and not fixed_radii and not model.gb_model.vacuum, per_atom, cutoff, one_four
+        )
         check_options(precision, variant, VARIANTS, per_atom)
         self.terms = _checked_terms(terms, atoms)
         self._names = (*TERMS, *(term.name for term in self.terms))

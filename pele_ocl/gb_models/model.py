@@ -20,7 +20,8 @@ class GBModel:
     source : the paper that defines it
     function : the macro of cl/physics/gb_radius.clh that selects its radius function
     offset : A, taken off each radius; of a model's own, a user may set another
-    alpha, beta, gamma : coefficients of the radius function, likewise; 0 where it has none, None where they go by element
+    alpha, beta, gamma : coefficients of the radius function, likewise; 0 where it has none, None where each element
+        has its own
     neck_scale : of the neck integrals that pairs add; 0 for none
     elements : parameters by element, which take the place of the atoms' own scales; None where those hold
     nucleic : the same of nucleic acids; None where they have no others

@@ -50,8 +50,8 @@ class Necks:
             outside = (atoms.gb_radii < LEAST_RADIUS) | (atoms.gb_radii > MOST_RADIUS)
             i = int(np.argmax(outside))
             raise ParameterError(
-                f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii from "
-                f"{LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; choose another model or other radii"
+                f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii "
+                f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; choose another model or other radii"
             )
         if len(radii) > MOST_KINDS:
             raise ParameterError(

@@ -53,9 +53,7 @@ class SphereTables:
     necks: NeckTables | None
 
     @classmethod
-    def of(
-        cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int
-    ) -> SphereTables:
+    def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int) -> SphereTables:
         """The tables of a molecule.
 
         charges : (n,) in the unit that the kernels want
