@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from .arguments import described, is_finite
+from .arguments import described, flag, is_finite
 from .atoms import Atoms, require_atoms
 from .errors import InputError
 from .gb_models import GB_MODELS, GBModel, Spheres
@@ -30,6 +30,8 @@ class SolventModel:
     probe_radius : A, > 0
     rgb_max : A, > 0; spheres count in Born radii as far as they are within this distance of an atom, as in sander;
         None for all of them
+    nearest_necks : whether necks of gbn and gbn2 are those of the nearest step of their tables, as in sander; otherwise
+        they are interpolated, as in OpenMM. Radii on the steps, 1 to 2 A by 0.05 A, have the same
 
     Raises InputError for values outside these bounds.
     """
@@ -46,13 +48,15 @@ class SolventModel:
     surface_tension: float = 0.0054
     probe_radius: float = 1.4
     rgb_max: float | None = None
+    nearest_necks: bool = False
     gb: str = "obc2"
 
     def __post_init__(self) -> None:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
             raise InputError(f"gb is {described(self.gb)}; choose {', '.join(GB_MODELS)}")
+        flag("nearest_necks", self.nearest_necks)
         for f in fields(self):
-            if f.name == "gb":
+            if f.name in ("gb", "nearest_necks"):
                 continue
             if getattr(self, f.name) is None and hasattr(self.gb_model, f.name):
                 object.__setattr__(self, f.name, getattr(self.gb_model, f.name))
@@ -95,7 +99,7 @@ class SolventModel:
         """The spheres of atoms in this model; raises InputError or ParameterError where they lack what it needs."""
         require_atoms(atoms)
         atoms.require(self.gb_model.parameters, f"the GB model {self.gb}")
-        return self.gb_model.spheres(atoms, self.offset)
+        return self.gb_model.spheres(atoms, self.offset, self.nearest_necks)
 
     @property
     def radius_definitions(self) -> dict[str, int]:

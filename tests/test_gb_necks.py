@@ -173,6 +173,8 @@ def test_tables_are_the_papers():
     assert (distances[0, 0], distances[-1, -1], sizes[0, 0], sizes[-1, -1]) == (2.26685, 4.3084, 0.0381511, 0.0111863)
     necks = Necks.of(few(np.eye(3), [1.0, 1.025, 1.15], ["C"] * 3), 2.0, "gbn")
     assert necks.distances[2, 1] == pytest.approx((distances[3, 0] + distances[3, 1]) / 2, rel=1e-14)
+    nearest = Necks.of(few(np.eye(3), [1.17, 1.18, 1.15], ["C"] * 3), 1.0, "gbn", nearest=True)
+    assert nearest.distances.tolist() == [[distances[i, j] for j in (3, 3, 4)] for i in (3, 3, 4)]
     assert necks.sizes[1, 2] == pytest.approx(sizes[0, 3] + sizes[1, 3], rel=1e-14)
 
 

@@ -1,6 +1,6 @@
 """Draw docs/figures/necks.svg: two carbons with the space between them, and their Born integral with and without it.
 
-    python docs/theory/necks.py
+python docs/theory/necks.py
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ def _curves(x: float, y: float, width: float, height: float) -> list[str]:
 
     marks = [
         *(_text(at(tick), y + height + 18, f"{tick}") for tick in (2, 4, 6, 8, 10)),
-        *(_text(x - 6, y + height * (1 - tick / most) + 4, f"{tick:g}", anchor="end") for tick in (0, 0.02, 0.04, 0.06)),
+        *(
+            _text(x - 6, y + height * (1 - tick / most) + 4, f"{tick:g}", anchor="end")
+            for tick in (0, 0.02, 0.04, 0.06)
+        ),
     ]
     return [
         f'<path d="M {x} {y} V {y + height} H {x + width}" fill="none" stroke="{GREY}"/>', *marks,

@@ -76,8 +76,8 @@ class GBModel:
             values = np.where(is_nucleic(atoms)[:, None], self.nucleic.coefficients_of(symbols), values)
         return values
 
-    def spheres(self, atoms: Atoms, offset: float) -> Spheres:
-        """The spheres of a molecule's atoms. offset : A
+    def spheres(self, atoms: Atoms, offset: float, nearest_necks: bool = False) -> Spheres:
+        """The spheres of a molecule's atoms. offset : A; nearest_necks : of Necks.of
 
         Raises InputError for atoms that lack what the model needs, ParameterError for radii that have no necks.
         """
@@ -93,5 +93,5 @@ class GBModel:
             rho,
             self.scales(atoms) * rho,
             None if coefficients is None else np.column_stack([coefficients, np.full(n, offset)]),
-            Necks.of(atoms, self.neck_scale, self.name) if self.neck_scale else None,
+            Necks.of(atoms, self.neck_scale, self.name, nearest_necks) if self.neck_scale else None,
         )

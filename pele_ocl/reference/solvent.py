@@ -52,7 +52,7 @@ def necks_at(
 
 
 def neck_term(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
-    """The neck's part of the Born integrals of atoms of these kinds, from others at distances r, 1/A; gb-models.md, 1."""
+    """Eq. 1 of docs/theory/gb-models.md: what atoms of these kinds take from others at distances r, 1/A."""
     x, size, there = necks_at(r, necks, kinds, others)
     term: Floats = np.where(there, size / (1 + x**2 + 0.3 * x**6), 0.0)
     return term
