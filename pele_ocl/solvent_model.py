@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 
-from .arguments import choice, described, is_finite
-from .atoms import Atoms
+from .arguments import choice, described, flag, is_finite
+from .atoms import Atoms, require_atoms
 from .errors import InputError
 from .gb_models import GB_MODELS, GBModel, Spheres
 from .units import COULOMB_KCAL_A, debye_kappa
@@ -33,7 +33,7 @@ SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "none": 0.0}
 PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "amber": {
         "solvent_dielectric": 78.5, "coulomb_constant": 18.2223**2, "kappa_convention": "amber", "surface": "none",
-        "rgb_max": 25.0,
+        "rgb_max": 25.0, "nearest_necks": True,
     },
     "openmm": {"solvent_dielectric": 78.5, "kappa_convention": "openmm"},
     "pele": {"coulomb_constant": 332.0637},
@@ -55,6 +55,8 @@ class SolventModel:
     probe_radius : A, > 0
     rgb_max : A, > 0; spheres count in Born radii as far as they are within this distance of an atom, as in sander;
         None for all of them
+    nearest_necks : whether necks of gbn and gbn2 are those of the nearest step of their tables, as in sander; otherwise
+        they are interpolated, as in OpenMM. Radii on the steps, 1 to 2 A by 0.05 A, have the same
     coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default that of CODATA 2018
     kappa_convention : how kappa follows from the ionic strength: "debye" from dielectric constant and temperature,
         "amber" as in sander, sqrt(0.10806 I) at any temperature, "openmm" as in OpenMM's applications; 0.73 times each
@@ -76,6 +78,7 @@ class SolventModel:
     surface_tension: float = None  # type: ignore[assignment]
     probe_radius: float = 1.4
     rgb_max: float | None = None
+    nearest_necks: bool = False
     gb: str = "obc2"
     coulomb_constant: float = COULOMB_KCAL_A
     kappa_convention: str = "debye"
@@ -86,10 +89,11 @@ class SolventModel:
             raise InputError(f"gb is {described(self.gb)}; choose {', '.join(GB_MODELS)}")
         choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
         choice("surface", self.surface, tuple(SURFACES))
+        flag("nearest_necks", self.nearest_necks)
         if self.surface_tension is None:
             object.__setattr__(self, "surface_tension", SURFACES[self.surface])
         for f in fields(self):
-            if f.name in ("gb", "kappa_convention", "surface"):
+            if f.name in ("gb", "kappa_convention", "surface", "nearest_necks"):
                 continue
             if getattr(self, f.name) is None and hasattr(self.gb_model, f.name):
                 object.__setattr__(self, f.name, getattr(self.gb_model, f.name))
@@ -145,7 +149,9 @@ class SolventModel:
 
     def spheres(self, atoms: Atoms) -> Spheres:
         """The spheres of atoms in this model; raises InputError or ParameterError where they lack what it needs."""
-        return self.gb_model.spheres(atoms, self.offset)
+        require_atoms(atoms)
+        atoms.require(self.gb_model.parameters, f"the GB model {self.gb}")
+        return self.gb_model.spheres(atoms, self.offset, self.nearest_necks)
 
     @property
     def radius_definitions(self) -> dict[str, int]:

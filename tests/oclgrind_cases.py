@@ -46,8 +46,8 @@ POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
 
 def with_necks(atoms: Atoms) -> Atoms:
     """The atoms with what GBn2 needs."""
-    elements = np.resize(["H", "C", "N", "O", "S"], len(atoms))
-    return replace(atoms, gb_radii=np.resize([1.2, 1.7, 1.55, 1.5], len(atoms)), labels=labels_of(elements, ("ALA", "DA")))
+    labels = labels_of(np.resize(["H", "C", "N", "O", "S"], len(atoms)), ("ALA", "DA"))
+    return replace(atoms, gb_radii=np.resize([1.2, 1.7, 1.55, 1.5], len(atoms)), labels=labels)
 
 
 def surface_case(device: Device, plan: type[Solvent | Energy], **options: object) -> None:

@@ -1,4 +1,4 @@
-"""GBn and GBn2 with their necks, rgb_max, and no solvent: definitions against OpenMM and AMBER, kernels against definitions."""
+"""GBn and GBn2 with necks, rgb_max, no solvent: definitions against OpenMM and AMBER, kernels against definitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DNA = ("DC5", "DG", "A", "DT3")
 
 
 def molecule(n: int = 150, seed: int = 3, names: tuple[str, ...] = ("ALA", "MET", *DNA)):
-    """Random atoms of all elements in residues of proteins and of DNA, with the radii of a set and some between the steps."""
+    """Random atoms of all elements in residues of proteins and of DNA, with radii on the steps and between them."""
     rng = np.random.default_rng(seed)
     radii = rng.choice([1.0, 1.17, 1.2, 1.3, 1.5, 1.55, 1.7, 1.8, 1.85, 2.0, 1.333], n)
     elements = rng.choice(["H", "C", "N", "O", "S", "P", "Cl"], n)
@@ -117,13 +117,13 @@ def test_amber_prints_the_same(gb, salt, printed, device, precision):
 def few(positions, radii, elements):
     n = len(radii)
     return replace(
-        random_atoms(n), positions=positions, charges=np.linspace(-0.5, 0.6, n), gb_radii=radii, gb_scales=np.full(n, 0.9),
-        labels=labels_of(np.array(elements), ("MET",)),
+        random_atoms(n), positions=positions, charges=np.linspace(-0.5, 0.6, n), gb_radii=radii,
+        gb_scales=np.full(n, 0.9), labels=labels_of(np.array(elements), ("MET",)),
     )  # fmt: skip
 
 
-# Two atoms and one far away: at the ends of the tables, within and beyond the necks' reach (10.8 and 8.8 A), in the partial
-# overlap of GBn2's sulphur, whose sphere takes away, and across a limit of 9 A.
+# Two atoms beside a third: at the ends of the tables, within and beyond the necks' reach (10.8 and 8.8 A), near GBn2's
+# sulphur, whose sphere takes away, and across a limit of 9 A.
 PAIRS = {
     "ends of the tables": (3.1, (1.0, 2.0), "CO"),
     "within the reach": (10.79, (2.0, 2.0), "CO"),
@@ -173,6 +173,8 @@ def test_tables_are_the_papers():
     assert (distances[0, 0], distances[-1, -1], sizes[0, 0], sizes[-1, -1]) == (2.26685, 4.3084, 0.0381511, 0.0111863)
     necks = Necks.of(few(np.eye(3), [1.0, 1.025, 1.15], ["C"] * 3), 2.0, "gbn")
     assert necks.distances[2, 1] == pytest.approx((distances[3, 0] + distances[3, 1]) / 2, rel=1e-14)
+    nearest = Necks.of(few(np.eye(3), [1.17, 1.18, 1.15], ["C"] * 3), 1.0, "gbn", nearest=True)
+    assert nearest.distances.tolist() == [[distances[i, j] for j in (3, 3, 4)] for i in (3, 3, 4)]
     assert necks.sizes[1, 2] == pytest.approx(sizes[0, 3] + sizes[1, 3], rel=1e-14)
 
 

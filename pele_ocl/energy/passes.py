@@ -156,7 +156,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return dict(zip(("MORE_TERMS", "GROUPED_TERMS"), counts, strict=True))
 
     def _no_radii(self) -> list[KeptLaunch]:
-        """What stands in the place of Born radii where there is no solvent."""
+        """The launches in place of those of Born radii where there is no solvent."""
         self.buffers.setdefault("born_sums", self.run.empty(1))
         return [self._atom_terms(0)]
 

@@ -212,10 +212,8 @@ def _chain_rule(atoms: Atoms, model: SolventModel, born: Floats, by_radius: dict
     by_integral = radius_slope(psi, born, spheres, model)
     gradients = {term: np.zeros((len(atoms), 3)) for term in by_radius}
     for rows, d, r, counted in _pairs(atoms.positions, None):
-        taken, given = (
-            hct_slope(r, rho[rows, None], s[None], limit) / 2,
-            hct_slope(r, rho[None], s[rows, None], limit) / 2,
-        )
+        taken = hct_slope(r, rho[rows, None], s[None], limit) / 2
+        given = hct_slope(r, rho[None], s[rows, None], limit) / 2
         if necks is not None:
             own, others = necks.kinds[rows, None], necks.kinds[None]
             taken, given = taken + neck_slope(r, necks, own, others), given + neck_slope(r, necks, others, own)

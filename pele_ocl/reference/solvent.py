@@ -45,13 +45,13 @@ def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None) ->
 def necks_at(
     r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """r - d0 (A) and m0 (1/A) of the necks that atoms of these kinds take from others at distances r; which there are."""
+    """r - d0 (A) and m0 (1/A) of the necks that atoms of these kinds take from others at distances r; which exist."""
     there = r < necks.radii[kinds] + necks.radii[others] + REACH
     return r - necks.distances[others, kinds], necks.sizes[others, kinds], there
 
 
 def neck_term(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
-    """Eq. 14: the neck's part of the Born integrals of atoms of these kinds, from others at distances r, 1/A."""
+    """Eq. 1 of docs/theory/gb-models.md: what atoms of these kinds take from others at distances r, 1/A."""
     x, size, there = necks_at(r, necks, kinds, others)
     term: Floats = np.where(there, size / (1 + x**2 + 0.3 * x**6), 0.0)
     return term
@@ -118,9 +118,8 @@ def _radii_of(
         distances = np.where(apart, r, 1.0)
         terms = hct_term(distances, spheres.rho[rows, None], spheres.scaled[None], model.rgb_max) / 2
         if spheres.necks is not None:
-            terms = terms + neck_term(
-                distances, spheres.necks, spheres.necks.kinds[rows, None], spheres.necks.kinds[None]
-            )
+            kinds = spheres.necks.kinds
+            terms = terms + neck_term(distances, spheres.necks, kinds[rows, None], kinds[None])
         integrals.append(np.where(apart, terms, 0.0).sum(axis=1))
     psi = spheres.rho[atoms] * np.concatenate(integrals)
     own = Spheres(
