@@ -103,7 +103,9 @@ void lcpo_energies(
         bool is_near = false;
         if (tile < n_tiles) {
             const real reach = radius + largest[tile];
-            is_near = box_gap2(point + (origin - origins[box + tile]), (real4)0, extents[box + tile]) < reach * reach;
+            const real4 shift = point + (origin - origins[box + tile]);
+            if (fabs(shift.x) - extents[box + tile].x < reach)  // which tells of most tiles
+                is_near = box_gap2(shift, (real4)0, extents[box + tile]) < reach * reach;
         }
         int n_near;
         const int place = marks_before(is_near, item, words, &n_near);
