@@ -194,6 +194,7 @@ void bonded_terms(
         real gradient = 0;
         for (int term = 0; term < TERMS; ++term) {
             real sum = 0;
+            #pragma unroll 4
             for (int slot = ends[term]; slot < ends[term + 1]; ++slot) sum += components[4 * slot + component];
             gradient += sum;
             if (component == 3) energies[k / 4 * TERMS + term] = sum;
@@ -211,6 +212,7 @@ void bonded_terms(
 #else
     for (int term = item; term < TERMS; term += ITEMS) {
         real sum = 0;
+        #pragma unroll 8
         for (int k = 0; k < count; ++k) sum += energies[k * TERMS + term];
         for (int row = group; row < n_rows; row += get_num_groups(0)) {
             grouped[(size_t)term * n_rows + row] = sum;

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
 ATOMS_CPU, ITEMS_CPU = 128, 1
-ATOMS_GPU, ITEMS_GPU = 32, 128
+ATOMS_GPU, ITEMS_GPU = 32, 256
 
 BONDED_TERMS = {  # the tables of each term
     "bond": ("bonds",),
