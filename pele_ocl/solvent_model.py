@@ -154,3 +154,10 @@ class SolventModel:
     def settings(self) -> dict[str, float | str | None]:
         """Every constant by name, kappa (1/A) among them; rgb_max is None where there is no such end."""
         return {**asdict(self), "kappa": self.kappa}
+
+
+def surface_area(model: SolventModel, nonpolar: float) -> float:
+    """The surface area, A^2, of a nonpolar energy, kcal/mol; raises InputError for models without."""
+    if model.surface != "lcpo" or model.surface_tension == 0:
+        raise InputError("there is a surface area with surface='lcpo' and a surface_tension above 0 alone")
+    return nonpolar / model.surface_tension

@@ -100,8 +100,7 @@ def _shapes_by_bonds(elements: NDArray[np.str_], n_bonds: NDArray[np.intp], ends
     first, second = ends.T
     is_carbon, is_nitrogen, is_oxygen = (elements == symbol for symbol in "CNO")
     planar = is_carbon & (n_bonds == 3)
-    shapes[is_carbon & (n_bonds == 4)] = "C sp3"
-    shapes[planar] = "C sp2"
+    shapes[is_carbon] = np.where(n_bonds[is_carbon] == 4, "C sp3", "C sp2")
     conjugated = np.zeros(len(elements), bool)
     conjugated[first[planar[second]]] = True
     shapes[is_nitrogen & np.isin(n_bonds, (3, 4))] = "N sp3"
@@ -112,4 +111,4 @@ def _shapes_by_bonds(elements: NDArray[np.str_], n_bonds: NDArray[np.intp], ends
     # Two oxygens with no other bond at one atom: a carboxylate, or a phosphate, which AMBER treats alike.
     partners = np.bincount(second[terminal[first]], minlength=len(elements))
     shapes[first[terminal[first] & (partners[second] > 1)]] = "O carboxylate"
-    return shapes.tolist()
+    return [str(shape) for shape in shapes]

@@ -29,7 +29,19 @@ from .options import (
     surface_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, ending, energy_lines, headline, label_columns, model_line, origin, radii_line, settings
+from .report import (
+    area_facts,
+    area_lines,
+    choice_line,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+    radii_line,
+    settings,
+)
 from .terminal import say, say_json
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -127,6 +139,7 @@ def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
         **_facts(result),
         "born_radius": {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())},
         "energy": result.energy,
+        **area_facts(result.model, result.energy),
         "gradient": _norms(result.gradient),
         "seconds": {**result.seconds, "total": elapsed()},
     }
@@ -142,6 +155,7 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
         radii_line(result.model, result.atoms),
         "",
         *energy_lines(result.energy),
+        *area_lines(result.model, result.energy),
     ]
     if norms is not None:
         longest = f"at most {norms['max']:,.3f} an atom, net {norms['net']:.2g} kcal/mol/A"

@@ -279,11 +279,11 @@ def _as_json(molecule: Molecule, computed: Computed, constants: SolventModel) ->
 def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
     result, seconds = computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
-    lines += [radii_line(constants, molecule.atoms)] if "gb_pair" in result.energy else []
+    model = [radii_line(constants, molecule.atoms)] if "gb_pair" in result.energy else []
     lines += (
-        model_lines(molecule.numbers, computed.energies)
+        [*model, *model_lines(molecule.numbers, computed.energies)]
         if molecule.numbers
-        else [counted(result.n_pairs, "pair"), "", *_energy_lines(result)]
+        else [counted(result.n_pairs, "pair"), *model, "", *_energy_lines(result)]
     )
     lines += ["", ending(result, seconds["kernel"])]
     if verbose:

@@ -214,21 +214,18 @@ def model_options(command: Command) -> Command:
 
 def surface_options(command: Command) -> Command:
     """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it stands above."""
-    options: list[Callable[[Command], Any]] = [
-        click.option(
-            "--surface",
-            type=click.Choice(list(SURFACES)),
-            default=DEFAULTS.surface,
-            show_default=True,
-            help="Nonpolar term: ace from Born radii, lcpo from the surface area.",
-        ),
-        click.option(
-            "--surface-tension",
-            type=float,
-            help="Of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
-        ),
-    ]
-    return _add(command, options)
+    tension = click.option(
+        "--surface-tension",
+        type=float,
+        help="Of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
+    )
+    return click.option(
+        "--surface",
+        type=click.Choice(list(SURFACES)),
+        default=DEFAULTS.surface,
+        show_default=True,
+        help="Nonpolar term: ace from Born radii, lcpo from the surface area.",
+    )(tension(command))
 
 
 def run_options(command: Command) -> Command:

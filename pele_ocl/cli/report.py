@@ -15,7 +15,7 @@ from ..atoms import Atoms, Labels
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 from ..tuning import describe
 from .clock import elapsed
 from .command import COORDINATES
@@ -93,6 +93,17 @@ def model_line(model: SolventModel, atoms: Atoms) -> str:
 def radii_line(model: SolventModel, atoms: Atoms) -> str:
     """The GB model and the set of its radii, of which no result goes without a word."""
     return f"GB model      {model.gb}, radii {atoms.gb_radii_set or 'of no named set'}"
+
+
+def area_facts(model: SolventModel, energy: dict[str, float]) -> dict[str, float]:
+    """The surface area, A^2, for JSON, where there is one."""
+    has_area = model.surface == "lcpo" and model.surface_tension > 0
+    return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area else {}
+
+
+def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:
+    """The surface area, where there is one."""
+    return [f"Surface area  {area:,.1f} A^2 (LCPO)" for area in area_facts(model, energy).values()]
 
 
 def energy_lines(energy: dict[str, float]) -> list[str]:

@@ -18,6 +18,8 @@ from .molecule import Molecule, models_option, read_molecule
 from .options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from .progress import ProgressLine
 from .report import (
+    area_facts,
+    area_lines,
     choice_line,
     duration,
     ending,
@@ -57,7 +59,7 @@ def solvent(
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
 
-    Generalized Born with the ACE surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
+    Generalized Born with a surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
     """
     if output is not None:
@@ -97,6 +99,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         **facts,
         "born_radius": _spread(result),
         "energy": result.energy,
+        **area_facts(result.model, result.energy),
         "seconds": seconds,
         **_residues_as_json(result, per_residue),
     }
@@ -127,6 +130,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
             "",
             f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A",
             *energy_lines(result.energy),
+            *area_lines(result.model, result.energy),
         ]
     lines += ["", ending(result, result.seconds["kernel"])]
     if verbose:

@@ -137,10 +137,7 @@ class ForceField:
         bonds, notes = bonds_of(structure, matches)
         used = list({id(m.template): m.template for m in matches}.values())
         index = _index(matches, used)
-        if self.radii_set in BONDI_SETS:
-            gb_radii, gb_scales, gb_notes = *radii_set(self.radii_set, structure.labels, bonds), ()
-        else:
-            gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds)
+        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds)
         kind, kind_notes = self._kind_of(used)
         return Atoms(
             positions=structure.positions,
@@ -161,6 +158,8 @@ class ForceField:
         self, structure: Structure, used: Sequence[Template], index: Ints, bonds: Ints
     ) -> tuple[Floats, Floats, tuple[str, ...]]:
         """Radii (n,), scales (n,) and notes."""
+        if self.radii_set in BONDI_SETS:
+            return *radii_set(self.radii_set, structure.labels, bonds), ()
         none = (np.nan, np.nan)
         rows = [lookup(self.radii, t.name, atom) or none for t in used for atom in t.names]
         radii, scales = np.array(rows)[index].T

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .passes import TiledPasses
 
 NEIGHBOURS = 192  # that an atom may have; in folded proteins it has up to 70
+FAR_AWAY = 1e4  # A, as in cl/common/surface.cl
 ITEMS = 64  # of an atom on GPUs
 
 
@@ -33,8 +34,8 @@ class Surface:
     starts: Buffer
     slots: Buffer
     atoms: Buffer
+    radii: Buffer
     traits: Buffer
-    bare: Buffer
 
     @classmethod
     def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel) -> Surface | None:
@@ -46,12 +47,15 @@ class Surface:
         slots = np.flatnonzero(tiles.used & (radii[tiles.order] > 0))
         heavy = tiles.order[slots]
         p1, p2, p3, p4 = (model.surface_tension * values[heavy] for values in p)
-        traits = np.stack([reach[heavy], 2 * np.pi * p2, 2 * np.pi * p3, 4 * np.pi**2 * p4], axis=1)
+        traits = np.zeros((tiles.n_slots, 4))
+        bare = 4 * np.pi * p1 * reach[heavy] ** 2
+        traits[slots] = np.stack([2 * np.pi * p2, 2 * np.pi * p3, 4 * np.pi**2 * p4, bare], axis=1)
+        by_slot = np.full(tiles.n_slots, -FAR_AWAY)
+        by_slot[slots] = reach[heavy]
         starts = np.searchsorted(slots, tiles.size * np.arange(len(tiles) + 1))
         return cls(
             len(heavy), run.upload(tiles.largest(reach)), run.upload(starts, np.int32),
-            run.upload(slots, np.int32), run.upload(heavy, np.int32), run.upload(traits),
-            run.upload(4 * np.pi * p1 * reach[heavy] ** 2),
+            run.upload(slots, np.int32), run.upload(heavy, np.int32), run.upload(by_slot), run.upload(traits),
         )  # fmt: skip
 
     @property
@@ -62,14 +66,18 @@ class Surface:
     def energies(self, passes: TiledPasses, gradient: bool) -> KeptLaunch:
         """The launch that fills "pulls"; positions must be in the tiles."""
         run, tiles = passes.run, passes.tiles
-        is_cpu = run.device.kind == "CPU"
-        items, width = (1, run.device.vector_width(run.precision)) if is_cpu else (ITEMS, 1)
+        items, width = shape_for(run)
         return run.keep(
             "common/surface.cl", "lcpo_energies", (items * self.n_heavy, 1), (items, 1), np.int32(len(tiles)),
-            np.int32(self.n_heavy), *passes.named("points", "origins", "extents"), self.largest, self.starts,
-            self.slots, self.traits, self.bare, passes.buffers["pulls"], width=width, TILE=tiles.size, GROUP=items,
+            np.int32(self.n_heavy), *passes.named("x", "y", "z", "origins", "extents"), self.largest,
+            self.slots, self.radii, self.traits, passes.buffers["pulls"], width=width, TILE=tiles.size, GROUP=items,
             NEIGHBOURS=NEIGHBOURS, GRADIENT=int(gradient),
         )  # fmt: skip
+
+
+def shape_for(run: Run) -> tuple[int, int]:
+    """Work-items of an atom, and reals in a vector."""
+    return (1, run.device.vector_width(run.precision)) if run.device.kind == "CPU" else (ITEMS, 1)
 
 
 def check_surface(atoms: Atoms, model: SolventModel) -> None:
