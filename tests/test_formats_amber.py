@@ -362,3 +362,22 @@ def test_a_restart_of_the_same_atoms(tmp_path):
         ("c.crd", restart(x, box=True)),
     ):
         np.testing.assert_array_equal(pele_ocl.read(path, coordinates=written(tmp_path, text, name)).positions, x)
+
+
+@pytest.mark.parametrize(
+    ("sections", "name"),
+    [
+        ({"RADIUS_SET": ("1a80", ["modified Bondi radii (mbondi)"])}, "mbondi"),
+        ({"RADIUS_SET": ("1a80", ["ArgH and AspGluO modified Bondi2 radii (mbondi3)"])}, "mbondi3"),
+        ({"RADIUS_SET": ("1a80", ["0"])}, "file"),
+        ({"RADIUS_SET": ("1a80", [""])}, "file"),
+        ({"RADIUS_SET": None}, "file"),
+        ({"RADII": None, "SCREEN": None}, ""),
+        ({"RADII": ("5E16.8", [0.0] * 96)}, ""),
+    ],
+)
+def test_the_name_of_the_radii(tmp_path, sections, name):
+    made = {key: value for key, value in {**content(), **sections}.items() if value is not None}
+    atoms = read_topology(written(tmp_path, made)).parameters
+    assert atoms.gb_radii_set == name
+    assert (atoms.gb_radii is None) == ("RADII" in sections)

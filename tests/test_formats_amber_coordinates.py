@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import h5py
@@ -168,6 +169,15 @@ def test_commands(topology, tmp_path):
     attributes = json.loads(table.read_text())
     assert attributes["coordinates"] == str(coordinates)
     assert len(attributes["coordinates_sha256"]) == 64
+
+
+def test_python_of_the_page_runs(topology, tmp_path, monkeypatch):
+    topology.rename(tmp_path / "protein.parm7")
+    (tmp_path / "protein.rst7").write_text(restart(POSITIONS))
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parent.parent / "docs" / "formats" / "amber.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    exec(compile(block, "amber.md", "exec"), {})
 
 
 def test_errors_of_commands(topology, tmp_path):

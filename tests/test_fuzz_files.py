@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms, Grid, Map, read_conformations, write_map
+from pele_ocl.atoms import Topology
 from pele_ocl.errors import PeleError
 from pele_ocl.forcefield import read_obc, read_template
-from pele_ocl.atoms import Topology
 from pele_ocl.formats import model_numbers, read_map, read_points, read_pqr, read_structure, read_topology
 from pele_ocl.formats.amber import place
 from pele_ocl.formats.maps import read_extra_maps

@@ -77,9 +77,9 @@ def energy(
 ) -> None:  # fmt: skip
     """Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.
 
-    IN is a .pdb or .cif file, also with .gz; a .pqr file has no Lennard-Jones parameters. Born radii follow the atoms
-    in the gradient. Energies in kcal/mol, gradient in kcal/mol/Angstrom. Atoms one or two bonds apart have no
-    Lennard-Jones and Coulomb energy; the GB energy takes all pairs.
+    IN is a .pdb or .cif file, or an AMBER topology with -c, also with .gz; a .pqr file has no Lennard-Jones
+    parameters. Born radii follow the atoms in the gradient. Energies in kcal/mol, gradient in kcal/mol/Angstrom. Atoms
+    one or two bonds apart have no Lennard-Jones and Coulomb energy; the GB energy takes all pairs.
     """
     if no_gradient and fixed_radii:
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")

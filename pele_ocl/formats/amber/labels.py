@@ -52,13 +52,9 @@ def read_labels(sections: Sections, counts: Counts) -> Labels:
 
 
 def _residue_texts(sections: Sections, counts: Counts, name: str) -> Strings:
-    """A text for each residue, "" where the section is not there or ends in blanks."""
-    if name not in sections:
-        return np.full(counts.residues, "")
-    texts = sections.texts(name)
-    if len(texts) > counts.residues:
-        sections.texts(name, counts.residues)  # which tells it
-    return np.concatenate([texts, np.full(counts.residues - len(texts), "")])
+    """A text for each residue, "" where the section is not there."""
+    found = sections.optional_texts(name, counts.residues)
+    return np.full(counts.residues, "") if found is None else found
 
 
 def _elements(sections: Sections, counts: Counts, names: Strings, residue_names: Strings) -> Strings:

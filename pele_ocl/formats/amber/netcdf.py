@@ -60,7 +60,8 @@ class NetCdf:
             )
         count = variable.record_size // variable.dtype.itemsize
         values = np.frombuffer(self.data, variable.dtype, count, begin)
-        return values.reshape(shape).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # of damaged files, whose NaN may be of the kind that signals
+            return values.reshape(shape).astype(np.float64)
 
 
 def read_netcdf(where: str, data: bytes) -> NetCdf:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
+import numpy as np
+
 from ...atoms import Floats, Strings
 from ...errors import FormatError
 from ...inputfile import InputFile
@@ -63,6 +65,15 @@ class Sections:
     def texts(self, name: str, count: int | None = None) -> Strings:
         """The values of a section of texts, without blanks around them."""
         return self._checked(name, "a", count).texts()
+
+    def optional_texts(self, name: str, count: int) -> Strings | None:
+        """The values of a section of texts, the last of which may be blank; None where the file lacks it."""
+        if name not in self:
+            return None
+        texts = self.texts(name)
+        return (
+            np.concatenate([texts, np.full(count - len(texts), "")]) if len(texts) < count else self.texts(name, count)
+        )
 
     def at(self, name: str, index: int) -> str:
         """Where a value stands, for messages: `x.parm7:41: section CHARGE`."""

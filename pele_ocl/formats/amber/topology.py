@@ -51,34 +51,35 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
     bonded, more = read_bonded(
         sections, counts, charges, read_pair_types(sections, counts, types, "14_") if has_own else pairs
     )
+    radii, scales, radii_set = _radii(sections, counts)
     return Atoms(
         positions=np.zeros((counts.atoms, 3)),
         charges=charges,
         lj_sigma=pairs.sigma.diagonal()[types],
         lj_epsilon=pairs.epsilon.diagonal()[types],
-        gb_radii=_optional(sections, counts, "RADII"),
-        gb_scales=_optional(sections, counts, "SCREEN"),
+        gb_radii=radii,
+        gb_scales=scales,
         labels=read_labels(sections, counts),
         bonds=bonded.bonds.atoms,
         combining=combining_rule(sections, pairs),
         notes=(*notes, *more),
         bonded=bonded,
-        types=sections.texts("AMBER_ATOM_TYPE", counts.atoms) if "AMBER_ATOM_TYPE" in sections else None,
-        gb_radii_set=_radii_set(sections),
+        types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
+        gb_radii_set=radii_set,
     )
 
 
-def _optional(sections: Sections, counts: Counts, name: str) -> Floats | None:
-    return sections.numbers(name, counts.atoms) if name in sections else None
+def _radii(sections: Sections, counts: Counts) -> tuple[Floats | None, Floats | None, str]:
+    """RADII, SCREEN and the name of their set; no radii where they are missing or all 0, as in files for vacuum.
 
-
-def _radii_set(sections: Sections) -> str:
-    """The word in brackets behind the sentence of RADIUS_SET, bondi, mbondi, mbondi2, mbondi3; or the sentence."""
-    if "RADIUS_SET" not in sections:
-        return ""
-    text = " ".join(sections.texts("RADIUS_SET").tolist()).strip()
+    The name is the word in brackets behind the sentence of RADIUS_SET: bondi, mbondi, mbondi2, mbondi3; or "file".
+    """
+    radii, scales = (sections.numbers(name, counts.atoms) if name in sections else None for name in ("RADII", "SCREEN"))
+    if radii is None or not radii.any():
+        return None, scales, ""
+    text = " ".join(sections.texts("RADIUS_SET").tolist()) if "RADIUS_SET" in sections else ""
     found = _SET.fullmatch(text)
-    return found[1] if found else text
+    return radii, scales, found[1] if found else "file"
 
 
 def refuse_reading_alone(file: InputFile, model: int | None) -> Atoms:
