@@ -10,9 +10,10 @@ from dataclasses import asdict, replace
 from unittest.mock import patch
 
 import numpy as np
-from conftest import random_atoms, random_pairs, without
+import pytest
+from conftest import labels_of_elements, random_atoms, random_pairs, without
 
-from pele_ocl import Atoms, Grid, SolventModel, place_ions, potmap, solvent
+from pele_ocl import Atoms, Grid, InputError, SolventModel, place_ions, potmap, solvent
 from pele_ocl.energy import Energy, PositionalRestraint, squares
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.ions.placement import Placement, WorkSplit
@@ -30,12 +31,25 @@ from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import VARIANTS, Solvent
 from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.tiled import surface
 from pele_ocl.tuning import Choice, trying
 from pele_ocl.variant import Machine
 
 PRECISIONS = ("float32", "float64")
-SALT = SolventModel(ionic_strength=0.1)
+SALT, LCPO = SolventModel(ionic_strength=0.1), SolventModel(surface="lcpo")
 POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
+
+
+def surface_case(device: Device, plan: type[Solvent | Energy], **options: object) -> None:
+    """LCPO by the groups of GPUs and by the vectors of CPUs, over several tiles; and by a list that is too short."""
+    bonds = np.stack([np.arange(40), (np.arange(40) + 1) % 40], axis=1)
+    atoms = replace(random_atoms(40), labels=labels_of_elements(["C"] * 40), bonds=bonds)
+    both, options = np.stack([atoms.positions, atoms.positions + 0.1]), options | dict(model=LCPO, device=device)
+    for shape, precision in (((64, 1), "float32"), ((1, 4), "float32"), ((32, 1), "float64")):
+        with patch.object(surface, "shape_for", lambda _: shape):  # noqa: B023
+            plan(atoms, precision=precision, **options).evaluate_batch(both)
+            with patch.object(surface, "NEIGHBOURS", 16), pytest.raises(InputError):
+                plan(atoms, precision=precision, **options).evaluate()
 
 
 def solvent_cases(device: Device) -> None:
@@ -49,6 +63,7 @@ def solvent_cases(device: Device) -> None:
             with trying("solvent", Choice.of("tiled", **asdict(layout))):
                 plan = Solvent(atoms, variant="tiled", precision=precision, device=device)
             plan.evaluate_batch(np.stack([atoms.positions, atoms.positions + 0.1]))
+    surface_case(device, Solvent)
 
 
 def nonbond_cases(device: Device) -> None:
@@ -135,6 +150,8 @@ def energy_cases(device: Device) -> None:
                     with patch.object(squares, "MOST_LAYERS", 1):
                         Energy(atoms, **options).evaluate()
     gpu_layouts_case(device, atoms)
+    surface_case(device, Energy)
+    surface_case(device, Energy, per_atom=True, gradient=False)
 
 
 def gpu_layouts_case(device: Device, atoms: Atoms) -> None:

@@ -53,7 +53,7 @@ LAYERS = {
     "opencl": ("errors", "paths", "variant"),
     "tuning": ("__init__", "errors", "formats", "opencl", "paths", "variant"),
     "plan": ("arguments", "atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
-    "tiled": ("atoms", "opencl", "plan", "solvent_model", "tiles", "units", "variant"),
+    "tiled": ("atoms", "errors", "opencl", "plan", "solvent_model", "tiles", "units", "variant"),
     "solvent": (
         "atoms", "callable_module", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
     ),

@@ -68,7 +68,7 @@ def test_summary_is_for_reading():
 
 def test_json_is_one_object():
     found = report(*OPENMM)
-    assert list(found) == "n_atoms device variant precision born_radius energy gradient seconds".split()
+    assert list(found) == "n_atoms device variant precision settings born_radius energy gradient seconds".split()
     assert list(found["energy"]) == [*TERMS, "total"]
     energies = load_system("hexapeptide").energies
     expected = energies["openmm_nb_with14_kcal"] + energies["openmm_gb_78.5sa_kcal"]

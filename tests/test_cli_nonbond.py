@@ -76,7 +76,7 @@ def test_verbose_says_more():
 
 def test_json_is_one_object(atoms):
     found = report()
-    assert list(found) == "n_atoms n_pairs device variant precision energy gradient seconds".split()
+    assert list(found) == "n_atoms n_pairs device variant precision settings energy gradient seconds".split()
     assert list(found["energy"]) == ["lennard_jones", "coulomb", "gb_pair", "total"]
     assert list(found["gradient"]) == ["norm", "max", "net"]
     assert list(found["seconds"]) == ["pairs", "prepare", "kernel", "total"]

@@ -72,6 +72,8 @@ RIGHT: dict[str, Any] = {
     "cutoff": 5.0,
     "n_atoms": len(ATOMS),
     "ions": {"NA": 1},
+    "Atoms.with_radii.name": "bondi",
+    "SolventModel.like.program": "amber",
     "structure": STRUCTURE,
     "values": MAP.values,
     "unit": "mV",

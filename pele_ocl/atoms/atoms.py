@@ -15,6 +15,7 @@ from ..frozen import ReadOnlyArrays, frozen
 from .bonded import Bonded
 from .close_pairs import close_pair
 from .labels import Floats, Ints, Labels, Strings, labels_of
+from .radii import radii_set, tidy_set
 
 _COMBINING = ("arithmetic", "geometric")
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
@@ -161,6 +162,23 @@ class Atoms(ReadOnlyArrays):
             raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
         self._check_finite("positions", there)
         return placed(self, there)
+
+    @property
+    def bond_pairs(self) -> Ints:
+        """`bonds`, or where they are empty the pairs of the bonded terms, (m, 2)."""
+        return self.bonds if len(self.bonds) or self.bonded is None else self.bonded.bonds.atoms
+
+    def with_radii(self, name: str) -> Atoms:
+        """The same atoms with the GB radii and overlap scales of a set, by elements, bonds and residue names.
+
+        name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "openmm-obc" or "pele"
+
+        Raises InputError for another name, and where labels or bonds are missing that the set needs.
+        """
+        if self.labels is None:
+            raise InputError(f"the GB radii {name} follow from names and elements, which these atoms lack")
+        radii, scales = radii_set(name, self.labels, self.bond_pairs)
+        return replace(self, gb_radii=radii, gb_scales=scales, gb_radii_set=tidy_set(name))
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Lowest and highest x, y and z, (3,) A each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -44,7 +44,19 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, counted, duration, ending, energy_lines, headline, label_columns, model_line, origin
+from .report import (
+    choice_line,
+    counted,
+    duration,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+    radii_line,
+    settings,
+)
 from .terminal import note, say, say_json
 
 DEFAULT_CUTOFF = 12.0
@@ -153,7 +165,7 @@ def nonbond(
         if output is not None:
             _save(output, molecule, computed, constants)
     if as_json:
-        say_json(_as_json(molecule, computed))
+        say_json(_as_json(molecule, computed, constants))
     else:
         say(_as_text(molecule, computed, constants, verbose))
 
@@ -244,7 +256,7 @@ def _gradient_facts(result: NonbondResult) -> dict[str, float] | None:
     }
 
 
-def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
+def _as_json(molecule: Molecule, computed: Computed, constants: SolventModel) -> dict[str, Any]:
     result = computed.results[0]
     facts = {
         "n_atoms": len(result.atoms),
@@ -252,6 +264,7 @@ def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+        "settings": settings(constants, molecule.atoms),
     }
     seconds = {**computed.seconds, "total": elapsed()}
     if molecule.numbers:
@@ -266,17 +279,18 @@ def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
 def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
     result, seconds = computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
+    model = [radii_line(constants, molecule.atoms)] if "gb_pair" in result.energy else []
     lines += (
-        model_lines(molecule.numbers, computed.energies)
+        [*model, *model_lines(molecule.numbers, computed.energies)]
         if molecule.numbers
-        else [counted(result.n_pairs, "pair"), "", *_energy_lines(result)]
+        else [counted(result.n_pairs, "pair"), *model, "", *_energy_lines(result)]
     )
     lines += ["", ending(result, seconds["kernel"])]
     if verbose:
         steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
         lines += [
             "",
-            model_line(constants),
+            model_line(constants, molecule.atoms),
             f"Times: {steps}",
             f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
             choice_line(result.device),
@@ -300,7 +314,7 @@ def _save(output: Path, molecule: Molecule, computed: Computed, constants: Solve
         **origin(molecule.source, molecule.atoms, result),
         "exact": result.exact,
         **{f"seconds_{name}": value for name, value in computed.seconds.items()},
-        **asdict(constants),
+        **settings(constants, molecule.atoms),
     }
     if molecule.numbers:
         columns, units = model_columns(molecule.numbers, computed.energies)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..atoms import Atoms
+from ..atoms.radii import RADII_SETS
 from ..chemistry import solvent_sentence
 from ..errors import InputError
 from ..forcefield import ForceField
 from ..formats import is_pqr
-from ..gb_models import GB_MODELS
+from ..gb_models import GB_MODELS, default_radii, radii_note
 from ..inputfile import InputFile
 from ..reading import read
-from ..solvent_model import SolventModel
+from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
 from .structures.control import OPTION
@@ -29,6 +32,8 @@ ReadAtoms = Callable[..., Atoms]
 PATH = click.Path(path_type=Path)
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
 DEFAULTS = SolventModel()
+FILE = "file"  # GB radii of the structure's own
+MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 
 
 def _add(command: Command, options: Sequence[Callable[[Command], Any]]) -> Command:
@@ -51,20 +56,30 @@ def structure_options(command: Command) -> Command:
         **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
+        gb: str | None = others.get("gb")
 
         @lru_cache(maxsize=1)
         def field_for(path: Path) -> ForceField | None:
             if is_pqr(path):
-                _refuse_parameters(path, forcefield, radii, templates, obc, pele_data, fallback)
+                table = None if radii in (None, FILE, "bondi") else radii  # the other sets follow from bonds
+                _refuse_parameters(path, forcefield, table, templates, obc, pele_data, fallback)
                 return None
-            return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback, allow_missing_terminals)
+            tables = radii == FILE or obc or pele_data
+            chosen = (None if radii == FILE else radii) or (None if tables else default_radii(gb, others.get("like")))
+            return ForceField.load(forcefield, chosen, templates, obc, pele_data, fallback, allow_missing_terminals)
 
         def read_atoms(source: InputFile, number: int | None = None) -> Atoms:
             """The atoms of a file; number : of the model, by default the option's"""
             if None not in (model, number):
                 raise click.UsageError("choose one of --model and --models")
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-            atoms = read(source, field_for(source.path), model if number is None else number)
+            field = field_for(source.path)
+            atoms = read(source, field, model if number is None else number)
+            if field is not None and radii == FILE and not atoms.gb_radii_set.startswith(FILE):
+                raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
+            if field is None and radii not in (None, FILE):
+                atoms = atoms.with_radii(radii)
+            tell(f"Note: {fit}" if gb is not None and (fit := radii_note(gb, atoms.gb_radii_set)) else "")
             held = solvent_sentence(atoms.labels)
             for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):
                 tell(f"Note: {sentence}")
@@ -88,10 +103,13 @@ def structure_options(command: Command) -> Command:
             help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...",
         ),
         click.option(
+            "--gb-radii",
             "--radii",
-            type=click.Choice(["amber", "pele"]),
-            help="GB radii for atoms that no OBC table names; by default amber with Amber99SB, pele with a force field "
-            "of your own.",
+            "radii",
+            type=click.Choice([*RADII_SETS, FILE, "amber"]),
+            help="GB radii: openmm-obc (amber is its old name) or pele for atoms that no OBC table names, a set of "
+            "AMBER's for all atoms, or file for those that the structure's files bring. By default these, else mbondi3 "
+            "with gbn2, bondi with gbn, pele with a force field of PELE, openmm-obc with Amber99SB.",
         ),
         click.option(
             "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of them."
@@ -136,17 +154,23 @@ def model_options(command: Command) -> Command:
     """Options about the solvent; the command gets them as `constants`, a SolventModel."""
 
     @wraps(command)
-    def gathered(
-        *, gb: str, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float, temperature: float,
-        **others: Any,
-    ) -> Any:  # fmt: skip
-        constants = SolventModel(solute_dielectric, solvent_dielectric, ionic_strength, temperature, gb=gb)
+    def gathered(*, like: str | None, **others: Any) -> Any:
+        context = click.get_current_context()
+        values = {name: others.pop(name) for name in MODEL_FIELDS if name in others}
+        given = {name: v for name, v in values.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT}
+        constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
         return command(constants=constants, **others)
 
-    def option(name: str, default: float, help_text: str) -> Callable[[Command], Command]:
-        return click.option(name, type=float, default=default, show_default=True, help=help_text)
+    def option(name: str, default: float | None, help_text: str) -> Callable[[Command], Command]:
+        return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
 
     options: list[Callable[[Command], Any]] = [
+        click.option(
+            "--like",
+            type=click.Choice(list(PRESETS)),
+            help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, the "
+            "end of the Born integrals; options beside it win.",
+        ),
         click.option(
             "--gb",
             type=click.Choice(list(GB_MODELS)),
@@ -158,8 +182,36 @@ def model_options(command: Command) -> Command:
         option("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
         option("--ionic-strength", DEFAULTS.ionic_strength, "Of a 1:1 salt, mol/L; PELE's own default is 0.15."),
         option("--temperature", DEFAULTS.temperature, "K; matters only with salt."),
-    ]
+        click.option(
+            "--kappa-convention",
+            type=click.Choice(list(KAPPAS)),
+            default=DEFAULTS.kappa_convention,
+            show_default=True,
+            help="How the salt's screening follows from the ionic strength: by Debye and Hueckel, as in sander, as in "
+            "OpenMM.",
+        ),
+        option(
+            "--coulomb-constant", DEFAULTS.coulomb_constant,
+            "Of all electrostatic energies, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
+        ),
+    ]  # fmt: skip
     return _add(gathered, options)
+
+
+def surface_options(command: Command) -> Command:
+    """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it stands above."""
+    tension = click.option(
+        "--surface-tension",
+        type=float,
+        help="Of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
+    )
+    return click.option(
+        "--surface",
+        type=click.Choice(list(SURFACES)),
+        default=DEFAULTS.surface,
+        show_default=True,
+        help="Nonpolar term: ace from Born radii, lcpo from the surface area.",
+    )(tension(command))
 
 
 def run_options(command: Command) -> Command:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import asdict
 from typing import Any, Protocol
 
 import click
@@ -16,7 +15,7 @@ from ..atoms import Atoms, Labels
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 from ..tuning import describe
 from .clock import elapsed
 from .terminal import one_line
@@ -75,10 +74,35 @@ def ending(how: Computation, kernel_seconds: float) -> str:
     return f"{how.variant}, {how.precision}, on {how.device}: {times}"
 
 
-def model_line(model: SolventModel) -> str:
+def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
+    """Every constant of the solvent, and the set of the GB radii, for JSON."""
+    return {**model.settings, "gb_radii_set": atoms.gb_radii_set}
+
+
+def model_line(model: SolventModel, atoms: Atoms) -> str:
     """The constants of the solvent model."""
-    values = {name: value if isinstance(value, str) else f"{value:g}" for name, value in asdict(model).items()}
-    return "Solvent model: " + ", ".join(f"{name} {value}" for name, value in values.items())
+    texts = {
+        name: f"{value:.10g}" if isinstance(value, float | int) else value
+        for name, value in settings(model, atoms).items()
+        if value not in (None, "")
+    }
+    return "Solvent model: " + ", ".join(f"{name} {text}" for name, text in texts.items())
+
+
+def radii_line(model: SolventModel, atoms: Atoms) -> str:
+    """The GB model and the set of its radii, of which no result goes without a word."""
+    return f"GB model      {model.gb}, radii {atoms.gb_radii_set or 'of no named set'}"
+
+
+def area_facts(model: SolventModel, energy: dict[str, float]) -> dict[str, float]:
+    """The surface area, A^2, for JSON, where there is one."""
+    has_area = model.surface == "lcpo" and model.surface_tension > 0
+    return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area else {}
+
+
+def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:
+    """The surface area, where there is one."""
+    return [f"Surface area  {area:,.1f} A^2 (LCPO)" for area in area_facts(model, energy).values()]
 
 
 def energy_lines(energy: dict[str, float]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,22 @@ from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .molecule import Molecule, models_option, read_molecule
-from .options import ReadAtoms, model_options, report_options, run_options, structure_options
+from .options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from .progress import ProgressLine
-from .report import choice_line, duration, ending, energy_lines, headline, label_columns, model_line, origin
+from .report import (
+    area_facts,
+    area_lines,
+    choice_line,
+    duration,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+    radii_line,
+    settings,
+)
 from .terminal import say, say_json
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -38,6 +50,7 @@ TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 @run_options
 @structure_options
 @model_options
+@surface_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
 def solvent(
@@ -46,7 +59,7 @@ def solvent(
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
 
-    Generalized Born with the ACE surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
+    Generalized Born with a surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
     """
     if output is not None:
@@ -74,6 +87,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+        "settings": settings(result.model, result.atoms),
     }
     seconds = {"kernel": result.seconds["kernel"], "total": elapsed()}
     if molecule.numbers:
@@ -85,6 +99,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         **facts,
         "born_radius": _spread(result),
         "energy": result.energy,
+        **area_facts(result.model, result.energy),
         "seconds": seconds,
         **_residues_as_json(result, per_residue),
     }
@@ -106,7 +121,7 @@ def _spread(result: SolventResult) -> dict[str, float]:
 
 def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool, verbose: bool) -> str:
     result = results[0]
-    lines = [headline(molecule.source, molecule.atoms)]
+    lines = [headline(molecule.source, molecule.atoms), radii_line(result.model, molecule.atoms)]
     if molecule.numbers:
         lines += model_lines(molecule.numbers, [of.energy for of in results])
     else:
@@ -115,6 +130,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
             "",
             f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A",
             *energy_lines(result.energy),
+            *area_lines(result.model, result.energy),
         ]
     lines += ["", ending(result, result.seconds["kernel"])]
     if verbose:
@@ -128,7 +144,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
 
 def _details(result: SolventResult) -> list[str]:
     return [
-        model_line(result.model),
+        model_line(result.model, result.atoms),
         f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
         choice_line(result.device),
@@ -141,7 +157,7 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
     attributes = {
         **origin(molecule.source, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
-        **asdict(result.model),
+        **settings(result.model, result.atoms),
     }
     if molecule.numbers:
         columns, units = model_columns(molecule.numbers, [of.energy for of in results])

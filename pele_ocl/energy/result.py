@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..atoms import Floats
 from ..results import TermBatch, TermResult
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 
 TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")
 
@@ -25,6 +25,14 @@ class EnergyResult(TermResult):
     model: SolventModel
     gradient: Floats | None
     born_radii: Floats
+
+    @property
+    def surface_area(self) -> float:
+        """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
+
+        Raises InputError for other models.
+        """
+        return surface_area(self.model, float(self.terms.nonpolar))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import arguments
 from ..atoms import Atoms, Floats, Ints, Structure
+from ..atoms.radii import BONDI_SETS, RADII_SETS, element_rule, radii_set, tidy_set
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
 from .bonded import AtomParameters, bonded_of
 from .bonding import bonding_of
-from .fallback import element_rule
 from .library import Joined
 from .links import Links
 from .matching import Match, match_residues
@@ -52,6 +52,7 @@ class ForceField:
     kind : "amber" (arithmetic sigma, 1-4 scales 1/1.2 and 1/2) or "opls" (geometric sigma, 1/2 and 1/2)
     templates : residue templates by name
     radii : OBC radius (A) and scale by (template, atom name)
+    radii_set : name of the shipped table that completes a user's, or of the set that all radii are of
     fallback : take radius and scale from element and bonds for atoms without a row; Atoms.notes names them
     origin : what Atoms.notes tells of a user's files
     links : terms across bonds between residues, by the names of the bonded atoms
@@ -64,6 +65,7 @@ class ForceField:
     templates: Mapping[str, Template]
     radii: Mapping[Key, tuple[float, float]]
     fallback: bool = False
+    radii_set: str = ""
     origin: Origin = field(default_factory=Origin)
     links: Links = field(default_factory=dict)
     allow_missing_terminals: bool = True
@@ -86,8 +88,9 @@ class ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
         name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several
-        radii : built-in OBC radii, "amber" (Amber99's) or "pele" (Tinker's, as PELE has them); by default "amber" with
-            the built-in templates, "pele" with a whole force field of the user
+        radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
+            as PELE has them), by default the former with the built-in templates, the latter with a whole force field of
+            the user; or a set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", in place of all tables
         templates : IMPACT template files, or folders that are searched through and through
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
@@ -116,8 +119,9 @@ class ForceField:
         links = _merged(map(load_links, [*pele.templates, *map(Path, templates)]))
         tables = {str(path): read_obc(path) for path in obc}
         rows = _merged([*map(read_obc, pele.obc), *tables.values()])
-        chosen = radii or ("amber" if built_in else "pele")
-        shipped_rows = embedded_radii(chosen)
+        chosen = tidy_set(radii or ("openmm-obc" if built_in else "pele"))
+        arguments.choice("radii", chosen, RADII_SETS)
+        shipped_rows = {} if chosen in BONDI_SETS else embedded_radii(chosen)
         completed = radii is not None or ("ALA", "CA") not in rows
         origin = Origin(
             tables=tables,
@@ -134,6 +138,7 @@ class ForceField:
             Joined(own, embedded_templates()) if built_in else own,
             {**shipped_rows, **rows} if completed else rows,
             fallback,
+            chosen,
             origin,
             {**embedded_links(), **links} if built_in else links,
             allow_missing_terminals,
@@ -178,6 +183,7 @@ class ForceField:
             one_four=_ONE_FOUR[kind],
             bonded=bonded,
             types=parameters.types,
+            gb_radii_set=self._radii_name(used),
             notes=structure.notes
             + bonding.notes
             + gb_notes
@@ -190,6 +196,8 @@ class ForceField:
         self, structure: Structure, used: Sequence[Template], index: Ints, bonds: Ints
     ) -> tuple[Floats, Floats, tuple[str, ...]]:
         """Radii (n,), scales (n,) and notes."""
+        if self.radii_set in BONDI_SETS:
+            return *radii_set(self.radii_set, structure.labels, bonds), ()
         none = (np.nan, np.nan)
         rows = [lookup(self.radii, t.name, atom) or none for t in used for atom in t.names]
         radii, scales = np.array(rows)[index].T
@@ -209,6 +217,15 @@ class ForceField:
         radii[missing], scales[missing] = rule[0][missing], rule[1][missing]
         named = ", ".join(dict.fromkeys(keys[missing].tolist()))
         return radii, scales, (f"OBC radius and scale of {len(missing)} atoms follow from their elements: {named}",)
+
+    def _radii_name(self, used: Sequence[Template]) -> str:
+        """The set of the radii: "file" where they are rows of a user's tables."""
+        if self.radii_set in BONDI_SETS:
+            return self.radii_set
+        own = {lookup(self.origin.rows, t.name, atom) is not None for t in used for atom in t.names}
+        return {frozenset({True}): "file", frozenset({False}): self.radii_set}.get(
+            frozenset(own), f"file, {self.radii_set}"
+        )
 
     def _kind_of(self, used: Sequence[Template]) -> tuple[Kind, tuple[str, ...]]:
         """The kind whose rules hold: that of the templates if they agree, else that of the force field."""

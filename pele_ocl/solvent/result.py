@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..atoms import Floats
 from ..results import TermBatch, TermResult, Terms
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 
 TERMS = ("gb_self", "gb_pair", "nonpolar")
 
@@ -27,6 +27,14 @@ class SolventResult(TermResult):
     per_atom: Terms
     born_radii: Floats
     psi: Floats
+
+    @property
+    def surface_area(self) -> float:
+        """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
+
+        Raises InputError for other models.
+        """
+        return surface_area(self.model, float(self.terms.nonpolar))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
