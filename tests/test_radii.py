@@ -91,7 +91,7 @@ def test_atoms_name_their_radii(ubiquitin):
         (lambda atoms: atoms.with_radii("bondi4"), "the set of GB radii is 'bondi4'; choose 'openmm-obc' or"),
         (lambda atoms: replace(atoms, labels=None).with_radii("bondi"), "bondi follow from names and elements, which"),
         (
-            lambda atoms: replace(atoms, bonds=np.empty((0, 2), int)).with_radii("mbondi"),
+            lambda atoms: replace(atoms, bonds=np.empty((0, 2), int), bonded=None).with_radii("mbondi"),
             "mbondi follow from bonds, of",
         ),
     ],
