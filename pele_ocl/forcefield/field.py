@@ -185,10 +185,6 @@ class ForceField:
             bonds=bonding.bonds,
             combining=_COMBINING[kind],
             one_four=_ONE_FOUR[kind],
-<<<<<<< HEAD
-            gb_radii_set=self._radii_name(used),
-=======
->>>>>>> pele
             bonded=bonded,
             types=parameters.types,
             gb_radii_set=self._radii_name(used),
