@@ -71,5 +71,5 @@ def _described(atoms: Atoms | Labels, positions: ArrayLike | None) -> Described:
     if there is not None and len(there) != len(atoms):
         raise InputError(f"positions have shape {there.shape}; ({len(atoms)}, 3) is needed")
     if isinstance(atoms, Labels):
-        return Described(len(atoms), labels, there)
-    return Described(len(atoms), labels, atoms.positions if there is None else there, atoms.types)
+        return Described(len(atoms), atoms, there)
+    return Described(len(atoms), atoms.labels, atoms.positions if there is None else there, atoms.types)
