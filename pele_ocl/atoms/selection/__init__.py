@@ -64,9 +64,8 @@ def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = No
 
 def _described(atoms: Atoms | Labels, positions: ArrayLike | None) -> Described:
     """The atoms as the words see them."""
-    labels = (
-        atoms if isinstance(atoms, Labels) else arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,").labels
-    )
+    if not isinstance(atoms, Labels):
+        arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
     there = None if positions is None else arguments.positions_of(positions)
     if there is not None and len(there) != len(atoms):
         raise InputError(f"positions have shape {there.shape}; ({len(atoms)}, 3) is needed")
