@@ -78,8 +78,8 @@ LAYERS = {
         "variant",
     ),
     "trajectories": (
-        "arguments", "atoms", "energy", "errors", "formats", "inputfile", "nonbond", "pairs", "plan", "results", "solvent",
-        "solvent_model", "textfiles", "variant",
+        "arguments", "atoms", "energy", "errors", "formats", "inputfile", "nonbond", "pairs", "plan", "results",
+        "solvent", "solvent_model", "textfiles", "variant",
     ),
     "bench": (
         "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths",

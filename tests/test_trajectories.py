@@ -268,7 +268,7 @@ def test_few_pieces_are_in_memory_at_a_time(tmp_path, atoms, monkeypatch):
         order += part.frames
         most = max(most, read - taken)
     assert order == list(range(5000))
-    assert read >= 10
+    assert read > 6
     assert most <= 6  # two computed, one ready, one read, one in use, one done
 
 

@@ -21,6 +21,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "command line": (2.5, 1.9, "cli __main__", "commands, options, reports"),
     "public names": (2, 0.9, "__init__", "import pele_ocl"),
     "bench": (3, 0.9, "bench", "timing, tuning, peers"),
+    "trajectories": (0.5, 0.9, "trajectories", "frames in pieces, records"),
     "energy": (0, 0.9, "energy", "all terms and the gradient"),
     "ase": (0, 0.9, "ase", "calculator for ASE"),
     "nonbond": (1, 0.9, "nonbond", "over a pair list"),

@@ -1,4 +1,4 @@
-"""What the commands that go through trajectories share: options, the way through the frames, reports."""
+"""The common part of commands that go through trajectories: options, the way through the frames, reports."""
 
 from __future__ import annotations
 
