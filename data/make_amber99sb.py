@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pele_ocl.forcefield.fallback import element_rule
+from pele_ocl.atoms.radii import element_rule
 from pele_ocl.forcefield.templates import Template, read_template
 
 HERE = Path(__file__).resolve().parent

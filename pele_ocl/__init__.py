@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .formats.maps.pictures import draw_slices as draw_slices
     from .grid import Grid as Grid
     from .grid import Map as Map
+    from .interop.preparing import Preparation as Preparation
+    from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
     from .ions import place_ions as place_ions
     from .nonbond import Nonbond as Nonbond
@@ -77,6 +79,7 @@ _HOMES = {
     "formats": ("read_conformations", "read_map", "write_map"),
     "formats.maps.pictures": ("draw_slices",),
     "grid": ("Grid", "Map"),
+    "interop.preparing": ("Preparation", "prepare"),
     "ions": ("IonsResult", "place_ions"),
     "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),
     "opencl.device": ("list_devices",),

@@ -41,9 +41,6 @@ FAMILIES: tuple[tuple[str, ...], ...] = (
     ("MG", "MG2"),
     *((symbol.upper(), name) for name, symbol in _CHARMM_IONS.items()),
 )
-# Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber and Tinker use them.
-_HCT_SCALES = {"H": 0.85, "D": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96, "Fe": 0.88}
-_OTHER_HCT_SCALE = 0.80
 _POLYMER_ELEMENTS = frozenset("HDCNOPS")
 # Two-letter elements that names of ligand atoms start with even where the name is not aligned by element; NA, CA, CD,
 # HG or CO are more often nitrogen, carbon and hydrogen there.
@@ -96,11 +93,6 @@ def tidy_element(symbol: str) -> str:
     """`CL` and `cl` as `Cl`; deuterium as H."""
     symbol = symbol.strip().capitalize()
     return "H" if symbol in ("D", "T") else symbol
-
-
-def hct_scale(symbol: str) -> float:
-    """HCT overlap scale of an element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, others 0.80."""
-    return _HCT_SCALES.get(symbol, _OTHER_HCT_SCALE)
 
 
 def aligned_name(name: str, symbol: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
 
@@ -13,7 +14,7 @@ from .atoms import Atoms, Structure
 from .atoms.selection import Selection
 from .errors import InputError
 from .forcefield import ForceField
-from .formats import is_pqr, read_molecule
+from .formats import is_pqr, read_molecule, read_placed, structure_format
 
 
 def require_model(model: object) -> None:
@@ -26,29 +27,38 @@ def read(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
     model: int | None = None,
+    coordinates: str | PathLike[str] | None = None,
+    parameters: Iterable[str | PathLike[str]] = (),
     *,
     select: str | None = None,
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
-    path : a .pdb, .ent, .cif, .mmcif or .pqr file, also with .gz; an InputFile in place of a path is not read again
-    forcefield : a ForceField, or the name of a built-in one; by default Amber99SB. A PQR file brings its own
-        parameters and takes none
-    model : number of the model in a file with several; by default the first
+    path : a .pdb, .ent, .cif, .mmcif, .gro or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz;
+        with the extra `openmm` also a GROMACS topology, .top, or one of CHARMM, .psf. An InputFile in place of a path
+        is not read again
+    forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file, a mol2 file and a
+        topology bring their own parameters and take none
+    model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
+    coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
+        trajectory or a structure file
+    parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. What is left out
         needs no template
 
-    Returns Atoms in the order of the file. Raises FormatError where the file cannot be read, and ParameterError where
-    the force field lacks a residue or an atom, and InputError for a force field with a PQR file, and for a selection
-    that cannot be read or takes no atom.
+    Returns Atoms in the order of the file. Raises FormatError where a file cannot be read, and ParameterError where
+    the force field lacks a residue or an atom, InputError for a force field with a file that takes none, and for a
+    selection that cannot be read or takes no atom.
     """
-    return read_chosen(path, forcefield, model, select=select)[0]
+    return read_chosen(path, forcefield, model, coordinates, parameters, select=select)[0]
 
 
 def read_chosen(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
     model: int | None = None,
+    coordinates: str | PathLike[str] | None = None,
+    parameters: Iterable[str | PathLike[str]] = (),
     *,
     select: str | None = None,
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
@@ -58,9 +68,15 @@ def read_chosen(
     if not isinstance(forcefield, ForceField | str | None):
         raise InputError(f"forcefield is {arguments.described(forcefield)}; a ForceField or the name of one is needed")
     if forcefield is not None and is_pqr(path):
-        raise InputError(f"{path}: a PQR file brings its own charges and radii; give no force field with it")
+        kind = structure_format(path).kind
+        raise InputError(f"{path}: {kind} brings its own charges and radii; give no force field with it")
+    files = arguments.file_paths("parameters", parameters)
+    if files and coordinates is None:
+        raise InputError(f"{files[0]}: parameter files go with a .psf and a file of coordinates, which was not named")
+    if coordinates is not None:
+        arguments.file_path(coordinates, "coordinates")
     selection = None if select is None else Selection(select)
-    found = read_molecule(path, model)
+    found = read_molecule(path, model) if coordinates is None else read_placed(path, coordinates, model, files)
     if isinstance(found, Structure):
         field = forcefield if isinstance(forcefield, ForceField) else ForceField.load(forcefield)
         if selection is not None and not selection.needs_types:

@@ -47,6 +47,9 @@ LAYERS = {
     "solvent_model": ("arguments", "errors", "gb_models", "units"),
     "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units", "variant"),
     "forcefield": ("arguments", "atoms", "chemistry", "errors", "inputfile", "units", "paths", "textfiles"),
+    "interop": (
+        "arguments", "atoms", "chemistry", "errors", "forcefield", "formats", "inputfile", "textfiles", "units",
+    ),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
     "potential_model": ("arguments", "errors"),
     "reference": ("atoms", "errors", "grid", "pairs", "potential_model", "solvent_model", "units"),
@@ -80,11 +83,11 @@ LAYERS = {
     ),
     "cli": (
         "__init__", "atoms", "bench", "chemistry", "energy", "errors", "forcefield", "formats", "gb_models", "grid",
-        "inputfile", "ions", "opencl", "paths", "potmap", "reading", "sampling", "solvent", "nonbond", "pairs",
-        "potential_model", "solvent_model", "tuning", "units", "variant",
+        "inputfile", "interop", "ions", "opencl", "paths", "potmap", "reading", "sampling", "solvent", "nonbond",
+        "pairs", "potential_model", "solvent_model", "tuning", "units", "variant",
     ),
     "__init__": (
-        "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "ions", "opencl",
+        "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "interop", "ions", "opencl",
         "potmap", "reading", "sampling", "solvent", "solvent_model",
     ),
     "__main__": ("cli",),

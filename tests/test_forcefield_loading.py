@@ -168,8 +168,8 @@ def test_the_twenty_amino_acids_are_a_whole_force_field(tmp_path):
 def test_radii_of_pele():
     n = ForceField.load(radii="pele").assign(PEPTIDE).gb_radii[6]
     assert (n, ForceField.load().assign(PEPTIDE).gb_radii[6]) == (1.7063, 1.706)
-    with pytest.raises(InputError, match="radii is 'bondi'; choose 'amber' or 'pele'"):
-        ForceField.load(radii="bondi")
+    with pytest.raises(InputError, match="radii is 'bondi9'; choose 'openmm-obc' or 'pele' or 'bondi'"):
+        ForceField.load(radii="bondi9")
 
 
 def test_data_local_wins_over_data_in_any_order(tmp_path):

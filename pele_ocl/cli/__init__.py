@@ -26,6 +26,7 @@ COMMANDS = {
     "ions": "Put ions around the molecule in IN.",
     "nonbond": "Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.",
     "potmap": "Electrostatic potential of the molecule in IN at the points of a grid.",
+    "prepare": "Write the structure in IN with all its atoms as OUT, ready for the other commands.",
     "sample": "Values of MAP at POINTS, linear between the points of MAP.",
     "solvent": "Born radii and implicit-solvent energy of the molecule in IN.",
     "tune": "Measure which variants and tile sizes are best on a device, and remember them for `auto`.",

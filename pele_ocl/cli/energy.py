@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,9 +26,21 @@ from .options import (
     require_lennard_jones,
     run_options,
     structure_options,
+    surface_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, composition_as_json, ending, energy_lines, headline, label_columns, model_line, origin
+from .report import (
+    choice_line,
+    composition_as_json,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+    radii_line,
+    settings,
+)
 from .structures.several import each_structure, structures_argument
 from .terminal import say, say_json
 
@@ -56,6 +67,7 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 @run_options
 @structure_options
 @model_options
+@surface_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
 @each_structure
@@ -119,6 +131,7 @@ def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+        "settings": settings(result.model, result.atoms),
     }
 
 
@@ -138,7 +151,12 @@ def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
 
 def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbose: bool) -> str:
     norms = _norms(result.gradient)
-    lines = [headline(molecule.source, result.atoms), "", *energy_lines(result.energy)]
+    lines = [
+        headline(molecule.source, result.atoms),
+        radii_line(result.model, result.atoms),
+        "",
+        *energy_lines(result.energy),
+    ]
     if norms is not None:
         longest = f"at most {norms['max']:,.3f} an atom, net {norms['net']:.2g} kcal/mol/A"
         lines.append(f"Gradient      norm {norms['norm']:,.3f}, {longest}")
@@ -146,7 +164,7 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
     if verbose:
         variant = VARIANTS[result.variant]
         kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
-        lines += ["", model_line(result.model), kernel, choice_line(result.device)]
+        lines += ["", model_line(result.model, result.atoms), kernel, choice_line(result.device)]
     if per_residue:
         lines += ["", residue_table(residue_names(result.atoms), [(None, result.per_residue().columns())])]
     return "\n".join(lines)
@@ -167,7 +185,8 @@ def _models_as_json(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -
 
 
 def _models_as_text(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> str:
-    lines = [headline(molecule.source, batch.atoms), *model_lines(molecule.numbers, _energies(batch))]
+    lines = [headline(molecule.source, batch.atoms), radii_line(batch.model, batch.atoms)]
+    lines += model_lines(molecule.numbers, _energies(batch))
     lines += ["", ending(batch, batch.seconds["kernel"])]
     if per_residue:
         terms = [result.per_residue().columns() for result in batch]
@@ -180,7 +199,7 @@ def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch) -> Mappi
     return {
         **origin(molecule.source, result.atoms, result),
         **{f"seconds_{name}": value for name, value in result.seconds.items()},
-        **asdict(result.model),
+        **settings(result.model, result.atoms),
     }
 
 

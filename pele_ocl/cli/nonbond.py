@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -55,6 +55,8 @@ from .report import (
     label_columns,
     model_line,
     origin,
+    radii_line,
+    settings,
 )
 from .structures.several import each_structure, structures_argument
 from .terminal import note, say, say_json
@@ -166,7 +168,7 @@ def nonbond(
         if output is not None:
             _save(output, molecule, computed, constants)
     if as_json:
-        say_json(_as_json(molecule, computed))
+        say_json(_as_json(molecule, computed, constants))
     else:
         say(_as_text(molecule, computed, constants, verbose))
 
@@ -257,7 +259,7 @@ def _gradient_facts(result: NonbondResult) -> dict[str, float] | None:
     }
 
 
-def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
+def _as_json(molecule: Molecule, computed: Computed, constants: SolventModel) -> dict[str, Any]:
     result = computed.results[0]
     facts = {
         "n_atoms": len(result.atoms),
@@ -266,6 +268,7 @@ def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+        "settings": settings(constants, molecule.atoms),
     }
     seconds = {**computed.seconds, "total": elapsed()}
     if molecule.numbers:
@@ -280,6 +283,7 @@ def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
 def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
     result, seconds = computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
+    lines += [radii_line(constants, molecule.atoms)] if "gb_pair" in result.energy else []
     lines += (
         model_lines(molecule.numbers, computed.energies)
         if molecule.numbers
@@ -290,7 +294,7 @@ def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, ve
         steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
         lines += [
             "",
-            model_line(constants),
+            model_line(constants, molecule.atoms),
             f"Times: {steps}",
             f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
             choice_line(result.device),
@@ -314,7 +318,7 @@ def _save(output: Path, molecule: Molecule, computed: Computed, constants: Solve
         **origin(molecule.source, molecule.atoms, result),
         "exact": result.exact,
         **{f"seconds_{name}": value for name, value in computed.seconds.items()},
-        **asdict(constants),
+        **settings(constants, molecule.atoms),
     }
     if molecule.numbers:
         columns, units = model_columns(molecule.numbers, computed.energies)

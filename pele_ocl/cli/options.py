@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from ..atoms.radii import RADII_SETS
 from ..atoms.selection import Composition
 from ..errors import InputError
 from ..forcefield import ForceField
-from ..formats import is_pqr
-from ..gb_models import GB_MODELS
-from ..inputfile import InputFile
+from ..formats import is_pqr, is_structure, structure_format, structure_suffix
+from ..gb_models import GB_MODELS, default_radii, radii_note
+from ..inputfile import InputFile, read_file
 from ..reading import read_chosen
-from ..solvent_model import SolventModel
+from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
-from .command import DEBUG, INPUT
+from .command import COORDINATES, DEBUG, INPUT
 from .structures.choice import AtomsReader, Chosen, choice_options, chosen_text
 from .terminal import note
 
@@ -28,6 +31,8 @@ ReadAtoms = AtomsReader
 PATH = click.Path(path_type=Path)
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
 DEFAULTS = SolventModel()
+FILE = "file"  # GB radii of the structure's own
+MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 
 
 def _add(command: Command, options: Sequence[Callable[[Command], Any]]) -> Command:
@@ -45,31 +50,51 @@ def structure_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, model: int | None, forcefield: str | None, radii: str | None, templates: tuple[Path, ...],
-        obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, select: str | None, without: str | None,
-        only: str | None, **others: Any,
+        *, coordinates: Path | None, parameters: tuple[Path, ...], model: int | None, forcefield: str | None,
+        radii: str | None, templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...],
+        fallback: bool, select: str | None, without: str | None, only: str | None, **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
-        chosen = chosen_text(select, without, only)
+        gb: str | None = others.get("gb")
+        selection = chosen_text(select, without, only)
 
         @lru_cache(maxsize=1)
         def field_for(path: Path) -> ForceField | None:
             if is_pqr(path):
-                _refuse_parameters(path, forcefield, radii, templates, obc, pele_data, fallback)
+                table = None if radii in (None, FILE, "bondi") else radii  # the other sets follow from bonds
+                _refuse_parameters(path, forcefield, table, templates, obc, pele_data, fallback)
                 return None
-            return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
+            tables = radii == FILE or obc or pele_data
+            chosen = (None if radii == FILE else radii) or (None if tables else default_radii(gb, others.get("like")))
+            return ForceField.load(forcefield, chosen, templates, obc, pele_data, fallback)
 
         def read_some(source: InputFile, number: int | None = None) -> Chosen:
             """The chosen atoms of a file; number : of the model, by default the option's"""
             if None not in (model, number):
                 raise click.UsageError("choose one of --model and --models")
+            if None not in (coordinates, number):
+                raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-            found = read_chosen(source, field_for(source.path), model if number is None else number, select=chosen)
-            atoms = found[0]
+            field, number = field_for(source.path), model if number is None else number
+            atoms, chosen = read_chosen(source, field, number, places(coordinates), parameters, select=selection)
+            if field is not None and radii == FILE and not atoms.gb_radii_set.startswith(FILE):
+                raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
+            if field is None and radii not in (None, FILE):
+                atoms = atoms.with_radii(radii)
+            tell(f"Note: {fit}" if gb is not None and (fit := radii_note(gb, atoms.gb_radii_set)) else "")
             held = Composition.of(atoms.labels).solvent_sentence()
             for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):
                 tell(f"Note: {sentence}")
-            return found
+            return atoms, chosen
+
+        @lru_cache(maxsize=1)
+        def places(path: Path | None) -> InputFile | None:
+            """The file of the positions, which is read once, and noted for the provenance."""
+            if path is None:
+                return None
+            file = read_file(path)
+            click.get_current_context().meta[COORDINATES] = file
+            return file
 
         def tell(sentence: str) -> None:
             """Say it on stderr, once."""
@@ -81,18 +106,37 @@ def structure_options(command: Command) -> Command:
 
     options = [
         click.option(
+            "-c",
+            "--coordinates",
+            type=INPUT,
+            metavar="FILE",
+            help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro or "
+            "another structure.",
+        ),
+        click.option(
+            "--parameters",
+            type=INPUT,
+            multiple=True,
+            metavar="FILE",
+            help="CHARMM parameter file of a .psf: .prm, .str.",
+        ),
+        click.option(
             "--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."
         ),
         click.option(
             "--forcefield",
             metavar="NAME",
-            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...",
+            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, "
+            "ff14SB, ff19SB, charmm36, or XML files with commas between them.",
         ),
         click.option(
+            "--gb-radii",
             "--radii",
-            type=click.Choice(["amber", "pele"]),
-            help="GB radii for atoms that no OBC table names; by default amber with Amber99SB, pele with a force field "
-            "of your own.",
+            "radii",
+            type=click.Choice([*RADII_SETS, FILE, "amber"]),
+            help="GB radii: openmm-obc (amber is its old name) or pele for atoms that no OBC table names, a set of "
+            "AMBER's for all atoms, or file for those that the structure's files bring. By default these, else mbondi3 "
+            "with gbn2, bondi with gbn, pele with a force field of PELE, openmm-obc with Amber99SB.",
         ),
         click.option(
             "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of them."
@@ -106,34 +150,43 @@ def structure_options(command: Command) -> Command:
 
 
 def _refuse_parameters(path: Path, *values: object) -> None:
-    """Raise InputError for options about parameters, which a PQR file would have no use for."""
+    """Raise InputError for options about parameters, which a file that brings them would have no use for."""
     names = ("--forcefield", "--radii", "--templates", "--obc", "--pele-data", "--fallback")
     given = [name for name, value in zip(names, values, strict=True) if value]
     if given:
-        raise InputError(f"{path}: a PQR file brings its own charges and radii; leave out {', '.join(given)}")
+        kind = structure_format(path).kind
+        raise InputError(f"{path}: {kind} brings its own charges and radii; leave out {', '.join(given)}")
 
 
 def require_lennard_jones(path: Path) -> None:
     """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
-    if is_pqr(path):
-        raise InputError(f"{path}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file")
+    if is_structure(path) and not structure_format(path).has_lennard_jones:
+        suffix = structure_suffix(path)
+        advice = structure_format(path).advice
+        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; {advice}")
 
 
 def model_options(command: Command) -> Command:
     """Options about the solvent; the command gets them as `constants`, a SolventModel."""
 
     @wraps(command)
-    def gathered(
-        *, gb: str, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float, temperature: float,
-        **others: Any,
-    ) -> Any:  # fmt: skip
-        constants = SolventModel(solute_dielectric, solvent_dielectric, ionic_strength, temperature, gb=gb)
+    def gathered(*, like: str | None, **others: Any) -> Any:
+        context = click.get_current_context()
+        values = {name: others.pop(name) for name in MODEL_FIELDS if name in others}
+        given = {name: v for name, v in values.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT}
+        constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
         return command(constants=constants, **others)
 
-    def option(name: str, default: float, help_text: str) -> Callable[[Command], Command]:
-        return click.option(name, type=float, default=default, show_default=True, help=help_text)
+    def option(name: str, default: float | None, help_text: str) -> Callable[[Command], Command]:
+        return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
 
     options: list[Callable[[Command], Any]] = [
+        click.option(
+            "--like",
+            type=click.Choice(list(PRESETS)),
+            help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, the "
+            "end of the Born integrals; options beside it win.",
+        ),
         click.option(
             "--gb",
             type=click.Choice(list(GB_MODELS)),
@@ -145,8 +198,39 @@ def model_options(command: Command) -> Command:
         option("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
         option("--ionic-strength", DEFAULTS.ionic_strength, "Of a 1:1 salt, mol/L; PELE's own default is 0.15."),
         option("--temperature", DEFAULTS.temperature, "K; matters only with salt."),
-    ]
+        click.option(
+            "--kappa-convention",
+            type=click.Choice(list(KAPPAS)),
+            default=DEFAULTS.kappa_convention,
+            show_default=True,
+            help="How the salt's screening follows from the ionic strength: by Debye and Hueckel, as in sander, as in "
+            "OpenMM.",
+        ),
+        option(
+            "--coulomb-constant", DEFAULTS.coulomb_constant,
+            "Of all electrostatic energies, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
+        ),
+    ]  # fmt: skip
     return _add(gathered, options)
+
+
+def surface_options(command: Command) -> Command:
+    """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it stands above."""
+    options: list[Callable[[Command], Any]] = [
+        click.option(
+            "--surface",
+            type=click.Choice(list(SURFACES)),
+            default=DEFAULTS.surface,
+            show_default=True,
+            help="Nonpolar term: ace from Born radii, lcpo from the surface area.",
+        ),
+        click.option(
+            "--surface-tension",
+            type=float,
+            help="Of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
+        ),
+    ]
+    return _add(command, options)
 
 
 def run_options(command: Command) -> Command:

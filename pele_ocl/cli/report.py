@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import asdict
 from typing import Any, Protocol
 
 import click
@@ -20,6 +19,7 @@ from ..inputfile import InputFile
 from ..solvent_model import SolventModel
 from ..tuning import describe
 from .clock import elapsed
+from .command import COORDINATES
 from .terminal import one_line
 
 
@@ -84,10 +84,24 @@ def ending(how: Computation, kernel_seconds: float) -> str:
     return f"{how.variant}, {how.precision}, on {how.device}: {times}"
 
 
-def model_line(model: SolventModel) -> str:
+def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
+    """Every constant of the solvent, and the set of the GB radii, for JSON."""
+    return {**model.settings, "gb_radii_set": atoms.gb_radii_set}
+
+
+def model_line(model: SolventModel, atoms: Atoms) -> str:
     """The constants of the solvent model."""
-    values = {name: value if isinstance(value, str) else f"{value:g}" for name, value in asdict(model).items()}
-    return "Solvent model: " + ", ".join(f"{name} {value}" for name, value in values.items())
+    texts = {
+        name: f"{value:.10g}" if isinstance(value, float | int) else value
+        for name, value in settings(model, atoms).items()
+        if value not in (None, "")
+    }
+    return "Solvent model: " + ", ".join(f"{name} {text}" for name, text in texts.items())
+
+
+def radii_line(model: SolventModel, atoms: Atoms) -> str:
+    """The GB model and the set of its radii, of which no result goes without a word."""
+    return f"GB model      {model.gb}, radii {atoms.gb_radii_set or 'of no named set'}"
 
 
 def energy_lines(energy: dict[str, float]) -> list[str]:
@@ -111,7 +125,13 @@ def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
 
 def provenance(source: InputFile) -> dict[str, Any]:
     """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters."""
-    return {"input": str(source), "input_sha256": source.sha256, **call_facts()}
+    places = click.get_current_context().meta.get(COORDINATES)
+    return {
+        "input": str(source),
+        "input_sha256": source.sha256,
+        **({} if places is None else {"coordinates": str(places), "coordinates_sha256": places.sha256}),
+        **call_facts(),
+    }
 
 
 def call_facts() -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from .clock import elapsed
 from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .molecule import Molecule, models_option, read_molecule
-from .options import ReadAtoms, model_options, report_options, run_options, structure_options
+from .options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from .progress import ProgressLine
 from .report import (
     choice_line,
@@ -28,6 +27,8 @@ from .report import (
     label_columns,
     model_line,
     origin,
+    radii_line,
+    settings,
 )
 from .structures.several import each_structure, structures_argument
 from .terminal import say, say_json
@@ -49,6 +50,7 @@ TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 @run_options
 @structure_options
 @model_options
+@surface_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
 @each_structure
@@ -87,6 +89,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+        "settings": settings(result.model, result.atoms),
     }
     seconds = {"kernel": result.seconds["kernel"], "total": elapsed()}
     if molecule.numbers:
@@ -119,7 +122,7 @@ def _spread(result: SolventResult) -> dict[str, float]:
 
 def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool, verbose: bool) -> str:
     result = results[0]
-    lines = [headline(molecule.source, molecule.atoms)]
+    lines = [headline(molecule.source, molecule.atoms), radii_line(result.model, molecule.atoms)]
     if molecule.numbers:
         lines += model_lines(molecule.numbers, [of.energy for of in results])
     else:
@@ -141,7 +144,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
 
 def _details(result: SolventResult) -> list[str]:
     return [
-        model_line(result.model),
+        model_line(result.model, result.atoms),
         f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
         choice_line(result.device),
@@ -154,7 +157,7 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
     attributes = {
         **origin(molecule.source, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
-        **asdict(result.model),
+        **settings(result.model, result.atoms),
     }
     if molecule.numbers:
         columns, units = model_columns(molecule.numbers, [of.energy for of in results])

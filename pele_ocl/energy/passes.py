@@ -15,6 +15,7 @@ from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
+from ..tiled.surface import Surface
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Machine
@@ -47,12 +48,14 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.run, self.tiles, self.layout, self.options = run, tiles, layout, options
         self.terms = terms
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))
+        self.surface = Surface.of(run, atoms, tiles, model)
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
-        sizes = self._common_sizes(len(atoms)) | self._sizes()
+        sizes = self._common_sizes(len(atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
         self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self.tile_order(layout))
         self.launches = [
             self.place(), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()), *self._finish(),
+            *self._surface(),
             *(launch for k, term in enumerate(terms) for launch in term.launches(self, k)),
         ]  # fmt: skip
 
@@ -120,6 +123,20 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def result_macros(self) -> dict[str, int]:
         """The build definitions of cl/energy/results.clh."""
         return {"GRADIENT": int(self.options.gradient), "MORE_TERMS": len(self.terms)}
+
+    def _surface(self) -> list[KeptLaunch]:
+        """The nonpolar energies where they follow from the surface."""
+        surface, options = self.surface, self.options
+        if surface is None:
+            return []
+        return [
+            surface.energies(self, options.gradient),
+            self.each_slot(
+                "energy/surface.cl", "add_surface", np.int32(len(self.atoms)), np.int32(surface.n_heavy),
+                np.int32(TERMS.index("nonpolar")), surface.starts, surface.atoms, *self.named("pulls", "results"),
+                PER_ATOM=int(options.per_atom), **self.result_macros,
+            ),
+        ]  # fmt: skip
 
     def _atom_terms(self, n_parts: int, shares: int = 1) -> KeptLaunch:
         """Born radii and energies of single atoms, from parts of the Born integrals."""

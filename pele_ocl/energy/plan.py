@@ -18,6 +18,7 @@ from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..solvent_model import SolventModel
+from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from ..variant import Machine
 from .options import Options
@@ -59,6 +60,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         self._names = (*TERMS, *(term.name for term in self.terms))
         atoms.require(("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales"), "the energy")
         check_radii(atoms, model)
+        check_surface(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
         super().__init__(
@@ -89,6 +91,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         bad = found.bad_atoms(k)
         if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
             return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k])
+        if crowded := crowding(atoms, found, k, self.model):
+            return crowded
         where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
         precise = "" if self.precision == "float64" else ", or use float64"
         return InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -12,10 +13,10 @@ import numpy as np
 
 from .. import arguments
 from ..atoms import Atoms, Floats, Ints, Structure
+from ..atoms.radii import BONDI_SETS, RADII_SETS, element_rule, radii_set, tidy_set
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
 from .bonding import bonds_of
-from .fallback import element_rule
 from .matching import Match, match_residues
 from .obc import Key, lookup, read_obc
 from .origin import Origin
@@ -47,6 +48,7 @@ class ForceField:
     kind : "amber" (arithmetic sigma, 1-4 scales 1/1.2 and 1/2) or "opls" (geometric sigma, 1/2 and 1/2)
     templates : residue templates by name
     radii : OBC radius (A) and scale by (template, atom name)
+    radii_set : name of the shipped table that completes a user's, or of the set that all radii are of
     fallback : take radius and scale from element and bonds for atoms without a row; Atoms.notes names them
     origin : what Atoms.notes tells of a user's files
     """
@@ -56,6 +58,7 @@ class ForceField:
     templates: Mapping[str, Template]
     radii: Mapping[Key, tuple[float, float]]
     fallback: bool = False
+    radii_set: str = ""
     origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
@@ -74,9 +77,11 @@ class ForceField:
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
-        name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several
-        radii : built-in OBC radii, "amber" (Amber99's) or "pele" (Tinker's, as PELE has them); by default "amber" with
-            the built-in templates, "pele" with a whole force field of the user
+        name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several. With
+            the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files with commas between them
+        radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
+            as PELE has them), by default the former with the built-in templates, the latter with a whole force field of
+            the user; or a set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", in place of all tables
         templates : IMPACT template files, or folders that are searched through and through
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
@@ -92,6 +97,8 @@ class ForceField:
             if value is not None:
                 arguments.text(what, value)
         arguments.flag("fallback", fallback)
+        if name is not None and _is_openmm(name):
+            return _openmm_force_field(name, radii, [*templates, *obc, *pele_data])
         obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
         pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
         sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
@@ -104,8 +111,9 @@ class ForceField:
             own = {**embedded_templates(), **own}
         tables = {str(path): read_obc(path) for path in obc}
         rows = _merged([*map(read_obc, pele.obc), *tables.values()])
-        chosen = radii or ("amber" if built_in else "pele")
-        shipped_rows = embedded_radii(chosen)
+        chosen = tidy_set(radii or ("openmm-obc" if built_in else "pele"))
+        arguments.choice("radii", chosen, RADII_SETS)
+        shipped_rows = {} if chosen in BONDI_SETS else embedded_radii(chosen)
         completed = radii is not None or ("ALA", "CA") not in rows
         origin = Origin(
             tables=tables,
@@ -114,7 +122,7 @@ class ForceField:
             undecided=frozenset(key for key, t in given.items() if t.kind is None),
         )
         label = _label(pele, given) if whole else pele.name or name or EMBEDDED
-        return cls(label, kind, own, {**shipped_rows, **rows} if completed else rows, fallback, origin)
+        return cls(label, kind, own, {**shipped_rows, **rows} if completed else rows, fallback, chosen, origin)
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
@@ -129,7 +137,10 @@ class ForceField:
         bonds, notes = bonds_of(structure, matches)
         used = list({id(m.template): m.template for m in matches}.values())
         index = _index(matches, used)
-        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds)
+        if self.radii_set in BONDI_SETS:
+            gb_radii, gb_scales, gb_notes = *radii_set(self.radii_set, structure.labels, bonds), ()
+        else:
+            gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds)
         kind, kind_notes = self._kind_of(used)
         return Atoms(
             positions=structure.positions,
@@ -142,6 +153,7 @@ class ForceField:
             bonds=bonds,
             combining=_COMBINING[kind],
             one_four=_ONE_FOUR[kind],
+            gb_radii_set=self._radii_name(used),
             notes=structure.notes + notes + gb_notes + kind_notes + self.origin.notes(used, self.kind, self.radii),
         )
 
@@ -169,6 +181,15 @@ class ForceField:
         named = ", ".join(dict.fromkeys(keys[missing].tolist()))
         return radii, scales, (f"OBC radius and scale of {len(missing)} atoms follow from their elements: {named}",)
 
+    def _radii_name(self, used: Sequence[Template]) -> str:
+        """The set of the radii: "file" where they are rows of a user's tables."""
+        if self.radii_set in BONDI_SETS:
+            return self.radii_set
+        own = {lookup(self.origin.rows, t.name, atom) is not None for t in used for atom in t.names}
+        return {frozenset({True}): "file", frozenset({False}): self.radii_set}.get(
+            frozenset(own), f"file, {self.radii_set}"
+        )
+
     def _kind_of(self, used: Sequence[Template]) -> tuple[Kind, tuple[str, ...]]:
         """The kind whose rules hold: that of the templates if they agree, else that of the force field."""
         odd = sorted(t.name for t in used if t.kind != self.kind)
@@ -179,6 +200,22 @@ class ForceField:
             f"the templates {', '.join(odd)} are of {other} kind, the others are not: Lennard-Jones parameters of all "
             f"pairs are combined as in {self.name}",
         )
+
+
+def _is_openmm(name: str) -> bool:
+    """Whether OpenMM is to read the force field: one of its own names, or XML files."""
+    found: bool = import_module("..interop.force_fields", __package__).is_named(name)
+    return found
+
+
+def _openmm_force_field(name: str, radii: str | None, files: Sequence[str | PathLike[str]]) -> ForceField:
+    if files:
+        raise InputError(
+            f"{files[0]}: templates and OBC tables do not go with the force field {name}; give an XML file of OpenMM: "
+            f"--forcefield {name},ligand.xml"
+        )
+    field: ForceField = import_module("..interop.force_fields", __package__).load(name, radii)
+    return field
 
 
 def _merged(collections: Iterable[Mapping[K, V]]) -> dict[K, V]:

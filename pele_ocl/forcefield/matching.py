@@ -23,7 +23,7 @@ _SUFFIXES = {
     (False, True): ("E", "", "B", "Z"),
     (True, True): ("Z", "", "B", "E"),
 }
-_PREPARE = "add hydrogens with reduce, PDB2PQR or PELE's preparation"
+_PREPARE = "add hydrogens with `pele-ocl prepare`, or reduce, PDB2PQR or PELE's preparation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +137,8 @@ def _explain(
     structure: Structure, residues: Sequence[_Residue], failed: Sequence[int], templates: Mapping[str, Template]
 ) -> str:
     """The sentence about residues that no template fits: the first of them, and how many more there are."""
-    if not _has_hydrogens(structure):
-        return f"{structure.source} has no hydrogen atoms, and the charges need them; {_PREPARE}"
+    if not has_hydrogens(structure):
+        return without_hydrogens(structure.source)
     residue = residues[failed[0]]
     where = structure.where(int(structure.labels.residue_starts[failed[0]]))
     others = f" ({len(failed) - 1} more {'fail' if len(failed) > 2 else 'fails'}, too)" if len(failed) > 1 else ""
@@ -162,7 +162,16 @@ def _explain(
     return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
 
 
-def _has_hydrogens(structure: Structure) -> bool:
+def without_hydrogens(source: str) -> str:
+    """The sentence about a file without hydrogens, with the command that adds them."""
+    name = re.sub(r"(\.(pdb|ent|cif|mmcif))?(\.gz)?$", "", source, flags=re.IGNORECASE)
+    return (
+        f"{source} has no hydrogen atoms, and the charges need them; "
+        f"add them: `pele-ocl prepare {source} -o {name}-ready.pdb`"
+    )
+
+
+def has_hydrogens(structure: Structure) -> bool:
     """Whether some atom is a hydrogen by its element, or by its name where it has no element: HG may be mercury."""
     labels = structure.labels
     unknown = labels.names[np.isin(labels.elements, ("", "X"))]
@@ -216,4 +225,4 @@ def _advice(missing: Sequence[str]) -> str:
         return "remove them, or give a template with --templates"
     if all(_is_hydrogen(name) for name in missing):
         return _PREPARE
-    return "rebuild the missing atoms, for instance with PDBFixer or PELE's preparation"
+    return "rebuild the missing atoms, with `pele-ocl prepare` or PELE's preparation"

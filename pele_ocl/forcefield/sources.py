@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from ..atoms.radii import tidy_set
 from ..chemistry import AMINO_ACIDS
 from ..errors import FormatError, InputError, ParameterError
 from ..paths import shipped
@@ -19,7 +20,7 @@ EMBEDDED = "amber99sb"
 _HISTIDINES = frozenset("HIS HID HIE HIP".split())
 # Hidden files, backups of editors and texts that lie in folders of templates.
 _NO_TEMPLATE = re.compile(r"[.#].*|.*~|.*\.(bak|orig|old|swp|md|rst|html)|(readme|license).*", re.IGNORECASE)
-RADII = {"amber": "amber99.txt", "pele": "pele.txt"}
+RADII = {"openmm-obc": "amber99.txt", "pele": "pele.txt"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def embedded_templates() -> dict[str, Template]:
 
 @lru_cache(maxsize=len(RADII))
 def embedded_radii(radii: str) -> ObcTable:
-    """A shipped OBC table, "amber" or "pele"."""
+    """A shipped OBC table, "openmm-obc" (or "amber") or "pele"."""
+    radii = tidy_set(radii)
     if radii not in RADII:
         raise InputError(f"radii is {radii!r}; choose {' or '.join(map(repr, RADII))}")
     return read_obc(shipped("data") / "obc" / RADII[radii])

@@ -6,14 +6,14 @@ Modules are imported when a file of theirs is first met.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
-from ..atoms import Atoms, Floats, Structure
+from ..atoms import Atoms, Floats, Structure, Topology
 from ..errors import FormatError
 from ..grid import Map
 from ..inputfile import InputFile
@@ -26,6 +26,13 @@ STRUCTURES: dict[str, str] = {
     ".cif": "pele_ocl.formats.mmcif:FORMAT",
     ".mmcif": "pele_ocl.formats.mmcif:FORMAT",
     ".pqr": "pele_ocl.formats.pqr:FORMAT",
+    ".prmtop": "pele_ocl.formats.amber:FORMAT",
+    ".parm7": "pele_ocl.formats.amber:FORMAT",
+    ".top": "pele_ocl.interop.topology_files:TOP",
+    ".psf": "pele_ocl.interop.topology_files:PSF",
+    ".sdf": "pele_ocl.interop.sdf:FORMAT",
+    ".mol2": "pele_ocl.formats.mol2:FORMAT",
+    ".gro": "pele_ocl.formats.gro:FORMAT",
 }
 MAPS: dict[str, str] = {
     ".dx": "pele_ocl.formats.maps.dx:FORMAT",
@@ -47,6 +54,10 @@ class StructureFormat:
         field; Atoms bring their own
     models : numbers of the models of a file, in their order
     brings_parameters : whether `read` gives Atoms
+    kind : a file of the format, for messages
+    has_lennard_jones, advice : whether atoms of the format have Lennard-Jones parameters, and what to give where not
+    topology : the parameters of a file without positions, where the format is of such files; `read` then raises
+    with_parameters : `topology` of a format whose parameters stand in other files
     conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together
     has_pdb_records : whether a file's lines can be kept in a PDB file
     """
@@ -56,6 +67,11 @@ class StructureFormat:
     brings_parameters: bool = False
     conformations: Callable[[InputFile], tuple[list[int], Floats]] | None = None
     has_pdb_records: bool = False
+    kind: str = "the file"
+    has_lennard_jones: bool = True
+    advice: str = "give a .pdb or .cif file"
+    topology: Callable[[InputFile], Topology] | None = None
+    with_parameters: Callable[[InputFile, Sequence[str | PathLike[str]]], Topology] | None = None
 
 
 @dataclass(frozen=True)

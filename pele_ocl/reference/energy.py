@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats, Ints
 from ..pairs import exclusions
 from ..solvent_model import SolventModel
-from ..units import COULOMB_KCAL_A
 from .solvent import born_radii as radii_of
 from .solvent import gb_distance, gb_factor, gb_self, nonpolar
+from .surface import surface_areas
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
 PAIR_TERMS = ("lennard_jones", "coulomb", "gb_pair")
@@ -79,8 +79,11 @@ def energy(
         by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
     per_atom["gb_self"] = gb_self(atoms.charges, born, model)
     per_atom["nonpolar"] = nonpolar(atoms.gb_radii, born, model)
+    if model.surface == "lcpo":
+        areas, slopes = surface_areas(atoms, model)
+        per_atom["nonpolar"], gradients["nonpolar"] = model.surface_tension * areas, model.surface_tension * slopes
     by_radius["gb_self"] = _gb_self_slope(atoms.charges, born, model)
-    by_radius["nonpolar"] = -6 * per_atom["nonpolar"] / born
+    by_radius["nonpolar"] = -6 * nonpolar(atoms.gb_radii, born, model) / born
     if fixed_radii is None:
         for term, gradient in _chain_rule(atoms, model, born, by_radius).items():
             gradients[term] += gradient
@@ -161,7 +164,7 @@ def _lennard_jones(atoms: Atoms, rows: NDArray[np.intp], r: Floats) -> tuple[Flo
 
 def _coulomb(atoms: Atoms, rows: NDArray[np.intp], r: Floats, model: SolventModel) -> tuple[Floats, Floats]:
     """Eq. 3: energy and (dE/dr)/r."""
-    values = COULOMB_KCAL_A * atoms.charges[rows, None] * atoms.charges[None] / (model.solute_dielectric * r)
+    values = model.coulomb_constant * atoms.charges[rows, None] * atoms.charges[None] / (model.solute_dielectric * r)
     return values, -values / r**2
 
 
@@ -170,7 +173,7 @@ def _gb_pair(
 ) -> tuple[Floats, Floats, Floats]:
     """Eqs. 4 and 5: energy, (dE/dr)/r and dE/dB of the rows' atoms."""
     own, other = born[rows, None], born[None]
-    charges = COULOMB_KCAL_A * atoms.charges[rows, None] * atoms.charges[None]
+    charges = model.coulomb_constant * atoms.charges[rows, None] * atoms.charges[None]
     gauss = np.exp(-(r**2) / (4 * own * other))
     f = gb_distance(r, own, other)
     values = -charges * gb_factor(f, model)
@@ -182,7 +185,7 @@ def _gb_self_slope(charges: Floats, born: Floats, model: SolventModel) -> Floats
     """Eq. 6: dE/dB of the self energies."""
     screened = np.exp(-model.kappa * born) / model.solvent_dielectric
     slope: Floats = (
-        COULOMB_KCAL_A
+        model.coulomb_constant
         / 2
         * charges**2
         * ((1 / model.solute_dielectric - screened) / born**2 - model.kappa * screened / born)

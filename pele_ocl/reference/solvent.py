@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..solvent_model import SolventModel
-from ..units import COULOMB_KCAL_A
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
 
@@ -90,7 +89,7 @@ def gb_factor(f: Floats, model: SolventModel) -> Floats:
 
 def gb_self(charges: Floats, born: Floats, model: SolventModel) -> Floats:
     """Eq. 9: self energy of each atom, (n,) kcal/mol."""
-    energy: Floats = -COULOMB_KCAL_A / 2 * charges**2 * gb_factor(born, model)
+    energy: Floats = -model.coulomb_constant / 2 * charges**2 * gb_factor(born, model)
     return energy
 
 
@@ -101,11 +100,11 @@ def gb_pair(positions: Floats, charges: Floats, born: Floats, model: SolventMode
         apart = np.isfinite(r)
         f = gb_distance(np.where(apart, r, 1.0), born[rows, None], born[None])
         potential = np.where(apart, charges[None] * gb_factor(f, model), 0.0).sum(axis=1)
-        energy[rows] = -COULOMB_KCAL_A / 2 * charges[rows] * potential
+        energy[rows] = -model.coulomb_constant / 2 * charges[rows] * potential
     return energy
 
 
 def nonpolar(radii: Floats, born: Floats, model: SolventModel) -> Floats:
     """Eq. 11: the ACE surface term of each atom, (n,) kcal/mol."""
-    energy: Floats = 4 * np.pi * model.surface_tension * (radii + model.probe_radius) ** 2 * (radii / born) ** 6
+    energy: Floats = 4 * np.pi * model.ace_tension * (radii + model.probe_radius) ** 2 * (radii / born) ** 6
     return energy

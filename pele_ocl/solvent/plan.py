@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent_model import SolventModel
+from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from .checks import born_radius_error, check_radii
 from .layout import SolventLayout
@@ -46,6 +48,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         require_atoms(atoms)
         atoms.require(("charges", "gb_radii", "gb_scales"), "the solvent energy")
         check_radii(atoms, model)
+        check_surface(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
         super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms))
@@ -65,7 +68,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m
         )  # fmt: skip
         run.finish()  # evaluations may go to another queue
-        return Pipeline(self.atoms, passes, _explain)
+        return Pipeline(self.atoms, passes, partial(_explain, self.model))
 
     def _found(self, m: int) -> Found:
         n = len(self.atoms)
@@ -111,12 +114,14 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         )
 
 
-def _explain(atoms: Atoms, found: Found, k: int) -> InputError:
+def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputError:
     """The error of a conformation with a Born radius or an energy that cannot be, with the atom that is the cause."""
     assert found.born_radii is not None
     born = found.born_radii[k]
     bad = ~(np.isfinite(born) & (born > 0))
     if bad.any():
         return born_radius_error(atoms, int(np.argmax(bad)), born)
+    if crowded := crowding(atoms, found, k, model):
+        return crowded
     i = int(np.argmax(found.bad_atoms(k)))
     return InputError(f"the energy of {atoms.describe(i)} is not finite; check its charge and the dielectric constants")

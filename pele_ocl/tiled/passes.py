@@ -73,6 +73,6 @@ class TiledPasses(Passes):
         """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
         model = self.model
         return self.run.vector4(*model.radius_constants), self.run.vector4(
-            model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
+            model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.ace_tension,
             model.probe_radius,
         )  # fmt: skip

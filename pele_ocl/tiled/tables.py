@@ -12,7 +12,6 @@ from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
-from ..units import COULOMB_KCAL_A
 from .series import series_coefficients
 
 if TYPE_CHECKING:
@@ -65,5 +64,5 @@ class SphereTables:
 
 def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:
     """Charges times the root of Coulomb's constant over the solute dielectric, (n,)."""
-    charges: Floats = atoms.charges * math.sqrt(COULOMB_KCAL_A / model.solute_dielectric)
+    charges: Floats = atoms.charges * math.sqrt(model.coulomb_constant / model.solute_dielectric)
     return rounded_charges(charges).astype(np.float64) if precision == "float32" else charges

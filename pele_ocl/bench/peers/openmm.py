@@ -148,7 +148,7 @@ def pairs_within_cutoff(atoms: Atoms, cutoff: float, with_gb: bool = False) -> S
 def _set_solvent(gb: GBSAOBCForce, model: SolventModel) -> None:
     gb.setSoluteDielectric(model.solute_dielectric)
     gb.setSolventDielectric(model.solvent_dielectric)
-    gb.setSurfaceAreaEnergy(model.surface_tension * JOULE_PER_CALORIE / NM_PER_A**2)
+    gb.setSurfaceAreaEnergy(model.ace_tension * JOULE_PER_CALORIE / NM_PER_A**2)
 
 
 def _exclude(pairs: NonbondedForce, excluded: Indices) -> None:
