@@ -77,6 +77,10 @@ LAYERS = {
         "arguments", "atoms", "callable_module", "errors", "grid", "opencl", "potential_model", "tuning", "units",
         "variant",
     ),
+    "trajectories": (
+        "arguments", "atoms", "energy", "errors", "formats", "inputfile", "nonbond", "pairs", "plan", "results", "solvent",
+        "solvent_model", "textfiles", "variant",
+    ),
     "bench": (
         "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths",
         "potmap", "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
@@ -84,11 +88,11 @@ LAYERS = {
     "cli": (
         "__init__", "atoms", "bench", "chemistry", "energy", "errors", "forcefield", "formats", "gb_models", "grid",
         "inputfile", "interop", "ions", "opencl", "paths", "potmap", "reading", "sampling", "solvent", "nonbond",
-        "pairs", "potential_model", "solvent_model", "tuning", "units", "variant",
+        "pairs", "potential_model", "solvent_model", "trajectories", "tuning", "units", "variant",
     ),
     "__init__": (
         "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "interop", "ions", "opencl",
-        "potmap", "reading", "sampling", "solvent", "solvent_model",
+        "potmap", "reading", "sampling", "solvent", "solvent_model", "trajectories",
     ),
     "__main__": ("cli",),
 }  # fmt: skip

@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from conftest import DEVICES
+from trajectory_helpers import moving, write_trajectory
 
-from pele_ocl import Grid, Map, write_map
+from pele_ocl import Grid, Map, read, write_map
 from pele_ocl.atoms.selection.parser import KNOWN
 from pele_ocl.cli import COMMANDS
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
@@ -94,6 +95,17 @@ def test_pages_for_other_programs_name_options_that_are_there(program):
     helps = "".join(page.read_text() for page in (ROOT / "docs" / "cli").glob("*.txt"))
     assert set(re.findall(r"(?:`|^)pele-ocl (\w+)", text, re.MULTILINE)) <= set(COMMANDS)
     assert set(re.findall(r"--[a-z][a-z-]+", text)) <= set(re.findall(r"--[a-z][a-z-]+", helps))
+
+
+def test_python_of_the_trajectories_page_runs(tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "trajectories.md").read_text(), re.DOTALL)
+    assert blocks
+    shutil.copy(shipped("data") / "structures" / "hexapeptide.pdb", tmp_path / "protein.pdb")
+    write_trajectory(tmp_path / "frames.nc", moving(read(tmp_path / "protein.pdb").positions, 12))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+    for block in blocks:
+        exec(compile(block, "trajectories.md", "exec"), {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

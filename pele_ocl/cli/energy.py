@@ -15,9 +15,11 @@ from ..errors import InputError
 from ..formats import require_table_suffix, write_table
 from ..grid import FARTHEST
 from ..solvent_model import SolventModel
+from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
 from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
+from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
 from .options import (
     ReadAtoms,
@@ -51,7 +53,8 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 @structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json.",
+    help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json; or energies of every frame "
+    "of a trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
 @click.option("--no-gradient", is_flag=True, help="Energies alone.")
 @click.option("--fixed-radii", is_flag=True, help="Gradient at Born radii that stay as they are, as PELE has it.")
@@ -61,6 +64,7 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
     help="Scale 1-4 pairs as the force field says, or leave them out.",
 )  # fmt: skip
 @models_option
+@trajectory_options
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
@@ -73,8 +77,8 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 @each_structure
 def energy(
     path: Path, output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
-    one_four: Literal["scale", "exclude"], models: str, variant: str, precision: str, device: str | None,
-    read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    one_four: Literal["scale", "exclude"], models: str, over: FrameOptions, variant: str, precision: str,
+    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.
 
@@ -86,15 +90,19 @@ def energy(
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
     if cutoff is not None and cutoff > FARTHEST:
         raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
+    over.require_alone(models_all=models == "all", per_residue=per_residue, fixed_radii=fixed_radii)
     if output is not None:
-        require_table_suffix(output)
+        (require_record_suffix if over.paths else require_table_suffix)(output)
     require_lennard_jones(path)
     molecule = read_molecule(path, read_atoms, models)
+    per_atom = per_residue or (output is not None and not molecule.numbers and not over.paths)
     plan = Energy(
-        molecule.atoms, gradient=not no_gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
-        per_atom=per_residue or (output is not None and not molecule.numbers), precision=precision, variant=variant,
-        device=device, model=constants,
+        molecule.atoms, gradient=not (no_gradient or over.paths), fixed_radii=fixed_radii, one_four=one_four,
+        cutoff=cutoff, per_atom=per_atom, precision=precision, variant=variant, device=device, model=constants,
     )  # fmt: skip
+    if over.paths:
+        report_frames(FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
+        return
     if molecule.conformations is not None:
         with ProgressLine("Energy") as progress:
             batch = plan.evaluate_batch(molecule.conformations, progress, profile=True)

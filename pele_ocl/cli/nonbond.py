@@ -31,9 +31,12 @@ from ..pairs import (
 )
 from ..solvent import Solvent
 from ..solvent_model import SolventModel
+from ..trajectories.listing import listing_anew
+from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json
+from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
 from .options import (
     ReadAtoms,
@@ -83,9 +86,11 @@ class Computed:
 @structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write energies and gradient, or energies of every model: .h5, .csv or .json.",
+    help="Write energies and gradient, or energies of every model: .h5, .csv or .json; or energies of every frame of a "
+    "trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
 @models_option
+@trajectory_options
 @click.option("--cutoff", type=float, help=f"Pairs up to this distance, Angstrom; {DEFAULT_CUTOFF:g} by default.")
 @click.option("--no-cutoff", is_flag=True, help="All pairs.")
 @click.option("--split-cutoffs", is_flag=True, help="PELE's short list: 10 A, 15 A between charged groups.")
@@ -118,8 +123,8 @@ class Computed:
 @report_options
 @each_structure
 def nonbond(
-    path: Path, output: Path | None, models: str, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool,
-    pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],
+    path: Path, output: Path | None, models: str, over: FrameOptions, cutoff: float | None, no_cutoff: bool,
+    split_cutoffs: bool, pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],
     one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
     device: str | None, read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
@@ -138,8 +143,9 @@ def nonbond(
         raise click.UsageError("--internal-dielectric vdgbnp takes the place of --solute-dielectric; leave one out")
     if write_pairs is not None and models == "all":
         raise click.UsageError("--write-pairs is for one model, as each has a list of its own; leave out --models all")
+    over.require_alone(models_all=models == "all", write_pairs=write_pairs)
     if output is not None:
-        require_table_suffix(output)
+        (require_record_suffix if over.paths else require_table_suffix)(output)
     if write_pairs is not None:
         require_pairs_suffix(write_pairs)
     require_lennard_jones(path)
@@ -149,9 +155,12 @@ def nonbond(
     listed = None if pairs_file is None else _listed(atoms, pairs_file, one_four)
     list_of = partial(_pairs, cutoff=cutoff, no_cutoff=no_cutoff, split_cutoffs=split_cutoffs, one_four=one_four)
     plan_of = partial(
-        Nonbond, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision, device=device,
-        model=constants, internal_dielectrics=inside,
+        Nonbond, solvent=solvent, gradient=not (no_gradient or over.paths), variant=variant, precision=precision,
+        device=device, model=constants, internal_dielectrics=inside,
     )  # fmt: skip
+    if over.paths:
+        report_frames(_frame_work(molecule, list_of, listed, plan_of, no_cutoff), over, output, as_json)
+        return
     with ProgressLine("Nonbonded") as progress:
         if molecule.conformations is None or listed is not None or no_cutoff:
             computed = _computed_together(molecule, list_of if listed is None else lambda _: listed, plan_of, progress)
@@ -210,6 +219,19 @@ def _computed_one_by_one(
             seconds[name] = seconds.get(name, 0.0) + value
         progress((k + 1) / len(molecule.numbers))
     return Computed(results, pairs, seconds)
+
+
+def _frame_work(
+    molecule: Molecule, list_of: Callable[[Atoms], Pairs], listed: Pairs | None, plan_of: Callable[..., Nonbond],
+    no_cutoff: bool,
+) -> FrameWork:  # fmt: skip
+    """The work on frames: over one list for all of them, or over the pairs within reach in each."""
+    plan = plan_of(molecule.atoms, list_of(molecule.atoms) if listed is None else listed)
+    if listed is not None or no_cutoff:
+        of = {"pairs": "of a file" if listed is not None else "all"}
+        return FrameWork("Nonbonded", molecule.source, plan, of, chosen=molecule.chosen)
+    words = list_of.keywords if isinstance(list_of, partial) else {}
+    return FrameWork("Nonbonded", molecule.source, plan, words, listing_anew(plan, list_of, plan_of), molecule.chosen)
 
 
 def _pairs(

@@ -11,9 +11,11 @@ import click
 from ..atoms import Floats
 from ..formats import require_table_suffix, write_table
 from ..solvent import VARIANTS, Solvent, SolventModel, SolventResult
+from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
 from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
+from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
 from .options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from .progress import ProgressLine
@@ -41,9 +43,11 @@ TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 @structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json.",
+    help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json; or energies of every "
+    "frame of a trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
 @models_option
+@trajectory_options
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
@@ -55,7 +59,7 @@ TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 @report_options
 @each_structure
 def solvent(
-    path: Path, output: Path | None, models: str, variant: str, precision: str, device: str | None,
+    path: Path, output: Path | None, models: str, over: FrameOptions, variant: str, precision: str, device: str | None,
     read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
@@ -63,9 +67,14 @@ def solvent(
     Generalized Born with the ACE surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
     """
+    over.require_alone(models_all=models == "all", per_residue=per_residue)
     if output is not None:
-        require_table_suffix(output)
+        (require_record_suffix if over.paths else require_table_suffix)(output)
     molecule = read_molecule(path, read_atoms, models)
+    if over.paths:
+        plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)
+        report_frames(FrameWork("Solvent", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
+        return
     with ProgressLine("Solvent") as progress:
         plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)
         results = (
