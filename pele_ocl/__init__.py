@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms import Atoms as Atoms
     from .atoms import Labels as Labels
     from .atoms import Structure as Structure
-    from .atoms.selection import Composition as Composition
     from .atoms.selection import selection as selection
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
@@ -77,7 +76,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
 
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
-    "atoms.selection": ("Composition", "selection"),
+    "atoms.selection": ("selection",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint"),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "forcefield": ("ForceField",),

@@ -93,6 +93,8 @@ RIGHT: dict[str, Any] = {
     "model": None,
     "indices": np.arange(3),
     "which": slice(3),
+    "text": "protein",
+    "mask": np.ones(len(STRUCTURE.labels), bool),
     "path": FILE,
     "force_constant": 10.0,
     "PositionalRestraint.atoms": [0, 1],

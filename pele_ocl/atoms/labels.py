@@ -141,8 +141,15 @@ class Structure(ReadOnlyArrays):
         arguments.text("source", self.source)
 
     def of_residues(self, mask: NDArray[np.bool_]) -> Structure:
-        """The structure of some residues, whole ones; mask : (n,) True for each of their atoms."""
-        residues = mask[self.labels.residue_starts]
+        """The structure of some residues, whole ones; mask : (n,) True for each of their atoms.
+
+        Raises InputError for another shape and for parts of residues.
+        """
+        mask = arguments.array("the atoms to keep", mask, "b", "booleans")
+        starts, n = self.labels.residue_starts, len(self.labels)
+        if mask.shape != (n,) or (mask != np.repeat(mask[starts], np.diff(starts, append=n))).any():
+            raise InputError(f"the atoms to keep have shape {mask.shape}; ({n},) booleans of whole residues are needed")
+        residues = mask[starts]
         return replace(
             self,
             positions=self.positions[mask],

@@ -64,10 +64,11 @@ def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = No
 
 def _described(atoms: Atoms | Labels, positions: ArrayLike | None) -> Described:
     """The atoms as the words see them."""
+    if not isinstance(atoms, Labels):
+        arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
     there = None if positions is None else arguments.positions_of(positions)
     if there is not None and len(there) != len(atoms):
         raise InputError(f"positions have shape {there.shape}; ({len(atoms)}, 3) is needed")
     if isinstance(atoms, Labels):
         return Described(len(atoms), atoms, there)
-    known = arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
-    return Described(len(known), known.labels, known.positions if there is None else there, known.types)
+    return Described(len(atoms), atoms.labels, atoms.positions if there is None else there, atoms.types)
