@@ -109,7 +109,7 @@ def energy(
         only_terms=None if terms is None else _listed(terms),
     )  # fmt: skip
     if over.paths:
-        report_frames(FrameWork("Energy", molecule.source, plan), over, output, as_json)
+        report_frames(FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
         return
     if molecule.conformations is not None:
         with ProgressLine("Energy") as progress:

@@ -228,9 +228,10 @@ def _frame_work(
     """The work on frames: over one list for all of them, or over the pairs within reach in each."""
     plan = plan_of(molecule.atoms, list_of(molecule.atoms) if listed is None else listed)
     if listed is not None or no_cutoff:
-        return FrameWork("Nonbonded", molecule.source, plan, {"pairs": "of a file" if listed is not None else "all"})
+        of = {"pairs": "of a file" if listed is not None else "all"}
+        return FrameWork("Nonbonded", molecule.source, plan, of, chosen=molecule.chosen)
     words = list_of.keywords if isinstance(list_of, partial) else {}
-    return FrameWork("Nonbonded", molecule.source, plan, words, listing_anew(plan, list_of, plan_of))
+    return FrameWork("Nonbonded", molecule.source, plan, words, listing_anew(plan, list_of, plan_of), molecule.chosen)
 
 
 def _pairs(

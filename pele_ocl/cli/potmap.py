@@ -166,7 +166,7 @@ def potmap(
     source = read_file(path)
     numbers = [None] if models == "one" else model_numbers(source)
     every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
-    frames = over.opened(every[0]) if over.paths else None
+    frames = over.opened(every[0], read_atoms.chosen(source)[1]) if over.paths else None
     around = every if frames is None or origin is not None else [corners(frames, every[0])]
     grid = _grid(around, spacing, padding, origin, shape)
     options = {

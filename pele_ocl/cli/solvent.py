@@ -76,7 +76,7 @@ def solvent(
     molecule = read_molecule(path, read_atoms, models)
     if over.paths:
         plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)
-        report_frames(FrameWork("Solvent", molecule.source, plan), over, output, as_json)
+        report_frames(FrameWork("Solvent", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
         return
     with ProgressLine("Solvent") as progress:
         plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)

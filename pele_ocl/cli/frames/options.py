@@ -13,13 +13,15 @@ from ...atoms import Atoms
 from ...trajectories import Trajectory
 from ..command import INPUT
 from ..options import Command
+from ..structures.choice import Bools
 
 
 @dataclass(frozen=True)
 class FrameOptions:
     """The trajectory that a command was given; it has none where `paths` is empty.
 
-    words : of --frames; select, topology : the atoms of the frames; resume : whether to go on with the output
+    words : of --frames; select : of --select, which names atoms of the frames, too; topology : their structure
+    resume : whether to go on with the output
     """
 
     paths: tuple[Path, ...]
@@ -31,7 +33,7 @@ class FrameOptions:
     def require_alone(self, **others: object) -> None:
         """Raise for options of a trajectory without one, and for options, by name, that one leaves no room for."""
         if not self.paths:
-            given: dict[str, object] = {"--frames": self.words, "--select": self.select, "--topology": self.topology}
+            given: dict[str, object] = {"--frames": self.words, "--topology": self.topology}
             for name, value in (given | {"--resume": self.resume or None}).items():
                 if value is not None:
                     raise click.UsageError(f"{name} is about a trajectory; give one with -t")
@@ -41,9 +43,10 @@ class FrameOptions:
                 option = "--models all" if name == "models_all" else f"--{name.replace('_', '-')}"
                 raise click.UsageError(f"choose one of {option} and -t")
 
-    def opened(self, atoms: Atoms) -> Trajectory:
-        """The frames, which are of these atoms."""
-        return Trajectory(self.paths, atoms, self.words, self.select, self.topology)
+    def opened(self, atoms: Atoms, chosen: Bools | None = None) -> Trajectory:
+        """The frames, which are of these atoms; chosen : which of the structure's atoms they are, None for all."""
+        select = self.select if chosen is None else chosen
+        return Trajectory(self.paths, atoms, self.words, select, self.topology)
 
 
 def trajectory_options(command: Command) -> Command:
@@ -53,14 +56,18 @@ def trajectory_options(command: Command) -> Command:
 
 
 def frame_options(command: Command) -> Command:
-    """Options about a trajectory; the command gets `over`, FrameOptions."""
+    """Options about a trajectory; the command gets `over`, FrameOptions. Stands above structure_options.
+
+    With --topology, --select is about the structure that it names, without it about IN.
+    """
 
     @wraps(command)
     def gathered(
         *, trajectory: tuple[Path, ...], frames: str | None, select: str | None, topology: Path | None,
         resume: bool = False, **others: object,
     ) -> object:  # fmt: skip
-        return command(over=FrameOptions(trajectory, frames, select, topology, resume), **others)
+        over = FrameOptions(trajectory, frames, select if trajectory else None, topology, resume)
+        return command(over=over, select=select if topology is None else None, **others)
 
     decorated: Command = gathered
     for option in reversed(_OPTIONS):
@@ -77,10 +84,6 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--frames", metavar="A:B:C",
         help="START:STOP:STEP of the frames wanted, from 0 across all trajectories; -100: are the last hundred.",
-    ),
-    click.option(
-        "--select", metavar="WORDS",
-        help="Atoms of a trajectory that has more than IN, in MDTraj's language: protein, 'index < 332'.",
     ),
     click.option(
         "--topology", type=INPUT, metavar="FILE", help="Structure of all atoms of the trajectory, for --select."

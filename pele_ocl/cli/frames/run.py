@@ -19,6 +19,7 @@ from ...trajectories.streaming import Evaluate, Evaluated, Part
 from ..clock import elapsed
 from ..progress import ProgressLine
 from ..report import counted, duration, headline
+from ..structures.choice import Bools
 from ..tables import table
 from ..terminal import note, one_line, say, say_json
 from .options import FrameOptions
@@ -34,6 +35,7 @@ class FrameWork:
     what : for the progress line; source : the structure's file
     plan : that evaluates, or, where each frame has a plan of its own, one of them
     options : what decides on the results beside the plan
+    chosen : (n_all,) True for each atom of the structure's file that was taken, None where all were
     evaluate : how positions are evaluated; by the plan if None
     """
 
@@ -42,6 +44,7 @@ class FrameWork:
     plan: AnyPlan
     options: Mapping[str, object] = field(default_factory=dict)
     evaluate: Evaluate[Evaluated] | None = None
+    chosen: Bools | None = None
 
     @property
     def atoms(self) -> Atoms:
@@ -69,7 +72,7 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
     """
     if over.resume and output is None:
         raise click.UsageError("--resume goes on with a file; name it by -o")
-    frames = over.opened(work.atoms)
+    frames = over.opened(work.atoms, work.chosen)
     if output is None and not as_json:
         note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
     more = {"software": _software(), "input": work.source.path.name, "input_sha256": work.source.sha256}
