@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import arguments
-from .atoms import Atoms, Structure
+from .atoms import Atoms, Floats, Structure
 from .atoms.selection import Selection
 from .errors import InputError
 from .forcefield import ForceField
 from .formats import is_pqr, read_molecule, read_placed, structure_format
+
+# The file of the positions of a topology, or the positions themselves.
+Coordinates: TypeAlias = str | PathLike[str] | Floats | None
 
 
 def require_model(model: object) -> None:
@@ -27,7 +31,7 @@ def read(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
     model: int | None = None,
-    coordinates: str | PathLike[str] | None = None,
+    coordinates: Coordinates = None,
     parameters: Iterable[str | PathLike[str]] = (),
     *,
     select: str | None = None,
@@ -41,7 +45,7 @@ def read(
         topology bring their own parameters and take none
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
     coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
-        trajectory or a structure file
+        trajectory or a structure file, or the positions themselves, an array (n, 3) A
     parameters : CHARMM's parameter files, for a .psf
     select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. What is left out
         needs no template
@@ -57,7 +61,7 @@ def read_chosen(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
     model: int | None = None,
-    coordinates: str | PathLike[str] | None = None,
+    coordinates: Coordinates = None,
     parameters: Iterable[str | PathLike[str]] = (),
     *,
     select: str | None = None,
@@ -84,12 +88,13 @@ def read_chosen(
 
 
 def _read(
-    path: str | PathLike[str], model: int | None, coordinates: str | PathLike[str] | None,
+    path: str | PathLike[str], model: int | None, coordinates: Coordinates,
     parameters: tuple[str | PathLike[str], ...],
 ) -> Structure | Atoms:  # fmt: skip
     """The molecule of a file, with the positions of another one where there is one."""
     if coordinates is not None:
-        arguments.file_path(coordinates, "coordinates")
+        if not isinstance(coordinates, np.ndarray):
+            arguments.file_path(coordinates, "coordinates")
         return read_placed(path, coordinates, model, parameters)
     if parameters:
         raise InputError(

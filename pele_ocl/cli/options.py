@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 from click.core import ParameterSource
 
+from ..atoms import Atoms, Floats
 from ..atoms.radii import RADII_SETS
 from ..atoms.selection import Composition
 from ..errors import InputError
 from ..forcefield import ForceField
-from ..formats import is_pqr, is_structure, is_topology, structure_format, structure_suffix
+from ..formats import is_pqr, is_structure, is_topology, read_topology, structure_format, structure_suffix
 from ..gb_models import GB_MODELS, default_radii, radii_note
 from ..inputfile import InputFile, read_file
 from ..reading import read_chosen
@@ -27,6 +28,17 @@ from .structures.control import OPTION
 from .terminal import note
 
 Command = Callable[..., Any]
+
+
+class FirstFrame(Protocol):
+    """The trajectory that a command was given, in whose first frame a topology stands; no paths where there is none."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]: ...
+
+    def first_positions(self, atoms: Atoms) -> Floats: ...
+
+
 ReadAtoms = AtomsReader
 
 PATH = click.Path(path_type=Path)
@@ -58,6 +70,7 @@ def structure_options(command: Command) -> Command:
     ) -> Any:  # fmt: skip
         told = set[str]()
         gb: str | None = others.get("gb")
+        over: FirstFrame | None = others.get("over")
         selection = chosen_text(select, without, only)
 
         @lru_cache(maxsize=1)
@@ -80,7 +93,10 @@ def structure_options(command: Command) -> Command:
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
             field = field_for(source.path)
             number = model if number is None else number
-            atoms, taken = read_chosen(source, field, number, places(coordinates), parameters, select=selection)
+            there: InputFile | Floats | None = places(coordinates)
+            if there is None and over is not None and over.paths and is_topology(source.path):
+                there = over.first_positions(read_topology(source, parameters).parameters)
+            atoms, taken = read_chosen(source, field, number, there, parameters, select=selection)
             if field is not None and radii == FILE and not atoms.gb_radii_set.startswith(FILE):
                 raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
             if field is None and radii not in (None, FILE):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 
-from ..atoms import Atoms, Topology
+import numpy as np
+
+from ..atoms import Atoms, Floats, Topology
 from ..errors import FormatError, InputError
 from ..inputfile import read_file
 from .registry import STRUCTURES, is_structure, structure_format
@@ -38,17 +40,21 @@ def read_topology(path: str | PathLike[str], parameters: Paths = ()) -> Topology
 
 
 def read_placed(
-    path: str | PathLike[str], coordinates: str | PathLike[str], model: int | None = None, parameters: Paths = ()
-) -> Atoms:
+    path: str | PathLike[str], coordinates: str | PathLike[str] | Floats, model: int | None = None,
+    parameters: Paths = (),
+) -> Atoms:  # fmt: skip
     """The atoms of a topology at the positions of another file.
 
-    coordinates : a restart of AMBER, text or NetCDF, a NetCDF trajectory, or a structure file of the same atoms
+    coordinates : a restart of AMBER, text or NetCDF, a NetCDF trajectory, a structure file of the same atoms, or the
+        positions themselves, (n, 3) A
     model : number of the model or frame of the coordinates; the first if None
     parameters : CHARMM's parameter files, for a .psf
 
     Raises FormatError where a file cannot be read or the files have other numbers of atoms.
     """
     topology = read_topology(path, parameters)
+    if isinstance(coordinates, np.ndarray):
+        return topology.with_positions(coordinates)
     if not is_structure(coordinates):
         from .amber import place
 

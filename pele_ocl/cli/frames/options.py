@@ -8,8 +8,9 @@ from functools import wraps
 from pathlib import Path
 
 import click
+import numpy as np
 
-from ...atoms import Atoms
+from ...atoms import Atoms, Floats
 from ...trajectories import Trajectory
 from ..command import INPUT
 from ..options import Command
@@ -42,6 +43,11 @@ class FrameOptions:
             if value:
                 option = "--models all" if name == "models_all" else f"--{name.replace('_', '-')}"
                 raise click.UsageError(f"choose one of {option} and -t")
+
+    def first_positions(self, atoms: Atoms) -> Floats:
+        """The positions (n, 3) A of the first frame, which is of these atoms."""
+        (positions,) = next(iter(Trajectory(self.paths, atoms, self.words, chunk=1)))
+        return np.asarray(positions, np.float64)
 
     def opened(self, atoms: Atoms, chosen: Bools | None = None) -> Trajectory:
         """The frames, which are of these atoms; chosen : which of the structure's atoms they are, None for all."""
