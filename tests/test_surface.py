@@ -111,6 +111,11 @@ def test_energy_and_gradient_are_the_definitions(device, precision, variant, pep
     if result.per_atom is not None:
         scale = 50 * ENERGY[precision] * abs(areas).max()
         np.testing.assert_allclose(result.per_atom.nonpolar, areas, atol=scale)
+
+
+def test_energies_alone_and_fixed_radii(device, precision, peptide):
+    there = dict(device=device, precision=precision)
+    expected, result = definition(peptide, LCPO), Energy(peptide, model=LCPO, **there).evaluate()
     alone = Energy(peptide, model=LCPO, gradient=False, **there).evaluate()
     assert alone.nonpolar == pytest.approx(result.nonpolar, rel=ENERGY[precision])
     fixed = Energy(peptide, model=LCPO, fixed_radii=True, **there).evaluate()
@@ -141,6 +146,15 @@ def test_all_sizes(device, precision, n):
     assert abs(result.nonpolar - 0.0072 * areas.sum()) < 10 * ENERGY[precision] * parts
     error = np.linalg.norm(result.gradient - bare.gradient - 0.0072 * slopes)
     assert error < GRADIENT[precision] * (np.linalg.norm(bare.gradient) + 10 * np.linalg.norm(0.0072 * slopes))
+
+
+def test_more_tiles_around_than_are_listed(device, monkeypatch, ubiquitin):
+    from pele_ocl.tiled import surface
+
+    plan = Solvent(ubiquitin, model=LCPO, device=device)
+    listed = plan.evaluate().per_atom.nonpolar
+    monkeypatch.setattr(surface, "TILES_AROUND", 5)
+    np.testing.assert_array_equal(Solvent(ubiquitin, model=LCPO, device=device).evaluate().per_atom.nonpolar, listed)
 
 
 def test_groups_of_gpus_list_the_same_neighbours(device, precision, monkeypatch):

@@ -1,6 +1,7 @@
 // LCPO surface energy of each heavy atom, and its gradient by that atom's position: eqs. 1 to 3 of docs/theory/surface.md.
 // A work-group owns a heavy atom of one conformation (third dimension). It lists the atom's neighbours in local memory; then
-// each work-item takes some of them, WIDTH at a time, and meets them with all others. A group has one work-item on CPUs.
+// each work-item takes some of them, WIDTH at a time, and meets them with all others. On CPUs a group has one work-item and
+// owns all heavy atoms of a tile.
 //
 // The atoms of all terms that move with an atom are in its own list, so no group waits for another and no two write to one
 // place. The list has the order of the slots: the bits are the same in every run.
@@ -16,6 +17,9 @@
 #endif
 #ifndef NEIGHBOURS
 #error "NEIGHBOURS: that an atom may have, a multiple of WIDTH"
+#endif
+#ifndef TILES_AROUND
+#error "TILES_AROUND: that are listed once for all atoms of a tile on CPUs; where there are more, all tiles are looked at"
 #endif
 #ifndef GRADIENT
 #error "GRADIENT: 1 for the gradient, 0 for energies alone"
@@ -80,6 +84,7 @@ void lcpo_energies(
     global const real4 *restrict origins,    // (n_conformations, n_tiles) [A]
     global const real4 *restrict extents,    // (n_conformations, n_tiles) half edges of the box [A]
     global const real *restrict largest,     // (n_tiles) largest radius of the tile's heavy atoms, with probe [A]
+    global const int *restrict starts,       // (n_tiles + 1) first heavy atom of each tile
     global const int *restrict slots,        // (n_heavy)
     global const real *restrict radii,       // (n_slots) with probe [A]; -FAR_AWAY where there is no heavy atom
     global const real4 *restrict traits,     // (n_slots) P2, P3, P4 as energies, with 2 pi; P1 times the bare sphere's
@@ -92,102 +97,127 @@ void lcpo_energies(
     local int near_tiles[GROUP];
     local uint words[(GROUP + 31) / 32];
     local real4 sums[GROUP];
-    const int item = get_local_id(0), own = get_group_id(0), slot = slots[own], conformation = get_global_id(2);
+    const int item = get_local_id(0), conformation = get_global_id(2);
     const size_t at = (size_t)conformation * n_tiles * TILE, box = (size_t)conformation * n_tiles;
-    const real radius = radii[slot], square = radius * radius;
-    const real4 trait = traits[slot], point = (real4)(x[at + slot], y[at + slot], z[at + slot], 0);
-    const real4 origin = origins[box + slot / TILE];
-    int count = 0;
-    for (int first = 0; first < n_tiles; first += GROUP) {
-        const int tile = first + item;
-        bool is_near = false;
-        if (tile < n_tiles) {
-            const real reach = radius + largest[tile];
-            const real4 shift = point + (origin - origins[box + tile]);
-            if (fabs(shift.x) - extents[box + tile].x < reach)  // which tells of most tiles
-                is_near = box_gap2(shift, (real4)0, extents[box + tile]) < reach * reach;
+#if GROUP == 1
+    local int around[TILES_AROUND];
+    const int own_tile = get_group_id(0), first_own = starts[own_tile], end_own = starts[own_tile + 1];
+    const real4 own_origin = origins[box + own_tile], own_extent = extents[box + own_tile];
+    int n_around = 0;
+    for (int tile = 0; tile < n_tiles && first_own < end_own; ++tile) {
+        const real4 shift = own_origin - origins[box + tile], extent = extents[box + tile];
+        const real reach = largest[own_tile] + largest[tile];
+        if (fabs(shift.x) - own_extent.x - extent.x < reach && box_gap2(shift, own_extent, extent) < reach * reach) {
+            around[min(n_around, TILES_AROUND - 1)] = tile;
+            ++n_around;
         }
-        int n_near;
-        const int place = marks_before(is_near, item, words, &n_near);
-        if (is_near) near_tiles[place] = tile;
-        SYNCHRONISE();
-        for (int start = 0; start < n_near * TILE; start += GROUP * WIDTH) {
-            const int candidate = start + item * WIDTH;
-            maskv is_neighbour = 0;
-            int met = 0;
-            if (candidate < n_near * TILE) {
-                const int tile_met = near_tiles[candidate / TILE];
-                met = tile_met * TILE + candidate % TILE;
-                const real4 shift = origins[box + tile_met] - origin;
-                const realv dx = LOAD(at + met, x) - point.x + shift.x, dy = LOAD(at + met, y) - point.y + shift.y;
-                const realv dz = LOAD(at + met, z) - point.z + shift.z, r2 = dx * dx + dy * dy + dz * dz;
-                const realv reach = fmax(radius + LOAD(met, radii), (realv)0);
-                is_neighbour = r2 < reach * reach & r2 > (realv)0;  // an atom is none of its own
+    }
+    const int n_looked_at = n_around > TILES_AROUND ? n_tiles : n_around;
+#define LOOKED_AT(index) (n_around > TILES_AROUND ? (index) : around[index])
+#else
+    const int first_own = get_group_id(0), end_own = first_own + 1, n_looked_at = n_tiles;
+#define LOOKED_AT(index) (index)
+#endif
+    for (int own = first_own; own < end_own; ++own) {
+        const int slot = slots[own];
+        const real radius = radii[slot], square = radius * radius;
+        const real4 trait = traits[slot], point = (real4)(x[at + slot], y[at + slot], z[at + slot], 0);
+        const real4 origin = origins[box + slot / TILE];
+        int count = 0;
+        for (int first = 0; first < n_looked_at; first += GROUP) {
+            int tile = 0;
+            bool is_near = false;
+            if (first + item < n_looked_at) {
+                tile = LOOKED_AT(first + item);
+                const real reach = radius + largest[tile];
+                const real4 shift = point + (origin - origins[box + tile]);
+                if (fabs(shift.x) - extents[box + tile].x < reach)  // which tells of most tiles
+                    is_near = box_gap2(shift, (real4)0, extents[box + tile]) < reach * reach;
             }
-            if (GROUP > 1 || ANY(is_neighbour)) count = append(is_neighbour, met, count, item, list, words);
+            int n_near;
+            const int place = marks_before(is_near, item, words, &n_near);
+            if (is_near) near_tiles[place] = tile;
+            SYNCHRONISE();
+            for (int start = 0; start < n_near * TILE; start += GROUP * WIDTH) {
+                const int candidate = start + item * WIDTH;
+                maskv is_neighbour = 0;
+                int met = 0;
+                if (candidate < n_near * TILE) {
+                    const int tile_met = near_tiles[candidate / TILE];
+                    met = tile_met * TILE + candidate % TILE;
+                    const real4 shift = origins[box + tile_met] - origin;
+                    const realv dx = LOAD(at + met, x) - point.x + shift.x, dy = LOAD(at + met, y) - point.y + shift.y;
+                    const realv dz = LOAD(at + met, z) - point.z + shift.z, r2 = dx * dx + dy * dy + dz * dz;
+                    const realv reach = fmax(radius + LOAD(met, radii), (realv)0);
+                    is_neighbour = r2 < reach * reach & r2 > (realv)0;  // an atom is none of its own
+                }
+                if (GROUP > 1 || ANY(is_neighbour)) count = append(is_neighbour, met, count, item, list, words);
+            }
         }
-    }
-    const int n = min(count, NEIGHBOURS), end = (n + WIDTH - 1) / WIDTH * WIDTH;
-    SYNCHRONISE();
-    for (int k = item; k < end; k += GROUP) {
-        const int met = list[min(k, n - 1)];
-        const real4 trait_met = traits[met], shift = origins[box + met / TILE] - origin;
-        near_x[k] = k < n ? x[at + met] - point.x + shift.x : FAR_AWAY;
-        near_y[k] = y[at + met] - point.y + shift.y;
-        near_z[k] = z[at + met] - point.z + shift.z;
-        near_radii[k] = radii[met];
-        p2[k] = trait_met.x;
-        p3[k] = trait_met.y;
-        p4[k] = trait_met.z;
-    }
-    SYNCHRONISE();
-    for (int k = item * WIDTH; k < end; k += GROUP * WIDTH) {
-        const realv dx = LOAD(k, near_x), dy = LOAD(k, near_y), dz = LOAD(k, near_z), radius_met = LOAD(k, near_radii);
-        const realv r2 = dx * dx + dy * dy + dz * dz, inv_r = inverse_sqrt(r2), r = r2 * inv_r;
-        const realv squares = square - radius_met * radius_met;
-        STORE(BURIED_AREA(radius, r, inv_r, squares), k, taken);
-        STORE(LOAD(k, p3) + LOAD(k, p4) * BURIED_AREA(radius_met, r, inv_r, -squares), k, given);
-    }
-    SYNCHRONISE();
-    realv gx = 0, gy = 0, gz = 0, energy = 0;
-    for (int b = item * WIDTH; b < end; b += GROUP * WIDTH) {
-        const realv xb = LOAD(b, near_x), yb = LOAD(b, near_y), zb = LOAD(b, near_z), radius_b = LOAD(b, near_radii);
-        const realv square_b = radius_b * radius_b, taken_b = LOAD(b, taken);
-        realv of_b = 0, given_to_both = 0, of_own = 0, by_b = 0;
-        for (int c = 0; c < n; ++c) {
-            const real radius_c = near_radii[c];
-            const realv dx = near_x[c] - xb, dy = near_y[c] - yb, dz = near_z[c] - zb, reach = radius_b + radius_c;
-            const realv r2 = dx * dx + dy * dy + dz * dz, inv_r = inverse_sqrt(r2), r = r2 * inv_r;
-            const realv squares = square_b - radius_c * radius_c;
-            const maskv meet = r2 < reach * reach & r2 > (realv)0;
-            of_b += CHOOSE((realv)0, BURIED_AREA(radius_b, r, inv_r, squares), meet);
-#if GRADIENT
-            given_to_both += CHOOSE((realv)0, (realv)given[c], meet);
-            of_own += CHOOSE((realv)0, (realv)taken[c], meet);
-            by_b += CHOOSE((realv)0, p3[c] + p4[c] * BURIED_AREA(radius_c, r, inv_r, -squares), meet);
-#endif
-        }
-        const maskv is_used = xb < (realv)FAR_AWAY;
-        energy += CHOOSE((realv)0, trait.x * taken_b + (trait.y + trait.z * taken_b) * of_b, is_used);
-#if GRADIENT
-        const realv inv_r = inverse_sqrt(xb * xb + yb * yb + zb * zb), squares = square - square_b;
-        const realv weight = trait.x + trait.z * of_b + given_to_both;
-        const realv weight_b = LOAD(b, p2) + LOAD(b, p4) * of_own + by_b;
-        const realv slope = weight * BURIED_SLOPE(radius, inv_r, squares) + weight_b * BURIED_SLOPE(radius_b, inv_r, -squares);
-        const realv pull = CHOOSE((realv)0, slope * inv_r, is_used);
-        gx -= pull * xb;
-        gy -= pull * yb;
-        gz -= pull * zb;
-#endif
-    }
-    sums[item] = (real4)(lane_sum(gx), lane_sum(gy), lane_sum(gz), lane_sum(energy));
-    SYNCHRONISE();
-    for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
-        if (item < half_size) sums[item] += sums[item + half_size];
+        const int n = min(count, NEIGHBOURS), end = (n + WIDTH - 1) / WIDTH * WIDTH;
         SYNCHRONISE();
+        for (int k = item; k < end; k += GROUP) {
+            const int met = list[min(k, n - 1)];
+            const real4 trait_met = traits[met], shift = origins[box + met / TILE] - origin;
+            near_x[k] = k < n ? x[at + met] - point.x + shift.x : FAR_AWAY;
+            near_y[k] = y[at + met] - point.y + shift.y;
+            near_z[k] = z[at + met] - point.z + shift.z;
+            near_radii[k] = radii[met];
+            p2[k] = trait_met.x;
+            p3[k] = trait_met.y;
+            p4[k] = trait_met.z;
+        }
+        SYNCHRONISE();
+        for (int k = item * WIDTH; k < end; k += GROUP * WIDTH) {
+            const realv dx = LOAD(k, near_x), dy = LOAD(k, near_y), dz = LOAD(k, near_z), radius_met = LOAD(k, near_radii);
+            const realv r2 = dx * dx + dy * dy + dz * dz, inv_r = inverse_sqrt(r2), r = r2 * inv_r;
+            const realv squares = square - radius_met * radius_met;
+            STORE(BURIED_AREA(radius, r, inv_r, squares), k, taken);
+            STORE(LOAD(k, p3) + LOAD(k, p4) * BURIED_AREA(radius_met, r, inv_r, -squares), k, given);
+        }
+        SYNCHRONISE();
+        realv gx = 0, gy = 0, gz = 0, energy = 0;
+        for (int b = item * WIDTH; b < end; b += GROUP * WIDTH) {
+            const realv xb = LOAD(b, near_x), yb = LOAD(b, near_y), zb = LOAD(b, near_z), radius_b = LOAD(b, near_radii);
+            const realv square_b = radius_b * radius_b, taken_b = LOAD(b, taken);
+            realv of_b = 0, given_to_both = 0, of_own = 0, by_b = 0;
+            for (int c = 0; c < n; ++c) {
+                const real radius_c = near_radii[c];
+                const realv dx = near_x[c] - xb, dy = near_y[c] - yb, dz = near_z[c] - zb, reach = radius_b + radius_c;
+                const realv r2 = dx * dx + dy * dy + dz * dz, inv_r = inverse_sqrt(r2), r = r2 * inv_r;
+                const realv squares = square_b - radius_c * radius_c;
+                const maskv meet = r2 < reach * reach & r2 > (realv)0;
+                of_b += CHOOSE((realv)0, BURIED_AREA(radius_b, r, inv_r, squares), meet);
+#if GRADIENT
+                given_to_both += CHOOSE((realv)0, (realv)given[c], meet);
+                of_own += CHOOSE((realv)0, (realv)taken[c], meet);
+                by_b += CHOOSE((realv)0, p3[c] + p4[c] * BURIED_AREA(radius_c, r, inv_r, -squares), meet);
+#endif
+            }
+            const maskv is_used = xb < (realv)FAR_AWAY;
+            energy += CHOOSE((realv)0, trait.x * taken_b + (trait.y + trait.z * taken_b) * of_b, is_used);
+#if GRADIENT
+            const realv inv_r = inverse_sqrt(xb * xb + yb * yb + zb * zb), squares = square - square_b;
+            const realv weight = trait.x + trait.z * of_b + given_to_both;
+            const realv weight_b = LOAD(b, p2) + LOAD(b, p4) * of_own + by_b;
+            const realv slope = weight * BURIED_SLOPE(radius, inv_r, squares)
+                              + weight_b * BURIED_SLOPE(radius_b, inv_r, -squares);
+            const realv pull = CHOOSE((realv)0, slope * inv_r, is_used);
+            gx -= pull * xb;
+            gy -= pull * yb;
+            gz -= pull * zb;
+#endif
+        }
+        sums[item] = (real4)(lane_sum(gx), lane_sum(gy), lane_sum(gz), lane_sum(energy));
+        SYNCHRONISE();
+        for (int half_size = GROUP / 2; half_size > 0; half_size /= 2) {
+            if (item < half_size) sums[item] += sums[item + half_size];
+            SYNCHRONISE();
+        }
+        if (item == 0) {
+            real4 sum = sums[0];
+            sum.w += trait.w;
+            pulls[(size_t)conformation * n_heavy + own] = count > NEIGHBOURS ? (real4)NAN : sum;
+        }
     }
-    if (item) return;
-    real4 sum = sums[0];
-    sum.w += trait.w;
-    pulls[(size_t)conformation * n_heavy + own] = count > NEIGHBOURS ? (real4)NAN : sum;
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .passes import TiledPasses
 
 NEIGHBOURS = 192  # that an atom may have; in folded proteins it has up to 70
+TILES_AROUND = 256  # listed once for all atoms of a tile, on CPUs
 FAR_AWAY = 1e4  # A, as in cl/common/surface.cl
 ITEMS = 64  # of an atom on GPUs
 
@@ -67,11 +68,12 @@ class Surface:
         """The launch that fills "pulls"; positions must be in the tiles."""
         run, tiles = passes.run, passes.tiles
         items, width = shape_for(run)
+        groups = len(tiles) if items == 1 else items * self.n_heavy
         return run.keep(
-            "common/surface.cl", "lcpo_energies", (items * self.n_heavy, 1), (items, 1), np.int32(len(tiles)),
+            "common/surface.cl", "lcpo_energies", (groups, 1), (items, 1), np.int32(len(tiles)),
             np.int32(self.n_heavy), *passes.named("x", "y", "z", "origins", "extents"), self.largest,
-            self.slots, self.radii, self.traits, passes.buffers["pulls"], width=width, TILE=tiles.size, GROUP=items,
-            NEIGHBOURS=NEIGHBOURS, GRADIENT=int(gradient),
+            self.starts, self.slots, self.radii, self.traits, passes.buffers["pulls"], width=width,
+            TILE=tiles.size, GROUP=items, NEIGHBOURS=NEIGHBOURS, TILES_AROUND=TILES_AROUND, GRADIENT=int(gradient),
         )  # fmt: skip
 
 
