@@ -12,6 +12,7 @@ so it says nothing here. Rows with K = 0 are there for their 1-4 pairs and give 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ Row = tuple[int, list[str]]  # line, fields
 Fault = Callable[[int, str], FormatError]
 
 _MOST_PERIODS = 12
+# Numbers as all templates have them, which need no closer look.
+_PLAIN = re.compile(r"(-?[0-9]{1,12}(\.[0-9]{0,20})?( |$))*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,8 @@ def _table(rows: Sequence[Row], layout: _Layout, n_atoms: int, fault: Fault) -> 
 
 def _numbers(row: Row, width: int, fault: Fault) -> list[float]:
     line, fields = row
+    if _PLAIN.fullmatch(" ".join(fields)):
+        return [float(field) for field in fields] + [0.0] * (width - len(fields))
     values = [read_number(field) for field in fields]
     for value, field in zip(values, fields, strict=True):
         if value is None or not math.isfinite(value):
