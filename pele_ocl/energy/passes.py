@@ -71,8 +71,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
         m, n, n_terms = len(results), len(self.atoms), len(TERMS)
         first = n_terms * self.n_energies
-        energies = results[:, :first].reshape(m, -1, n_terms).astype(np.float64)
-        found.energies[part, :n_terms] = energies.sum(axis=1)
+        energies = results[:, :first].reshape(m, -1, n_terms)
+        np.add.reduce(energies, axis=1, dtype=np.float64, out=found.energies[part, :n_terms])
         assert found.born_radii is not None
         found.born_radii[part] = results[:, first : first + n]
         if found.gradients is not None:
