@@ -14,9 +14,9 @@ demo: $(VENV)/.installed
 	@printf '\n$$ pele-ocl bench solvent --system ubiquitin\n'
 	@$(BIN)/pele-ocl bench solvent --system ubiquitin
 
-# On PoCL, the runtime that comes with the package.
+# On PoCL, the runtime that comes with the package; a process a core, each with whole files of tests.
 test: $(VENV)/.tested
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # On every device there is, Intel's CPU runtime among them.
 test-devices: $(VENV)/.intel

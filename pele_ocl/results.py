@@ -45,6 +45,14 @@ class Terms(ReadOnlyArrays):
         """Terms of arrays of one shape (...,), by name."""
         return Terms(tuple(terms), np.stack([np.asarray(values, np.float64) for values in terms.values()], axis=-1))
 
+    @classmethod
+    def ready(cls, names: tuple[str, ...], values: Floats) -> Terms:
+        """Terms of names and values that fit; nobody may write to the values from now on. Takes no time for checks."""
+        values.flags.writeable = False
+        terms = object.__new__(Terms)
+        terms.__dict__.update(names=names, values=values)
+        return terms
+
     def __getattr__(self, name: str) -> Floats:
         names = self.__dict__.get("names", ())  # there are none yet while a pickle is read
         if name not in names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .atoms import Atoms, require_atoms
+from .atoms import Atoms, placed, require_atoms
 from .bonded import (
     Angles,
     Bonded,
@@ -35,5 +35,6 @@ __all__ = [
     "TermTable",
     "Torsions",
     "UreyBradley",
+    "placed",
     "require_atoms",
 ]

@@ -156,13 +156,11 @@ class Atoms(ReadOnlyArrays):
 
         Raises InputError for another shape and for positions that are not finite.
         """
-        there: Floats = frozen(arguments.numbers("positions", positions), np.float64)
+        there = arguments.numbers("positions", positions)
         if there.shape != self.positions.shape:
             raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
         self._check_finite("positions", there)
-        atoms = object.__new__(type(self))
-        atoms.__dict__.update(self.__dict__, positions=there)  # a fifth of what `copy` takes
-        return atoms
+        return placed(self, there)
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Lowest and highest x, y and z, (3,) A each."""
@@ -219,6 +217,13 @@ def _checked_scales(one_four: object) -> tuple[float, float]:
         given = one_four if isinstance(one_four, tuple | list) and len(one_four) < 5 else arguments.described(one_four)
         raise InputError(f"one_four is {given}; (Coulomb, Lennard-Jones) scales of 0 to 1 are needed")
     return float(scales[0]), float(scales[1])
+
+
+def placed(atoms: Atoms, positions: Floats) -> Atoms:
+    """The same atoms at positions (n, 3) A that are known to be finite, which are copied."""
+    moved = object.__new__(type(atoms))
+    moved.__dict__.update(atoms.__dict__, positions=frozen(positions, np.float64))  # a fifth of what `copy` takes
+    return moved
 
 
 def require_atoms(atoms: object) -> None:

@@ -115,8 +115,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         assert found.born_radii is not None
         return EnergyResult(
             atoms=atoms,
-            terms=Terms(self._names, found.energies[0]),
-            per_atom=None if found.per_atom is None else Terms(self._names, found.per_atom[0]),
+            terms=Terms.ready(self._names, found.energies[0]),
+            per_atom=None if found.per_atom is None else Terms.ready(self._names, found.per_atom[0]),
             model=self.model,
             gradient=None if found.gradients is None else found.gradients[0],
             born_radii=found.born_radii[0],

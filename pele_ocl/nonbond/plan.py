@@ -211,7 +211,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return NonbondResult(
             atoms=atoms,
             n_pairs=len(self.pairs),
-            terms=Terms(TERMS, found.energies[0]),
+            terms=Terms.ready(TERMS, found.energies[0]),
             gradient=None if found.gradients is None else found.gradients[0],
             exact=self._is_exact,
             device=str(self.device),

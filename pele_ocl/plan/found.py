@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Floats
+
+
+def norm2(values: NDArray[Any]) -> float:
+    """The sum of all squares, which takes a third of the time of a look at each number; not finite where one is not."""
+    flat = values.ravel()
+    with np.errstate(all="ignore"):
+        return float(flat.dot(flat))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arguments import numbers
-from ..atoms import Atoms, Floats
+from ..atoms import Atoms, Floats, placed
 from ..errors import InputError
 
 
 class Moving:
-    """Positions for one evaluation, and the Atoms there, which copy and check them.
+    """Positions for one evaluation, and the Atoms there.
 
     conformations : (1, n, 3) A, as they were given: perhaps not finite
     is_moved : whether any were given
@@ -27,12 +25,15 @@ class Moving:
         if there.shape != atoms.positions.shape:
             raise InputError(f"positions have shape {there.shape}; ({len(atoms)}, 3) is needed")
         self.conformations: Floats = there[np.newaxis]
+        self._atoms = None if self.is_moved else atoms
 
-    @cached_property
+    @property
     def atoms(self) -> Atoms:
-        """The atoms at the positions. Raises InputError for positions that are not finite."""
-        return self._start.moved(self.conformations[0]) if self.is_moved else self._start
+        """The atoms at the positions, which the evaluator found to be finite."""
+        if self._atoms is None:
+            self._atoms = placed(self._start, self.conformations[0])
+        return self._atoms
 
     def make(self) -> None:
-        """Make the atoms now."""
+        """Make the atoms now, from the positions as they are now."""
         _ = self.atoms

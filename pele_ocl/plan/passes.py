@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..variant import Progress
 from .conformations import Encoding
-from .found import Found
+from .found import Found, norm2
 
 if TYPE_CHECKING:
     from ..opencl.launch import KeptLaunch
@@ -87,7 +88,6 @@ class Passes(ABC):
         return [self.buffers[name] for name in names]
 
     def is_plausible(self, results: NDArray[Any], part: slice, found: Found) -> bool:
-        """Whether all results are finite and all Born radii positive; one look at each number."""
-        # No comparison is true of NaN.
-        finite = results.min() > -np.inf and results.max() < np.inf
+        """Whether all results are finite and all Born radii positive."""
+        finite = math.isfinite(norm2(results)) or np.isfinite(results).all()  # large ones have no square in float32
         return bool(finite and (found.born_radii is None or found.born_radii[part].min() > 0))

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..variant import Progress
 from .conformations import TooWideError, check_span
 from .evaluator import Evaluator, Failures, untold
-from .found import Found
+from .found import Found, norm2
 from .passes import Passes
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Pipeline(Evaluator):
         self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))
         self._offsets = np.empty((self.batch if passes.encoding.is_fixed else 0, 3 * len(atoms)))
         self._staging: list[Staging] = []
+        self._plain = passes.run.anew(False)  # remembers nothing, and so serves all evaluations without times
 
     def takes(self, m: int) -> bool:
         return self.batch >= min(m, self.passes.most_at_once)
@@ -125,9 +126,12 @@ class Pipeline(Evaluator):
             positions = run.host_array((self.batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
             self._staging.append(Staging(positions, run.host_array((self.batch, self.passes.n_results))))
         return [
-            Chunk(slice(first, min(first + self.batch, m)), run.anew(profile), self._staging[k % UNDER_WAY])
+            Chunk(
+                slice(first, min(first + self.batch, m)), run.anew(True) if profile else self._plain,
+                self._staging[k % UNDER_WAY],
+            )
             for k, first in enumerate(firsts)
-        ]
+        ]  # fmt: skip
 
     def _start(
         self, chunk: Chunk, conformations: NDArray[Any], failures: Failures, tell: Progress | None = None
@@ -143,6 +147,8 @@ class Pipeline(Evaluator):
         offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
         np.subtract(conformations[part].reshape(offsets.shape), self._shifts, out=offsets)
         lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
+        if not encoding.is_fixed and norm2(offsets) < encoding.reach * encoding.reach:
+            return  # each coordinate is within reach where all together are; not so with NaN
         if not (offsets.min() >= lowest and offsets.max() <= highest):  # neither is true of NaN
             within = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
             for k in np.flatnonzero(~within).tolist():

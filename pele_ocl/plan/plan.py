@@ -180,11 +180,10 @@ class Plan(ABC, Generic[R, B]):
         """An evaluator for m conformations that nobody else uses."""
         m = min(m, max(1, CHUNK_ATOMS // len(self.atoms)))
         with self._lock:
-            fitting = next((evaluator for evaluator in reversed(self._idle) if evaluator.takes(m)), None)
-            unfit = self._idle.pop() if self._idle and fitting is None else None
-            if fitting is not None:
-                self._idle.remove(fitting)
-                return fitting
+            for k in range(len(self._idle) - 1, -1, -1):
+                if self._idle[k].takes(m):
+                    return self._idle.pop(k)
+            unfit = self._idle.pop() if self._idle else None
         del unfit  # and what it holds on the device, before more is asked for
         try:
             return self._prepare(m)

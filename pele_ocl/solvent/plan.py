@@ -78,8 +78,8 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.per_atom is not None
         return SolventResult(
             atoms=atoms,
-            terms=Terms(TERMS, found.energies[0]),
-            per_atom=Terms(TERMS, found.per_atom[0]),
+            terms=Terms.ready(TERMS, found.energies[0]),
+            per_atom=Terms.ready(TERMS, found.per_atom[0]),
             model=self.model,
             born_radii=found.born_radii[0],
             psi=found.psi[0],
