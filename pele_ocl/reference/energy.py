@@ -85,7 +85,7 @@ def energy(
     if fixed_radii is None:
         for term, gradient in _chain_rule(atoms, model, born, by_radius).items():
             gradients[term] += gradient
-    more, more_gradients = bonded_terms(atoms, model.solute_dielectric, cutoff, one_four == "scale")
+    more, more_gradients = bonded_terms(atoms, model, cutoff, one_four == "scale")
     return Energy(per_atom | more, gradients | more_gradients, born)
 
 
