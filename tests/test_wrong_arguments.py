@@ -159,7 +159,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
 # Made by the program alone.
 RESULTS = ("Result", "Batch")
 # Called by the program alone.
-OF_THE_PROGRAM = ("launches",)
+OF_THE_PROGRAM = ("launches", "sizes")
 
 
 def calls() -> Iterator[Call]:

@@ -50,7 +50,7 @@ class Contents:
         pairs = nonbonded_pairs(atoms)
         behind = tuple(name for name in names if name not in PASS_TERMS)
         one_four = pairs.one_four if set(behind) & set(TERMS) else None
-        bonded = BondedTerms(atoms, one_four, model.coulomb_factor, behind)
+        bonded = BondedTerms(atoms, one_four, model, behind)
         checked = _checked_terms(terms, atoms, ALL_TERMS)
         addends = (*((bonded,) if bonded else ()), *checked)
         return cls(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -83,34 +84,43 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [launch for addend, k in zip(addends, first, strict=False) for launch in addend.launches(self, k)]
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
-        m, n, contents = len(results), len(self.atoms), self.contents
-        first = len(PASS_TERMS) * self.n_energies
-        columns = results[:, first:]
+        m, n, first = len(results), len(self.atoms), len(PASS_TERMS) * self.n_energies
         assert found.born_radii is not None
-        found.born_radii[part] = columns[:, :n]
+        found.born_radii[part] = results[:, first : first + n]
         if found.gradients is not None:
-            found.gradients[part] = columns[:, n : 4 * n].reshape(m, n, 3)
-        for of in (found.energies, found.per_atom):
-            if of is not None:
-                of[part] = 0
-        energies = results[:, :first].reshape(m, -1, len(PASS_TERMS)).transpose(0, 2, 1)
-        counted = [k for k, name in enumerate(PASS_TERMS) if name in contents.names]
-        self._add(found, part, PASS_TERMS, energies if len(counted) == len(PASS_TERMS) else energies[:, counted])
-        end = n * self.n_columns
-        for addends, start, rows in (
-            (contents.further, end - n * self.term_macros["MORE_TERMS"], n), (contents.grouped, end, self.n_energies),
-        ):  # fmt: skip
+            found.gradients[part] = results[:, first + n : first + 4 * n].reshape(m, n, 3)
+        found.energies[part] = 0
+        if found.per_atom is not None:
+            found.per_atom[part] = 0
+        by_row = results[:, :first].reshape(m, -1, len(PASS_TERMS))
+        self._add(found, part, by_row[:, :, self._counted].transpose(0, 2, 1), self.contents.columns(PASS_TERMS))
+        for section, n_terms, columns in self._sections:
+            self._add(found, part, results[:, section].reshape(m, n_terms, -1), columns)
+
+    @staticmethod
+    def _add(found: Found, part: slice, energies: NDArray[Any], columns: NDArray[np.intp]) -> None:
+        """Add energies (m, n_terms, n_atoms or n_tiles) to what is found of the terms that stand in these columns."""
+        found.energies[part, columns] += np.add.reduce(energies, axis=2, dtype=np.float64)
+        if found.per_atom is not None:
+            found.per_atom[part][:, :, columns] += energies.transpose(0, 2, 1)
+
+    @cached_property
+    def _counted(self) -> slice | list[int]:
+        """The terms of the passes that count."""
+        counted = [k for k, name in enumerate(PASS_TERMS) if name in self.contents.names]
+        return slice(None) if len(counted) == len(PASS_TERMS) else counted
+
+    @cached_property
+    def _sections(self) -> list[tuple[slice, int, NDArray[np.intp]]]:
+        """Where in the results the energies of each addend stand, of how many terms, and their columns among all."""
+        n, contents, sections = len(self.atoms), self.contents, []
+        start = len(PASS_TERMS) * self.n_energies + n * (self.n_columns - self.term_macros["MORE_TERMS"])
+        for addends, rows in ((contents.further, n), (contents.grouped, self.n_energies)):
             for addend in addends:
                 stop = start + rows * len(addend.names)
-                self._add(found, part, addend.names, columns[:, start:stop].reshape(m, -1, rows))
+                sections.append((slice(start, stop), len(addend.names), contents.columns(addend.names)))
                 start = stop
-
-    def _add(self, found: Found, part: slice, names: Sequence[str], energies: NDArray[Any]) -> None:
-        """Add energies (m, n_terms, n_atoms or n_tiles) to what is found of the terms."""
-        where, values = self.contents.columns(names), energies.astype(np.float64)
-        found.energies[part][:, where] += values.sum(axis=2)
-        if found.per_atom is not None:
-            found.per_atom[part][:, :, where] += values.transpose(0, 2, 1)
+        return sections
 
     @classmethod
     @abstractmethod

@@ -78,7 +78,7 @@ def energy(
         per_atom["gb_pair"][rows] = np.where(counted, values, 0).sum(axis=1) / 2
         gradients["gb_pair"][rows] = np.einsum("ij,ijk->ik", np.where(counted, slopes, 0), d)
         by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
-    more, more_gradients = bonded_terms(atoms, model.coulomb_factor, cutoff, one_four == "scale")
+    more, more_gradients = bonded_terms(atoms, model, cutoff, one_four == "scale")
     if in_vacuum:
         per_atom |= {term: np.zeros(n) for term in ("gb_self", "nonpolar")}
         return Energy(per_atom | more, gradients | more_gradients, born)

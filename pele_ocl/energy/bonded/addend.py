@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ...atoms import Atoms, OneFourPairs
+from ...solvent_model import SolventModel
 from ..terms.term import Addend
 from .groups import Groups
 from .tasks import Tasks
@@ -47,12 +48,10 @@ class BondedTerms(Addend):
 
     grouped: ClassVar[bool] = True
 
-    def __init__(
-        self, atoms: Atoms, one_four: OneFourPairs | None, coulomb_factor: float, names: Sequence[str]
-    ) -> None:
+    def __init__(self, atoms: Atoms, one_four: OneFourPairs | None, model: SolventModel, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._n_atoms = len(atoms)
-        self._tasks = Tasks.of(atoms, one_four, coulomb_factor, self._names)
+        self._tasks = Tasks.of(atoms, one_four, model, self._names)
         self._groups: dict[tuple[int, bool], Groups] = {}
 
     def __bool__(self) -> bool:
