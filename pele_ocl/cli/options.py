@@ -60,7 +60,8 @@ def structure_options(command: Command) -> Command:
         @lru_cache(maxsize=1)
         def field_for(path: Path) -> ForceField | None:
             if is_pqr(path):
-                table = None if radii in (None, FILE, "bondi") else radii  # the other sets follow from bonds
+                follows = radii in (None, FILE, "bondi") or structure_format(path).has_bonds
+                table = None if follows else radii  # the other sets follow from bonds
                 _refuse_parameters(path, forcefield, table, templates, obc, pele_data, fallback)
                 return None
             tables = radii == FILE or obc or pele_data
