@@ -76,8 +76,8 @@ def structure_options(command: Command) -> Command:
         @lru_cache(maxsize=1)
         def field_for(path: Path) -> ForceField | None:
             if is_pqr(path):
-                by_bonds = radii in (None, FILE, "bondi") or is_topology(path)
-                table = None if by_bonds else radii
+                follows = radii in (None, FILE, "bondi") or structure_format(path).has_bonds
+                table = None if follows else radii  # the other sets follow from bonds
                 _refuse_parameters(path, forcefield, table, templates, obc, pele_data, fallback)
                 return None
             tables = radii == FILE or obc or pele_data

@@ -224,4 +224,6 @@ def _value(text: str, quantity: str, where: str) -> float:
     return value
 
 
-FORMAT = StructureFormat(read_pqr, pqr_models, brings_parameters=True, kind="a PQR file", has_lennard_jones=False)
+FORMAT = StructureFormat(
+    read_pqr, pqr_models, brings_parameters=True, has_bonds=False, kind="a PQR file", has_lennard_jones=False
+)

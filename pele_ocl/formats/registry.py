@@ -56,6 +56,7 @@ class StructureFormat:
     brings_parameters : whether `read` gives Atoms
     kind : a file of the format, for messages
     has_lennard_jones, advice : whether atoms of the format have Lennard-Jones parameters, and what to give where not
+    has_bonds : whether atoms of the format have bonds, where they bring parameters
     topology : the parameters of a file without positions, where the format is of such files; `read` then raises
     with_parameters : `topology` of a format whose parameters stand in other files
     conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together
@@ -69,6 +70,7 @@ class StructureFormat:
     has_pdb_records: bool = False
     kind: str = "the file"
     has_lennard_jones: bool = True
+    has_bonds: bool = True
     advice: str = "give a .pdb or .cif file"
     topology: Callable[[InputFile], Topology] | None = None
     with_parameters: Callable[[InputFile, Sequence[str | PathLike[str]]], Topology] | None = None

@@ -59,9 +59,7 @@ def gb_parameters(
         raise InputError(f"the System has {len(found)} Generalized Born forces; one is needed, or none")
     if not found:
         try:
-            return GBParameters(
-                *radii_set(DEFAULT_SET, labels, bonds), DEFAULT_SET, (f"GB radii are of the set {DEFAULT_SET}",)
-            )
+            return GBParameters(*radii_set(DEFAULT_SET, labels, bonds), DEFAULT_SET)
         except InputError as error:
             return GBParameters(None, None, "", (str(error),))
     force = found[0]

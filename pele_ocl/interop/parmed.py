@@ -32,12 +32,10 @@ def from_parmed(structure: Structure) -> Atoms:
     if not radii.all():
         return replace(atoms, types=types)
     scales = np.array([atom.screen for atom in structure.atoms])
-    notes = tuple(note for note in atoms.notes if not note.startswith("GB radii"))
     return replace(
         atoms,
         gb_radii=radii,
         gb_scales=scales if scales.all() else atoms.gb_scales,
         gb_radii_set="file",
         types=types,
-        notes=notes,
     )
