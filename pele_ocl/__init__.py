@@ -66,8 +66,6 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .solvent import SolventResult as SolventResult
     from .solvent import solvent as solvent
     from .solvent_model import SolventModel as SolventModel
-    from .trajectories import FrameEnergies as FrameEnergies
-    from .trajectories import Trajectory as Trajectory
     from .trajectories import batches_over as batches_over
     from .trajectories import energy_over as energy_over
     from .trajectories import trajectory as trajectory
@@ -96,7 +94,7 @@ _HOMES = {
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "solvent_model": ("SolventModel",),
-    "trajectories": ("FrameEnergies", "Trajectory", "batches_over", "energy_over", "trajectory"),
+    "trajectories": ("batches_over", "energy_over", "trajectory"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _CALLED = ("energy", "nonbond", "potmap", "solvent")  # packages that are functions, too: callable_module.py

@@ -284,4 +284,4 @@ def test_memory_does_not_grow_with_the_number_of_frames(suffix, tmp_path):
             tests=str(ROOT / "tests"), root=str(ROOT), path=str(path), frames=frames, output=str(tmp_path / "e.h5")
         )
         peaks.append(int(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout))
-    assert peaks[1] - peaks[0] < 40_000  # KiB; the energies alone are 5 MB, the frames 400
+    assert peaks[1] - peaks[0] < 80_000  # KiB; the frames are 400,000
