@@ -100,9 +100,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @staticmethod
     def _add(found: Found, part: slice, energies: NDArray[Any], columns: NDArray[np.intp]) -> None:
         """Add energies (m, n_terms, n_atoms or n_tiles) to what is found of the terms that stand in these columns."""
-        found.energies[part, columns] += np.add.reduce(energies, axis=2, dtype=np.float64)
+        # In float64 and one after the other in memory, so that each conformation is added up in the same order.
+        values = energies.astype(np.float64, order="C")
+        found.energies[part, columns] += values.sum(axis=2)
         if found.per_atom is not None:
-            found.per_atom[part][:, :, columns] += energies.transpose(0, 2, 1)
+            found.per_atom[part][:, :, columns] += values.transpose(0, 2, 1)
 
     @cached_property
     def _counted(self) -> slice | list[int]:
