@@ -157,7 +157,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.PositionalRestraint: lambda: pele_ocl.PositionalRestraint(1.0),
 }
 # Made by the program alone.
-RESULTS = ("Result", "Batch")
+RESULTS = ("Result", "Batch", "Preparation")
 # Called by the program alone.
 OF_THE_PROGRAM = ("launches", "sizes")
 
