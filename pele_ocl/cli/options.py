@@ -4,48 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import lru_cache, wraps
+from functools import wraps
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from ..atoms import Atoms, Floats
 from ..atoms.radii import RADII_SETS
-from ..atoms.selection import Composition
 from ..errors import InputError
-from ..forcefield import ForceField
-from ..formats import is_pqr, is_structure, is_topology, read_topology, structure_format, structure_suffix
-from ..gb_models import GB_MODELS, default_radii, radii_note
-from ..inputfile import InputFile, read_file
-from ..reading import read_chosen
+from ..formats import is_structure, structure_format, structure_suffix
+from ..gb_models import GB_MODELS
 from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
-from .command import COORDINATES, DEBUG, INPUT
-from .structures.choice import AtomsReader, Chosen, choice_options, chosen_text
+from .command import DEBUG, INPUT
+from .structures.choice import AtomsReader, choice_options, chosen_text
 from .structures.control import OPTION
-from .terminal import note
+from .structures.reader import FILE, StructureReader
 
 Command = Callable[..., Any]
-
-
-class FirstFrame(Protocol):
-    """The trajectory that a command was given, in whose first frame a topology stands; no paths where there is none."""
-
-    @property
-    def paths(self) -> tuple[Path, ...]: ...
-
-    def first_positions(self, atoms: Atoms) -> Floats: ...
-
-
 ReadAtoms = AtomsReader
 
 PATH = click.Path(path_type=Path)
-LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
 DEFAULTS = SolventModel()
-FILE = "file"  # GB radii of the structure's own
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
+_STRUCTURE_OPTIONS = (
+    "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
+    "allow_missing_terminals",
+)  # fmt: skip
 
 
 def _add(command: Command, options: Sequence[Callable[[Command], Any]]) -> Command:
@@ -62,67 +48,11 @@ def structure_options(command: Command) -> Command:
     """
 
     @wraps(command)
-    def gathered(
-        *, coordinates: Path | None, parameters: tuple[Path, ...], model: int | None, forcefield: str | None,
-        radii: str | None, templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...],
-        fallback: bool, allow_missing_terminals: bool, select: str | None, without: str | None, only: str | None,
-        **others: Any,
-    ) -> Any:  # fmt: skip
-        told = set[str]()
-        gb: str | None = others.get("gb")
-        over: FirstFrame | None = others.get("over")
-        selection = chosen_text(select, without, only)
-
-        @lru_cache(maxsize=1)
-        def field_for(path: Path) -> ForceField | None:
-            if is_pqr(path):
-                follows = radii in (None, FILE, "bondi") or structure_format(path).has_bonds
-                table = None if follows else radii  # the other sets follow from bonds
-                _refuse_parameters(path, forcefield, table, templates, obc, pele_data, fallback)
-                return None
-            tables = radii == FILE or obc or pele_data
-            chosen = (None if radii == FILE else radii) or (None if tables else default_radii(gb, others.get("like")))
-            return ForceField.load(forcefield, chosen, templates, obc, pele_data, fallback, allow_missing_terminals)
-
-        def read_some(source: InputFile, number: int | None = None) -> Chosen:
-            """The chosen atoms of a file; number : of the model, by default the option's"""
-            if None not in (model, number):
-                raise click.UsageError("choose one of --model and --models")
-            if None not in (coordinates, number):
-                raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
-            tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-            field = field_for(source.path)
-            number = model if number is None else number
-            there: InputFile | Floats | None = places(coordinates)
-            if there is None and over is not None and over.paths and is_topology(source.path):
-                there = over.first_positions(read_topology(source, parameters).parameters)
-            atoms, taken = read_chosen(source, field, number, there, parameters, select=selection)
-            if field is not None and radii == FILE and not atoms.gb_radii_set.startswith(FILE):
-                raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
-            if field is None and radii not in (None, FILE):
-                atoms = atoms.with_radii(radii)
-            tell(f"Note: {fit}" if gb is not None and (fit := radii_note(gb, atoms.gb_radii_set)) else "")
-            held = Composition.of(atoms.labels).solvent_sentence()
-            for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):
-                tell(f"Note: {sentence}")
-            return atoms, taken
-
-        @lru_cache(maxsize=1)
-        def places(path: Path | None) -> InputFile | None:
-            """The file of the positions, which is read once, and noted for the provenance."""
-            if path is None:
-                return None
-            file = read_file(path)
-            click.get_current_context().meta[COORDINATES] = file
-            return file
-
-        def tell(sentence: str) -> None:
-            """Say it on stderr, once."""
-            if sentence and sentence not in told:
-                told.add(sentence)
-                note(sentence)
-
-        return command(read_atoms=AtomsReader(read_some), **others)
+    def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
+        given: dict[str, Any] = {name: others.pop(name) for name in _STRUCTURE_OPTIONS}
+        given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
+        reader = StructureReader(selection=chosen_text(select, without, only), **given)
+        return command(read_atoms=AtomsReader(reader.read), **others)
 
     options = [
         click.option(
@@ -182,15 +112,6 @@ def structure_options(command: Command) -> Command:
         *choice_options(),
     ]
     return _add(gathered, options)
-
-
-def _refuse_parameters(path: Path, *values: object) -> None:
-    """Raise InputError for options about parameters, which a file that brings them would have no use for."""
-    names = ("--forcefield", "--radii", "--templates", "--obc", "--pele-data", "--fallback")
-    given = [name for name, value in zip(names, values, strict=True) if value]
-    if given:
-        kind = structure_format(path).kind
-        raise InputError(f"{path}: {kind} brings its own charges and radii; leave out {', '.join(given)}")
 
 
 def require_lennard_jones(path: Path) -> None:
