@@ -259,7 +259,8 @@ def test_missing_file():
 def test_output_to_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -m pele_ocl solvent {HEXAPEPTIDE} --per-residue | head -1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
-    assert done.stderr == ""
+    said = [line for line in done.stderr.splitlines() if not line.startswith("Compiling kernels")]
+    assert said == []
 
 
 def test_unknown_device():

@@ -49,7 +49,7 @@ def structure_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
-        given: dict[str, Any] = {name: others.pop(name) for name in _STRUCTURE_OPTIONS}
+        given = {name: others.pop(name) for name in _STRUCTURE_OPTIONS}
         given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
         reader = StructureReader(selection=chosen_text(select, without, only), **given)
         return command(read_atoms=AtomsReader(reader.read), **others)
