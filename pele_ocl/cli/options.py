@@ -20,7 +20,7 @@ from ..formats import is_pqr, is_structure, is_topology, read_topology, structur
 from ..gb_models import GB_MODELS, default_radii, radii_note
 from ..inputfile import InputFile, read_file
 from ..reading import read_chosen
-from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
+from ..solvent_model import GBN_CONVENTIONS, KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import COORDINATES, DEBUG, INPUT
 from .structures.choice import AtomsReader, Chosen, choice_options, chosen_text
@@ -246,6 +246,13 @@ def model_options(command: Command) -> Command:
             show_default=True,
             help="How the salt's screening follows from the ionic strength: by Debye and Hueckel, as in sander, as in "
             "OpenMM.",
+        ),
+        click.option(
+            "--gbn-convention",
+            type=click.Choice(list(GBN_CONVENTIONS)),
+            default=DEFAULTS.gbn_convention,
+            show_default=True,
+            help="Necks between the steps of GBn's tables, and GBn2's sulphur, as in OpenMM or as in sander.",
         ),
         option(
             "--coulomb-constant", DEFAULTS.coulomb_constant,
