@@ -32,6 +32,9 @@ SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "none": 0.0}
 # Programs whose reading of GBn and GBn2 may be chosen.
 GBN_CONVENTIONS = ("openmm", "amber")
 
+# Constants that count without solvent.
+IN_VACUUM = ("gb", "solute_dielectric", "coulomb_constant")
+
 # The constants of other programs where they are not the defaults of SolventModel; docs/theory/solvent.md, section 3.
 PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "amber": {
@@ -206,8 +209,14 @@ class SolventModel:
 
     @property
     def settings(self) -> dict[str, float | str | None]:
-        """Every constant by name, kappa (1/A) among them; rgb_max is None where there is no such end."""
-        return {**asdict(self), "kappa": self.kappa}
+        """Every constant by name, kappa (1/A) among them; None for those that play no part.
+
+        rgb_max is None where there is no such end; without solvent all are but those of the Coulomb energy.
+        """
+        values = {**asdict(self), "kappa": self.kappa}
+        if self.gb_model.vacuum:
+            return {name: value if name in IN_VACUUM else None for name, value in values.items()}
+        return values
 
 
 def surface_area(model: SolventModel, nonpolar: float) -> float:

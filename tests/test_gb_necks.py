@@ -225,7 +225,7 @@ def test_without_solvent(device, precision):
     expected = definition.energy(atoms, model)
     for variant in ENERGY_VARIANTS:
         result = Energy(atoms, variant=variant, precision=precision, device=device, model=model).evaluate()
-        assert [result.energy[term] for term in GB_TERMS] == [0, 0, 0]
+        assert not set(result.terms.names) & set(GB_TERMS)
         scale = sum(abs(values).sum() for values in expected.per_atom.values())
         assert result.total == pytest.approx(expected.total, abs=ENERGY[precision] * scale)
         apart = np.linalg.norm(result.gradient - expected.gradient) / np.linalg.norm(expected.gradient)

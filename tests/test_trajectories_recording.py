@@ -204,7 +204,7 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
         assert {name: model[name] for name in result.energy} == pytest.approx(result.energy, rel=2e-6, abs=1e-4)
     totals = [model["total"] for model in report["models"]]
     assert report["statistics"]["total"]["mean"] == pytest.approx(np.mean(totals))
-    assert (report["n_frames"], report["n_failed"], report["settings"]["frames"]) == (3, 0, "1:9:3")
+    assert (report["n_frames"], report["n_failed"], report["frames"]) == (3, 0, "1:9:3")
     text = run(command, HEXAPEPTIDE, *options, "-o", tmp_path / "e.h5").stdout
     assert "3 frames of 2 files, of 9" in text
     assert "frames/s" in text

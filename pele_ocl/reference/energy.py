@@ -48,7 +48,7 @@ class Energy:
     @property
     def gradient(self) -> Floats:
         """Gradient of the sum, (n, 3) kcal/mol/A."""
-        gradient: Floats = sum(self.gradients.values(), np.zeros_like(self.gradients["gb_self"]))
+        gradient: Floats = sum(self.gradients.values(), np.zeros_like(self.gradients["coulomb"]))
         return gradient
 
 
@@ -90,7 +90,9 @@ def energy(
         by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
     more, more_gradients = bonded_terms(atoms, model, cutoff, one_four == "scale")
     if in_vacuum:
-        per_atom |= {term: np.zeros(n) for term in ("gb_self", "nonpolar")}
+        for term in ("gb_pair", "gb_self", "nonpolar"):
+            per_atom.pop(term, None)
+            gradients.pop(term)
         return Energy(per_atom | more, gradients | more_gradients, born)
     assert atoms.gb_radii is not None
     per_atom["gb_self"] = gb_self(atoms.charges, born, model)
@@ -103,6 +105,8 @@ def energy(
     if fixed_radii is None:
         for term, gradient in _chain_rule(atoms, model, born, by_radius).items():
             gradients[term] += gradient
+    if model.surface == "none":
+        del per_atom["nonpolar"], gradients["nonpolar"]
     return Energy(per_atom | more, gradients | more_gradients, born)
 
 
