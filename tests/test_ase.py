@@ -44,6 +44,7 @@ def test_an_optimizer_of_ase_finds_the_minimum(dipeptide: Atoms) -> None:
     held = PositionalRestraint(50.0, dipeptide.positions)
     atoms = to_ase(dipeptide)
     atoms.calc = Calculator(dipeptide, precision="float64", terms=[held])
+    atoms.positions += np.random.default_rng(5).normal(0, 0.02, atoms.positions.shape)
     before = atoms.get_potential_energy()
     assert BFGS(atoms, logfile=None).run(fmax=1e-3, steps=60)
     assert np.linalg.norm(atoms.get_forces(), axis=1).max() < 1e-3

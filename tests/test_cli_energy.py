@@ -21,7 +21,8 @@ from pele_ocl.energy import TERMS, VARIANTS, energy
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
 DOUBLE = ("--precision", "float64")
-OPENMM = ("--solvent-dielectric", 78.5)
+NONBONDED = ("--terms", ",".join(TERMS))  # of what the references are
+OPENMM = ("--solvent-dielectric", 78.5, *NONBONDED)
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +108,11 @@ def test_terms_are_chosen_by_name(atoms):
     found = report("--terms", "coulomb, coulomb_14")
     whole = energy(atoms, precision="float64", device=DEVICES[0]).energy
     assert found["contents"] == "coulomb, coulomb_14"
-    assert report()["contents"] == "nonbonded + solvent"
+    assert report()["contents"] == "whole force field"
+    assert report("--terms", "bond,coulomb")["energy"].keys() == {"bond", "coulomb", "total"}
     assert found["energy"]["total"] == pytest.approx(whole["coulomb"] + whole["coulomb_14"], rel=ENERGY["float64"])
-    refused = error_of("energy", HEXAPEPTIDE, "--terms", "bond,coulomb")
-    assert "there is no term 'bond'; the terms of these atoms are lennard_jones, lennard_jones_14, " in refused
+    refused = error_of("energy", HEXAPEPTIDE, "--terms", "cmap,coulomb")
+    assert "there is no term 'cmap'; the terms of these atoms are bond, angle, torsion, improper, " in refused
 
 
 def test_energies_alone(tmp_path):

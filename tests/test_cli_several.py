@@ -50,7 +50,7 @@ def test_a_structure_that_fails_is_a_row_that_says_why(bad: Path, tmp_path: Path
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert lines[0] == "3 structures, of which 2 failed"
-    assert re.fullmatch(rf"{HEXAPEPTIDE} +96( +-?[\d.]+){{6}}", lines[4])
+    assert re.fullmatch(rf"{HEXAPEPTIDE} +96( +-?[\d.]+){{12}}", lines[4])
     assert re.fullmatch(rf"{bad} +{bad}:1: the line ends before the coordinates do; .*", lines[5])
     assert re.fullmatch(rf"{tmp_path}/none.pdb +{tmp_path}/none.pdb: no such file", lines[6])
     text = table.read_text()

@@ -22,7 +22,7 @@ COMMANDS = {
     "bench": "Time the variants beside each other.",
     "convert": "Write the map in IN as OUT, in the format that OUT's suffix says.",
     "devices": "List the OpenCL devices that can be used; 0 is the default.",
-    "energy": "Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.",
+    "energy": "Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.",
     "ions": "Put ions around the molecule in IN.",
     "nonbond": "Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.",
     "potmap": "Electrostatic potential of the molecule in IN at the points of a grid.",

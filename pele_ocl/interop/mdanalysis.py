@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import described
 from ..atoms import Atoms, Ints, Strings, Structure
 from ..chemistry import element
+from ..errors import InputError
 from ..forcefield import ForceField
 from ..formats.assembly import Records, structure
 from .extras import extra
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str | None = None) -> Atoms:
     """The atoms of a Universe, or of some of its atoms; Atoms.from_mdanalysis has the description."""
-    extra("MDAnalysis", "a universe of MDAnalysis")
+    library = extra("MDAnalysis", "a universe of MDAnalysis")
+    if not isinstance(universe, library.Universe | library.AtomGroup):
+        raise InputError(f"universe is {described(universe)}; a Universe or an AtomGroup of MDAnalysis is needed")
     group = universe.atoms
     found = _structure(group)
     charges = _column(group, "charges")

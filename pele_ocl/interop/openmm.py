@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arguments import instance, numbers
 from ..atoms import Atoms, Floats, Ints, Labels
 from ..errors import InputError
 from .bonded_forces import bonded_tables
@@ -35,7 +36,9 @@ _PASSED_OVER = {
 
 def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
     """The atoms of an OpenMM System; Atoms.from_openmm has the description."""
-    extra("openmm", "an OpenMM System")
+    library = extra("openmm", "an OpenMM System")
+    instance("system", system, library.System, "an OpenMM System")
+    instance("topology", topology, extra("openmm.app", "an OpenMM System").Topology, "a Topology of openmm.app")
     n = system.getNumParticles()
     if topology.getNumAtoms() != n:
         raise InputError(f"the topology has {topology.getNumAtoms():,} atoms and the System {n:,}; give those of one")
@@ -67,7 +70,7 @@ def in_angstrom(positions: ArrayLike, n: int) -> Floats:
     """Positions (n, 3) A of an OpenMM Quantity, or of plain numbers, which OpenMM takes for nm."""
     unit = extra("openmm", "an OpenMM System").unit
     in_nm = getattr(positions, "value_in_unit", None)
-    rows = np.asarray(positions if in_nm is None else in_nm(unit.nanometer), np.float64)
+    rows = numbers("positions", positions if in_nm is None else in_nm(unit.nanometer))
     found = A_PER_NM * rows.reshape(-1, 3)
     if len(found) != n:
         raise InputError(f"there are positions of {len(found):,} atoms for a System of {n:,}; give those of all atoms")

@@ -97,6 +97,8 @@ def prepare(
     Returns the changes. Raises InputError where PDBFixer is not installed and for a pH outside 0 to 14, FormatError for
     files that cannot be read or written.
     """
+    arguments.file_path(path)
+    arguments.file_path(output, "output")
     ph = arguments.number("ph", ph, "a pH of 0 to 14", least=0, most=14)
     arguments.flag("keep_water", keep_water)
     arguments.flag("keep_hetero", keep_hetero)

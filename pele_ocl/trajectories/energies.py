@@ -10,7 +10,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import callback, described, flag
+from ..arguments import callback, described, file_path, flag
 from ..atoms import Atoms, Floats
 from ..energy import Energy, EnergyBatch
 from ..errors import InputError
@@ -81,8 +81,7 @@ def energy_over(
     `trajectory` does, and FormatError for an output of other settings.
     """
     plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
-    if not isinstance(plan, AnyPlan):
-        raise InputError(f"atoms is {described(atoms)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
+    output = None if output is None else file_path(output, "output")
     flag("resume", resume)
     callback("progress", progress)
     over = trajectory_for(plan, trajectory, frames, select, topology)
@@ -106,6 +105,7 @@ def batches_over(
 
     Frames that fail are in the batch's `errors`. Raises FormatError and InputError as `trajectory` does.
     """
+    callback("progress", progress)
     over = trajectory_for(plan, trajectory)
     tell = None if progress is None else lambda done: progress(done / len(over))
 
@@ -176,6 +176,8 @@ def trajectory_for(
     topology: str | PathLike[str] | None = None,
 ) -> Trajectory:  # fmt: skip
     """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options beside it."""
+    if not isinstance(plan, AnyPlan):
+        raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     if not isinstance(trajectory, Trajectory):
         return Trajectory(trajectory, plan.atoms, frames, select, topology)
     if (frames, select, topology) != (None, None, None):

@@ -9,7 +9,7 @@ from os import PathLike
 
 import numpy as np
 
-from ..arguments import file_path, file_paths, whole_number
+from ..arguments import file_path, file_paths, instance, whole_number
 from ..atoms import Atoms
 from ..errors import FormatError, InputError
 from .files import AtomChoice, FrameFile, Positions, open_frames
@@ -48,11 +48,13 @@ class Trajectory:
         chunk: int | None = None,
     ) -> None:  # fmt: skip
         """Open each file once and count its frames; parameters and errors as those of `trajectory`."""
+        if atoms is not None:
+            instance("atoms", atoms, Atoms, "Atoms")
         one = isinstance(paths, str | PathLike)
         self.paths = tuple(file_path(path) for path in (file_paths("paths", (paths,) if one else paths)))
         if not self.paths:
             raise InputError("there is no trajectory; give the path of one")
-        names = None if topology is None else topology_file(topology)
+        names = None if topology is None else topology_file(file_path(topology, "topology"))
         self._hint = len(atoms) if atoms is not None and names is None else None if names is None else names.n_atoms
         self.counts: list[int] = []
         self.n_file_atoms, partial = 0, None
