@@ -233,7 +233,9 @@ def test_without_solvent(device, precision):
         assert np.isnan(result.born_radii).all()
     with pytest.raises(InputError, match="no solvent energy without solvent"):
         Solvent(atoms, device=device, model=model)
-    assert nonbond(atoms, all_pairs(atoms), device=device, model=model).total == pytest.approx(expected.total, rel=1e-4)
+    listed = nonbond(atoms, all_pairs(atoms), device=device, model=model)
+    assert listed.terms.names == ("lennard_jones", "coulomb")
+    assert listed.total == pytest.approx(expected.total, rel=1e-4)
 
 
 @pytest.mark.parametrize(
