@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 
-from .arguments import choice, described, flag, is_finite
+from .arguments import choice, described, is_finite
 from .atoms import Atoms, require_atoms
 from .errors import InputError
 from .gb_models import GB_MODELS, GBModel, Spheres
@@ -29,11 +29,17 @@ KAPPAS: Mapping[str, Callable[[float, float, float], float]] = {
 # Nonpolar terms and their surface tensions, kcal/mol/A^2: that of ACE in PELE and OpenMM, that of LCPO in MM/GBSA.
 SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "none": 0.0}
 
+# Programs whose reading of GBn and GBn2 may be chosen.
+GBN_CONVENTIONS = ("openmm", "amber")
+
+# Constants that count without solvent.
+IN_VACUUM = ("gb", "solute_dielectric", "coulomb_constant")
+
 # The constants of other programs where they are not the defaults of SolventModel; docs/theory/solvent.md, section 3.
 PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "amber": {
         "solvent_dielectric": 78.5, "coulomb_constant": 18.2223**2, "kappa_convention": "amber", "surface": "none",
-        "rgb_max": 25.0, "nearest_necks": True,
+        "rgb_max": 25.0, "gbn_convention": "amber",
     },
     "openmm": {"solvent_dielectric": 78.5, "kappa_convention": "openmm"},
     "pele": {"coulomb_constant": 332.0637},
@@ -55,8 +61,9 @@ class SolventModel:
     probe_radius : A, > 0
     rgb_max : A, > 0; spheres count in Born radii as far as they are within this distance of an atom, as in sander;
         None for all of them
-    nearest_necks : whether necks of gbn and gbn2 are those of the nearest step of their tables, as in sander; otherwise
-        they are interpolated, as in OpenMM. Radii on the steps, 1 to 2 A by 0.05 A, have the same
+    gbn_convention : how programs read gbn and gbn2 where the papers leave it open: "openmm" takes necks between the
+        steps of their tables (1 to 2 A by 0.05 A) by straight lines and gbn2's sulphur, whose sphere is negative, by
+        the closed form; "amber" takes the nearest step and sander's series of 5 terms at every distance
     coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default that of CODATA 2018
     kappa_convention : how kappa follows from the ionic strength: "debye" from dielectric constant and temperature,
         "amber" as in sander, sqrt(0.10806 I) at any temperature, "openmm" as in OpenMM's applications; 0.73 times each
@@ -78,7 +85,7 @@ class SolventModel:
     surface_tension: float = None  # type: ignore[assignment]
     probe_radius: float = 1.4
     rgb_max: float | None = None
-    nearest_necks: bool = False
+    gbn_convention: str = "openmm"
     gb: str = "obc2"
     coulomb_constant: float = COULOMB_KCAL_A
     kappa_convention: str = "debye"
@@ -89,11 +96,11 @@ class SolventModel:
             raise InputError(f"gb is {described(self.gb)}; choose {', '.join(GB_MODELS)}")
         choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
         choice("surface", self.surface, tuple(SURFACES))
-        flag("nearest_necks", self.nearest_necks)
+        choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)
         if self.surface_tension is None:
             object.__setattr__(self, "surface_tension", SURFACES[self.surface])
         for f in fields(self):
-            if f.name in ("gb", "kappa_convention", "surface", "nearest_necks"):
+            if f.name in ("gb", "kappa_convention", "surface", "gbn_convention"):
                 continue
             if getattr(self, f.name) is None and hasattr(self.gb_model, f.name):
                 object.__setattr__(self, f.name, getattr(self.gb_model, f.name))
@@ -151,7 +158,7 @@ class SolventModel:
         """The spheres of atoms in this model; raises InputError or ParameterError where they lack what it needs."""
         require_atoms(atoms)
         atoms.require(self.gb_model.parameters, f"the GB model {self.gb}")
-        return self.gb_model.spheres(atoms, self.offset, self.nearest_necks)
+        return self.gb_model.spheres(atoms, self.offset, self.gbn_convention == "amber")
 
     @property
     def radius_definitions(self) -> dict[str, int]:
@@ -161,8 +168,16 @@ class SolventModel:
     @property
     def integral_definitions(self) -> dict[str, int]:
         """The build definitions of kernels that compute Born integrals or their slopes."""
-        chosen = {"NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.rgb_max is not None}
+        chosen = {
+            "NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.rgb_max is not None,
+            "NEGATIVE_SERIES": self.negative_series,
+        }  # fmt: skip
         return {name: 1 for name, is_on in chosen.items() if is_on}
+
+    @property
+    def negative_series(self) -> bool:
+        """Whether negative spheres count by the series at every distance, as in sander; of gbn2 alone."""
+        return self.gbn_convention == "amber" and self.gb_model.has_negative
 
     @property
     def radius_constants(self) -> tuple[float, float, float, float]:
@@ -194,8 +209,14 @@ class SolventModel:
 
     @property
     def settings(self) -> dict[str, float | str | None]:
-        """Every constant by name, kappa (1/A) among them; rgb_max is None where there is no such end."""
-        return {**asdict(self), "kappa": self.kappa}
+        """Every constant by name, kappa (1/A) among them; None for those that play no part.
+
+        rgb_max is None where there is no such end; without solvent all are but those of the Coulomb energy.
+        """
+        values = {**asdict(self), "kappa": self.kappa}
+        if self.gb_model.vacuum:
+            return {name: value if name in IN_VACUUM else None for name, value in values.items()}
+        return values
 
 
 def surface_area(model: SolventModel, nonpolar: float) -> float:

@@ -93,9 +93,12 @@ def test_coulombs_constant_in_solvent_and_nonbond(device, precision):
 
 
 def test_no_surface_is_no_nonpolar_energy(device, precision):
-    atoms = random_atoms(60)
-    result = Energy(atoms, model=SolventModel(surface="none"), device=device, precision=precision).evaluate()
-    assert result.nonpolar == 0
-    assert (
-        Solvent(atoms, model=SolventModel(surface="none"), device=device, precision=precision).evaluate().nonpolar == 0
-    )
+    atoms, model = random_atoms(60), SolventModel(surface="none")
+    for plan in (Energy, Solvent):
+        bare, usual = (
+            plan(atoms, model=of, device=device, precision=precision).evaluate() for of in (model, SolventModel())
+        )
+        assert bare.terms.names == tuple(name for name in usual.terms.names if name != "nonpolar")
+        assert bare.total == pytest.approx(usual.total - usual.nonpolar, rel=ENERGY[precision])
+        with pytest.raises(InputError, match=r"there is (a|no) surface area with"):
+            _ = bare.surface_area

@@ -21,6 +21,7 @@ from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
 from pele_ocl import Energy, FormatError, energy_over, trajectory
+from pele_ocl.energy import PositionalRestraint
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
 from pele_ocl.trajectories.recording import RECORDERS
@@ -186,6 +187,21 @@ def test_tables_are_for_other_programs(tmp_path, peptide):
         assert file["total"].attrs["unit"] == "kcal/mol"
 
 
+def test_other_terms_are_not_resumed(tmp_path, peptide):
+    path, output = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2)), tmp_path / "e.csv"
+
+    def over(*restraints, resume=True, **options):
+        plan = Energy(peptide, gradient=False, device=DEVICES[0], terms=restraints, **options)
+        return energy_over(plan, path, output=output, resume=resume)
+
+    over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"], resume=False)
+    over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"])
+    with pytest.raises(FormatError, match="was made with terms bond, angle, held, now it is angle, held"):
+        over(PositionalRestraint(1.0, name="held"), only_terms=["angle"])
+    with pytest.raises(FormatError, match="was made with further_terms_sha256"):
+        over(PositionalRestraint(2.0, name="held"), only_terms=["bond", "angle"])
+
+
 @pytest.mark.parametrize("command", ["energy", "solvent", "nonbond"])
 def test_the_commands_take_trajectories(command, tmp_path, peptide):
     positions = moving(peptide.positions, 9)
@@ -202,9 +218,12 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
         else:
             result = getattr(pele_ocl, command)(atoms, device=DEVICES[0])
         assert {name: model[name] for name in result.energy} == pytest.approx(result.energy, rel=2e-6, abs=1e-4)
+    alone = json.loads(run(command, HEXAPEPTIDE, "--json").stdout)
+    assert report["settings"] == alone["settings"]
+    assert report.get("contents") == alone.get("contents")
     totals = [model["total"] for model in report["models"]]
     assert report["statistics"]["total"]["mean"] == pytest.approx(np.mean(totals))
-    assert (report["n_frames"], report["n_failed"], report["settings"]["frames"]) == (3, 0, "1:9:3")
+    assert (report["n_frames"], report["n_failed"], report["frames"]) == (3, 0, "1:9:3")
     text = run(command, HEXAPEPTIDE, *options, "-o", tmp_path / "e.h5").stdout
     assert "3 frames of 2 files, of 9" in text
     assert "frames/s" in text

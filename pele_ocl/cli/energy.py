@@ -109,7 +109,9 @@ def energy(
         only_terms=None if terms is None else _listed(terms),
     )  # fmt: skip
     if over.paths:
-        report_frames(FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
+        contents = summary(plan.names, plan.atoms, plan.model)
+        work = FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen, contents=contents)
+        report_frames(work, over, output, as_json)
         return
     if molecule.conformations is not None:
         with ProgressLine("Energy") as progress:
@@ -152,14 +154,14 @@ def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
-        "contents": summary(result.terms.names, result.atoms),
+        "contents": summary(result.terms.names, result.atoms, result.model),
         "settings": settings(result.model, result.atoms),
     }
 
 
 def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:
     """The molecule, and what the energy is of."""
-    return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms)}"
+    return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms, result.model)}"
 
 
 def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:

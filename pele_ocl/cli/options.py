@@ -15,7 +15,7 @@ from ..atoms.radii import RADII_SETS
 from ..errors import InputError
 from ..formats import is_structure, structure_format, structure_suffix
 from ..gb_models import GB_MODELS
-from ..solvent_model import KAPPAS, PRESETS, SURFACES, SolventModel
+from ..solvent_model import GBN_CONVENTIONS, KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
 from .structures.choice import AtomsReader, choice_options, chosen_text
@@ -167,6 +167,13 @@ def model_options(command: Command) -> Command:
             show_default=True,
             help="How the salt's screening follows from the ionic strength: by Debye and Hueckel, as in sander, as in "
             "OpenMM.",
+        ),
+        click.option(
+            "--gbn-convention",
+            type=click.Choice(list(GBN_CONVENTIONS)),
+            default=DEFAULTS.gbn_convention,
+            show_default=True,
+            help="Necks between the steps of GBn's tables, and GBn2's sulphur, as in OpenMM or as in sander.",
         ),
         option(
             "--coulomb-constant", DEFAULTS.coulomb_constant,

@@ -86,7 +86,7 @@ def ending(how: Computation, kernel_seconds: float) -> str:
 
 def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
     """Every constant of the solvent, and the set of the GB radii, for JSON."""
-    return {**model.settings, "gb_radii_set": atoms.gb_radii_set}
+    return {**model.settings, "gb_radii_set": None if model.gb_model.vacuum else atoms.gb_radii_set}
 
 
 def model_line(model: SolventModel, atoms: Atoms) -> str:
@@ -101,12 +101,14 @@ def model_line(model: SolventModel, atoms: Atoms) -> str:
 
 def radii_line(model: SolventModel, atoms: Atoms) -> str:
     """The GB model and the set of its radii, of which no result goes without a word."""
+    if model.gb_model.vacuum:
+        return "GB model      none: no solvent, no radii"
     return f"GB model      {model.gb}, radii {atoms.gb_radii_set or 'of no named set'}"
 
 
 def area_facts(model: SolventModel, energy: dict[str, float]) -> dict[str, float]:
     """The surface area, A^2, for JSON, where there is one."""
-    has_area = model.surface == "lcpo" and model.surface_tension > 0
+    has_area = model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in energy
     return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area else {}
 
 

@@ -38,7 +38,6 @@ from .structures.several import each_structure, structures_argument
 from .terminal import say, say_json
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
-TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 
 
 @click.command(cls=EachOnce)
@@ -124,8 +123,7 @@ def _residues_as_json(result: SolventResult, wanted: bool) -> dict[str, Any]:
 
 
 def _by_residue(result: SolventResult) -> dict[str, Floats]:
-    terms = result.per_residue()
-    return {name: getattr(terms, name) for name in TERMS}
+    return result.per_residue().columns()
 
 
 def _spread(result: SolventResult) -> dict[str, float]:
@@ -177,7 +175,7 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
         columns, units = model_columns(molecule.numbers, [of.energy for of in results])
     else:
         columns = label_columns(result.atoms) | {"born_radii": result.born_radii, "psi": result.psi}
-        columns |= {name: getattr(result.per_atom, name) for name in TERMS}
-        units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(TERMS, UNIT)
+        columns |= result.per_atom.columns()
+        units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(result.energy, UNIT)
         attributes |= {f"energy_{name}": value for name, value in result.energy.items()}
     write_table(output, columns, units, attributes)

@@ -66,6 +66,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         check_span(atoms.positions)
         atoms.require_apart()
         self._contents = Contents.of(atoms, options, model, only_terms, terms)
+        self.further_terms = (terms,) if isinstance(terms, Term) else tuple(terms)
         self.options = replace(options, chain=options.chain and self._contents.has_gb)
         super().__init__(
             atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms), per_atom=per_atom
@@ -91,7 +92,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return Pipeline(self.atoms, passes, self._explain, movable=movable)
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
+        """The names of the terms, in the order of results."""
         return self._contents.names
 
     def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:
@@ -112,7 +114,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _found(self, m: int) -> Found:
         options = self.options
         return Found.empty(
-            m, len(self.atoms), len(self._names), gradients=options.gradient, born_radii=True,
+            m, len(self.atoms), len(self.names), gradients=options.gradient, born_radii=True,
             per_atom=options.per_atom,
         )  # fmt: skip
 
@@ -124,8 +126,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
         return EnergyResult(
             atoms=atoms,
-            terms=Terms.ready(self._names, found.energies[0]),
-            per_atom=None if found.per_atom is None else Terms.ready(self._names, found.per_atom[0]),
+            terms=Terms.ready(self.names, found.energies[0]),
+            per_atom=None if found.per_atom is None else Terms.ready(self.names, found.per_atom[0]),
             model=self.model,
             gradient=None if found.gradients is None else found.gradients[0],
             born_radii=self._radii(found)[0],
@@ -141,8 +143,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return EnergyBatch(
             atoms=self.atoms,
             positions=positions,
-            terms=Terms(self._names, found.energies),
-            per_atom=None if found.per_atom is None else Terms(self._names, found.per_atom),
+            terms=Terms(self.names, found.energies),
+            per_atom=None if found.per_atom is None else Terms(self.names, found.per_atom),
             model=self.model,
             gradients=found.gradients,
             born_radii=self._radii(found),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
+from ..errors import InputError
 from ..results import TermBatch, TermResult
 from ..solvent_model import SolventModel, surface_area
 
@@ -32,8 +33,12 @@ class EnergyResult(TermResult):
     def surface_area(self) -> float:
         """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
 
-        Raises InputError for other models.
+        Raises InputError for other models, and where the nonpolar energy is not among the terms.
         """
+        if "nonpolar" not in self.terms.names:
+            raise InputError(
+                "there is no surface area without the nonpolar energy; choose surface='lcpo' with its term"
+            )
         return surface_area(self.model, float(self.terms.nonpolar))
 
 

@@ -29,6 +29,11 @@ class Elements:
     coefficients: Mapping[str, Coefficients] = field(default_factory=dict)
     other_coefficients: Coefficients = (1.0, 0.8, 4.85)
 
+    @property
+    def has_negative(self) -> bool:
+        """Whether any scale is below 0."""
+        return min(self.scales.values()) < 0
+
     def scales_of(self, symbols: list[str]) -> Floats:
         """Scales of atoms of these elements, (n,)."""
         return np.array([self.scales.get(symbol, self.other_scale) for symbol in symbols], np.float64)

@@ -46,6 +46,11 @@ class GBModel:
         return self.alpha is None
 
     @property
+    def has_negative(self) -> bool:
+        """Whether elements have scales below 0: spheres that take away."""
+        return self.elements is not None and self.elements.has_negative
+
+    @property
     def definitions(self) -> dict[str, int]:
         """The build definitions of kernels that compute Born radii from Born integrals; cl/physics/gb_radius.clh."""
         return {self.function: 1} | ({"BY_ATOM": 1} if self.by_atom else {})

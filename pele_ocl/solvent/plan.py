@@ -21,7 +21,7 @@ from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from .checks import born_radius_error, check_radii
 from .layout import SolventLayout
-from .result import TERMS, SolventBatch, SolventResult
+from .result import TERMS, SolventBatch, SolventResult, terms_of
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
@@ -81,10 +81,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         assert found.psi is not None
         assert found.per_atom is not None
+        names = terms_of(self.model)
         return SolventResult(
             atoms=atoms,
-            terms=Terms.ready(TERMS, found.energies[0]),
-            per_atom=Terms.ready(TERMS, found.per_atom[0]),
+            terms=Terms.ready(names, found.energies[0, : len(names)]),
+            per_atom=Terms.ready(names, found.per_atom[0, :, : len(names)]),
             model=self.model,
             born_radii=found.born_radii[0],
             psi=found.psi[0],
@@ -100,11 +101,12 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         assert found.psi is not None
         assert found.per_atom is not None
+        names = terms_of(self.model)
         return SolventBatch(
             atoms=self.atoms,
             positions=positions,
-            terms=Terms(TERMS, found.energies),
-            per_atom=Terms(TERMS, found.per_atom),
+            terms=Terms(names, found.energies[..., : len(names)]),
+            per_atom=Terms(names, found.per_atom[..., : len(names)]),
             model=self.model,
             born_radii=found.born_radii,
             psi=found.psi,

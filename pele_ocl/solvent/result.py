@@ -12,6 +12,11 @@ from ..solvent_model import SolventModel, surface_area
 TERMS = ("gb_self", "gb_pair", "nonpolar")
 
 
+def terms_of(model: SolventModel) -> tuple[str, ...]:
+    """The terms that a model has, the first of TERMS: no nonpolar energy with surface="none"."""
+    return TERMS[:-1] if model.surface == "none" else TERMS
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SolventResult(TermResult):
     """Born radii and implicit-solvent energy of one conformation of n atoms, and how they were computed.
@@ -34,7 +39,7 @@ class SolventResult(TermResult):
 
         Raises InputError for other models.
         """
-        return surface_area(self.model, float(self.terms.nonpolar))
+        return surface_area(self.model, float(self.terms.nonpolar) if self.model.surface == "lcpo" else 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -19,7 +19,7 @@ from ..results import Terms
 from ..solvent import Solvent, SolventBatch
 from ..variant import Progress
 from .files import Positions
-from .fingerprints import settings_of
+from .fingerprints import settings_of, sha256_of
 from .frames import FrameWords
 from .reading import Trajectory
 from .recording import Settings, joined, recorder_for
@@ -164,7 +164,8 @@ def workers_of(plan: AnyPlan) -> int:
 def plan_settings(plan: AnyPlan) -> dict[str, object]:
     """The options of a plan that decide on its results."""
     if isinstance(plan, Energy):
-        return {"quantity": plan.quantity, "options": asdict(plan.options)}
+        further = {"further_terms_sha256": sha256_of(plan.further_terms)} if plan.further_terms else {}
+        return {"quantity": plan.quantity, "options": asdict(plan.options), "terms": ", ".join(plan.names), **further}
     if isinstance(plan, Nonbond):
         return {"quantity": plan.quantity, "gb": plan.gb, "n_pairs": len(plan.pairs)}
     return {"quantity": plan.quantity}

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from ..atoms import Atoms
+from ..energy.terms import Term
 from ..formats.tables import flat_texts
 from ..solvent_model import SolventModel
 from .reading import Trajectory
@@ -37,7 +38,7 @@ def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -
         {
             **more,
             "n_atoms": len(plan.atoms),
-            "atoms_sha256": atoms_sha256(plan.atoms),
+            "atoms_sha256": sha256_of(plan.atoms),
             "trajectory": [_fingerprint(path) for path in frames.paths],
             "frames": f"{chosen.start}:{chosen.stop}:{chosen.step}",
             "frame_atoms_sha256": frames.atoms_sha256,
@@ -49,10 +50,10 @@ def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -
     )
 
 
-def atoms_sha256(atoms: Atoms) -> str:
-    """The SHA-256 of everything that energies of atoms depend on, labels and notes left out."""
+def sha256_of(value: object) -> str:
+    """The SHA-256 of everything that energies depend on in atoms or terms, labels and notes left out."""
     digest = hashlib.sha256()
-    _add(digest, atoms)
+    _add(digest, value)
     return digest.hexdigest()
 
 
@@ -62,7 +63,10 @@ class _Digest(Protocol):
 
 def _add(digest: _Digest, value: object) -> None:
     """Let a value count, arrays by their bytes, dataclasses field by field."""
-    if is_dataclass(value):
+    if isinstance(value, Term):  # of a user's class, which need not be a dataclass
+        digest.update(f"{type(value).__qualname__} {value.names}".encode())
+        _add(digest, [item for pair in sorted(vars(value).items()) for item in pair])
+    elif is_dataclass(value):
         for f in fields(value):
             if f.name not in ("labels", "notes"):
                 digest.update(f.name.encode())

@@ -11,6 +11,7 @@ import click
 
 from ...atoms import Atoms
 from ...inputfile import InputFile
+from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
 from ...trajectories.fingerprints import settings_of
@@ -18,7 +19,7 @@ from ...trajectories.statistics import Statistics
 from ...trajectories.streaming import Evaluate, Evaluated, Part
 from ..clock import elapsed
 from ..progress import ProgressLine
-from ..report import counted, duration, headline
+from ..report import composition_as_json, counted, duration, headline, radii_line, settings
 from ..structures.choice import Bools
 from ..tables import table
 from ..terminal import note, one_line, say, say_json
@@ -37,6 +38,7 @@ class FrameWork:
     options : what decides on the results beside the plan
     chosen : (n_all,) True for each atom of the structure's file that was taken, None where all were
     evaluate : how positions are evaluated; by the plan if None
+    contents : the name of what is computed; None where the command says it
     """
 
     what: str
@@ -45,6 +47,7 @@ class FrameWork:
     options: Mapping[str, object] = field(default_factory=dict)
     evaluate: Evaluate[Evaluated] | None = None
     chosen: Bools | None = None
+    contents: str | None = None
 
     @property
     def atoms(self) -> Atoms:
@@ -76,7 +79,7 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
     if output is None and not as_json:
         note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
     more = {"software": _software(), "input": work.source.path.name, "input_sha256": work.source.sha256}
-    settings = settings_of(work.plan, frames, {**more, **plan_settings(work.plan), **work.options})
+    record = settings_of(work.plan, frames, {**more, **plan_settings(work.plan), **work.options})
     statistics, rows, failed = Statistics(), list[Row](), dict[int, str]()
     n_failed, n_earlier, start = 0, 0, time.perf_counter()
     evaluate = evaluate_with(work.plan) if work.evaluate is None else work.evaluate
@@ -84,7 +87,7 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
     progress = FrameLine(work.what, len(frames))
     with progress:
         parts = recorded(
-            frames, evaluate, workers, output=output, resume=over.resume, settings=settings,
+            frames, evaluate, workers, output=output, resume=over.resume, settings=record,
             tell=lambda done: progress(done / len(frames)),
         )  # fmt: skip
         for part in parts:
@@ -102,7 +105,7 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
     seconds = time.perf_counter() - start
     rate = (len(frames) - n_earlier) / seconds
     if as_json:
-        say_json(_as_json(work, frames, rows, statistics, settings, n_failed, seconds, rate))
+        say_json(_as_json(work, frames, rows, statistics, record, n_failed, seconds, rate))
     else:
         say(_as_text(work, frames, statistics, rate, n_earlier))
     if n_failed:
@@ -132,28 +135,41 @@ def _rows(part: Part[Evaluated]) -> list[Row]:
 
 
 def _as_json(
-    work: FrameWork, frames: Trajectory, rows: list[Row], statistics: Statistics, settings: Mapping[str, str],
+    work: FrameWork, frames: Trajectory, rows: list[Row], statistics: Statistics, record: Mapping[str, str],
     n_failed: int, seconds: float, rate: float,
 ) -> Mapping[str, object]:  # fmt: skip
     return {
         "n_atoms": len(work.atoms),
+        "composition": composition_as_json(work.atoms),
         "device": str(work.plan.device),
         "variant": work.plan.variant,
         "precision": work.plan.precision,
+        **({} if work.contents is None else {"contents": work.contents}),
+        "settings": settings(work.plan.model, work.atoms),
+        "frames": record["frames"],
         "n_frames": len(frames),
         "n_failed": n_failed,
         "models": rows,
         "statistics": statistics.columns(),
-        "settings": settings,
         "frames_per_second": rate,
         "seconds": {"frames": seconds, "total": elapsed()},
     }
 
 
+def _model_lines(plan: AnyPlan) -> list[str]:
+    """The GB model and its radii, of energies that have any."""
+    return [] if isinstance(plan, Nonbond) and not plan.gb else [radii_line(plan.model, plan.atoms)]
+
+
 def _as_text(work: FrameWork, frames: Trajectory, statistics: Statistics, rate: float, n_earlier: int) -> str:
     files = f" of {len(frames.paths):,} files" if len(frames.paths) > 1 else f" of {frames.paths[0].name}"
     of = f", of {sum(frames.counts):,}" if len(frames) < sum(frames.counts) else ""
-    lines = [headline(work.source, work.atoms), f"{counted(len(frames), 'frame')}{one_line(files)}{of}"]
+    contents = "" if work.contents is None else f"; {work.contents}"
+    lines = [
+        headline(work.source, work.atoms) + contents,
+        *_model_lines(work.plan),
+        f"{counted(len(frames), 'frame')}{one_line(files)}{of}",
+    ]
     columns = statistics.columns()
     if columns:
         heads = ("", "mean", "sd", "min", "max")
