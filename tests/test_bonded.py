@@ -26,12 +26,15 @@ from pele_ocl.reference.bonded import bonded_terms
 from pele_ocl.reference.energy import energy as reference
 
 OWN = tuple(term for term in ALL_TERMS if term not in PASS_TERMS)
-# Atoms and work-items of a group: those of CPUs and those of GPUs.
-SHAPES = pytest.mark.parametrize("shape", [(128, 1), (32, 64)], ids=["alone", "together"])
+# Atoms and work-items of a group, and its local memory: those of CPUs, those of GPUs, and many atoms on a GPU.
+SHAPES = pytest.mark.parametrize(
+    "shape", [(128, 1, 0), (32, 64, 40 << 10), (64, 32, 0)], ids=["alone", "together", "in global memory"]
+)
 
 
 def set_shape(monkeypatch, shape) -> None:
-    for name, value in zip(("ATOMS_CPU", "ITEMS_CPU"), shape, strict=True):
+    monkeypatch.setattr(addend, "LOCAL_BYTES", shape[2])
+    for name, value in zip(("ATOMS_CPU", "ITEMS_CPU"), shape, strict=False):
         monkeypatch.setattr(addend, name, value)
         monkeypatch.setattr(addend, name.replace("CPU", "GPU"), value)
 
