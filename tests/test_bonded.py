@@ -103,7 +103,8 @@ def test_terms_alone_and_in_batches(device, precision, shape, monkeypatch):
     for k in (0, 2):
         np.testing.assert_array_equal(batch[k].energies, first.energies)
         np.testing.assert_array_equal(batch[k].gradient, first.gradient)
-    assert Energy(atoms, gradient=False, **there).evaluate().energy == first.energy
+    without = Energy(atoms, gradient=False, **there).evaluate()  # other kernels, whose last digits may differ
+    np.testing.assert_allclose(without.energies, first.energies, rtol=ENERGY[precision])
     cut = Energy(atoms, cutoff=4.0, **there).evaluate()
     assert_same(cut, reference(atoms, cutoff=4.0), precision)
     assert cut.coulomb_14 != pytest.approx(first.coulomb_14, rel=1e-3)

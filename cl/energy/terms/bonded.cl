@@ -2,7 +2,10 @@
 // dimension), and computes every term of theirs once. Several work-items leave what a term gives to each atom in a slot of
 // its own, in local memory where that of each group suffices, and then add up the slots of each atom in order; a single one
 // adds to few slots, one for each sort of term and atom. No atomics, the same bits every run. Terms of atoms of several
-// groups are computed by each of them. After all other passes, whose gradient it adds to.
+// groups are computed by each of them.
+//
+// Where BEGINS this is the first launch and begins the gradient; the groups behind those of bonded terms, which have no
+// atoms then, bring positions to the tiles. Else it comes after all other passes, whose gradient it adds to.
 #include "common/real.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
@@ -22,6 +25,12 @@
 #endif
 #ifndef LOCAL_SLOTS
 #error "LOCAL_SLOTS: slots of a group in local memory; 0 where they are in global memory"
+#endif
+#ifndef BEGINS
+#error "BEGINS: 1 for the first launch, else 0"
+#endif
+#if BEGINS
+#include "common/place.clh"
 #endif
 #define TOGETHER 32  // work-items that should do the same, on GPUs
 #if LOCAL_SLOTS
@@ -150,6 +159,24 @@ INLINE real sum_of(SLOTS const real *component, int begin, int end) {
     for (int task = starts[kind] + ((item - taken) & (ITEMS - 1)); task < starts[kind + 1]; task += ITEMS) call; \
     taken += (starts[kind + 1] - starts[kind] + TOGETHER - 1) / TOGETHER * TOGETHER
 
+#if BEGINS
+// A slot, by a work-item that looks at all atoms of the tile by itself: no barrier, which not every group would come to.
+INLINE void place_alone(
+    int i, int n_tiles, int n_atoms, real step, global const coordinate *positions, PLACE_ARGUMENTS()) {
+    coordinate lowest[3], highest[3];
+    global const int *members = order + i / TILE * TILE;
+    #pragma unroll 8
+    for (int other = 0; other < TILE; ++other) {
+        global const coordinate *point = positions + 3 * ((size_t)get_global_id(2) * n_atoms + members[other]);
+        for (int k = 0; k < 3; ++k) {
+            lowest[k] = other ? min(lowest[k], point[k]) : point[k];
+            highest[k] = other ? max(highest[k], point[k]) : point[k];
+        }
+    }
+    place_slot(i, n_tiles, n_atoms, step, positions, lowest, highest, PLACED);
+}
+#endif
+
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void bonded_terms(
     const int n_atoms,
@@ -166,15 +193,26 @@ void bonded_terms(
     global const fine4 *restrict parameters,
     global const int *restrict slot_starts,       // (n_atoms, TERMS) first slot of each term, and at the end one more
     global real4 *all_slots,                      // (n_conformations, n_slots)
+#if BEGINS
+    const int n_tiles,
+    PLACE_ARGUMENTS(restrict),
+#endif
     global real *restrict results)                // energy/results.clh
 {
     local real energies[ATOMS * TERMS];
     const int item = get_local_id(0), group = get_group_id(0), conformation = get_global_id(2);
-    const int first = group * ATOMS, count = min(ATOMS, n_atoms - first);
+    const int n_groups = (n_atoms + ATOMS - 1) / ATOMS;
+    const int first = min(group * ATOMS, n_atoms), count = min(ATOMS, n_atoms - first);
 #if LOCAL_SLOTS
     local real4 slots[LOCAL_SLOTS];
 #else
     global real4 *slots = all_slots + (size_t)conformation * n_slots;
+#endif
+#if BEGINS
+    if (group >= n_groups) {
+        const int i = (group - n_groups) * ITEMS + item;
+        if (i < n_tiles * TILE) place_alone(i, n_tiles, n_atoms, step, positions, PLACED);
+    }
 #endif
 #if ITEMS == 1
     for (int k = 0; k < ATOMS * TERMS; ++k) slots[k] = 0;
@@ -187,7 +225,8 @@ void bonded_terms(
 #endif
     int starts[BONDED_KINDS + 1], taken = 0;
     #pragma unroll
-    for (int kind = 0; kind <= BONDED_KINDS; ++kind) starts[kind] = kind_starts[BONDED_KINDS * group + kind];
+    for (int kind = 0; kind <= BONDED_KINDS; ++kind) 
+        starts[kind] = kind_starts[min(BONDED_KINDS * group + kind, BONDED_KINDS * n_groups)];
     const Work work = {
         positions + 3 * (size_t)conformation * n_atoms, step, atoms, places, details, parameters, slots, first_slot};
     EACH_TASK(STRETCH, stretch(&work, task));
@@ -218,7 +257,7 @@ void bonded_terms(
     for (int k = item; k < 3 * count; k += ITEMS) {
         const int atom = k / 3;
         global real *out = own.gradient + 3 * (size_t)first + k;
-        const real before = *out;
+        const real before = BEGINS ? (real)0 : *out;
         *out = before + sum_of(components + k % 3, ends[atom * TERMS], ends[(atom + 1) * TERMS]);
     }
 #endif
@@ -235,7 +274,7 @@ void bonded_terms(
         real sum = 0;
         #pragma unroll 8
         for (int k = 0; k < count; ++k) sum += energies[k * TERMS + term];
-        for (int row = group; row < n_rows; row += get_num_groups(0)) {
+        for (int row = group; group < n_groups && row < n_rows; row += n_groups) {
             grouped[(size_t)term * n_rows + row] = sum;
             sum = 0;
         }
