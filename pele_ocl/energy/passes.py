@@ -62,7 +62,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
             run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names
         )
         self.launches = [
-            self.place(), *(self._no_radii() if model.gb_model.vacuum else self._born()), *self._pairs(),
+            *([] if self._begun else [self.place()]), *self._behind(contents.grouped, begin=True),
+            *(self._no_radii() if model.gb_model.vacuum else self._born()), *self._pairs(),
             *(self._chain() if options.chain else ()), *self._finish(), *self._surface(),
             *self._behind(contents.grouped), *self._behind(contents.further),
         ]  # fmt: skip
@@ -78,10 +79,25 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Reals of an atom behind the energies in the results: Born radius, gradient, energies of further terms."""
         return (4 if self.options.gradient else 1) + self.term_macros["MORE_TERMS"]
 
-    def _behind(self, addends: Sequence[Addend]) -> list[KeptLaunch]:
-        """Launches behind the passes, whose terms stand in the results one after the other."""
+    def _behind(self, addends: Sequence[Addend], begin: bool = False) -> list[KeptLaunch]:
+        """Launches behind the passes, or those that begin, whose terms stand in the results one after the other."""
         first = np.cumsum([0, *(len(addend.names) for addend in addends)]).tolist()
-        return [launch for addend, k in zip(addends, first, strict=False) for launch in addend.launches(self, k)]
+        return [
+            launch
+            for addend, k in zip(addends, first, strict=False)
+            if addend.begins(self) == begin
+            for launch in addend.launches(self, k)
+        ]
+
+    @cached_property
+    def _begun(self) -> bool:
+        """Whether there is an addend that begins."""
+        return any(addend.begins(self) for addend in self.contents.grouped)
+
+    @property
+    def begun_macros(self) -> dict[str, int]:
+        """The build definition of kernels that leave the gradient of the passes."""
+        return {"BEGUN": int(self._begun)}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
         m, n, first = len(results), len(self.atoms), len(PASS_TERMS) * self.n_energies
@@ -254,6 +270,6 @@ class SumsOfPairs(EnergyPasses[L]):
             self.each_slot(
                 "energy/finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
                 *self.named("pair_sums", "singles", "born"), spheres.order, spheres.counts, self.buffers["results"],
-                PER_ATOM=int(self.options.per_atom), **self.result_macros,
+                PER_ATOM=int(self.options.per_atom), **self.result_macros, **self.begun_macros,
             )
         ]  # fmt: skip
