@@ -135,7 +135,7 @@ class Atoms(ReadOnlyArrays):
         residues = "" if self.labels is None else f", {len(self.labels.residue_starts):,} residues"
         missing = [name for name in _PARAMETERS if getattr(self, name) is None]
         without = f", without {' and '.join(missing)}" if missing else ""
-        charge = f"net charge {self.charges.sum():+.3f} e"
+        charge = f"net charge {round(float(self.charges.sum()), 3) + 0.0:+.3f} e"
         return f"Atoms({len(self):,} atoms{residues}, {len(self.bonds):,} bonds, {charge}{without})"
 
     def __getitem__(self, which: slice | ArrayLike) -> Atoms:
