@@ -70,8 +70,8 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 )  # fmt: skip
 @click.option(
     "--terms", metavar="NAMES",
-    help="Terms to compute and to sum, with commas: bond,angle,torsion; bonded, nonbonded and gb are several; by default "
-    "all that are there.",
+    help="Terms to compute and to sum, with commas: bond,angle,torsion; bonded, nonbonded and gb stand for "
+    "several; by default all that are there.",
 )  # fmt: skip
 @models_option
 @trajectory_options

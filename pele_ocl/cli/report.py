@@ -24,7 +24,6 @@ from .clock import elapsed
 from .command import COORDINATES
 from .terminal import one_line
 
-
 _VACUUM = "GB model      none: no solvent, no radii"
 
 
@@ -75,7 +74,8 @@ def headline(source: InputFile, atoms: Atoms) -> str:
         composition = Composition.of(atoms.labels)
         is_mixed = composition.protein < len(atoms.labels.residue_starts)
         parts += composition.parts() if is_mixed else [counted(composition.protein, "residue")]
-    return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {round(float(atoms.charges.sum()), 3) + 0.0:+.3f} e"
+    charge = round(float(atoms.charges.sum()), 3) + 0.0  # never -0.000
+    return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {charge:+.3f} e"
 
 
 def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:

@@ -44,14 +44,15 @@ def residue_kinds(labels: Labels) -> Strings:
 def _within_chains(labels: Labels, is_protein: Bools) -> Bools:
     """(n_residues,) True for residues with a backbone whose neighbour has one, too, or is protein."""
     starts = labels.residue_starts
-    has_backbone = np.logical_and.reduce(
+    has_backbone: Bools = np.logical_and.reduce(
         [np.logical_or.reduceat(np.isin(labels.names, names), starts) for names in _BACKBONE]
     )
     numbers, chains = labels.residue_numbers[starts], labels.chains[starts]
     linked = (chains[1:] == chains[:-1]) & (np.abs(np.diff(numbers.astype(np.int64))) <= 1)
     there = has_backbone | is_protein
     beside = np.append(linked & there[1:], False) | np.append(False, linked & there[:-1])
-    return has_backbone & beside
+    found: Bools = has_backbone & beside
+    return found
 
 
 def _kind(name: str, alone: bool, has_sugar: bool) -> str:
