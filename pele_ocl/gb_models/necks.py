@@ -55,7 +55,7 @@ class Necks:
             raise ParameterError(
                 f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii "
                 f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; "
-                f"choose those it was made for, --gb-radii {made_for} or atoms.with_radii('{made_for}'), or another model"
+                f"choose --gb-radii {made_for} or atoms.with_radii('{made_for}'), or another GB model"
             )
         if len(radii) > MOST_KINDS:
             raise ParameterError(

@@ -25,11 +25,9 @@ def require_record_suffix(path: str | PathLike[str]) -> str:
     """The suffix of a file of results of frames; raises FormatError unless it is a key of RECORDERS."""
     suffix = Path(path).suffix.lower()
     if suffix not in RECORDERS:
-        what = f"{path}: results of a trajectory are appended frame by frame, "
         raise FormatError(
-            f"{what}which JSON cannot be; take .jsonl, an object a line, or --json for one object on the screen"
-            if suffix == ".json"
-            else f"{what}to one of {', '.join(RECORDERS)}; {suffix!r} is an unknown suffix"
+            f"{path}: unknown suffix {suffix!r}; results of a trajectory, which are appended, end in "
+            f"{', '.join(RECORDERS)}" + ("; JSON cannot be appended to: take .jsonl" if suffix == ".json" else "")
         )
     return suffix
 
