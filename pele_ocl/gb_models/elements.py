@@ -27,7 +27,7 @@ class Elements:
     scales: Mapping[str, float]
     other_scale: float = 0.5
     coefficients: Mapping[str, Coefficients] = field(default_factory=dict)
-    other_coefficients: Coefficients = (1.0, 0.8, 4.85)
+    other_coefficients: Coefficients = (1.0, 0.8, 4.851)  # so in AMBER and OpenMM; OBC's gamma is 4.85
 
     @property
     def has_negative(self) -> bool:
