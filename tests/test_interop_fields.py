@@ -146,3 +146,4 @@ def test_structures_of_parmed(top, crd):
         assert energies(theirs)[name] == pytest.approx(energy, rel=1e-7, abs=1e-7), name
     assert theirs.gb_radii == pytest.approx(ours.gb_radii)
     assert theirs.types.tolist() == ours.types.tolist()
+    assert theirs.type_family == ours.type_family == "amber"
