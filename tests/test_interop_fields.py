@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from amber_helpers import SAMPLES
 from interop_helpers import assert_same_energies, energies
 from test_cli import error_of, run
 
@@ -15,7 +16,6 @@ from pele_ocl import Atoms, ForceField, InputError, ParameterError, read
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 HEXAPEPTIDE = STRUCTURES / "hexapeptide.pdb"
-SAMPLES = Path("/work/shared/amber_samples")
 ETHANOL = """\
 <ForceField>
  <AtomTypes>
@@ -136,7 +136,7 @@ def test_universes_of_mdanalysis(tmp_path):
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="AMBER's samples are not here")
 @pytest.mark.parametrize(("top", "crd"), [("ash.parm7", "ash.rst7"), ("Ala3.top", "Ala3.crd")])
 def test_structures_of_parmed(top, crd):
-    """What ParmEd and OpenMM make of an AMBER topology is what our own reader makes of it."""
+    """A topology through ParmEd and OpenMM has the energies, radii and types that our own reader gives it."""
     parmed = pytest.importorskip("parmed")
     pytest.importorskip("openmm")
     with warnings.catch_warnings():
