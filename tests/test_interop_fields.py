@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from amber_helpers import SAMPLES
+from amber_helpers import SAMPLES, content, hexapeptide, rendered, restart
 from interop_helpers import assert_same_energies, energies
 from test_cli import error_of, run
 
@@ -146,3 +146,17 @@ def test_structures_of_parmed(top, crd):
         assert energies(theirs)[name] == pytest.approx(energy, rel=1e-7, abs=1e-7), name
     assert theirs.gb_radii == pytest.approx(ours.gb_radii)
     assert theirs.types.tolist() == ours.types.tolist()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["mbondi2", "mbondi3"])
+def test_radii_of_parmed_have_the_name_of_their_set(tmp_path, name):
+    parmed = pytest.importorskip("parmed")
+    pytest.importorskip("openmm")
+    made, radii = content(), hexapeptide().with_radii(name).gb_radii
+    made["RADII"] = (made["RADII"][0], radii.tolist())
+    (tmp_path / "x.parm7").write_text(rendered(made))
+    (tmp_path / "x.rst7").write_text(restart(hexapeptide().positions))
+    atoms = Atoms.from_parmed(parmed.load_file(str(tmp_path / "x.parm7"), str(tmp_path / "x.rst7")))
+    assert atoms.gb_radii_set == f"file ({name})"
+    assert atoms.gb_radii == pytest.approx(radii)

@@ -11,6 +11,7 @@ from ..atoms import Atoms
 from ..errors import InputError
 from .extras import extra
 from .forces import A_PER_NM
+from .gb_forces import set_of
 from .openmm import from_openmm
 
 if TYPE_CHECKING:
@@ -31,11 +32,12 @@ def from_parmed(structure: Structure) -> Atoms:
     types = np.array([str(atom.type) for atom in structure.atoms], np.str_)
     if not radii.all():
         return replace(atoms, types=types)
+    assert atoms.labels is not None
     scales = np.array([atom.screen for atom in structure.atoms])
     return replace(
         atoms,
         gb_radii=radii,
         gb_scales=scales if scales.all() else atoms.gb_scales,
-        gb_radii_set="file",
+        gb_radii_set=set_of(radii, atoms.labels, atoms.bonds),
         types=types,
     )
