@@ -199,6 +199,21 @@ def test_tables_of_types_follow_a_rule_or_are_refused():
         Atoms.from_openmm(*tables_of_types(change=1.1), places)
 
 
+@pytest.mark.parametrize(("theta0", "there"), [(0.0, False), (np.pi, True)])
+def test_impropers_that_openmm_does_not_wrap_are_told(theta0, there):
+    system = system_of("hexapeptide", "amber14-all.xml")
+    force = openmm.CustomTorsionForce("k*(theta-theta0)^2")
+    for name in ("k", "theta0"):
+        force.addPerTorsionParameter(name)
+    force.addTorsion(0, 1, 2, 3, [15.9, theta0])
+    system.addForce(force)
+    atoms = taken("hexapeptide", system)
+    assert len(atoms.bonded.harmonic_impropers) == 1
+    assert any("1 impropers of 'k*(theta-theta0)^2'" in note for note in atoms.notes) == there
+    if not there:
+        assert_same_energies(atoms, system)
+
+
 def test_positions_of_another_molecule():
     system = system_of("hexapeptide", "amber14-all.xml")
     with pytest.raises(InputError, match="positions of 5 atoms for a System of 96"):

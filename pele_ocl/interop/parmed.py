@@ -11,6 +11,7 @@ from ..atoms import Atoms
 from ..errors import InputError
 from .extras import extra
 from .forces import A_PER_NM
+from .gb_forces import set_of
 from .openmm import from_openmm
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ def from_parmed(structure: Structure) -> Atoms:
     atoms = replace(atoms, types=types, type_family="amber" if type(structure).__name__ == "AmberParm" else "")
     if not radii.all():
         return atoms
+    assert atoms.labels is not None
     scales = np.array([atom.screen for atom in structure.atoms])
     return replace(
         atoms,
         gb_radii=radii,
         gb_scales=scales if scales.all() else atoms.gb_scales,
-        gb_radii_set="file",
+        gb_radii_set=set_of(radii, atoms.labels, atoms.bonds),
     )
