@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import asdict, dataclass, fields
 
 from .arguments import choice, described, is_finite
@@ -220,6 +220,11 @@ class SolventModel:
         if self.gb_model.vacuum:
             return {name: value if name in IN_VACUUM else None for name, value in values.items()}
         return values
+
+
+def has_area(model: SolventModel, terms: Container[str]) -> bool:
+    """Whether energies of these terms tell the surface area, which follows from the nonpolar one of LCPO."""
+    return model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in terms
 
 
 def surface_area(model: SolventModel, nonpolar: float) -> float:

@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..nonbond import Nonbond, NonbondBatch
 from ..results import Terms
 from ..solvent import Solvent, SolventBatch
+from ..solvent_model import has_area
 from ..variant import Progress
 from .files import Positions
 from .fingerprints import settings_of, sha256_of
@@ -24,7 +25,7 @@ from .frames import FrameWords
 from .reading import Trajectory
 from .recording import Settings, joined, recorder_for
 from .selection import Selection
-from .streaming import Evaluate, Evaluated, Part, results_over
+from .streaming import SURFACE_AREA, Evaluate, Evaluated, Part, results_over
 
 FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
 AnyPlan = Energy | Solvent | Nonbond
@@ -38,11 +39,13 @@ class FrameEnergies:
     frames : (m,) their numbers, from 0 across all files
     terms : Terms of shape (m, n_terms), kcal/mol; NaN where a frame failed
     errors : why frames failed, by their number
+    surface_area : (m,) A^2; None without an LCPO surface
     """
 
     frames: NDArray[np.int64]
     terms: Terms
     errors: Mapping[int, str] = field(default_factory=dict)
+    surface_area: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -94,8 +97,10 @@ def energy_over(
     )
     results = joined([part.results for part in parts])
     numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])
-    terms = Terms.of({name: values for name, values in results.columns.items() if name != "total"})
-    return FrameEnergies(numbers, terms, {int(numbers[k]): text for k, text in sorted(results.errors.items())})
+    terms = Terms.of({name: values for name, values in results.columns.items() if name not in ("total", SURFACE_AREA)})
+    errors = {int(numbers[k]): text for k, text in sorted(results.errors.items())}
+    area = results.columns.get(SURFACE_AREA)
+    return FrameEnergies(numbers, terms, errors, None if area is None else np.asarray(area, np.float64))
 
 
 def batches_over(
@@ -144,11 +149,14 @@ def recorded(
 
 
 def evaluate_with(plan: AnyPlan) -> Evaluate[Evaluated]:
-    """The function that evaluates positions by a plan and keeps the energies."""
+    """The function that evaluates positions by a plan and keeps the energies, and the surface area if there is one."""
 
     def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
         batch: FrameBatch = plan.evaluate_batch(positions, progress, errors="record")
-        return Evaluated(batch.terms.columns(), batch.errors)
+        columns = batch.terms.columns()
+        if has_area(plan.model, batch.terms.names):
+            columns[SURFACE_AREA] = batch.terms.nonpolar / plan.model.surface_tension
+        return Evaluated(columns, batch.errors)
 
     return evaluate
 

@@ -45,6 +45,7 @@ def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -
             "device": str(plan.device),
             "variant": plan.variant,
             "precision": plan.precision,
+            "gb_radii_set": plan.atoms.gb_radii_set,
             "model": asdict(plan.model),
         }
     )

@@ -36,13 +36,19 @@ class Selection:
 
     def mask(self, atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Bools:
         """(n,) True for each atom that is chosen; parameters and errors as in `selection`."""
+        return self.mask_and_unknown(atoms, positions)[0]
+
+    def mask_and_unknown(
+        self, atoms: Atoms | Labels, positions: ArrayLike | None = None
+    ) -> tuple[Bools, tuple[str, ...]]:
+        """The mask, and a sentence for each name in the text that no atom has."""
         described = _described(atoms, positions)
         parser = Parser(self.text)
         mask = parser.choice(described)
         if not mask.any():
             reason = "".join(f"; {sentence}" for sentence in parser.empty[:1])
             raise InputError(f"the selection {self.text!r} takes no atom{reason}")
-        return mask
+        return mask, tuple(parser.unknown)
 
     def whole_residues(self, labels: Labels, mask: Bools) -> Bools:
         """(n,) True for all atoms of the residues of which an atom is chosen."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...errors import FormatError
 from ...formats.hdf5_writing import encodable, write_attributes
 from ..streaming import Evaluated
-from .recorder import UNIT, Recorder, Settings, error_texts
+from .recorder import Recorder, Settings, error_texts, unit_of
 
 _ERROR_BYTES = 200  # longer reasons are cut
 _NOT_TERMS = ("frame", "error", "complete")
@@ -77,7 +77,7 @@ class Hdf5Recorder(Recorder):
                 kind = values.dtype
                 dataset = _placed(file, name, n, kind, np.nan if kind.kind == "f" else 0)
                 if kind.kind == "f":
-                    dataset.attrs["unit"] = UNIT
+                    dataset.attrs["unit"] = unit_of(name)
             dataset = _placed(file, "frame", n, np.dtype(np.int64), -1)
             for first in range(0, n, _BLOCK):
                 dataset[first : first + _BLOCK] = np.array(self.frames[first : first + _BLOCK])

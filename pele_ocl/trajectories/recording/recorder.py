@@ -10,10 +10,10 @@ from types import TracebackType
 import numpy as np
 
 from ...errors import FormatError
-from ..streaming import Evaluated
+from ..streaming import SURFACE_AREA, Evaluated
 
 Settings = Mapping[str, str]  # by which results are made, as texts
-UNIT = "kcal/mol"  # of every column of real numbers
+UNIT = "kcal/mol"  # of every column of real numbers but the surface area
 
 
 class Recorder(ABC):
@@ -70,6 +70,11 @@ class Recorder(ABC):
         """Raise FormatError where a row is of another frame than it should be."""
         if row >= len(self.frames) or self.frames[row] != frame:
             raise FormatError(f"{self.path}: has frame {frame} where another is due; give another name to -o")
+
+
+def unit_of(name: str) -> str:
+    """The unit of a column of real numbers."""
+    return "angstrom^2" if name == SURFACE_AREA else UNIT
 
 
 def error_texts(results: Evaluated) -> list[str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ..streaming import Evaluated
-from .recorder import UNIT, Recorder, Settings, error_texts
+from .recorder import UNIT, Recorder, Settings, error_texts, unit_of
 
 
 class TextRecorder(Recorder):
@@ -109,7 +109,8 @@ class CsvRecorder(TextRecorder):
         return "".join(f"# {name}: {value}\n" for name, value in self.settings.items())
 
     def heading(self, results: Evaluated) -> str:
-        heads = [f"{name} [{UNIT}]" if column.dtype.kind == "f" else name for name, column in results.columns.items()]
+        columns = results.columns.items()
+        heads = [f"{name} [{unit_of(name)}]" if column.dtype.kind == "f" else name for name, column in columns]
         return ",".join(["frame", *heads, "error"]) + "\n"
 
     def lines(self, frames: range, results: Evaluated) -> str:
