@@ -202,6 +202,21 @@ def test_other_terms_are_not_resumed(tmp_path, peptide):
         over(PositionalRestraint(2.0, name="held"), only_terms=["bond", "angle"])
 
 
+def test_no_file_that_is_read_is_an_output(tmp_path, peptide):
+    path = write_trajectory(tmp_path / "t.h5", moving(peptide.positions, 2))
+    topology, link = tmp_path / "whole.csv.pdb", tmp_path / "link.csv"
+    topology.write_bytes(HEXAPEPTIDE.read_bytes())
+    link.symlink_to(topology)
+    before = path.read_bytes()
+    plan = Energy(peptide, gradient=False, device=DEVICES[0])
+    for output, options in ((path, {}), (link, {"topology": topology})):
+        with pytest.raises(FormatError, match="the same file as the input"):
+            energy_over(plan, path, output=output, **options)
+        with pytest.raises(FormatError, match="the same file as the input"):
+            energy_over(plan, trajectory(path, **options), output=output, resume=True)
+    assert (path.read_bytes(), topology.read_bytes()) == (before, HEXAPEPTIDE.read_bytes())
+
+
 @pytest.mark.parametrize("command", ["energy", "solvent", "nonbond"])
 def test_the_commands_take_trajectories(command, tmp_path, peptide):
     positions = moving(peptide.positions, 9)

@@ -78,7 +78,7 @@ def energy_over(
     progress : called with the share of the frames done, 0 to 1
 
     A frame that fails has NaN in its terms and the reason in `errors`. Raises FormatError and InputError as
-    `trajectory` does, and FormatError for an output of other settings.
+    `trajectory` does, and FormatError for an output of other settings, or that is one of the files that are read.
     """
     plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
     output = None if output is None else file_path(output, "output")
@@ -127,7 +127,7 @@ def recorded(
     if output is None:
         yield from results_over(frames, evaluate, workers=workers, tell=tell)
         return
-    with recorder_for(output, settings, frames.frames) as recorder, ThreadPoolExecutor(1) as writer:
+    with recorder_for(output, settings, frames.frames, frames.inputs) as recorder, ThreadPoolExecutor(1) as writer:
         earlier = recorder.resume() if resume else None
         first = recorder.done
         if earlier is not None:
