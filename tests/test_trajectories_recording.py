@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
@@ -20,10 +21,11 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run  # noqa: F
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
-from pele_ocl import Energy, FormatError, energy_over, trajectory
+from pele_ocl import Energy, FormatError, Nonbond, PairList, energy_over, trajectory
 from pele_ocl.energy import PositionalRestraint
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
+from pele_ocl.trajectories.fingerprints import sha256_of
 from pele_ocl.trajectories.recording import RECORDERS
 from pele_ocl.trajectories.streaming import Evaluated
 
@@ -196,7 +198,7 @@ def test_other_terms_are_not_resumed(tmp_path, peptide):
 
     over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"], resume=False)
     over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"])
-    with pytest.raises(FormatError, match="was made with terms bond, angle, held, now it is angle, held"):
+    with pytest.raises(FormatError, match='was made with terms ."bond", "angle", "held"., now it is ."angle", "held".'):
         over(PositionalRestraint(1.0, name="held"), only_terms=["angle"])
     with pytest.raises(FormatError, match="was made with further_terms_sha256"):
         over(PositionalRestraint(2.0, name="held"), only_terms=["bond", "angle"])
@@ -215,6 +217,41 @@ def test_no_file_that_is_read_is_an_output(tmp_path, peptide):
         with pytest.raises(FormatError, match="the same file as the input"):
             energy_over(plan, trajectory(path, **options), output=output, resume=True)
     assert (path.read_bytes(), topology.read_bytes()) == (before, HEXAPEPTIDE.read_bytes())
+
+
+def test_other_pairs_and_fields_of_terms_are_not_resumed(tmp_path, peptide):
+    path, output = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2)), tmp_path / "e.csv"
+    pairs = pele_ocl.all_pairs(peptide)
+    first, second = next(pairs.chunks(500)).first, next(pairs.chunks(500)).second
+
+    def over(pairs, *, resume=True, **options):
+        plan = Nonbond(peptide, pairs, device=DEVICES[0], **options)
+        return energy_over(plan, path, output=output, resume=resume)
+
+    listed = PairList(96, first, second)
+    over(listed, resume=False)
+    over(listed)
+    for other in (PairList(96, second, first), PairList(96, first, second, one_four=np.arange(500) == 3)):
+        with pytest.raises(FormatError, match="was made with pairs_sha256"):
+            over(other)
+    with pytest.raises(FormatError, match="was made with internal_dielectrics_sha256"):
+        over(listed, internal_dielectrics=np.full(96, 2.0))
+    with pytest.raises(FormatError, match="was made with gradient true, now it is false"):
+        over(listed, gradient=False)
+    lines = output.read_text()
+    output.write_text(lines.replace("frame,lennard_jones", "frame,other"))
+    with pytest.raises(FormatError, match="holds lennard_jones, .*, not other, .*; give another name to -o"):
+        over(listed)
+
+
+def test_fields_of_terms_count():
+    @dataclass(frozen=True, slots=True)
+    class Slotted(PositionalRestraint):
+        more: object = None
+
+    terms = [Slotted(1.0, more=more) for more in (1, {"a": np.arange(2000)}, {"a": np.arange(2000) % 1999})]
+    assert len({sha256_of((term,)) for term in (*terms, PositionalRestraint(1.0))}) == 4
+    assert sha256_of(terms[1]) == sha256_of(Slotted(1.0, more={"a": np.arange(2000)}))
 
 
 @pytest.mark.parametrize("command", ["energy", "solvent", "nonbond"])

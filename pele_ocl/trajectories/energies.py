@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from os import PathLike
 
 import numpy as np
@@ -28,6 +28,7 @@ from .streaming import Evaluate, Evaluated, Part, results_over
 
 FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
 AnyPlan = Energy | Solvent | Nonbond
+_PAIRS = 1 << 20  # of a list that are read at a time
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
@@ -131,6 +132,7 @@ def recorded(
         earlier = recorder.resume() if resume else None
         first = recorder.done
         if earlier is not None:
+            recorder.require_terms(earlier)
             yield Part(frames.frames[:first], earlier, is_earlier=True)
         told = None if tell is None else lambda done: tell(first + done)
         writing: Future[None] | None = None
@@ -163,12 +165,17 @@ def workers_of(plan: AnyPlan) -> int:
 
 def plan_settings(plan: AnyPlan) -> dict[str, object]:
     """The options of a plan that decide on its results."""
+    found = {"quantity": plan.quantity, "terms": list(plan.names)}
     if isinstance(plan, Energy):
         further = {"further_terms_sha256": sha256_of(plan.further_terms)} if plan.further_terms else {}
-        return {"quantity": plan.quantity, "options": asdict(plan.options), "terms": ", ".join(plan.names), **further}
+        return {**found, "options": asdict(plan.options), **further}
     if isinstance(plan, Nonbond):
-        return {"quantity": plan.quantity, "gb": plan.gb, "n_pairs": len(plan.pairs)}
-    return {"quantity": plan.quantity}
+        pairs = plan.pairs if is_dataclass(plan.pairs) else plan.pairs.chunks(_PAIRS)
+        return {
+            **found, "gb": plan.gb, "gradient": plan.gradient, "n_pairs": len(plan.pairs),
+            "pairs_sha256": sha256_of(pairs), "internal_dielectrics_sha256": sha256_of(plan.dielectrics),
+        }  # fmt: skip
+    return found
 
 
 def trajectory_for(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -56,6 +57,12 @@ class Recorder(ABC):
             raise FormatError(
                 f"{self.path}: holds {', '.join(there)}, not {', '.join(results.columns)}; give another name to -o"
             )
+
+    def require_terms(self, results: Evaluated) -> None:
+        """Raise FormatError where the rows of an earlier run have other columns than the terms of the settings."""
+        if "terms" in self.settings:
+            terms = json.loads(self.settings["terms"])
+            self.require_names([*terms, "total", *list(results.columns)[len(terms) + 1 :]], results)
 
     def require_settings(self, found: Settings) -> None:
         """Raise FormatError where the file was made with other settings."""
