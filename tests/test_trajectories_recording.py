@@ -254,6 +254,82 @@ def test_fields_of_terms_count():
     assert sha256_of(terms[1]) == sha256_of(Slotted(1.0, more={"a": np.arange(2000)}))
 
 
+FULL = """
+    import resource, sys
+    sys.path[:0] = [{tests!r}, {root!r}]
+    import test_trajectories_recording as here
+    frames, output, limit, resume = here.Path(sys.argv[1]), here.Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "1"
+    here.streaming.CHUNK_ATOMS, here.streaming._MOST_CHUNKS = 35, 1
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        here.record(frames, output, resume=resume)
+    except here.FormatError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(("suffix", "room"), [(".h5", 3000), (".csv", 5000), (".jsonl", 5000), (".csv", 10)])
+def test_a_full_disk_is_a_sentence_and_rows_stay(suffix, room, frames, tmp_path):
+    """Limits of the size of files fail as full disks do; libhdf5 would crash the program."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    whole, full = tmp_path / f"whole{suffix}", folder / f"full{suffix}"
+    record(frames, whole)
+    full.write_text("before")
+    script = textwrap.dedent(FULL).format(tests=str(ROOT / "tests"), root=str(ROOT))
+    done = subprocess.run(
+        [sys.executable, "-c", script, frames, full, str(room), "0"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{full}: cannot be written: File too large\n"
+    assert os.listdir(folder) == [full.name]
+    if room == 5000:
+        assert full.read_bytes() == whole.read_bytes()[: len(full.read_bytes())]
+        assert 20 < rows(full) < 200
+        assert full.read_bytes().endswith(b"\n")
+        record(frames, full, resume=True)
+        assert full.read_bytes() == whole.read_bytes()
+    else:
+        assert full.read_text() == "before"
+
+
+def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monkeypatch):
+    from pele_ocl.trajectories.recording import hdf5
+
+    reserve, output, places = hdf5._reserve, tmp_path / "e.h5", []
+
+    def full(path, first, end):
+        places.append((first, end))
+        if len(places) > 4:  # the file is there
+            raise OSError(28, "full")
+        reserve(path, first, end)
+
+    monkeypatch.setattr(hdf5, "_reserve", full)
+    with pytest.raises(FormatError, match="e.h5: cannot be written: No space left on device"):
+        record(frames, output)
+    monkeypatch.undo()
+    assert places[4][1] - places[4][0] == 7 * 200
+    record(frames, output, resume=True)
+    record(frames, tmp_path / "whole.h5")
+    assert content(output) == content(tmp_path / "whole.h5")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_texts_that_programs_would_misread(suffix, frames, tmp_path):
+    def odd(positions, progress):
+        m = len(positions)
+        return Evaluated({"=a,b [c]": np.full(m, np.nan), "total": np.arange(float(m))}, {0: "=1+1\n\r\x85\udcff"})
+
+    settings, output = SETTINGS | {"input": "\udcff.pdb"}, tmp_path / f"e{suffix}"
+    for _ in range(2):
+        parts = list(recorded(trajectory(frames), odd, output=output, resume=True, settings=settings))
+        assert list(parts[0].results.columns) == ["=a,b [c]", "total"]
+    assert parts[0].results.errors[0] == "=1+1 \\udcff"
+    if suffix == ".csv":
+        assert '\nframe,"\'=a,b [c] [kcal/mol]",total' in output.read_text()
+        assert ",'=1+1 \\udcff\n" in output.read_text()
+
+
 @pytest.mark.parametrize("command", ["energy", "solvent", "nonbond"])
 def test_the_commands_take_trajectories(command, tmp_path, peptide):
     positions = moving(peptide.positions, 9)
