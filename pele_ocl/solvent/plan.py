@@ -62,6 +62,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     def _automatic(self, per_atom: bool) -> Automatic:
         return choose_variant
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the terms, in the order of results."""
+        return terms_of(self.model)
+
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.run import Run
 

@@ -37,7 +37,7 @@ class Trajectory:
     Iteration yields positions (m, n, 3) A, m up to `chunk`, as often as it is begun. They are float64, or float32 where
     a file holds no more digits.
 
-    paths : of the files; counts : frames in each
+    paths : of the files; inputs : these and the topology; counts : frames in each
     frames : the numbers of those that are read, from 0 across all files
     n_atoms : of the positions that are handed out; n_file_atoms : of the frames in the files
     """
@@ -54,6 +54,7 @@ class Trajectory:
         self.paths = tuple(file_path(path) for path in (file_paths("paths", (paths,) if one else paths)))
         if not self.paths:
             raise InputError("there is no trajectory; give the path of one")
+        self.inputs = self.paths if topology is None else (*self.paths, file_path(topology, "topology"))
         names = None if topology is None else topology_file(file_path(topology, "topology"))
         self._hint = len(atoms) if atoms is not None and names is None else None if names is None else names.n_atoms
         self.counts: list[int] = []
