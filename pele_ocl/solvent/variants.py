@@ -10,6 +10,7 @@ from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
 from .layout import SolventLayout
 from .passes import SolventPasses
 from .tiled import Tiled
+from .tree import Tree
 
 MOST_TRIED = 3000  # atoms; in larger molecules `pair` has no chance
 
@@ -34,6 +35,7 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
         "solvent/tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", Tiled,
         choices=SolventLayout.choices,
     ),
+    "tree": Variant("solvent/tree.cl", "born_sums_tree", "a tree of boxes: far ones by their moments", Tree),
 }  # fmt: skip
 
 

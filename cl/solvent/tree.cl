@@ -1,0 +1,125 @@
+// HCT sums over a tree of boxes: near atoms one by one, far boxes by their moments; docs/theory/tree.md.
+//
+// A work-group owns a tile, each of its work-items a vector of WIDTH atoms; it walks one of the tree's trunks (second
+// dimension) depth first. Which box is far is decided for the tile as a whole. Conformations are the third dimension.
+#include "common/real.clh"
+#include "physics/hct.clh"
+#include "common/tiles.clh"
+#include "solvent/hct_tiles.clh"
+#define ROW 1
+#include "solvent/hct_rows.clh"
+#include "solvent/tree.clh"
+
+#ifndef VECTORS
+#error "VECTORS: vectors of a tile that a work-item owns"
+#endif
+#define ITEMS (TILE / WIDTH / VECTORS)
+
+// What an atom at x, y, z from a box's middle takes from it.
+INLINE realv far_box(realv x, realv y, realv z, global const real4 *m) {
+    const real4 m0 = m[0], m1 = m[1], m2 = m[2], m3 = m[3], m4 = m[4], m5 = m[5], m6 = m[6], m7 = m[7];
+    const realv xx = x * x, yy = y * y, zz = z * z, xy = x * y, xz = x * z, yz = y * z;
+    const realv w = inverse(xx + yy + zz);
+    const realv second = m0.z + m1.x * x + m1.y * y + m1.z * z
+        + m2.z * xx + m2.w * yy + m3.x * zz + m3.y * xy + m3.z * xz + m3.w * yz;
+    const realv cubic = x * (m5.z * xx + m6.y * xy + m6.z * xz + m6.w * yy + m7.y * zz + m7.w * yz)
+        + y * (m5.w * yy + m7.x * yz + m7.z * zz) + z * (m6.x * zz);
+    const realv third = m0.w + m1.w * x + m2.x * y + m2.y * z
+        + m4.x * xx + m4.y * yy + m4.z * zz + m4.w * xy + m5.x * xz + m5.y * yz + cubic;
+    return w * w * (m0.x + w * (m0.y + w * (second + w * third)));
+}
+
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void born_sums_tree(
+    const int n_tiles,
+    const int n_boxes,                     // of all levels
+    const int trunk_level,                 // level of the trunks, of which each is walked by a group of its own
+    global const int *restrict levels,     // (n_levels + 1) number of each level's first box
+    const real largest_rho,                // largest offset radius of all atoms [A]
+    global const real *restrict tolerances,// (n_conformations, n_tiles) most that a far box may cost the Born integral [1/A]
+    global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict x,         // (n_conformations, n_slots) the same x, y, z as columns
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real *restrict rho,       // (n_slots) offset radius [A]
+    global const real4 *restrict series,   // (n_conformations, n_slots, 2) coefficients of the series behind the first number
+    global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
+    global const int *restrict counts,     // (n_tiles) atoms in the tile
+    global const real4 *restrict middles,  // solvent/boxes.cl
+    global const real4 *restrict moments,
+    global real *sums)                     // (n_conformations, n_trunks, n_slots) part of the Born integral [1/A]
+{
+    const int tile = get_global_id(0) / ITEMS, trunk = get_global_id(1), conformation = get_global_id(2);
+    const int within = get_local_id(0) * WIDTH * VECTORS, n_slots = n_tiles * TILE;
+    const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
+    const size_t boxes = (size_t)conformation * n_boxes;
+    const real4 own_origin = origins[tiles + tile], own_extent = extents[tiles + tile];
+    const real tolerance = tolerances[tiles + tile];
+    realv own_x[VECTORS], own_y[VECTORS], own_z[VECTORS], own_rho[VECTORS], total[VECTORS], run[VECTORS];
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        const int i = tile * TILE + within + v * WIDTH;
+        own_x[v] = LOAD(at + i, x);
+        own_y[v] = LOAD(at + i, y);
+        own_z[v] = LOAD(at + i, z);
+        own_rho[v] = LOAD(i, rho);
+        total[v] = run[v] = 0;
+    }
+    int level = trunk_level, k = trunk, visited = 0;
+    while (true) {
+        const int box = levels[level] + k;
+        const real4 start = middles[2 * (boxes + box)], middle = middles[2 * (boxes + box) + 1];
+        const real4 shift = (own_origin - start) - middle;
+        const real gap2 = box_gap2(shift, own_extent, (real4)0), gap4 = gap2 * gap2;
+        if (gap2 > start.w && (real)FAR_COST * middle.w < tolerance * gap4 * gap4) {
+            #pragma unroll
+            for (int v = 0; v < VECTORS; ++v)
+                run[v] += far_box(own_x[v] + shift.x, own_y[v] + shift.y, own_z[v] + shift.z, moments + MOMENTS * (boxes + box));
+        } else if (level > 0) {
+            --level;
+            k *= 2;
+            continue;
+        } else {
+            const int other = k * LEAF / TILE, first = k * LEAF, end = min(first + LEAF, other * TILE + counts[other]);
+            const real4 from = own_origin - origins[tiles + other];
+            if (gap2 > start.w) {
+                for (int j = first; j < end; ++j) {
+                    const real4 atom = atoms[at + j], b = series[2 * (at + j)], c = series[2 * (at + j) + 1];
+                    const real dx = from.x - atom.x, dy = from.y - atom.y, dz = from.z - atom.z;
+                    #pragma unroll
+                    for (int v = 0; v < VECTORS; ++v) {
+                        const realv ax = own_x[v] + dx, ay = own_y[v] + dy, az = own_z[v] + dz;
+                        const realv w = inverse(ax * ax + ay * ay + az * az);
+                        run[v] += w * w * SERIES_SUM(w, TERMS_A, b.y, b.z, b.w, c.x, c.y, c.z, c.w);
+                    }
+                }
+            } else for (int j = first; j < end; ++j) {
+                const real4 atom = atoms[at + j];
+                const real dx = from.x - atom.x, dy = from.y - atom.y, dz = from.z - atom.z;
+                #pragma unroll
+                for (int v = 0; v < VECTORS; ++v) {
+                    const realv ax = own_x[v] + dx, ay = own_y[v] + dy, az = own_z[v] + dz;
+                    run[v] += near_term(ax * ax + ay * ay + az * az, own_rho[v], atom.w, largest_rho);
+                }
+            }
+        }
+        if (++visited % 64 == 0) {
+            #pragma unroll
+            for (int v = 0; v < VECTORS; ++v) {
+                total[v] += run[v];
+                run[v] = 0;
+            }
+        }
+        // Up, until there is a next box; then to it.
+        while (level < trunk_level && ((k & 1) || levels[level] + k + 1 == levels[level + 1])) {
+            k >>= 1;
+            ++level;
+        }
+        if (level == trunk_level) break;
+        ++k;
+    }
+    global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + trunk) * n_slots;
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v) STORE(total[v] + run[v], tile * TILE + within + v * WIDTH, own_sums);
+}
