@@ -9,25 +9,12 @@
 #define ROW 1
 #include "solvent/hct_rows.clh"
 #include "solvent/tree.clh"
+#include "solvent/far_box.clh"
 
 #ifndef VECTORS
 #error "VECTORS: vectors of a tile that a work-item owns"
 #endif
 #define ITEMS (TILE / WIDTH / VECTORS)
-
-// What an atom at x, y, z from a box's middle takes from it.
-INLINE realv far_box(realv x, realv y, realv z, global const real4 *m) {
-    const real4 m0 = m[0], m1 = m[1], m2 = m[2], m3 = m[3], m4 = m[4], m5 = m[5], m6 = m[6], m7 = m[7];
-    const realv xx = x * x, yy = y * y, zz = z * z, xy = x * y, xz = x * z, yz = y * z;
-    const realv w = inverse(xx + yy + zz);
-    const realv second = m0.z + m1.x * x + m1.y * y + m1.z * z
-        + m2.z * xx + m2.w * yy + m3.x * zz + m3.y * xy + m3.z * xz + m3.w * yz;
-    const realv cubic = x * (m5.z * xx + m6.y * xy + m6.z * xz + m6.w * yy + m7.y * zz + m7.w * yz)
-        + y * (m5.w * yy + m7.x * yz + m7.z * zz) + z * (m6.x * zz);
-    const realv third = m0.w + m1.w * x + m2.x * y + m2.y * z
-        + m4.x * xx + m4.y * yy + m4.z * zz + m4.w * xy + m5.x * xz + m5.y * yz + cubic;
-    return w * w * (m0.x + w * (m0.y + w * (second + w * third)));
-}
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void born_sums_tree(

@@ -17,6 +17,7 @@ LEAF, MOMENTS = 8, 8  # of cl/solvent/tree.clh
 MOST_TRUNKS = 64
 SMALL_BOX = 64  # slots; the moments of larger boxes are a work-group's work on a GPU
 TOLERANCE = 1e-7
+GROUPS = False
 
 
 class Tree(SolventPasses):
@@ -64,17 +65,23 @@ class Tree(SolventPasses):
             )
             for first, last, lanes in parts if last > first
         ]
-        width = layout.width
-        vectors = layout.tile // width if layout.blocks else 1
-        items = layout.tile // width // vectors
         series = {**self.series, "FAR_A": 5, "TERMS_A": 4}
         self.buffers["tolerances"] = self.run.upload(np.full(self.batch * len(self.tiles), TOLERANCE))
-        sums = self.run.keep(
-            "solvent/tree.cl", "born_sums_tree", (len(self.tiles) * items, self.n_trunks), (items, 1), n_tiles,
-            np.int32(self.n_boxes), np.int32(n_levels - 1), levels, self.largest_rho,
-            *self.named("tolerances", "spheres", "x", "y", "z"), spheres.rho, *self.named("series", "origins", "extents"), spheres.counts,
-            *self.named("middles", "moments", "sums"), width=width, TILE=layout.tile, VECTORS=vectors, FAR_COST=18, **series,
-        )
+        walk = n_tiles, np.int32(self.n_boxes), np.int32(n_levels - 1), levels, self.largest_rho, self.buffers["tolerances"]
+        if layout.blocks and not GROUPS:
+            width = layout.width
+            sums = self.run.keep(
+                "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.n_trunks), (1, 1), *walk,
+                *self.named("spheres", "x", "y", "z"), spheres.rho, *self.named("series", "origins", "extents"),
+                spheres.counts, *self.named("middles", "moments", "sums"), width=width, TILE=layout.tile,
+                VECTORS=layout.tile // width, FAR_COST=18, **series,
+            )
+        else:
+            sums = self.run.keep(
+                "solvent/tree_groups.cl", "born_sums_tree_groups", (self.tiles.n_slots, self.n_trunks), (layout.tile, 1), *walk,
+                self.buffers["spheres"], spheres.rho, *self.named("series", "origins", "extents"), spheres.counts,
+                *self.named("middles", "moments", "sums"), TILE=layout.tile, FAR_COST=18, **series,
+            )
         radii = self.of_atoms(
             "radii_of_sums", np.int32(self.n_trunks), *self.solvent_constants(), self.buffers["sums"], spheres.rho,
             self.intrinsic, outputs=("inverses", "results"),

@@ -1,0 +1,158 @@
+// HCT sums over a tree of boxes, for GPUs: what solvent/tree.cl does, with the work-items of a group as one.
+//
+// A work-group owns a tile, a work-item an atom of it. The group looks at as many boxes at a time as it has work-items, each
+// at one, and lists those that are far, those whose atoms take the series and those whose atoms are near. A list that
+// is full is worked off: the group brings it to local memory, and each work-item sums over all of it.
+// The order of the lists follows from the boxes alone, so the bits are the same every run.
+#include "common/real.clh"
+#include "physics/hct.clh"
+#include "common/tiles.clh"
+#include "solvent/hct_tiles.clh"
+#define ROW 1
+#include "solvent/hct_rows.clh"
+#include "solvent/tree.clh"
+#include "solvent/far_box.clh"
+
+#define MOST_OPEN 1024    // boxes to look at: those of a look and two of each level and work-item
+#define LISTED (2 * TILE) // a list is worked off as soon as it has TILE boxes, and a look adds as many at most
+#define LEAVES (TILE / LEAF)
+#define AT_ONCE 4         // far boxes in local memory
+
+enum { FAR_BOX, SERIES_LEAF, NEAR_LEAF, LISTS };
+
+typedef struct { int totals[LISTS + 1], before[LISTS + 1]; } Counts;
+
+// How many of the group's work-items have each kind, and how many before this one; the last kind counts twice.
+INLINE Counts count_kinds(int kind, int children, local int *scratch) {
+    const int lane = get_local_id(0);
+    // A byte a kind: at most 2 TILE of any.
+    int own = kind < LISTS ? 1 << (8 * kind) : children << (8 * LISTS);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    scratch[lane] = own;
+    int sum = own;
+    for (int step = 1; step < TILE; step *= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int other = lane >= step ? scratch[lane - step] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        sum += other;
+        scratch[lane] = sum;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int all = scratch[TILE - 1], before = sum - own;
+    Counts counts;
+    for (int k = 0; k <= LISTS; ++k) {
+        counts.totals[k] = (all >> (8 * k)) & 255;
+        counts.before[k] = (before >> (8 * k)) & 255;
+    }
+    return counts;
+}
+
+kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
+void born_sums_tree_groups(
+    const int n_tiles,
+    const int n_boxes,                     // of all levels
+    const int trunk_level,                 // level of the trunks, of which each is walked by a group of its own
+    global const int *restrict levels,     // (n_levels + 1) number of each level's first box
+    const real largest_rho,                // largest offset radius of all atoms [A]
+    global const real *restrict tolerances,// (n_conformations, n_tiles) most that a far box may cost the Born integral [1/A]
+    global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
+    global const real *restrict rho,       // (n_slots) offset radius [A]
+    global const real4 *restrict series,   // (n_conformations, n_slots, 2) coefficients of the series behind the first number
+    global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
+    global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
+    global const int *restrict counts,     // (n_tiles) atoms in the tile
+    global const real4 *restrict middles,  // solvent/boxes.cl
+    global const real4 *restrict moments,
+    global real *sums)                     // (n_conformations, n_trunks, n_slots) part of the Born integral [1/A]
+{
+    local int open[MOST_OPEN], listed[LISTS][LISTED], scratch[TILE];
+    local real4 shifts[LISTED], staged[2 * TILE];
+    const int lane = get_local_id(0), tile = get_group_id(0), trunk = get_global_id(1), conformation = get_global_id(2);
+    const int n_slots = n_tiles * TILE, i = tile * TILE + lane;
+    const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
+    const size_t boxes = (size_t)conformation * n_boxes;
+    const real4 own_origin = origins[tiles + tile], own_extent = extents[tiles + tile], own = atoms[at + i];
+    const real tolerance = tolerances[tiles + tile], own_rho = rho[i];
+    real total = 0;
+    int n_open = 1, n_listed[LISTS] = {0, 0, 0};
+    // A box on the stack is its number in its level, times 32, plus its level.
+    if (lane == 0) open[0] = trunk << 5 | trunk_level;
+    while (true) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int looks = min(n_open, TILE);
+        n_open -= looks;
+        int kind = LISTS, children = 0, level = 0, k = 0, box = 0;
+        real4 shift = 0;
+        if (lane < looks) {
+            const int entry = open[n_open + lane];
+            level = entry & 31;
+            k = entry >> 5;
+            box = levels[level] + k;
+            const real4 start = middles[2 * (boxes + box)], middle = middles[2 * (boxes + box) + 1];
+            shift = (own_origin - start) - middle;
+            const real gap2 = box_gap2(shift, own_extent, (real4)0), gap4 = gap2 * gap2;
+            const bool apart = gap2 > start.w;
+            if (apart && (real)FAR_COST * middle.w < tolerance * gap4 * gap4) kind = FAR_BOX;
+            else if (level == 0) kind = apart ? SERIES_LEAF : NEAR_LEAF;
+            else children = levels[level - 1] + 2 * k + 1 < levels[level] ? 2 : 1;
+        }
+        const Counts c = count_kinds(kind, children, scratch);
+        if (kind < LISTS) listed[kind][n_listed[kind] + c.before[kind]] = kind == FAR_BOX ? box : k;
+        if (kind == FAR_BOX) shifts[n_listed[FAR_BOX] + c.before[FAR_BOX]] = shift;
+        for (int child = 0; child < children; ++child)
+            open[n_open + c.before[LISTS] + child] = (2 * k + child) << 5 | (level - 1);
+        n_open += c.totals[LISTS];
+        for (int list = 0; list < LISTS; ++list) n_listed[list] += c.totals[list];
+        const bool is_last = n_open == 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+        while (n_listed[FAR_BOX] >= TILE || (is_last && n_listed[FAR_BOX] > 0)) {
+            const int count = min(n_listed[FAR_BOX], TILE);
+            n_listed[FAR_BOX] -= count;
+            const int first = n_listed[FAR_BOX];
+            real sum = 0;
+            for (int start = 0; start < count; start += AT_ONCE) {
+                barrier(CLK_LOCAL_MEM_FENCE);
+                for (int m = lane; m < AT_ONCE * MOMENTS; m += TILE)
+                    if (start + m / MOMENTS < count)
+                        staged[m] = moments[MOMENTS * (boxes + listed[FAR_BOX][first + start + m / MOMENTS]) + m % MOMENTS];
+                barrier(CLK_LOCAL_MEM_FENCE);
+                for (int b = 0; b < min(AT_ONCE, count - start); ++b) {
+                    const real4 from = shifts[first + start + b];
+                    sum += far_box(own.x + from.x, own.y + from.y, own.z + from.z, staged + MOMENTS * b);
+                }
+            }
+            total += sum;
+        }
+        #pragma unroll
+        for (int list = SERIES_LEAF; list <= NEAR_LEAF; ++list) {
+            while (n_listed[list] >= LEAVES || (is_last && n_listed[list] > 0)) {
+                const int count = min(n_listed[list], LEAVES);
+                n_listed[list] -= count;
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (lane < count * LEAF) {
+                    const int slot = listed[list][n_listed[list] + lane / LEAF] * LEAF + lane % LEAF, other = slot / TILE;
+                    const real4 atom = atoms[at + slot], from = origins[tiles + other] - own_origin;
+                    const real4 b = series[2 * (at + slot)], d = series[2 * (at + slot) + 1];
+                    const bool used = slot % TILE < counts[other];
+                    staged[2 * lane] = (real4)(atom.x + from.x, atom.y + from.y, atom.z + from.z, used ? atom.w : (real)-1);
+                    staged[2 * lane + 1] = used ? (real4)(b.y, b.z, b.w, d.x) : (real4)0;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                real sum = 0;
+                for (int j = 0; j < count * LEAF; ++j) {
+                    const real4 atom = staged[2 * j];
+                    const real dx = own.x - atom.x, dy = own.y - atom.y, dz = own.z - atom.z, r2 = dx * dx + dy * dy + dz * dz;
+                    if (list == SERIES_LEAF) {
+                        const real4 a = staged[2 * j + 1];
+                        const real w = inverse(r2);
+                        sum += w * w * (a.x + w * (a.y + w * (a.z + w * a.w)));
+                    } else if (atom.w >= 0) sum += near_term(r2, own_rho, atom.w, largest_rho);
+                }
+                total += sum;
+            }
+        }
+        if (is_last) break;
+    }
+    sums[((size_t)conformation * get_global_size(1) + trunk) * n_slots + i] = total;
+}
