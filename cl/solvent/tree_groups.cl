@@ -1,6 +1,6 @@
 // HCT sums over a tree of boxes, for GPUs: what solvent/tree.cl does, with the work-items of a group as one.
 //
-// A work-group owns a tile, a work-item an atom of it. The group looks at as many boxes at a time as it has work-items, each
+// A work-group owns OWN tiles, a work-item an atom of each: what is loaded serves all of them. The group looks at as many boxes at a time as it has work-items, each
 // at one, and lists those that are far, those whose atoms take the series and those whose atoms are near. A list that
 // is full is worked off: the group brings it to local memory, and each work-item sums over all of it.
 // The order of the lists follows from the boxes alone, so the bits are the same every run.
@@ -13,6 +13,9 @@
 #include "solvent/tree.clh"
 #include "solvent/far_box.clh"
 
+#ifndef OWN
+#error "OWN: tiles of a group"
+#endif
 #define MOST_OPEN 1024    // boxes to look at: those of a look and two of each level and work-item
 #define LISTED (2 * TILE) // a list is worked off as soon as it has TILE boxes, and a look adds as many at most
 #define LEAVES (TILE / LEAF)
@@ -67,13 +70,29 @@ void born_sums_tree_groups(
 {
     local int open[MOST_OPEN], listed[LISTS][LISTED], scratch[TILE];
     local real4 shifts[LISTED], staged[2 * TILE];
-    const int lane = get_local_id(0), tile = get_group_id(0), trunk = get_global_id(1), conformation = get_global_id(2);
-    const int n_slots = n_tiles * TILE, i = tile * TILE + lane;
+    const int lane = get_local_id(0), trunk = get_global_id(1), conformation = get_global_id(2);
+    const int first_tile = get_group_id(0) * OWN, n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
     const size_t boxes = (size_t)conformation * n_boxes;
-    const real4 own_origin = origins[tiles + tile], own_extent = extents[tiles + tile], own = atoms[at + i];
-    const real tolerance = tolerances[tiles + tile], own_rho = rho[i];
-    real total = 0;
+    // Positions count from the first tile's origin; the last group repeats the last tile where tiles are wanting.
+#define OWN_TILE(v) min(first_tile + (v), n_tiles - 1)
+    const real4 own_origin = origins[tiles + first_tile];
+    real4 lowest = -extents[tiles + first_tile], highest = extents[tiles + first_tile];
+    real x[OWN], y[OWN], z[OWN], own_rho[OWN], total[OWN], sum[OWN], tolerance = tolerances[tiles + first_tile];
+    #pragma unroll
+    for (int v = 0; v < OWN; ++v) {
+        const int tile = OWN_TILE(v);
+        const real4 atom = atoms[at + tile * TILE + lane], from = origins[tiles + tile] - own_origin;
+        x[v] = atom.x + from.x;
+        y[v] = atom.y + from.y;
+        z[v] = atom.z + from.z;
+        own_rho[v] = rho[tile * TILE + lane];
+        total[v] = 0;
+        tolerance = fmin(tolerance, tolerances[tiles + tile]);
+        lowest = fmin(lowest, from - extents[tiles + tile]);
+        highest = fmax(highest, from + extents[tiles + tile]);
+    }
+    const real4 own_middle = (real)0.5 * (lowest + highest), own_extent = highest - own_middle;
     int n_open = 1, n_listed[LISTS] = {0, 0, 0};
     // A box on the stack is its number in its level, times 32, plus its level.
     if (lane == 0) open[0] = trunk << 5 | trunk_level;
@@ -90,7 +109,7 @@ void born_sums_tree_groups(
             box = levels[level] + k;
             const real4 start = middles[2 * (boxes + box)], middle = middles[2 * (boxes + box) + 1];
             shift = (own_origin - start) - middle;
-            const real gap2 = box_gap2(shift, own_extent, (real4)0), gap4 = gap2 * gap2;
+            const real gap2 = box_gap2(shift + own_middle, own_extent, (real4)0), gap4 = gap2 * gap2;
             const bool apart = gap2 > start.w;
             if (apart && (real)FAR_COST * middle.w < tolerance * gap4 * gap4) kind = FAR_BOX;
             else if (level == 0) kind = apart ? SERIES_LEAF : NEAR_LEAF;
@@ -110,7 +129,8 @@ void born_sums_tree_groups(
             const int count = min(n_listed[FAR_BOX], TILE);
             n_listed[FAR_BOX] -= count;
             const int first = n_listed[FAR_BOX];
-            real sum = 0;
+            #pragma unroll
+            for (int v = 0; v < OWN; ++v) sum[v] = 0;
             for (int start = 0; start < count; start += AT_ONCE) {
                 barrier(CLK_LOCAL_MEM_FENCE);
                 for (int m = lane; m < AT_ONCE * MOMENTS; m += TILE)
@@ -119,10 +139,15 @@ void born_sums_tree_groups(
                 barrier(CLK_LOCAL_MEM_FENCE);
                 for (int b = 0; b < min(AT_ONCE, count - start); ++b) {
                     const real4 from = shifts[first + start + b];
-                    sum += far_box(own.x + from.x, own.y + from.y, own.z + from.z, staged + MOMENTS * b);
+                    local const real4 *m = staged + MOMENTS * b;
+                    const real4 m0 = m[0], m1 = m[1], m2 = m[2], m3 = m[3], m4 = m[4], m5 = m[5], m6 = m[6], m7 = m[7];
+                    #pragma unroll
+                    for (int v = 0; v < OWN; ++v)
+                        sum[v] += far_box_of(x[v] + from.x, y[v] + from.y, z[v] + from.z, m0, m1, m2, m3, m4, m5, m6, m7);
                 }
             }
-            total += sum;
+            #pragma unroll
+            for (int v = 0; v < OWN; ++v) total[v] += sum[v];
         }
         #pragma unroll
         for (int list = SERIES_LEAF; list <= NEAR_LEAF; ++list) {
@@ -139,20 +164,29 @@ void born_sums_tree_groups(
                     staged[2 * lane + 1] = used ? (real4)(b.y, b.z, b.w, d.x) : (real4)0;
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
-                real sum = 0;
+                #pragma unroll
+                for (int v = 0; v < OWN; ++v) sum[v] = 0;
                 for (int j = 0; j < count * LEAF; ++j) {
                     const real4 atom = staged[2 * j];
-                    const real dx = own.x - atom.x, dy = own.y - atom.y, dz = own.z - atom.z, r2 = dx * dx + dy * dy + dz * dz;
-                    if (list == SERIES_LEAF) {
-                        const real4 a = staged[2 * j + 1];
-                        const real w = inverse(r2);
-                        sum += w * w * (a.x + w * (a.y + w * (a.z + w * a.w)));
-                    } else if (atom.w >= 0) sum += near_term(r2, own_rho, atom.w, largest_rho);
+                    real4 a = 0;
+                    if (list == SERIES_LEAF) a = staged[2 * j + 1];
+                    #pragma unroll
+                    for (int v = 0; v < OWN; ++v) {
+                        const real dx = x[v] - atom.x, dy = y[v] - atom.y, dz = z[v] - atom.z;
+                        const real r2 = dx * dx + dy * dy + dz * dz;
+                        if (list == SERIES_LEAF) {
+                            const real w = inverse(r2);
+                            sum[v] += w * w * (a.x + w * (a.y + w * (a.z + w * a.w)));
+                        } else if (atom.w >= 0) sum[v] += near_term(r2, own_rho[v], atom.w, largest_rho);
+                    }
                 }
-                total += sum;
+                #pragma unroll
+                for (int v = 0; v < OWN; ++v) total[v] += sum[v];
             }
         }
         if (is_last) break;
     }
-    sums[((size_t)conformation * get_global_size(1) + trunk) * n_slots + i] = total;
+    global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + trunk) * n_slots;
+    #pragma unroll
+    for (int v = 0; v < OWN; ++v) own_sums[OWN_TILE(v) * TILE + lane] = total[v];
 }

@@ -18,6 +18,7 @@ MOST_TRUNKS = 64
 SMALL_BOX = 64  # slots; the moments of larger boxes are a work-group's work on a GPU
 TOLERANCE = 1e-7
 GROUPS = False
+OWN = 2
 
 
 class Tree(SolventPasses):
@@ -78,9 +79,9 @@ class Tree(SolventPasses):
             )
         else:
             sums = self.run.keep(
-                "solvent/tree_groups.cl", "born_sums_tree_groups", (self.tiles.n_slots, self.n_trunks), (layout.tile, 1), *walk,
+                "solvent/tree_groups.cl", "born_sums_tree_groups", (-(-len(self.tiles) // OWN) * layout.tile, self.n_trunks), (layout.tile, 1), *walk,
                 self.buffers["spheres"], spheres.rho, *self.named("series", "origins", "extents"), spheres.counts,
-                *self.named("middles", "moments", "sums"), TILE=layout.tile, FAR_COST=18, **series,
+                *self.named("middles", "moments", "sums"), TILE=layout.tile, OWN=OWN, FAR_COST=18, **series,
             )
         radii = self.of_atoms(
             "radii_of_sums", np.int32(self.n_trunks), *self.solvent_constants(), self.buffers["sums"], spheres.rho,
