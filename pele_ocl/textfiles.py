@@ -10,15 +10,17 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TextIO
 
 from .errors import FormatError
-from .inputfile import read_file
+from .inputfile import InputFile, read_file
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _LONGEST_LINE = 2**24  # characters; a bomb of gzip data is one line of gigabytes
+_MOST_BYTES = 2**32  # of gzip data, unpacked
 _QUOTED = 60  # characters of a word that messages show
 _NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HETATM")
@@ -35,13 +37,45 @@ def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
     Raises FormatError for a file that is missing, unreadable, empty, binary, HTML, damaged gzip or of another format.
     """
     file = read_file(source)
+    compressed = _is_compressed(file)
+    raw = io.BytesIO(file.data)
+    with (
+        _sentences_of_gzip(file),
+        io.TextIOWrapper(gzip.open(raw) if compressed else raw, "utf-8-sig", "replace") as text,
+    ):
+        yield from _checked(text, file.path, kind)
+
+
+def plain_bytes(source: str | PathLike[str]) -> bytes:
+    """The content of a file, gzip or plain, for formats that count columns or bytes.
+
+    Raises FormatError for a file that is missing or unreadable, and for gzip data that is damaged or of many GiB.
+    """
+    file = read_file(source)
+    if not _is_compressed(file):
+        return file.data
+    parts, n_bytes = list[bytes](), 0
+    with _sentences_of_gzip(file), gzip.open(io.BytesIO(file.data)) as stream:
+        while part := stream.read(_LONGEST_LINE):
+            parts.append(part)
+            n_bytes += len(part)
+            if n_bytes > _MOST_BYTES:
+                raise FormatError(f"{file}: the gzip data holds more than {_MOST_BYTES >> 30} GiB; the file is damaged")
+    return b"".join(parts)
+
+
+def _is_compressed(file: InputFile) -> bool:
     compressed = file.data.startswith(_GZIP_MAGIC)
     if file.suffix == ".gz" and not compressed:
         raise FormatError(f"{file}: not gzip data, although its name ends in .gz; take the suffix off")
-    raw = io.BytesIO(file.data)
+    return compressed
+
+
+@contextmanager
+def _sentences_of_gzip(file: InputFile) -> Iterator[None]:
+    """FormatError in place of what gzip raises."""
     try:
-        with io.TextIOWrapper(gzip.open(raw) if compressed else raw, "utf-8-sig", "replace") as text:
-            yield from _checked(text, file.path, kind)
+        yield
     except EOFError:
         raise FormatError(f"{file}: the gzip data ends too early; fetch or copy the file again") from None
     except (gzip.BadGzipFile, zlib.error):

@@ -10,10 +10,13 @@ from dataclasses import asdict, replace
 from unittest.mock import patch
 
 import numpy as np
+from bonded_helpers import of_every_kind
 from conftest import random_atoms, random_pairs, without
+from gb_helpers import labels_of
 
 from pele_ocl import Atoms, Grid, SolventModel, place_ions, potmap, solvent
 from pele_ocl.energy import Energy, PositionalRestraint, squares
+from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.ions.placement import Placement, WorkSplit
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
@@ -35,7 +38,14 @@ from pele_ocl.variant import Machine
 
 PRECISIONS = ("float32", "float64")
 SALT = SolventModel(ionic_strength=0.1)
+NECKS = SolventModel(gb="gbn2", rgb_max=8.0)
 POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
+
+
+def with_necks(atoms: Atoms) -> Atoms:
+    """The atoms with what GBn2 needs."""
+    elements = np.resize(["H", "C", "N", "O", "S"], len(atoms))
+    return replace(atoms, gb_radii=np.resize([1.2, 1.7, 1.55, 1.5], len(atoms)), labels=labels_of(elements, ("ALA", "DA")))
 
 
 def solvent_cases(device: Device) -> None:
@@ -48,7 +58,11 @@ def solvent_cases(device: Device) -> None:
             layout = SolventLayout(4, 2, 16, (1, 1), 2, blocks, row=2, shares=2)
             with trying("solvent", Choice.of("tiled", **asdict(layout))):
                 plan = Solvent(atoms, variant="tiled", precision=precision, device=device)
+                necks = Solvent(with_necks(atoms), variant="tiled", precision=precision, device=device, model=NECKS)
             plan.evaluate_batch(np.stack([atoms.positions, atoms.positions + 0.1]))
+            necks.evaluate()
+    for variant in VARIANTS:
+        solvent(with_necks(atoms), variant=variant, precision="float32", device=device, model=NECKS)
 
 
 def nonbond_cases(device: Device) -> None:
@@ -131,10 +145,15 @@ def energy_cases(device: Device) -> None:
                     Energy(atoms, **options).evaluate_batch(both)
                     Energy(atoms, per_atom=variant != "squares", cutoff=9.0, model=SALT, **options).evaluate()
                     Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
+                    if precision == "float32":
+                        Energy(with_necks(atoms), model=NECKS, **options).evaluate()
                     Energy(atoms, fixed_radii=True, terms=[PositionalRestraint(1.0)], **options).evaluate()
                     with patch.object(squares, "MOST_LAYERS", 1):
                         Energy(atoms, **options).evaluate()
     gpu_layouts_case(device, atoms)
+    for size, items in ((64, 1), (32, 8)):
+        with patch.multiple(addend, ATOMS_GPU=size, ITEMS_GPU=items):
+            Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
 
 
 def gpu_layouts_case(device: Device, atoms: Atoms) -> None:

@@ -108,17 +108,30 @@ def test_the_model_of_born_radii_is_an_option(command, tmp_path):
     """It is printed with --verbose and stands in the file; obc2 is the default."""
     energies = {}
     for gb in GB_MODELS:
+        if command == "solvent" and gb == "none":
+            assert "there is no solvent energy without solvent" in run(command, HEXAPEPTIDE, "--gb", gb, code=1).stderr
+            continue
         out = tmp_path / f"{gb}.json"
         chosen = () if gb == "obc2" else ("--gb", gb)
         assert f", gb {gb}\n" in run(command, HEXAPEPTIDE, *chosen, "--precision", "float64", "-v", "-o", out).stdout
         written = json.loads(out.read_text())
         assert written["gb"] == gb
-        energies[gb] = written["energy_gb_pair"]
+        energies[gb] = written.get("energy_gb_pair", 0)
     assert min(abs(energies[gb] - energies["obc2"]) for gb in ("hct", "obc1")) > 1
     if command == "solvent":
         result = solvent(read(HEXAPEPTIDE), model=SolventModel(gb="hct"), precision="float64", device=DEVICES[0])
         assert energies["hct"] == pytest.approx(result.gb_pair)
-    assert "'gbn2' is not one of 'hct', 'obc1', 'obc2'" in run(command, HEXAPEPTIDE, "--gb", "gbn2", code=2).stderr
+    assert energies.get("none", 0) == 0
+    assert "'gbn3' is not one of 'none', 'hct', 'obc1'" in run(command, HEXAPEPTIDE, "--gb", "gbn3", code=2).stderr
+
+
+def test_rgb_max_is_an_option():
+    def energy(*options):
+        return json.loads(run("solvent", HEXAPEPTIDE, "--json", *options).stdout)["energy"]["gb_pair"]
+
+    assert "rgb_max 7," in run("solvent", HEXAPEPTIDE, "-v", "--rgb-max", 7).stdout
+    assert abs(energy("--rgb-max", 7) - energy()) > 0.1
+    assert energy("--rgb-max", 100) == pytest.approx(energy(), rel=1e-6)
 
 
 def test_devices_are_listed():

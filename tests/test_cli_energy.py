@@ -56,7 +56,8 @@ def test_summary_is_for_reading():
     text = run("energy", HEXAPEPTIDE, *OPENMM).stdout
     assert "hexapeptide.pdb: 96 atoms, 6 residues, net charge -1.000 e" in text
     values = {
-        "lennard jones": "-3.604", "coulomb": "24.627", "gb pair": "563.", "gb self": "-923.", "nonpolar": "7.398",
+        "lennard jones": "-18.598", "lennard jones 14": "14.994", "coulomb": "-474.37", "coulomb 14": "499.004",
+        "gb pair": "563.", "gb self": "-923.", "nonpolar": "7.398",
         "total": "-331.424",
     }  # fmt: skip
     for name, value in values.items():
@@ -68,7 +69,7 @@ def test_summary_is_for_reading():
 
 def test_json_is_one_object():
     found = report(*OPENMM)
-    assert list(found) == "n_atoms device variant precision born_radius energy gradient seconds".split()
+    assert list(found) == "n_atoms device variant precision contents born_radius energy gradient seconds".split()
     assert list(found["energy"]) == [*TERMS, "total"]
     energies = load_system("hexapeptide").energies
     expected = energies["openmm_nb_with14_kcal"] + energies["openmm_gb_78.5sa_kcal"]
@@ -99,6 +100,16 @@ def test_options_reach_the_function(arguments, options, atoms):
     assert found["energy"] == pytest.approx(expected.energy, rel=ENERGY["float64"])
     assert found["gradient"]["norm"] == pytest.approx(np.linalg.norm(expected.gradient), rel=GRADIENT["float64"])
     assert found["gradient"]["norm"] != pytest.approx(report()["gradient"]["norm"], rel=1e-6)
+
+
+def test_terms_are_chosen_by_name(atoms):
+    found = report("--terms", "coulomb, coulomb_14")
+    whole = energy(atoms, precision="float64", device=DEVICES[0]).energy
+    assert found["contents"] == "coulomb, coulomb_14"
+    assert report()["contents"] == "nonbonded + solvent"
+    assert found["energy"]["total"] == pytest.approx(whole["coulomb"] + whole["coulomb_14"], rel=ENERGY["float64"])
+    refused = error_of("energy", HEXAPEPTIDE, "--terms", "bond,coulomb")
+    assert "there is no term 'bond'; the terms of these atoms are lennard_jones, lennard_jones_14, " in refused
 
 
 def test_energies_alone(tmp_path):

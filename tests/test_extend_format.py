@@ -48,7 +48,9 @@ def test_a_structure_format(tmp_path: Path) -> None:
     plain.write_text(text.replace("0.93", "0.9x"))
     with pytest.raises(FormatError, match=r"water.xyzq:4: x, y, z, charge and radius are needed here, not '-0.24 0.9x"):
         read(plain)
-    with pytest.raises(FormatError, match=r"molecules end in .pdb, .ent, .cif, .mmcif, .pqr, .xyzq, or these with .gz"):
+    with pytest.raises(
+        FormatError, match=r"molecules end in .*, .pqr, .prmtop, .parm7, .top, .xyzq, or these with .gz"
+    ):
         read(tmp_path / "water.abc")
 
 

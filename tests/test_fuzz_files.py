@@ -17,13 +17,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import amber_helpers
 import numpy as np
 import pytest
 
 from pele_ocl import Atoms, Grid, Map, read_conformations, write_map
+from pele_ocl.atoms import Topology
 from pele_ocl.errors import PeleError
 from pele_ocl.forcefield import read_obc, read_template
-from pele_ocl.formats import model_numbers, read_map, read_points, read_pqr, read_structure
+from pele_ocl.formats import model_numbers, read_map, read_points, read_pqr, read_structure, read_topology
+from pele_ocl.formats.amber import place
 from pele_ocl.formats.maps import read_extra_maps
 from pele_ocl.pairs import PairList, read_pairs, write_pairs
 
@@ -167,6 +170,21 @@ def check_map(found: object, content: bytes) -> None:
         assert (map_.title + map_.unit).isprintable()
 
 
+def check_topology(found: object, content: bytes) -> None:
+    atoms = found.parameters
+    finite(atoms.charges, atoms.lj_sigma, atoms.lj_epsilon, *(table.parameters for _, table in atoms.bonded.tables()))
+    assert len(atoms.labels.residues) == 6
+    assert 0 < len(atoms.bonded.one_four) <= 300
+
+
+def check_placed(found: object, content: bytes) -> None:
+    finite(found.positions)
+
+
+def placed(path: Path) -> Atoms:
+    return place(SIXTEEN, path)
+
+
 def npy(array: np.ndarray) -> bytes:
     stream = io.BytesIO()
     np.save(stream, array)
@@ -195,6 +213,9 @@ def read_models(path: Path) -> tuple[list[int], np.ndarray]:
 
 
 PDB_MODELS = b"".join(b"MODEL %8d\n%sENDMDL\n" % (k, structure_text(PDB_ATOM)) for k in (1, 2))
+SIXTEEN = Topology(Atoms(positions=np.zeros((N_ATOMS, 3)), charges=np.zeros(N_ATOMS)), "x.parm7")
+COORDINATES = np.arange(3.0 * N_ATOMS).reshape(N_ATOMS, 3) / 7
+TOPOLOGY = amber_helpers.rendered(amber_helpers.with_cmap(amber_helpers.with_charmm(amber_helpers.content())))
 PACKED = gzip.compress(structure_text(PDB_ATOM), mtime=0)
 POINT_TEXT = "x,y,z\n" + "".join(f"{x},{y},{z}\n" for x, y, z in POINTS.tolist())
 KINDS = [
@@ -203,6 +224,10 @@ KINDS = [
     Kind("m.cif", constant(structure_text(CIF_ATOM, CIF)), read_structure, check_mmcif),
     Kind("m.pqr", constant(structure_text(PQR_ATOM, "REMARK\n{}TER\nEND\n")), read_pqr, check_atoms),
     Kind("m.pdb.gz", constant(PACKED), read_structure, check_mmcif, text=False),
+    Kind("x.parm7", constant(TOPOLOGY.encode()), read_topology, check_topology),
+    Kind("x.rst7", constant(amber_helpers.restart(COORDINATES, True, True).encode()), placed, check_placed),
+    Kind("x.ncrst", constant(amber_helpers.netcdf(COORDINATES[None], 2, False)), placed, check_placed, text=False),
+    Kind("x.nc", constant(amber_helpers.netcdf(COORDINATES[None])), placed, check_placed, text=False),
     Kind("mohz", constant(TEMPLATE.encode()), read_template, check_template),
     Kind("obc.txt", constant(OBC_TEXT.encode()), read_obc, check_obc),
     Kind("obc.json", constant(OBC_JSON.encode()), read_obc, check_obc),

@@ -11,8 +11,9 @@
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void born_rows(
     const int n_tiles,
-    const real largest_rho,                // largest offset radius of all atoms [A]
-    const real4 radius_constants,          // physics/gb_radius.clh
+    const Reaches reaches,
+    NECK_ARGUMENTS(restrict)
+    RADIUS_CONSTANTS(restrict),            // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     global const real4 *restrict spheres,  // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
     global const real *restrict x,         // (n_conformations, n_slots) the same x, y, z as columns, for whole vectors
@@ -25,7 +26,7 @@ void born_rows(
     ATOM_ARGUMENTS(restrict))
 {
     local real scratch[PARTS * TILE], integrals[TILE];
-    local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
+    MET_MEMORY(PARTS * TILE);
     const int item = get_local_id(0), part = item / ITEMS, own_tile = get_group_id(0), conformation = get_global_id(2);
     const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = own_tile * TILE + within;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
@@ -35,17 +36,29 @@ void born_rows(
     realv total = 0;
     for (int start = 0; start < n_tiles; start += PARTS) {
         const int tile = start + part;
-        Met met = {met_points + part * TILE, met_first + part * TILE, met_rest + part * TILE, 0};
+        Met met = MET_AT(part * TILE, 0);
         if (tile < n_tiles) {
             met.count = counts[tile];
             stage_tile(&met, within, spheres, series, at + tile * TILE);
+#if NECK
+            stage_kinds(&met, within, parameters, kinds, tile * TILE);
+#endif
         }
         PART_BARRIER();
         if (tile < n_tiles) {
             const real4 met_origin = origins[box + tile], shift = origin - met_origin, met_extent = extents[box + tile];
             const real s = met_origin.w, s_square = s * s, gap2 = box_gap2(shift, extent, met_extent);
-            Own own = {own_x + shift.x, own_y + shift.y, own_z + shift.z, 0};
-            if (gap2 <= least_far_gap2(s, largest_rho, met_extent)) add_near_tile(&own, own_rho, &met, largest_rho);
+            Own own;
+            own.x = own_x + shift.x;
+            own.y = own_y + shift.y;
+            own.z = own_z + shift.z;
+            own.sum = 0;
+#if NECK
+            own.necks = neck_row(n_slots, first, OF_NECKS);
+#endif
+            const bool cut = beyond_limit(box_span2(shift, extent, met_extent), s, &reaches);
+            if (out_of_reach(gap2, s, &reaches)) own.sum = 0;
+            else if (cut || gap2 <= least_far_gap2(s, &reaches, met_extent)) add_near_tile(&own, own_rho, &met, &reaches);
             else if (gap2 > (real)(FAR_C * FAR_C) * s_square) add_far_tile(&own, 1, &met, TERMS_C);
             else if (gap2 > (real)(FAR_B * FAR_B) * s_square) add_far_tile(&own, 1, &met, TERMS_B);
             else add_far_tile(&own, 1, &met, TERMS_A);
@@ -56,8 +69,8 @@ void born_rows(
     }
     add_parts(total, scratch, integrals);
     for (int k = item; k < TILE; k += GROUP)
-        integrals[k] = keep_terms(own_tile * TILE + k, at + own_tile * TILE + k, n_slots, integrals[k], radius_constants,
-                                  solvent, OF_ATOMS);
+        integrals[k] = keep_terms(own_tile * TILE + k, at + own_tile * TILE + k, n_slots, integrals[k],
+                                  CONSTANTS_OF(own_tile * TILE + k), solvent, OF_ATOMS);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item == 0) largest_born[box + own_tile] = largest_of(integrals, TILE);
 }

@@ -43,31 +43,54 @@ INLINE void add_far(
     }
 }
 
+// The other tile from its first atom on.
+typedef struct {
+    global const real4 *spheres;
+    global const real *weights, *rhos;
+#if NECK
+    global const int *kinds;
+#endif
+} Tile;
+
+INLINE Other other_atom(const Tile *tile, int j) {
+    Other other;
+    other.sphere = tile->spheres[j];
+    other.weight = tile->weights[j];
+    other.rho = tile->rhos[j];
+#if NECK
+    other.kind = tile->kinds[j];
+#endif
+    return other;
+}
+
 INLINE void add_listed_far(
-    Own *own, Gradient *others, global const real4 *spheres, global const real *weights, const int *list, int count,
-    const bool both) {
+    Own *own, Gradient *others, const Tile *tile, const int *list, int count, const Reaches *reaches, const bool both) {
     const realv s2 = own->s * own->s, s3 = s2 * own->s;
     for (int k = 0; k < count; ++k) {
         const int j = list[k];
-        const real4 other = spheres[j];
-        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
-        const realv inv_r2 = inverse(dx * dx + dy * dy + dz * dz);
-        const real other_s2 = other.w * other.w;
-        const realv slope = own->weight * hct_series_slope(inv_r2, other_s2, other_s2 * other.w, TERMS)
-                          + weights[j] * hct_series_slope(inv_r2, s2, s3, TERMS);
+        const Other other = other_atom(tile, j);
+        const real4 sphere = other.sphere;
+        const realv dx = own->x - sphere.x, dy = own->y - sphere.y, dz = own->z - sphere.z;
+        const realv r2 = dx * dx + dy * dy + dz * dz, inv_r2 = inverse(r2);
+        const real other_s2 = sphere.w * sphere.w;
+        realv slope = own->weight * hct_series_slope(inv_r2, other_s2, other_s2 * sphere.w, TERMS)
+                    + other.weight * hct_series_slope(inv_r2, s2, s3, TERMS);
+#if NECK
+        slope += necks_slope(own, &other, r2, reaches);
+#endif
         add_pair(own, others + j, dx, dy, dz, slope, both);
     }
 }
 
+// largest_s: of the own tile.
 INLINE void add_listed_near(
-    Own *own, Gradient *others, global const real4 *spheres, global const real *weights, global const real *rhos,
-    const int *list, int count, real largest_rho, real largest_s, const bool both) {
+    Own *own, Gradient *others, const Tile *tile, const int *list, int count, const Reaches *reaches, real largest_s,
+    const bool both) {
     for (int k = 0; k < count; ++k) {
         const int j = list[k];
-        const real4 other = spheres[j];
-        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
-        const real s = fmax(largest_s, other.w), reach = fmax((real)CLOSED * s, largest_rho + s);
-        const realv slope = near_slope(own, other, dx * dx + dy * dy + dz * dz, rhos[j], weights[j], reach);
+        const Other other = other_atom(tile, j);
+        const realv dx = own->x - other.sphere.x, dy = own->y - other.sphere.y, dz = own->z - other.sphere.z;
+        const realv slope = near_slope(own, &other, dx * dx + dy * dy + dz * dz, largest_s, reaches);
         add_pair(own, others + j, dx, dy, dz, slope, both);
     }
 }
@@ -86,8 +109,13 @@ kernel void chain_blocks(
     for (int other_tile = part; other_tile < n_tiles; other_tile += n_parts) {
         const int start = other_tile * TILE, count = counts[other_tile];
         const real4 origin = origins[box + other_tile], extent = extents[box + other_tile];
-        global const real4 *other_spheres = spheres + at + start;
-        global const real *other_weights = weights + at + start;
+        Tile met;
+        met.spheres = spheres + at + start;
+        met.weights = weights + at + start;
+        met.rhos = rho + start;
+#if NECK
+        met.kinds = kinds + start;
+#endif
         Gradient other_sums[TILE], other_totals[TILE];
         const Gradient none = {0, 0, 0};
         for (int j = 0; j < TILE; ++j) other_sums[j] = other_totals[j] = none;
@@ -98,13 +126,13 @@ kernel void chain_blocks(
             const real4 shift = origins[box + tile] - origin;
             const real gap2 = box_gap2(shift, extents[box + tile], extent);
             const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
-            const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square
-                          && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
+            const bool far = are_far(gap2, box_span2(shift, extents[box + tile], extent), largest_s, &reaches);
+            const bool counts_at_all = !out_of_reach(gap2, largest_s, &reaches);
             int near_list[TILE], far_list[TILE];
             int2 listed = 0;
             if (!far) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
-                                          count, shift, extents[box + tile], origins[box + tile].w, largest_rho);
-            for (int i = tile * TILE; i < (tile + 1) * TILE; i += WIDTH) {
+                                          count, shift, extents[box + tile], origins[box + tile].w, &reaches);
+            for (int i = tile * TILE; counts_at_all && i < (tile + 1) * TILE; i += WIDTH) {
                 Own own;
                 own.x = LOAD(at + i, x) + shift.x;
                 own.y = LOAD(at + i, y) + shift.y;
@@ -113,20 +141,21 @@ kernel void chain_blocks(
                 own.s = LOAD(i, s);
                 own.weight = LOAD(at + i, weights);
                 own.gx = own.gy = own.gz = 0;
+#if NECK
+                own.necks = neck_row(n_slots, i, OF_NECKS);
+#endif
 #define ADD_FAR(terms) \
-    add_far(&own, other_sums, other_spheres, other_weights, series + 2 * start, columns + i, n_slots, count, terms)
+    add_far(&own, other_sums, met.spheres, met.weights, series + 2 * start, columns + i, n_slots, count, terms)
                 if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
                 else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
                 else if (far) ADD_FAR(TERMS_A);
 #undef ADD_FAR
                 else if (step == 0) {
-                    add_listed_far(&own, other_sums, other_spheres, other_weights, far_list, listed.y, false);
-                    add_listed_near(&own, other_sums, other_spheres, other_weights, rho + start, near_list, listed.x,
-                                    largest_rho, origins[box + tile].w, false);
+                    add_listed_far(&own, other_sums, &met, far_list, listed.y, &reaches, false);
+                    add_listed_near(&own, other_sums, &met, near_list, listed.x, &reaches, origins[box + tile].w, false);
                 } else {
-                    add_listed_far(&own, other_sums, other_spheres, other_weights, far_list, listed.y, true);
-                    add_listed_near(&own, other_sums, other_spheres, other_weights, rho + start, near_list, listed.x,
-                                    largest_rho, origins[box + tile].w, true);
+                    add_listed_far(&own, other_sums, &met, far_list, listed.y, &reaches, true);
+                    add_listed_near(&own, other_sums, &met, near_list, listed.x, &reaches, origins[box + tile].w, true);
                 }
                 STORE(LOAD(i, out) + own.gx, i, out);
                 STORE(LOAD(n_slots + i, out) + own.gy, n_slots + i, out);

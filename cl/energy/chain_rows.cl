@@ -14,6 +14,9 @@ typedef struct {
     local real4 *first;   // coefficients of r^-6 to r^-12
     local real4 *rest;    // of r^-14 to r^-18, scaled radius
     local real *rhos;
+#if NECK
+    local int *kinds;
+#endif
     int count;
 } Met;
 
@@ -39,14 +42,19 @@ INLINE void add_far_tile(Own *own, const Met *met, global const real *own_series
     }
 }
 
-INLINE void add_near_tile(Own *own, const Met *met, real largest_rho, real largest_s) {
+// largest_s: of the own tile.
+INLINE void add_near_tile(Own *own, const Met *met, const Reaches *reaches, real largest_s) {
     for (int j = 0; j < met->count; ++j) {
-        real4 other = met->points[j];
-        const real weight = other.w;
-        other.w = met->rest[j].w;
-        const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
-        const real s = fmax(largest_s, other.w), reach = fmax((real)CLOSED * s, largest_rho + s);
-        const realv slope = near_slope(own, other, dx * dx + dy * dy + dz * dz, met->rhos[j], weight, reach);
+        Other other;
+        other.sphere = met->points[j];
+        other.weight = other.sphere.w;
+        other.sphere.w = met->rest[j].w;
+        other.rho = met->rhos[j];
+#if NECK
+        other.kind = met->kinds[j];
+#endif
+        const realv dx = own->x - other.sphere.x, dy = own->y - other.sphere.y, dz = own->z - other.sphere.z;
+        const realv slope = near_slope(own, &other, dx * dx + dy * dy + dz * dz, largest_s, reaches);
         own->gx += slope * dx;
         own->gy += slope * dy;
         own->gz += slope * dz;
@@ -61,6 +69,9 @@ void chain_rows(
 {
     local real scratch[PARTS * TILE], column[TILE], met_rhos[PARTS * TILE];
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
+#if NECK
+    local int met_kinds[PARTS * TILE];
+#endif
     const int item = get_local_id(0), part = item / ITEMS, own_tile = get_group_id(0), conformation = get_global_id(2);
     const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = own_tile * TILE + within;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
@@ -70,10 +81,21 @@ void chain_rows(
     own.rho = LOAD(first, rho);
     own.s = LOAD(first, s);
     own.weight = LOAD(at + first, weights);
+#if NECK
+    own.necks = neck_row(n_slots, first, OF_NECKS);
+#endif
     realv gx = 0, gy = 0, gz = 0;
     for (int start = 0; start < n_tiles; start += PARTS) {
         const int tile = start + part, skipped = part * TILE;
-        Met met = {met_points + skipped, met_first + skipped, met_rest + skipped, met_rhos + skipped, 0};
+        Met met;
+        met.points = met_points + skipped;
+        met.first = met_first + skipped;
+        met.rest = met_rest + skipped;
+        met.rhos = met_rhos + skipped;
+#if NECK
+        met.kinds = met_kinds + skipped;
+#endif
+        met.count = 0;
         if (tile < n_tiles) {
             met.count = counts[tile];
             for (int k = within; k < within + WIDTH; ++k) {
@@ -83,6 +105,9 @@ void chain_rows(
                 met.first[k] = series[2 * j];
                 met.rest[k] = (real4)(rest.x, rest.y, rest.z, sphere.w);
                 met.rhos[k] = rho[j];
+#if NECK
+                met.kinds[k] = kinds[j];
+#endif
             }
         }
         PART_BARRIER();
@@ -90,14 +115,14 @@ void chain_rows(
             const real4 shift = origin - origins[box + tile];
             const real gap2 = box_gap2(shift, extent, extents[box + tile]);
             const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
-            const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square
-                          && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
+            const bool far = are_far(gap2, box_span2(shift, extent, extents[box + tile]), largest_s, &reaches);
             own.x = LOAD(at + first, x) + shift.x;
             own.y = LOAD(at + first, y) + shift.y;
             own.z = LOAD(at + first, z) + shift.z;
             own.gx = own.gy = own.gz = 0;
 #define ADD_FAR_TILE(terms) add_far_tile(&own, &met, columns + first, n_slots, terms)
-            if (!far) add_near_tile(&own, &met, largest_rho, origin.w);
+            if (out_of_reach(gap2, largest_s, &reaches)) own.gx = 0;
+            else if (!far) add_near_tile(&own, &met, &reaches, origin.w);
             else if (gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR_TILE(TERMS_C);
             else if (gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR_TILE(TERMS_B);
             else ADD_FAR_TILE(TERMS_A);

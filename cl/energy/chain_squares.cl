@@ -14,6 +14,9 @@ typedef struct {
     local const real4 *first;   // coefficients of r^-6 to r^-12
     local const real4 *rest;    // of r^-14 to r^-18, scaled radius
     local const real *rhos;
+#if NECK
+    local const int *kinds;
+#endif
     local real4 *recoil;
 } Met;
 
@@ -54,15 +57,20 @@ INLINE void add_far_square(
 }
 
 // Of one own atom.
-INLINE void add_near_square(Own *own, const Met *met, int lane, real largest_rho, real largest_s) {
+INLINE void add_near_square(Own *own, const Met *met, int lane, const Reaches *reaches, real largest_s) {
     for (int turn = 0; turn < TURNS; ++turn) {
         const int j = lane + FIRST_TURN + turn;
-        real4 other = met->points[j], back = met->recoil[j];
-        const real weight = other.w;
-        other.w = met->rest[j].w;
-        const real dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
-        const real s = fmax(largest_s, other.w), reach = fmax((real)CLOSED * s, largest_rho + s);
-        const real slope = near_slope(own, other, dx * dx + dy * dy + dz * dz, met->rhos[j], weight, reach);
+        real4 back = met->recoil[j];
+        Other other;
+        other.sphere = met->points[j];
+        other.weight = other.sphere.w;
+        other.sphere.w = met->rest[j].w;
+        other.rho = met->rhos[j];
+#if NECK
+        other.kind = met->kinds[j];
+#endif
+        const real dx = own->x - other.sphere.x, dy = own->y - other.sphere.y, dz = own->z - other.sphere.z;
+        const real slope = near_slope(own, &other, dx * dx + dy * dy + dz * dz, largest_s, reaches);
         push(own, &back, slope, dx, dy, dz);
         met->recoil[j] = back;
         TURN_BARRIER();
@@ -72,7 +80,8 @@ INLINE void add_near_square(Own *own, const Met *met, int lane, real largest_rho
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void chain_squares(
     const int n_tiles,
-    const real largest_rho,                 // largest offset radius of all atoms [A]
+    const Reaches reaches,
+    NECK_ARGUMENTS(restrict)
     global const real4 *restrict spheres,   // (n_conformations, n_slots) x, y, z from the tile's origin, s [A]
     global const real *restrict rho,        // (n_slots) offset radius [A]
     global const real4 *restrict series,    // (n_slots, 2) coefficients of r^-6, r^-8, ... r^-18
@@ -84,7 +93,12 @@ void chain_squares(
     local real4 met_points[2 * TILE], met_first[2 * TILE], met_rest[2 * TILE], all_recoil[SHARES * 2 * TILE];
     local real met_rhos[2 * TILE];
     local real4 *met_recoil = all_recoil + get_local_id(1) * 2 * TILE;
+#if NECK
+    local int met_kinds[2 * TILE];
+    const Met met = {met_points, met_first, met_rest, met_rhos, met_kinds, met_recoil};
+#else
     const Met met = {met_points, met_first, met_rest, met_rhos, met_recoil};
+#endif
     const int lane = get_local_id(0), row = get_group_id(0);
     const bool first_share = get_local_id(1) == 0;
     const int chunk = get_group_id(1), conformation = get_global_id(2);
@@ -115,12 +129,15 @@ void chain_squares(
                 met_first[lane] = met_first[lane + TILE] = series[2 * k];
                 met_rest[lane] = met_rest[lane + TILE] = (real4)(rest.x, rest.y, rest.z, sphere.w);
                 met_rhos[lane] = met_rhos[lane + TILE] = rho[k];
+#if NECK
+                met_kinds[lane] = met_kinds[lane + TILE] = kinds[k];
+#endif
             }
             met_recoil[lane] = met_recoil[lane + TILE] = 0;
             const real4 origin = origins[box + tile], extent = extents[box + tile];
             Own own[ROW];
-            real least_far[ROW], gap2[ROW], nearest = MAXFLOAT, widest = 0;
-            bool all_far = n_own == ROW;
+            real gap2[ROW], largest_s[ROW], nearest = MAXFLOAT, widest = 0;
+            bool far[ROW], all_far = n_own == ROW;
             #pragma unroll
             for (int v = 0; v < ROW; ++v) {
                 const real4 own_origin = origins[box + own_tiles[v]], shift = own_origin - origin;
@@ -132,12 +149,13 @@ void chain_squares(
                 own[v].s = own_sphere.w;
                 own[v].weight = weights[at + slots[v]];
                 own[v].gx = own[v].gy = own[v].gz = 0;
-                const real largest_s = fmax(own_origin.w, origin.w), reach = fmax((real)FAR_A * largest_s, largest_rho + largest_s);
-                gap2[v] = box_gap2(shift, extents[box + own_tiles[v]], extent);
-                least_far[v] = reach * reach;
+                const real4 own_extent = extents[box + own_tiles[v]];
+                largest_s[v] = fmax(own_origin.w, origin.w);
+                gap2[v] = box_gap2(shift, own_extent, extent);
+                far[v] = are_far(gap2[v], box_span2(shift, own_extent, extent), largest_s[v], &reaches);
                 nearest = fmin(nearest, gap2[v]);
-                widest = fmax(widest, largest_s);
-                all_far = all_far && gap2[v] > least_far[v];
+                widest = fmax(widest, largest_s[v]);
+                all_far = all_far && far[v];
             }
             const real s_square = widest * widest;
             barrier(CLK_LOCAL_MEM_FENCE);
@@ -145,9 +163,14 @@ void chain_squares(
             if (!all_far) {
                 #pragma unroll
                 for (int v = 0; v < ROW; ++v) {
-                    if (v < n_own) {
-                        if (gap2[v] > least_far[v]) ADD_FAR_SQUARE(own + v, 1, slots + v, TERMS_A);
-                        else add_near_square(own + v, &met, lane, largest_rho, origins[box + own_tiles[v]].w);
+                    if (v < n_own && !out_of_reach(gap2[v], largest_s[v], &reaches)) {
+                        if (far[v]) ADD_FAR_SQUARE(own + v, 1, slots + v, TERMS_A);
+                        else {
+#if NECK
+                            own[v].necks = neck_row(n_slots, slots[v], OF_NECKS);
+#endif
+                            add_near_square(own + v, &met, lane, &reaches, origins[box + own_tiles[v]].w);
+                        }
                     }
                 }
             }

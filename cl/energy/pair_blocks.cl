@@ -16,11 +16,11 @@
 
 INLINE void add_block(
     Sums *sums, Sums *other_sums, const Atom *own, global const real4 *points, global const real4 *traits, int count,
-    const PairModel *model, maskv excluded, maskv scaled, const Kind kind, const bool both) {
+    const PairModel *model, maskv excluded, maskv itself, const Kind kind, const bool both) {
     for (int j = 0; j < count; ++j) {
         const maskv is_excluded = kind.masked ? ((excluded >> j) & 1) != 0 : (maskv)0;
-        const maskv is_scaled = kind.masked ? ((scaled >> j) & 1) != 0 : (maskv)0;
-        const Pair pair = evaluate_pair(own, points[j], traits[j], is_excluded, is_scaled, model, kind);
+        const maskv is_itself = kind.masked ? ((itself >> j) & 1) != 0 : (maskv)0;
+        const Pair pair = evaluate_pair(own, points[j], traits[j], is_excluded, is_itself, model, kind);
         add_pair(sums, &pair, kind);
         if (!both) continue;
         Sums *other = other_sums + j;
@@ -101,12 +101,12 @@ kernel void pair_blocks(
                 const Atom own = load_atom(i, shift, x + at, y + at, z + at, charges, born + at, sigmas, epsilons);
                 Sums own_sums = none;
 #define ADD_BLOCK(kind, both) \
-    add_block(&own_sums, other_sums, &own, other_points, other_traits, count, &model, excluded, scaled, kind, both)
-                maskv excluded = 0, scaled = 0;
+    add_block(&own_sums, other_sums, &own, other_points, other_traits, count, &model, excluded, itself, kind, both)
+                maskv excluded = 0, itself = 0;
                 if (masked) {
                     global const SAME_BITS *words = masks + (size_t)special * 2 * TILE + v;
                     excluded = LOAD(0, words);
-                    scaled = LOAD(TILE, words);
+                    itself = LOAD(TILE, words);
                     if (step == 0) ADD_BLOCK(with_masks, false);
                     else ADD_BLOCK(with_masks, true);
                 } else if (bare) ADD_BLOCK(without_gauss, true);

@@ -18,18 +18,18 @@ INLINE void add_tile(
     }
 }
 
-// masks: of each of this tile's atoms, WORDS words of 32 bits for exclusions, and as many for 1-4 pairs, word by word.
+// masks: of each of this tile's atoms, WORDS words of 32 bits for exclusions, and as many for itself, word by word.
 INLINE void add_masked_tile(
     Sums *sums, const Atom *own, local const real4 *points, local const real4 *traits, int count, const PairModel *model,
     global const SAME_BITS *masks) {
     const Kind kind = {true, false};
     for (int word = 0; word < WORDS; ++word) {
-        const maskv excluded = LOAD(word * TILE, masks), scaled = LOAD((WORDS + word) * TILE, masks);
+        const maskv excluded = LOAD(word * TILE, masks), itself = LOAD((WORDS + word) * TILE, masks);
         const int first = 32 * word, last = min(count, first + 32);
         for (int j = first; j < last; ++j) {
             const int bit = j - first;
             const Pair pair = evaluate_pair(
-                own, points[j], traits[j], ((excluded >> bit) & 1) != 0, ((scaled >> bit) & 1) != 0, model, kind);
+                own, points[j], traits[j], ((excluded >> bit) & 1) != 0, ((itself >> bit) & 1) != 0, model, kind);
             add_pair(sums, &pair, kind);
         }
     }

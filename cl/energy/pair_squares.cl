@@ -17,9 +17,9 @@ typedef struct {
     int count;
 } Met;
 
-// Of `n` of the own atoms, a constant. excluded, scaled: bits of the tile's atoms, for a single own atom.
+// Of `n` of the own atoms, a constant. excluded, itself: bits of the tile's atoms, for a single own atom.
 INLINE void add_square(
-    Sums *sums, const Atom *own, const int n, const Met *met, int lane, int excluded, int scaled, const PairModel *model,
+    Sums *sums, const Atom *own, const int n, const Met *met, int lane, int excluded, int itself, const PairModel *model,
     const Kind kind) {
     for (int turn = 0; turn < TURNS; ++turn) {
         const int j = lane + FIRST_TURN + turn;
@@ -28,10 +28,10 @@ INLINE void add_square(
         // An unused slot stands on an atom; it is left out like an atom itself.
         const int bit = j % TILE, unused = bit >= met->count;
         const int is_excluded = kind.masked ? (excluded >> bit & 1) | unused : 0;
-        const int is_scaled = kind.masked ? (scaled >> bit & 1) | unused : 0;
+        const int is_itself = kind.masked ? (itself >> bit & 1) | unused : 0;
         #pragma unroll
         for (int v = 0; v < n; ++v) {
-            const Pair pair = evaluate_pair(own + v, point, other, is_excluded, is_scaled, model, kind);
+            const Pair pair = evaluate_pair(own + v, point, other, is_excluded, is_itself, model, kind);
             add_energies(sums, &pair);
             add_slopes(sums + v, &pair, kind);
 #if GRADIENT
@@ -124,15 +124,15 @@ void pair_squares(
                     if (v < n_own) {
                         // An unused slot of its own stands on an atom, too.
                         const int all_or_none = lane < counts[own_tiles[v]] ? 0 : ~0;
-                        int excluded = all_or_none, scaled = all_or_none;
+                        int excluded = all_or_none, itself = all_or_none;
                         if (masked[v]) {
                             global const SAME_BITS *words = masks + (size_t)special[v] * 2 * TILE + lane;
                             excluded |= (int)words[0];
-                            scaled |= (int)words[TILE];
+                            itself |= (int)words[TILE];
                             ++special[v];
                         }
                         Sums single = {0, 0, 0, 0, 0, 0, 0};
-                        add_square(&single, own + v, 1, &met, lane, excluded, scaled, &model, kind);
+                        add_square(&single, own + v, 1, &met, lane, excluded, itself, &model, kind);
                         part[0].lennard_jones += single.lennard_jones;
                         part[0].coulomb += single.coulomb;
                         part[0].gb += single.gb;

@@ -16,7 +16,7 @@ kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void atom_terms(
     const int n_tiles,
     const int n_parts,
-    const real4 radius_constants,          // physics/gb_radius.clh
+    RADIUS_CONSTANTS(restrict),            // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     global const real *restrict sums,      // (n_conformations, n_parts, n_slots) parts of the Born integral [1/A]
     ATOM_ARGUMENTS(restrict))
@@ -31,7 +31,7 @@ void atom_terms(
     if (share == 0) {
         real integral = 0;
         for (int k = 0; k < SHARES; ++k) integral += scratch[k * TILE + item];
-        scratch[item] = keep_terms(i, at, n_slots, integral, radius_constants, solvent, OF_ATOMS);
+        scratch[item] = keep_terms(i, at, n_slots, integral, CONSTANTS_OF(i), solvent, OF_ATOMS);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (share == 0 && item == 0)

@@ -35,7 +35,7 @@ void radii_of_sums(
     const int n_tiles,
     const int n_atoms,
     const int n_parts,
-    const real4 radius_constants,          // physics/gb_radius.clh
+    RADIUS_CONSTANTS(restrict),            // physics/gb_radius.clh
     const real4 solvent,                   // of keep_atom
     global const real *restrict sums,      // (n_conformations, n_parts, n_slots) parts of the Born integral [1/A]
     global const real *restrict rho,       // (n_slots) offset radius [A]
@@ -51,7 +51,7 @@ void radii_of_sums(
     const size_t n_slots = (size_t)n_tiles * TILE;
     const real integral = sum_over_shares(sums + (size_t)conformation * n_parts * n_slots + i, n_parts, n_slots, scratch);
     if (get_local_id(1)) return;
-    const real psi = rho[i] * integral, born = born_radius(psi, rho[i], radii[i], radius_constants);
+    const real psi = rho[i] * integral, born = born_radius(psi, rho[i], radii[i], CONSTANTS_OF(i));
     inv_born[(size_t)conformation * n_slots + i] = (real)1 / born;
     if (get_local_id(0) < counts[i / TILE])
         keep_atom(results_of(results, conformation, n_atoms), n_atoms, order[i], psi, born, radii[i], charges[i], solvent);

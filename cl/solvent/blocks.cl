@@ -12,7 +12,20 @@
 #include "solvent/tile_lists.clh"
 
 // A vector of atoms: position from the other tile's origin, offset and scaled radius [A], and its sums.
-typedef struct { realv x, y, z, rho, s, sum; } Own;
+typedef struct {
+    realv x, y, z, rho, s, sum;
+    NeckRow necks;
+} Own;
+
+// The other tile from its first atom on.
+typedef struct {
+    global const real4 *atoms;   // x, y, z, scaled radius
+    global const real4 *series;  // two an atom
+    global const real *rhos;
+#if NECK
+    global const int *kinds;
+#endif
+} Other;
 
 INLINE realv distance2(const Own *own, real4 other) {
     const realv dx = own->x - other.x, dy = own->y - other.y, dz = own->z - other.z;
@@ -62,56 +75,81 @@ INLINE void add_far(
     own->sum = sum;
 }
 
-// The pairs of the listed atoms are far. In float64 they need more terms than are ready.
+#if NECK
+// The necks of a pair; r2: the square of its distance.
+INLINE void add_necks(const Own *own, realv *sum, realv *other_sum, realv r2, const Other *others, int j,
+                      const Reaches *reaches, const bool both) {
+    const maskv have = have_necks(r2, own->rho, others->rhos[j], reaches);
+    if (!ANY(have)) return;
+    const NeckPair neck = neck_pair(&own->necks, others->kinds[j]);
+    const realv r = r2 * inverse_sqrt(fmax(r2, CLOSEST_R2));
+    *sum += CHOOSE((real)0, neck_integral(r - neck.distance, neck.size), have);
+    if (both) *other_sum += CHOOSE((real)0, neck_integral(r - neck.given_distance, neck.given_size), have);
+}
+#endif
+
+// The pairs of the listed atoms are far. In float64 they need more terms than are ready. both, a constant: whether the listed
+// atoms take from own ones, too; not in a tile's own block.
 INLINE void add_listed_far(
-    Own *own, realv *other_sums, global const real4 *atoms, global const real4 *series, global const real *columns,
-    int n_slots, const int *list, int count, const bool both) {
+    Own *own, realv *other_sums, const Other *others, global const real *columns, int n_slots, const int *list, int count,
+    const Reaches *reaches, const bool both) {
     const realv s2 = own->s * own->s, s3 = s2 * own->s;
     const Series spheres = load_series(columns, n_slots, TERMS);
     realv sum = own->sum;
     for (int k = 0; k < count; ++k) {
         const int j = list[k];
-        const real4 other = atoms[j];
-        const realv inv_r2 = inverse(distance2(own, other));
+        const real4 other = others->atoms[j];
+        const realv r2 = distance2(own, other), inv_r2 = inverse(r2);
         const real other_s2 = other.w * other.w;
         if (TERMS <= READY_TERMS) {
-            sum += taken(inv_r2, series + 2 * j, TERMS);
+            sum += taken(inv_r2, others->series + 2 * j, TERMS);
             if (both) other_sums[j] += given(inv_r2, &spheres, TERMS);
         } else {
             sum += hct_series(inv_r2, other_s2, other_s2 * other.w, TERMS);
             if (both) other_sums[j] += hct_series(inv_r2, s2, s3, TERMS);
         }
+#if NECK
+        add_necks(own, &sum, other_sums + j, r2, others, j, reaches, both);
+#endif
     }
     own->sum = sum;
 }
 
-// Each pair is looked at. both, a constant: whether the listed atoms take from own ones, too; not in a tile's own block.
+// Each pair is looked at. largest_s: of the own tile.
 INLINE void add_listed_near(
-    Own *own, realv *other_sums, global const real4 *atoms, global const real *rhos, const int *list, int count,
-    real largest_rho, real largest_s, const bool both) {
+    Own *own, realv *other_sums, const Other *others, const int *list, int count, const Reaches *reaches, real largest_s,
+    const bool both) {
     const realv s2 = own->s * own->s, s3 = s2 * own->s, inv_rho = inverse(own->rho);
     realv sum = own->sum;
     for (int k = 0; k < count; ++k) {
         const int j = list[k];
-        const real4 other = atoms[j];
+        const real4 other = others->atoms[j];
+        const real other_rho = others->rhos[j];
         const realv r2 = distance2(own, other);
         const realv apart_r2 = fmax(r2, CLOSEST_R2), inv_r2 = inverse(apart_r2);
-        const real s = fmax(largest_s, other.w), other_s2 = other.w * other.w;
-        const real reach = fmax((real)CLOSED * s, largest_rho + s);
-        const maskv near = r2 < (realv)(reach * reach);
+        const real s = fmax(largest_s, fabs(other.w)), other_s2 = other.w * other.w;
+        const real reach = fmax((real)CLOSED * s, reaches->largest_rho + s);
+        maskv near = r2 < (realv)(reach * reach);
+#if RGB_MAX
+        const real within = fmax((real)0, reaches->rgb_max - s);
+        near = near | (r2 > (realv)(within * within));
+#endif
         realv term = hct_series(inv_r2, other_s2, other_s2 * other.w, CLOSED_TERMS), other_term = 0;
         if (both) other_term = hct_series(inv_r2, s2, s3, CLOSED_TERMS);
         if (ANY(near)) {
             const realv inv_r = inverse_sqrt(apart_r2), r = apart_r2 * inv_r;
-            const realv closed = hct_closed(r, inv_r, own->rho, inv_rho, other.w);
+            const realv closed = hct_closed(r, inv_r, own->rho, inv_rho, other.w, reaches->rgb_max);
             term = CHOOSE(term, if_apart(closed, r2), near);
             if (both) {
-                const realv other_closed = hct_closed(r, inv_r, rhos[j], (real)1 / rhos[j], own->s);
+                const realv other_closed = hct_closed(r, inv_r, other_rho, (real)1 / other_rho, own->s, reaches->rgb_max);
                 other_term = CHOOSE(other_term, if_apart(other_closed, r2), near);
             }
         }
         sum += term;
         if (both) other_sums[j] += other_term;
+#if NECK
+        add_necks(own, &sum, other_sums + j, r2, others, j, reaches, both);
+#endif
     }
     own->sum = sum;
 }
@@ -121,7 +159,8 @@ kernel void born_sums_blocks(
     const int n_parts,
     const int first_tile,                  // tiles to walk: a multiple of n_parts, and the end
     const int last_tile,
-    const real largest_rho,                // largest offset radius of all atoms [A]
+    const Reaches reaches,
+    NECK_ARGUMENTS(restrict)
     global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
     global const real *restrict x,         // (n_conformations, n_slots) the same as columns, for whole vectors
     global const real *restrict y,
@@ -145,6 +184,13 @@ kernel void born_sums_blocks(
         const int start = other_tile * TILE, count = counts[other_tile];
         const real4 origin = origins[box + other_tile], extent = extents[box + other_tile];
         realv other_sums[TILE], other_totals[TILE];
+        Other other;
+        other.atoms = atoms + at + start;
+        other.series = series + 2 * (at + start);
+        other.rhos = rho + start;
+#if NECK
+        other.kinds = kinds + start;
+#endif
         for (int j = 0; j < TILE; ++j) other_sums[j] = other_totals[j] = 0;
         // Half way around the ring; the tile opposite in an even ring is met from one side only.
         const int last_step = (n_tiles - (2 * other_tile < n_tiles)) / 2;
@@ -153,13 +199,16 @@ kernel void born_sums_blocks(
             const real4 shift = origins[box + tile] - origin;
             const real gap2 = box_gap2(shift, extents[box + tile], extent);
             const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
-            const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square && keeps_digits(gap2, extent)
-                          && gap2 > (largest_rho + largest_s) * (largest_rho + largest_s);
+            const real reach = reaches.largest_rho + largest_s;
+            const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square && keeps_digits(gap2, extent) && gap2 > reach * reach
+                          && gap2 >= necks_end2(&reaches)
+                          && !beyond_limit(box_span2(shift, extents[box + tile], extent), largest_s, &reaches);
+            const bool counts_at_all = !out_of_reach(gap2, largest_s, &reaches);
             int near_list[TILE], far_list[TILE];
             int2 listed = 0;
             if (!far) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
-                                          count, shift, extents[box + tile], origins[box + tile].w, largest_rho);
-            for (int i = tile * TILE; i < (tile + 1) * TILE; i += WIDTH) {
+                                          count, shift, extents[box + tile], origins[box + tile].w, &reaches);
+            for (int i = tile * TILE; counts_at_all && i < (tile + 1) * TILE; i += WIDTH) {
                 Own own;
                 own.x = LOAD(at + i, x) + shift.x;
                 own.y = LOAD(at + i, y) + shift.y;
@@ -167,22 +216,21 @@ kernel void born_sums_blocks(
                 own.rho = LOAD(i, rho);
                 own.s = LOAD(i, s);
                 own.sum = 0;
+#if NECK
+                own.necks = neck_row(n_slots, i, OF_NECKS);
+#endif
 #define ADD_FAR(terms) \
-    add_far(&own, other_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots, count, terms)
+    add_far(&own, other_sums, other.atoms, other.series, columns + i, n_slots, count, terms)
                 if (far && gap2 > (real)(FAR_C * FAR_C) * s_square) ADD_FAR(TERMS_C);
                 else if (far && gap2 > (real)(FAR_B * FAR_B) * s_square) ADD_FAR(TERMS_B);
                 else if (far) ADD_FAR(TERMS_A);
 #undef ADD_FAR
                 else if (step == 0) {
-                    add_listed_far(&own, other_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots,
-                                   far_list, listed.y, false);
-                    add_listed_near(&own, other_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
-                                    origins[box + tile].w, false);
+                    add_listed_far(&own, other_sums, &other, columns + i, n_slots, far_list, listed.y, &reaches, false);
+                    add_listed_near(&own, other_sums, &other, near_list, listed.x, &reaches, origins[box + tile].w, false);
                 } else {
-                    add_listed_far(&own, other_sums, atoms + at + start, series + 2 * (at + start), columns + i, n_slots,
-                                   far_list, listed.y, true);
-                    add_listed_near(&own, other_sums, atoms + at + start, rho + start, near_list, listed.x, largest_rho,
-                                    origins[box + tile].w, true);
+                    add_listed_far(&own, other_sums, &other, columns + i, n_slots, far_list, listed.y, &reaches, true);
+                    add_listed_near(&own, other_sums, &other, near_list, listed.x, &reaches, origins[box + tile].w, true);
                 }
                 STORE(LOAD(i, own_sums) + own.sum, i, own_sums);
             }

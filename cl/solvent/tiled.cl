@@ -30,7 +30,8 @@ kernel __attribute__((reqd_work_group_size(TILE / WIDTH, 1, 1)))
 void born_sums(
     const int n_tiles,
     const int tiles_per_chunk,
-    const real largest_rho,                // largest offset radius of all atoms [A]
+    const Reaches reaches,
+    NECK_ARGUMENTS(restrict)
     global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
 #if !FUSED
     global const real *restrict x,         // (n_conformations, n_slots) the same x, y, z as columns, for whole vectors
@@ -43,14 +44,15 @@ void born_sums(
     global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
 #if FUSED
-    const real4 radius_constants,          // physics/gb_radius.clh
+    RADIUS_CONSTANTS(restrict),            // physics/gb_radius.clh
     const real4 solvent,                   // solute over solvent dielectric, kappa [1/A], 4 pi tension, probe radius [A]
     ATOM_ARGUMENTS(restrict),
     global int *arrivals,                  // (n_conformations, n_rows) 0
 #endif
     global real *sums)                     // (n_conformations, n_chunks, n_slots) part of the Born integral [1/A]
 {
-    local real4 met_points[TILE], met_first[TILE], met_rest[TILE], own_origins[ROW], own_extents[ROW];
+    local real4 own_origins[ROW], own_extents[ROW];
+    MET_MEMORY(TILE);
     // From the global number: a long launch comes in pieces, in each of which the groups are numbered anew.
     const int row = get_global_id(0) / (TILE / WIDTH) * ROW, within = get_local_id(0) * WIDTH;
     const int chunk = get_global_id(1), conformation = get_global_id(2);
@@ -67,13 +69,17 @@ void born_sums(
     for (int v = 0; v < ROW; ++v) total[v] = 0;
     const int end = min((chunk + 1) * tiles_per_chunk, n_tiles);
     for (int tile = chunk * tiles_per_chunk; tile < end; ++tile) {
-        Met met = {met_points, met_first, met_rest, counts[tile]};
+        Met met = MET_AT(0, counts[tile]);
         barrier(CLK_LOCAL_MEM_FENCE);
         stage_tile(&met, within, atoms, series, at + tile * TILE);
+#if NECK
+        stage_kinds(&met, within, RHO, kinds, tile * TILE);
+#endif
         const real4 origin = origins[box + tile], extent = extents[box + tile];
-        const real s = origin.w, s_square = s * s, least_far = least_far_gap2(s, largest_rho, extent);
+        const real s = origin.w, s_square = s * s, least_far = least_far_gap2(s, &reaches, extent);
         Own own[ROW];
         real gap2[ROW], nearest = MAXFLOAT;
+        bool cut[ROW], any_cut = false;
         barrier(CLK_LOCAL_MEM_FENCE);
         #pragma unroll
         for (int v = 0; v < ROW; ++v) {
@@ -92,12 +98,20 @@ void born_sums(
             own[v].sum = 0;
             gap2[v] = box_gap2(shift, own_extents[v], extent);
             nearest = fmin(nearest, gap2[v]);
+            cut[v] = beyond_limit(box_span2(shift, own_extents[v], extent), s, &reaches);
+            any_cut = any_cut || cut[v];
         }
-        if (nearest <= least_far) {
+        if (nearest <= least_far || any_cut) {
             #pragma unroll
             for (int v = 0; v < ROW; ++v) {
-                if (gap2[v] > least_far) add_far_tile(own + v, 1, &met, TERMS_A);
-                else add_near_tile(own + v, LOAD(OWN_TILE(v) * TILE + within, RHO), &met, largest_rho);
+                if (out_of_reach(gap2[v], s, &reaches)) continue;
+                if (gap2[v] > least_far && !cut[v]) add_far_tile(own + v, 1, &met, TERMS_A);
+                else {
+#if NECK
+                    own[v].necks = neck_row(n_slots, OWN_TILE(v) * TILE + within, OF_NECKS);
+#endif
+                    add_near_tile(own + v, LOAD(OWN_TILE(v) * TILE + within, RHO), &met, &reaches);
+                }
             }
         }
         else if (nearest > (real)(FAR_C * FAR_C) * s_square) add_far_tile(own, ROW, &met, TERMS_C);
@@ -122,7 +136,7 @@ void born_sums(
     for (int tile = row; tile < min(row + ROW, n_tiles); ++tile) {
         const int i = tile * TILE + within;
         const real integral = sum_of_parts(sums + (size_t)conformation * n_chunks * n_slots + i, 0, n_chunks, 1, n_slots);
-        born_radii[within] = keep_terms(i, at + i, n_slots, integral, radius_constants, solvent, OF_ATOMS);
+        born_radii[within] = keep_terms(i, at + i, n_slots, integral, CONSTANTS_OF(i), solvent, OF_ATOMS);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (within == 0) largest_born[box + tile] = largest_of(born_radii, TILE);
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -16,6 +16,7 @@ from .bonded import (
     UreyBradley,
 )
 from .labels import Floats, Ints, Labels, Residue, Strings, Structure
+from .topology import Topology
 
 __all__ = [
     "Angles",
@@ -33,6 +34,7 @@ __all__ = [
     "Strings",
     "Structure",
     "TermTable",
+    "Topology",
     "Torsions",
     "UreyBradley",
     "placed",

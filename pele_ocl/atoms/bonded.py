@@ -14,6 +14,8 @@ from ..errors import InputError
 from ..frozen import ReadOnlyArrays, frozen
 from .labels import Floats, Ints
 
+MOST_WAVES = 100  # of a torsion's energy in a turn
+
 
 @dataclass(frozen=True, eq=False)
 class TermTable(ReadOnlyArrays):
@@ -85,6 +87,15 @@ class Torsions(TermTable):
     """E = k (1 + cos(n phi - phase)): k kcal/mol, n a whole number, phase rad; phi is 0 for cis."""
 
     kind, n_members, names = "torsions", 4, ("k", "n", "phase")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n = self.parameters[:, 1]
+        if (wrong := (n != np.rint(n)) | (np.abs(n) > MOST_WAVES)).any():
+            k = np.argmax(wrong)
+            raise InputError(
+                f"n of number {k} of the {self.kind} is {n[k]:g}; a whole number is needed, at most {MOST_WAVES}"
+            )
 
 
 class Impropers(Torsions):

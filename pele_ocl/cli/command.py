@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
-DEBUG = "pele_ocl.debug"  # key of click's context
+# Keys of click's context.
+DEBUG = "pele_ocl.debug"
+COORDINATES = "pele_ocl.coordinates"  # the InputFile with the positions of a topology
 
 
 class _File(click.Path):

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from ..atoms import Floats
-from ..energy import VARIANTS, Energy, EnergyBatch, EnergyResult
+from ..energy import VARIANTS, Energy, EnergyBatch, EnergyResult, summary
 from ..errors import InputError
 from ..formats import require_table_suffix, write_table
 from ..grid import FARTHEST
@@ -48,6 +48,10 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
     "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
     help="Scale 1-4 pairs as the force field says, or leave them out.",
 )  # fmt: skip
+@click.option(
+    "--terms", metavar="NAMES",
+    help="Terms to compute and to sum, with commas: bond,angle,torsion; by default all that are there.",
+)  # fmt: skip
 @models_option
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
@@ -59,14 +63,14 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 @report_options
 def energy(
     path: Path, output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
-    one_four: Literal["scale", "exclude"], models: str, variant: str, precision: str, device: str | None,
-    read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    one_four: Literal["scale", "exclude"], terms: str | None, models: str, variant: str, precision: str,
+    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.
+    """Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.
 
-    IN is a .pdb or .cif file, also with .gz; a .pqr file has no Lennard-Jones parameters. Born radii follow the atoms
-    in the gradient. Energies in kcal/mol, gradient in kcal/mol/Angstrom. Atoms one or two bonds apart have no
-    Lennard-Jones and Coulomb energy; the GB energy takes all pairs.
+    IN is a .pdb or .cif file, or an AMBER topology with -c, also with .gz; a .pqr file has no Lennard-Jones
+    parameters. Born radii follow the atoms in the gradient. Energies in kcal/mol, gradient in kcal/mol/Angstrom. Atoms
+    one or two bonds apart have no Lennard-Jones and Coulomb energy; the GB energy takes all pairs.
     """
     if no_gradient and fixed_radii:
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
@@ -79,7 +83,7 @@ def energy(
     plan = Energy(
         molecule.atoms, gradient=not no_gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
         per_atom=per_residue or (output is not None and not molecule.numbers), precision=precision, variant=variant,
-        device=device, model=constants,
+        device=device, model=constants, only_terms=None if terms is None else _listed(terms),
     )  # fmt: skip
     if molecule.conformations is not None:
         with ProgressLine("Energy") as progress:
@@ -100,6 +104,11 @@ def energy(
         say(_as_text(molecule, result, per_residue, verbose))
 
 
+def _listed(terms: str) -> list[str]:
+    """The names of an option's value."""
+    return [name.strip() for name in terms.split(",")]
+
+
 def _norms(gradient: Floats | None) -> dict[str, float] | None:
     if gradient is None:
         return None
@@ -116,14 +125,21 @@ def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+        "contents": summary(result.terms.names, result.atoms),
     }
+
+
+def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:
+    """The molecule, and what the energy is of."""
+    return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms)}"
 
 
 def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
     radii = result.born_radii
+    spread = {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
     report = {
         **_facts(result),
-        "born_radius": {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())},
+        **({} if result.model.gb_model.vacuum else {"born_radius": spread}),
         "energy": result.energy,
         "gradient": _norms(result.gradient),
         "seconds": {**result.seconds, "total": elapsed()},
@@ -135,7 +151,7 @@ def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
 
 def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbose: bool) -> str:
     norms = _norms(result.gradient)
-    lines = [headline(molecule.source, result.atoms), "", *energy_lines(result.energy)]
+    lines = [_headline(molecule, result), "", *energy_lines(result.energy)]
     if norms is not None:
         longest = f"at most {norms['max']:,.3f} an atom, net {norms['net']:.2g} kcal/mol/A"
         lines.append(f"Gradient      norm {norms['norm']:,.3f}, {longest}")
@@ -164,7 +180,7 @@ def _models_as_json(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -
 
 
 def _models_as_text(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> str:
-    lines = [headline(molecule.source, batch.atoms), *model_lines(molecule.numbers, _energies(batch))]
+    lines = [_headline(molecule, batch), *model_lines(molecule.numbers, _energies(batch))]
     lines += ["", ending(batch, batch.seconds["kernel"])]
     if per_residue:
         terms = [result.per_residue().columns() for result in batch]
@@ -184,8 +200,9 @@ def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch) -> Mappi
 def _save(output: Path, molecule: Molecule, result: EnergyResult) -> None:
     """Every atom's energies, Born radius and gradient, and how they were made."""
     assert result.per_atom is not None
-    columns = label_columns(result.atoms) | {"born_radii": result.born_radii}
-    columns |= result.per_atom.columns()
+    columns = label_columns(result.atoms) | result.per_atom.columns()
+    if not result.model.gb_model.vacuum:
+        columns["born_radii"] = result.born_radii
     if result.gradient is not None:
         columns["gradient"] = result.gradient
     units = dict.fromkeys(result.energy, UNIT) | {"born_radii": "angstrom", "gradient": f"{UNIT}/angstrom"}
@@ -197,8 +214,9 @@ def _save_models(output: Path, molecule: Molecule, batch: EnergyBatch) -> None:
     """A row for every model: its energies, and in HDF5 its Born radii and gradient as further dimensions."""
     columns, units = model_columns(molecule.numbers, _energies(batch))
     if output.suffix.lower() == ".h5":
-        columns["born_radii"] = batch.born_radii
-        units["born_radii"] = "angstrom"
+        if not batch.model.gb_model.vacuum:
+            columns["born_radii"] = batch.born_radii
+            units["born_radii"] = "angstrom"
         if batch.gradients is not None:
             columns["gradient"] = batch.gradients
             units["gradient"] = f"{UNIT}/angstrom"

@@ -75,7 +75,7 @@ def ions(
     map_file: Path | None, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms, as_json: bool,
     verbose: bool,
 ) -> None:  # fmt: skip
-    """Put ions around the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
+    """Put ions around the molecule in IN, a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz.
 
     One by one, each where its energy in the electrostatic potential of the molecule and the ions before it is lowest,
     as cionize does. Species take turns in the order given. Ions that IN holds already stay, as atoms of the molecule.

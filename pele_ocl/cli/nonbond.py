@@ -110,10 +110,10 @@ def nonbond(
 ) -> None:  # fmt: skip
     """Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.
 
-    IN is a .pdb or .cif file, also with .gz; a .pqr file has no Lennard-Jones parameters.
-    Born radii are those of `pele-ocl solvent`, held fixed, as PELE holds them. Energies in kcal/mol, gradient in
-    kcal/mol/Angstrom. Atoms one or two bonds apart are left out, from a list in a file, too; its 1-4 pairs are those
-    three bonds apart and those it marks. Of several models each has the pairs within the cutoff in itself.
+    IN is a .pdb or .cif file, or an AMBER topology with -c, also with .gz; a .pqr file has no Lennard-Jones
+    parameters. Born radii are those of `pele-ocl solvent`, held fixed, as PELE holds them. Energies in kcal/mol,
+    gradient in kcal/mol/Angstrom. Atoms one or two bonds apart are left out, from a list in a file, too; its 1-4 pairs
+    are those three bonds apart and those it marks. Of several models each has the pairs within the cutoff in itself.
     """
     chosen = [cutoff is not None, no_cutoff, split_cutoffs, pairs_file is not None]
     if sum(chosen) > 1:

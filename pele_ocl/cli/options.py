@@ -13,13 +13,13 @@ from ..atoms import Atoms
 from ..chemistry import solvent_sentence
 from ..errors import InputError
 from ..forcefield import ForceField
-from ..formats import is_pqr
+from ..formats import is_pqr, is_structure, structure_format, structure_suffix
 from ..gb_models import GB_MODELS
-from ..inputfile import InputFile
+from ..inputfile import InputFile, read_file
 from ..reading import read
 from ..solvent_model import SolventModel
 from ..variant import PRECISIONS
-from .command import DEBUG, INPUT
+from .command import COORDINATES, DEBUG, INPUT
 from .terminal import note
 
 Command = Callable[..., Any]
@@ -45,8 +45,8 @@ def structure_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, model: int | None, forcefield: str | None, radii: str | None, templates: tuple[Path, ...],
-        obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
+        *, coordinates: Path | None, model: int | None, forcefield: str | None, radii: str | None,
+        templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
     ) -> Any:  # fmt: skip
         told = set[str]()
 
@@ -61,12 +61,24 @@ def structure_options(command: Command) -> Command:
             """The atoms of a file; number : of the model, by default the option's"""
             if None not in (model, number):
                 raise click.UsageError("choose one of --model and --models")
+            if None not in (coordinates, number):
+                raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
             tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-            atoms = read(source, field_for(source.path), model if number is None else number)
+            field = field_for(source.path)
+            atoms = read(source, field, model if number is None else number, places(coordinates))
             held = solvent_sentence(atoms.labels)
             for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):
                 tell(f"Note: {sentence}")
             return atoms
+
+        @lru_cache(maxsize=1)
+        def places(path: Path | None) -> InputFile | None:
+            """The file of the positions, which is read once, and noted for the provenance."""
+            if path is None:
+                return None
+            file = read_file(path)
+            click.get_current_context().meta[COORDINATES] = file
+            return file
 
         def tell(sentence: str) -> None:
             """Say it on stderr, once."""
@@ -77,6 +89,13 @@ def structure_options(command: Command) -> Command:
         return command(read_atoms=read_atoms, **others)
 
     options = [
+        click.option(
+            "-c",
+            "--coordinates",
+            type=INPUT,
+            metavar="FILE",
+            help="Positions of the atoms of an AMBER topology: .rst7, .inpcrd, .ncrst, .nc or a structure.",
+        ),
         click.option(
             "--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."
         ),
@@ -102,17 +121,19 @@ def structure_options(command: Command) -> Command:
 
 
 def _refuse_parameters(path: Path, *values: object) -> None:
-    """Raise InputError for options about parameters, which a PQR file would have no use for."""
+    """Raise InputError for options about parameters, which a file that brings them would have no use for."""
     names = ("--forcefield", "--radii", "--templates", "--obc", "--pele-data", "--fallback")
     given = [name for name, value in zip(names, values, strict=True) if value]
     if given:
-        raise InputError(f"{path}: a PQR file brings its own charges and radii; leave out {', '.join(given)}")
+        kind = structure_format(path).kind
+        raise InputError(f"{path}: {kind} brings its own charges and radii; leave out {', '.join(given)}")
 
 
 def require_lennard_jones(path: Path) -> None:
     """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
-    if is_pqr(path):
-        raise InputError(f"{path}: a .pqr file has no Lennard-Jones parameters; give a .pdb or .cif file")
+    if is_structure(path) and not structure_format(path).has_lennard_jones:
+        suffix = structure_suffix(path)
+        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; give a .pdb or .cif file")
 
 
 def model_options(command: Command) -> Command:
@@ -120,10 +141,12 @@ def model_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(
-        *, gb: str, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float, temperature: float,
-        **others: Any,
+        *, gb: str, rgb_max: float | None, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float,
+        temperature: float, **others: Any,
     ) -> Any:  # fmt: skip
-        constants = SolventModel(solute_dielectric, solvent_dielectric, ionic_strength, temperature, gb=gb)
+        constants = SolventModel(
+            solute_dielectric, solvent_dielectric, ionic_strength, temperature, rgb_max=rgb_max, gb=gb
+        )
         return command(constants=constants, **others)
 
     def option(name: str, default: float, help_text: str) -> Callable[[Command], Command]:
@@ -135,7 +158,13 @@ def model_options(command: Command) -> Command:
             type=click.Choice(list(GB_MODELS)),
             default=DEFAULTS.gb,
             show_default=True,
-            help="Generalized Born model, from which the Born radii follow.",
+            help="Generalized Born model, from which the Born radii follow; `none` for no solvent.",
+        ),
+        click.option(
+            "--rgb-max",
+            type=float,
+            metavar="A",
+            help="Born radii count what is within this distance of an atom, as AMBER's rgbmax does; by default all.",
         ),
         option("--solute-dielectric", DEFAULTS.solute_dielectric, "Relative permittivity inside the molecule."),
         option("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),

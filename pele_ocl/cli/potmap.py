@@ -136,8 +136,8 @@ def potmap(
 ) -> None:  # fmt: skip
     """Electrostatic potential of the molecule in IN at the points of a grid.
 
-    IN is a .pdb, .cif or .pqr file, also with .gz. A value belongs to its point: the first one stands at the map's
-    origin. Several devices, --device 0,1, share the work.
+    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. A value belongs to its point: the
+    first one stands at the map's origin. Several devices, --device 0,1, share the work.
     """
     if method == "direct" and (cutoff is not None or smooth):
         raise click.UsageError("--cutoff and --smooth belong to --method cutoff")

@@ -19,6 +19,7 @@ from ..inputfile import InputFile
 from ..solvent_model import SolventModel
 from ..tuning import describe
 from .clock import elapsed
+from .command import COORDINATES
 from .terminal import one_line
 
 
@@ -77,7 +78,8 @@ def ending(how: Computation, kernel_seconds: float) -> str:
 
 def model_line(model: SolventModel) -> str:
     """The constants of the solvent model."""
-    values = {name: value if isinstance(value, str) else f"{value:g}" for name, value in asdict(model).items()}
+    given = {name: value for name, value in asdict(model).items() if value is not None}
+    values = {name: value if isinstance(value, str) else f"{value:g}" for name, value in given.items()}
     return "Solvent model: " + ", ".join(f"{name} {value}" for name, value in values.items())
 
 
@@ -85,7 +87,7 @@ def energy_lines(energy: dict[str, float]) -> list[str]:
     """Energies under a head, kcal/mol."""
     return [
         "Energy        kcal/mol",
-        *(f"  {name.replace('_', ' '):15s}{value:15,.3f}" for name, value in energy.items()),
+        *(f"  {name.replace('_', ' '):17s}{value:13,.3f}" for name, value in energy.items()),
     ]
 
 
@@ -102,12 +104,15 @@ def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
 
 def provenance(source: InputFile) -> dict[str, Any]:
     """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters."""
+    context = click.get_current_context()
+    places = context.meta.get(COORDINATES)
     return {
         "input": str(source),
         "input_sha256": source.sha256,
+        **({} if places is None else {"coordinates": str(places), "coordinates_sha256": places.sha256}),
         "software": f"pele-ocl {__version__}",
         "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
-        "parameters": JsonText(json.dumps(click.get_current_context().params, default=str)),
+        "parameters": JsonText(json.dumps(context.params, default=str)),
     }
 
 

@@ -13,12 +13,10 @@ from ..errors import FormatError, InputError
 from ..formats import (
     POINT_SUFFIXES,
     STRUCTURES,
-    is_pqr,
     is_structure,
     read_map,
+    read_molecule,
     read_points,
-    read_pqr,
-    read_structure,
     require_map_suffix,
     require_table_suffix,
     write_table,
@@ -86,12 +84,9 @@ def _require_points_suffix(path: Path) -> None:
 
 def _points(source: InputFile, model: int | None) -> tuple[Floats, Labels | None]:
     """Positions (n, 3), and the labels of the atoms if they are atoms."""
-    if is_pqr(source):
-        atoms = read_pqr(source, model)
-        return atoms.positions, atoms.labels
     if is_structure(source):
-        structure = read_structure(source, model)
-        return structure.positions, structure.labels
+        found = read_molecule(source, model)
+        return found.positions, found.labels
     return read_points(source), None
 
 

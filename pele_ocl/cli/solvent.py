@@ -44,7 +44,8 @@ def solvent(
     path: Path, output: Path | None, models: str, variant: str, precision: str, device: str | None,
     read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
-    """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file, also with .gz.
+    """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file or an AMBER
+    topology with -c, also with .gz.
 
     Generalized Born with the ACE surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.

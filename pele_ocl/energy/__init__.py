@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ..atoms import Atoms
 from ..callable_module import make_callable
 from ..solvent_model import SolventModel
+from .contents import summary
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
 from .terms import PositionalRestraint, Term
@@ -26,6 +27,7 @@ __all__ = [
     "Term",
     "choose_variant",
     "energy",
+    "summary",
 ]
 
 
@@ -38,6 +40,7 @@ def energy(
     cutoff: float | None = None,
     per_atom: bool = False,
     terms: Sequence[Term] = (),
+    only_terms: Sequence[str] | None = None,
     precision: str = "float32",
     variant: str = "auto",
     device: Device | int | str | None = None,
@@ -55,6 +58,7 @@ def energy(
     cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
     per_atom : True for energies of atoms and residues
     terms : further terms, such as PositionalRestraint(10.0)
+    only_terms : names of the force field's terms to compute, such as ("bond", "angle"); all that are there by default
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
@@ -67,7 +71,7 @@ def energy(
     """
     plan = Energy(
         atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
-        terms=terms, precision=precision, variant=variant, device=device, model=model,
+        terms=terms, only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
     )  # fmt: skip
     return plan.evaluate(profile=True)
 

@@ -33,10 +33,10 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def _born(self) -> list[KeptLaunch]:
         spheres = self.spheres
         sums = self._over_blocks(
-            "solvent/blocks.cl", "born_sums_blocks", np.int32(0), np.int32(len(self.tiles)), self.largest_rho,
+            "solvent/blocks.cl", "born_sums_blocks", np.int32(0), np.int32(len(self.tiles)), *self.reaches,
             *self.named("spheres", "x", "y", "z"), spheres.scaled, spheres.rho, self.buffers["series"],
             spheres.coefficient_columns, *self.named("origins", "extents"), spheres.counts, self.buffers["born_sums"],
-            **self.series,
+            **self.integral_macros,
         )  # fmt: skip
         return [sums, self._atom_terms(self.n_parts)]
 
@@ -55,7 +55,7 @@ class Blocks(SumsOfPairs[BlocksLayout]):
             self.buffers["weights"], SHARES=1, **self.gb_macros,
         )  # fmt: skip
         sums = self.buffers["pair_sums"]
-        chain = self._over_blocks("energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self.series)
+        chain = self._over_blocks("energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self.integral_macros)
         return [weights, chain]
 
     def _over_blocks(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:

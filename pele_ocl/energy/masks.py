@@ -1,4 +1,4 @@
-"""Pairs that bonds exclude or scale, as bits of the few pairs of tiles that have any."""
+"""Pairs that bonds exclude, as bits of the few pairs of tiles that have any."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Masks:
     starts : (n_tiles + 1,) first partner of each tile
     partners : (n_masked,) tiles, in the order in which a kernel meets them
     words : (n_masked, 2, n_words, tile) of each atom that a kernel holds in a vector, a bit for every atom it meets one
-        by one: the first kind marks excluded pairs, the second 1-4 pairs, both together an atom and itself
+        by one: the first kind marks excluded pairs, an atom and itself among them, the second kind those alone
     """
 
     starts: Ints
@@ -42,21 +42,20 @@ class Masks:
     words: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, tiles: Tiles, excluded: Ints, scaled: Ints, order: TileOrder) -> Masks:
+    def of(cls, tiles: Tiles, excluded: Ints, order: TileOrder) -> Masks:
         """The masks of a molecule for kernels that meet its tiles in this order.
 
-        excluded, scaled : (k, 2) pairs of atoms
+        excluded : (k, 2) pairs of atoms
         """
         ring, own_vectors, row_tiles = order.ring, order.own_vectors, order.row_tiles
         n_tiles, size = len(tiles), tiles.size
         n_rows = -(-n_tiles // row_tiles)
         itself = np.flatnonzero(tiles.used)
         vector, single, kind = [itself, itself], [itself, itself], [np.zeros_like(itself), np.ones_like(itself)]
-        for number, pairs in enumerate((excluded, scaled)):
-            for i, j in (pairs.T, pairs.T[::-1]):
-                vector.append(tiles.slots[i])
-                single.append(tiles.slots[j])
-                kind.append(np.full(len(i), number))
+        for i, j in (excluded.T, excluded.T[::-1]):
+            vector.append(tiles.slots[i])
+            single.append(tiles.slots[j])
+            kind.append(np.zeros_like(tiles.slots[i]))
         held, met, kinds = np.concatenate(vector), np.concatenate(single), np.concatenate(kind)
         tile, partner = (held // size, met // size) if own_vectors else (met // size, held // size)
         own_row = tile // row_tiles

@@ -18,12 +18,13 @@ from ..tiled.passes import TiledPasses
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Machine
+from .contents import Contents
 from .layout import EnergyLayout
 from .masks import TileOrder
 from .options import Options
-from .result import TERMS
+from .result import PASS_TERMS
 from .tables import PairTables
-from .terms import Term
+from .terms import Addend
 
 if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
@@ -35,25 +36,34 @@ L = TypeVar("L", bound=EnergyLayout)
 class EnergyPasses(TiledPasses, Generic[L]):
     """The kernels of a variant with their buffers, for up to `batch` conformations at a time.
 
-    terms : further terms, each of which adds to the gradient and leaves the energies of atoms
+    contents : the terms, and what adds to the gradient and to the energies behind the passes
     """
 
     layout_type: ClassVar[type[EnergyLayout]]
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
-        encoding: Encoding, terms: Sequence[Term], most: int,
+        encoding: Encoding, contents: Contents, most: int,
     ) -> None:  # fmt: skip
         self.run, self.tiles, self.layout, self.options = run, tiles, layout, options
-        self.terms = terms
-        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))
+        self.contents = contents
+        atoms, model = contents.for_passes(atoms, model)
+        self.atoms = atoms
+        spheres = SphereTables.of(
+            run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width
+        )
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
         sizes = self._common_sizes(len(atoms)) | self._sizes()
+        for addend in contents.addends:
+            sizes |= addend.sizes(self)
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
-        self.tables = PairTables.of(run, atoms, tiles, model, options.one_four, self.tile_order(layout))
+        self.tables = PairTables.of(
+            run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names
+        )
         self.launches = [
-            self.place(), *self._born(), *self._pairs(), *(self._chain() if options.chain else ()), *self._finish(),
-            *(launch for k, term in enumerate(terms) for launch in term.launches(self, k)),
+            self.place(), *(self._no_radii() if model.gb_model.vacuum else self._born()), *self._pairs(),
+            *(self._chain() if options.chain else ()), *self._finish(),
+            *self._behind(contents.grouped), *self._behind(contents.further),
         ]  # fmt: skip
 
     @classmethod
@@ -65,24 +75,42 @@ class EnergyPasses(TiledPasses, Generic[L]):
     @property
     def n_columns(self) -> int:
         """Reals of an atom behind the energies in the results: Born radius, gradient, energies of further terms."""
-        return (4 if self.options.gradient else 1) + len(self.terms)
+        return (4 if self.options.gradient else 1) + self.term_macros["MORE_TERMS"]
+
+    def _behind(self, addends: Sequence[Addend]) -> list[KeptLaunch]:
+        """Launches behind the passes, whose terms stand in the results one after the other."""
+        first = np.cumsum([0, *(len(addend.names) for addend in addends)]).tolist()
+        return [launch for addend, k in zip(addends, first, strict=False) for launch in addend.launches(self, k)]
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
-        m, n, n_terms = len(results), len(self.atoms), len(TERMS)
-        first = n_terms * self.n_energies
-        energies = results[:, :first].reshape(m, -1, n_terms)
-        np.add.reduce(energies, axis=1, dtype=np.float64, out=found.energies[part, :n_terms])
+        m, n, contents = len(results), len(self.atoms), self.contents
+        first = len(PASS_TERMS) * self.n_energies
+        columns = results[:, first:]
         assert found.born_radii is not None
-        found.born_radii[part] = results[:, first : first + n]
+        found.born_radii[part] = columns[:, :n]
         if found.gradients is not None:
-            found.gradients[part] = results[:, first + n : first + 4 * n].reshape(m, n, 3)
+            found.gradients[part] = columns[:, n : 4 * n].reshape(m, n, 3)
+        for of in (found.energies, found.per_atom):
+            if of is not None:
+                of[part] = 0
+        energies = results[:, :first].reshape(m, -1, len(PASS_TERMS)).transpose(0, 2, 1)
+        counted = [k for k, name in enumerate(PASS_TERMS) if name in contents.names]
+        self._add(found, part, PASS_TERMS, energies if len(counted) == len(PASS_TERMS) else energies[:, counted])
+        end = n * self.n_columns
+        for addends, start, rows in (
+            (contents.further, end - n * self.term_macros["MORE_TERMS"], n), (contents.grouped, end, self.n_energies),
+        ):  # fmt: skip
+            for addend in addends:
+                stop = start + rows * len(addend.names)
+                self._add(found, part, addend.names, columns[:, start:stop].reshape(m, -1, rows))
+                start = stop
+
+    def _add(self, found: Found, part: slice, names: Sequence[str], energies: NDArray[Any]) -> None:
+        """Add energies (m, n_terms, n_atoms or n_tiles) to what is found of the terms."""
+        where, values = self.contents.columns(names), energies.astype(np.float64)
+        found.energies[part][:, where] += values.sum(axis=2)
         if found.per_atom is not None:
-            found.per_atom[part, :, :n_terms] = energies
-        if self.terms:
-            further = results[:, -n * len(self.terms) :].reshape(m, -1, n).astype(np.float64)
-            found.energies[part, n_terms:] = further.sum(axis=2)
-            if found.per_atom is not None:
-                found.per_atom[part, :, n_terms:] = further.transpose(0, 2, 1)
+            found.per_atom[part][:, :, where] += values.transpose(0, 2, 1)
 
     @classmethod
     @abstractmethod
@@ -113,13 +141,24 @@ class EnergyPasses(TiledPasses, Generic[L]):
         slots, boxes = self.tiles.n_slots, len(self.tiles)
         return {
             "traits": 4 * slots, "born": slots, "largest_born": boxes, "singles": 4 * slots, "weights": slots,
-            "results": len(TERMS) * self.n_energies + n * self.n_columns,
+            "results": (len(PASS_TERMS) + self.term_macros["GROUPED_TERMS"]) * self.n_energies + n * self.n_columns,
         }  # fmt: skip
 
     @property
     def result_macros(self) -> dict[str, int]:
         """The build definitions of cl/energy/results.clh."""
-        return {"GRADIENT": int(self.options.gradient), "MORE_TERMS": len(self.terms)}
+        return {"GRADIENT": int(self.options.gradient), **self.term_macros}
+
+    @property
+    def term_macros(self) -> dict[str, int]:
+        """Of them those that count what is behind the passes."""
+        counts = [sum(len(addend.names) for addend in of) for of in (self.contents.further, self.contents.grouped)]
+        return dict(zip(("MORE_TERMS", "GROUPED_TERMS"), counts, strict=True))
+
+    def _no_radii(self) -> list[KeptLaunch]:
+        """What stands in the place of Born radii where there is no solvent."""
+        self.buffers.setdefault("born_sums", self.run.empty(1))
+        return [self._atom_terms(0)]
 
     def _atom_terms(self, n_parts: int, shares: int = 1) -> KeptLaunch:
         """Born radii and energies of single atoms, from parts of the Born integrals."""
@@ -134,13 +173,11 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     def _pair_model(self) -> np.void:
         """PairModel of cl/energy/pair.clh."""
-        options, model = self.options, self.model
+        options, model, has_gb = self.options, self.model, "gb_pair" in self.contents.names
         return PAIR_MODEL.pack(
             self.run.precision,
-            outside=model.solute_dielectric / model.solvent_dielectric,
-            kappa=model.kappa,
-            coulomb_scale=self.atoms.one_four[0],
-            lj_scale=self.atoms.one_four[1],
+            outside=model.outside if has_gb else 1.0,
+            kappa=model.kappa if has_gb else 0.0,
             cutoff2=0.0 if options.cutoff is None else options.cutoff**2,
         )
 
@@ -155,9 +192,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     @property
     def _pair_macros(self) -> dict[str, int]:
-        options = self.options
+        options, names = self.options, self.contents.names
         return {
-            "SCREENED": int(self.model.kappa > 0), "GEOMETRIC": int(self.atoms.combining == "geometric"),
+            "SCREENED": int(self.model.kappa > 0 and "gb_pair" in names), "COULOMB": int("coulomb" in names),
+            "GEOMETRIC": int(self.atoms.combining == "geometric"),
             "CUTOFF": int(options.cutoff is not None), "GRADIENT": int(options.gradient),
         }  # fmt: skip
 
@@ -165,7 +203,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """CHAIN_ARGUMENTS of cl/energy/chain.clh."""
         tables, spheres = self.tables, self.spheres
         return [
-            self.largest_rho, *self.named("spheres", "x", "y", "z", "weights"), spheres.scaled, spheres.rho,
+            *self.reaches, *self.named("spheres", "x", "y", "z", "weights"), spheres.scaled, spheres.rho,
             tables.slopes, tables.slope_columns, *self.named("origins", "extents"), spheres.counts,
         ]  # fmt: skip
 

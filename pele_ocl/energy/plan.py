@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..arguments import described, flag
+from ..arguments import flag
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..plan.conformations import Encoding, check_span
@@ -20,8 +21,9 @@ from ..solvent.checks import born_radius_error, check_radii
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 from ..variant import Machine
+from .contents import Contents
 from .options import Options
-from .result import TERMS, EnergyBatch, EnergyResult
+from .result import EnergyBatch, EnergyResult
 from .terms import Term
 from .variants import VARIANTS, choose_variant
 
@@ -45,6 +47,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         cutoff: float | None = None,
         per_atom: bool = False,
         terms: Sequence[Term] = (),
+        only_terms: Sequence[str] | None = None,
         precision: str = "float32",
         variant: str = "auto",
         device: Device | int | str | None = None,
@@ -53,14 +56,15 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         model = SolventModel.or_default(model)
         require_atoms(atoms)
         gradient, fixed_radii = flag("gradient", gradient), flag("fixed_radii", fixed_radii)
-        self.options = Options(gradient, gradient and not fixed_radii, per_atom, cutoff, one_four)
+        chain = gradient and not fixed_radii and not model.gb_model.vacuum
+        options = Options(gradient, chain, per_atom, cutoff, one_four)
         check_options(precision, variant, VARIANTS, per_atom)
-        self.terms = _checked_terms(terms, atoms)
-        self._names = (*TERMS, *(term.name for term in self.terms))
-        atoms.require(("charges", "lj_sigma", "lj_epsilon", "gb_radii", "gb_scales"), "the energy")
+        atoms.require(("charges", "lj_sigma", "lj_epsilon", *model.gb_model.parameters), "the energy")
         check_radii(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
+        self._contents = Contents.of(atoms, options, model, only_terms, terms)
+        self.options = replace(options, chain=options.chain and self._contents.has_gb)
         super().__init__(
             atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms), per_atom=per_atom
         )
@@ -78,10 +82,15 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
         run = Run(self.device, self.precision)
         passes = VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.options, self.model, self._encoding, self.terms, m
+            run, self.atoms, self._tiles, self.layout, self.options, self.model, self._encoding, self._contents, m
         )
         run.finish()  # evaluations may go to another queue
-        return Pipeline(self.atoms, passes, self._explain, movable=all(term.movable for term in self.terms))
+        movable = all(addend.movable for addend in self._contents.addends)
+        return Pipeline(self.atoms, passes, self._explain, movable=movable)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self._contents.names
 
     def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:
         """The error of a conformation whose energy overflows, with the atom that is the cause."""
@@ -103,15 +112,19 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             per_atom=options.per_atom,
         )  # fmt: skip
 
-    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
+    def _radii(self, found: Found) -> Floats:
+        """Born radii (m, n) A; NaN where there is no solvent."""
         assert found.born_radii is not None
+        return np.full_like(found.born_radii, np.nan) if self.model.gb_model.vacuum else found.born_radii
+
+    def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
         return EnergyResult(
             atoms=atoms,
             terms=Terms.ready(self._names, found.energies[0]),
             per_atom=None if found.per_atom is None else Terms.ready(self._names, found.per_atom[0]),
             model=self.model,
             gradient=None if found.gradients is None else found.gradients[0],
-            born_radii=found.born_radii[0],
+            born_radii=self._radii(found)[0],
             device=str(self.device),
             variant=self.variant,
             precision=self.precision,
@@ -121,7 +134,6 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _batch(
         self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
     ) -> EnergyBatch:
-        assert found.born_radii is not None
         return EnergyBatch(
             atoms=self.atoms,
             positions=positions,
@@ -129,27 +141,10 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             per_atom=None if found.per_atom is None else Terms(self._names, found.per_atom),
             model=self.model,
             gradients=found.gradients,
-            born_radii=found.born_radii,
+            born_radii=self._radii(found),
             errors=errors,
             device=str(self.device),
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
         )
-
-
-def _checked_terms(terms: Sequence[Term], atoms: Atoms) -> tuple[Term, ...]:
-    """The terms, or InputError for what is none, does not fit the atoms, or has a name twice."""
-    if isinstance(terms, Term):
-        terms = (terms,)
-    if not isinstance(terms, Sequence):
-        raise InputError(f"terms are {described(terms)}; a list of them is needed, such as [PositionalRestraint(10.0)]")
-    names = list(TERMS)
-    for term in terms:
-        if not isinstance(term, Term):
-            raise InputError(f"terms hold {type(term).__name__}; a Term is needed, such as PositionalRestraint(10.0)")
-        if term.name in names:
-            raise InputError(f"there are two terms named {term.name}; give one of them another name")
-        names.append(term.name)
-        term.check(atoms)
-    return tuple(terms)

@@ -9,7 +9,9 @@ from ..atoms import Floats
 from ..results import TermBatch, TermResult
 from ..solvent_model import SolventModel
 
-TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")
+PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
+TERMS = ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self", "nonpolar")
+ALL_TERMS = ("bond", "angle", "torsion", "improper", "urey_bradley", "cmap", *TERMS)  # in the order of results
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -17,7 +19,7 @@ class EnergyResult(TermResult):
     """Energy of one conformation of n atoms, and how it was computed.
 
     gradient : (n, 3) kcal/mol/A; None where it was not asked for
-    born_radii : (n,) A
+    born_radii : (n,) A; NaN where there is no solvent
     seconds : "total", with everything around, kernels to build for the first time included; where times of kernels
         were asked for also "kernel", from the first one's start to the last one's end, chunk by chunk
     """

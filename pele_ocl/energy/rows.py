@@ -29,9 +29,9 @@ class Rows(SumsOfPairs[RowsLayout]):
     def _born(self) -> list[KeptLaunch]:
         return [
             self._over_rows(
-                "energy/born_rows.cl", "born_rows", self.largest_rho, *self.solvent_constants(),
+                "energy/born_rows.cl", "born_rows", *self.reaches, *self.solvent_constants(),
                 *self.named("spheres", "x", "y", "z", "series", "origins", "extents"), self.spheres.counts,
-                *self._atom_tables(), ROW=1, **self.gb_macros, **self.series,
+                *self._atom_tables(), ROW=1, **self.gb_macros, **self.integral_macros,
             )
         ]  # fmt: skip
 
@@ -41,7 +41,7 @@ class Rows(SumsOfPairs[RowsLayout]):
 
     def _chain(self) -> list[KeptLaunch]:
         sums = self.buffers["pair_sums"]
-        return [self._over_rows("energy/chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self.series)]
+        return [self._over_rows("energy/chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self.integral_macros)]
 
     def _over_rows(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:
         """A pass row by row, in groups as large as the device allows the kernel."""

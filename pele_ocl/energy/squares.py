@@ -59,19 +59,26 @@ class Squares(EnergyPasses[SquaresLayout]):
 
     def _born(self) -> list[KeptLaunch]:
         layout, n_tiles, fused = self.layout, len(self.tiles), self.fused
-        # Counters of arrivals, which the groups of each launch leave at zero.
-        self.buffers["arrivals"] = self.run.zeros(self.batch * n_tiles, np.int32)
+        self._count_arrivals()
         n_parts, per_part = layout.chunks(n_tiles)
         columns = [] if fused else [*self.named("x", "y", "z"), self.spheres.rho]
         more = [*self.solvent_constants(), *self._atom_tables(), self.buffers["arrivals"]] if fused else []
         sums = self.run.keep(
             "solvent/tiled.cl", "born_sums", (self.n_rows * layout.tile, n_parts), (layout.tile, 1), np.int32(n_tiles),
-            np.int32(per_part), self.largest_rho, self.buffers["spheres"], *columns,
+            np.int32(per_part), *self.reaches, self.buffers["spheres"], *columns,
             *self.named("series", "origins", "extents"), self.spheres.counts, *more, self.buffers["born_sums"],
-            TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self.series,
+            TILE=layout.tile, ROW=layout.row, FUSED=int(fused), **self.integral_macros,
             **(self.gb_macros if fused else {}),
         )  # fmt: skip
         return [sums] if fused else [sums, self._atom_terms(n_parts, layout.shares)]
+
+    def _no_radii(self) -> list[KeptLaunch]:
+        self._count_arrivals()
+        return super()._no_radii()
+
+    def _count_arrivals(self) -> None:
+        """Make the counters of arrivals, which the groups of each launch leave at zero."""
+        self.buffers["arrivals"] = self.run.zeros(self.batch * len(self.tiles), np.int32)
 
     def _pairs(self) -> list[KeptLaunch]:
         then = Follows.KEEP_WEIGHTS if self.options.chain else Follows.KEEP_RESULTS
@@ -83,10 +90,10 @@ class Squares(EnergyPasses[SquaresLayout]):
     def _chain(self) -> list[KeptLaunch]:
         tables = self.tables
         return self._over_squares(
-            "energy/chain_squares.cl", "chain_squares", False, Follows.KEEP_RESULTS, self.largest_rho,
+            "energy/chain_squares.cl", "chain_squares", False, Follows.KEEP_RESULTS, *self.reaches,
             self.buffers["spheres"],
             self.spheres.rho, tables.slopes, tables.slope_columns, *self.named("origins", "extents"), GRADIENT=1,
-            **self.series,
+            **self.integral_macros,
         )  # fmt: skip
 
     def _finish(self) -> list[KeptLaunch]:
@@ -97,7 +104,7 @@ class Squares(EnergyPasses[SquaresLayout]):
     ) -> list[KeptLaunch]:
         """A pass over pairs, slab by slab. begins : whether it is the first; then : what follows the last slab."""
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
-        macros = {"TILE": layout.tile, "ROW": layout.row, "MORE_TERMS": len(self.terms)}
+        macros = {"TILE": layout.tile, "ROW": layout.row, **self.term_macros}
         for slab in slabs:
             last = slab is slabs[-1]
             collected = self._collected(slab, begins and slab is slabs[0], then if last else Follows.KEEP_TOTALS)

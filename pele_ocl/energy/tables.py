@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms
+from ..atoms import Atoms, Ints
 from ..opencl.shared import READY_TERMS
-from ..pairs import exclusions
 from ..solvent_model import SolventModel
 from ..tiled.series import series_coefficients
 from ..tiled.tables import scaled_charges
@@ -40,36 +39,33 @@ class PairTables:
 
     @classmethod
     def of(
-        cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, one_four: Literal["scale", "exclude"],
-        order: TileOrder,
+        cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, excluded: Ints, order: TileOrder,
+        gb_self: bool = True,
     ) -> PairTables:  # fmt: skip
-        """The tables of a molecule for kernels that meet its tiles in this order."""
-        assert atoms.gb_radii is not None
-        assert atoms.gb_scales is not None
+        """The tables of a molecule for kernels that meet its tiles in this order.
+
+        excluded : (k, 2) pairs without Lennard-Jones and Coulomb energy
+        gb_self : whether atoms have GB energies of their own
+        """
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
-        rho, scaled = model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
+        spheres = model.spheres(atoms)
         sigma = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
         sigmas, epsilons = sigma[tiles.order], tiles.by_slot(np.sqrt(4 * atoms.lj_epsilon))
-        charges = tiles.by_slot(scaled_charges(atoms, model, run.precision))
-        coefficients = series_coefficients(tiles.by_slot(scaled))
+        charges = gb_self * tiles.by_slot(scaled_charges(atoms, model, run.precision))
+        coefficients = series_coefficients(tiles.by_slot(spheres.scaled))
         slopes = coefficients * (2 * np.arange(1, READY_TERMS + 1)[:, None] + 2)
         return cls(
-            run.upload(np.stack([rho[tiles.order], atoms.gb_radii[tiles.order], charges, sigmas, epsilons])),
+            run.upload(np.stack([spheres.rho[tiles.order], spheres.radii[tiles.order], charges, sigmas, epsilons])),
             run.upload(sigmas),
             run.upload(epsilons),
             run.upload(np.column_stack([slopes.T, np.zeros(tiles.n_slots)])),
             run.upload(slopes),
-            _masks(run, atoms, tiles, one_four, order),
+            _masks(run, tiles, excluded, order),
         )
 
 
-def _masks(
-    run: Run, atoms: Atoms, tiles: Tiles, one_four: Literal["scale", "exclude"], order: TileOrder
-) -> tuple[Buffer, ...]:
-    excluded, scaled = exclusions(atoms.bonds, len(atoms))
-    if one_four == "exclude":
-        excluded, scaled = np.concatenate([excluded, scaled]), scaled[:0]
-    masks = Masks.of(tiles, excluded, scaled, order)
+def _masks(run: Run, tiles: Tiles, excluded: Ints, order: TileOrder) -> tuple[Buffer, ...]:
+    masks = Masks.of(tiles, excluded, order)
     words = masks.words.view(np.int32) if run.precision == "float32" else masks.words.astype(np.int64)
     return run.upload(masks.starts, np.int32), run.upload(masks.partners, np.int32), run.upload(words, words.dtype)

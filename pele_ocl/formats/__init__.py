@@ -11,8 +11,9 @@ from .conformations import model_numbers, read_conformations
 from .maps import read_map, require_map_suffix, write_map
 from .points import POINT_SUFFIXES, read_points
 from .pqr import read_pqr
-from .registry import STRUCTURES, is_structure, structure_format
+from .registry import STRUCTURES, is_structure, structure_format, structure_suffix
 from .tables import JsonText, check_target, require_table_suffix, write_table
+from .topologies import is_topology, read_placed, read_topology
 from .writing import refuse_overwriting, refuse_target, replacing, same_file
 
 __all__ = [
@@ -22,19 +23,24 @@ __all__ = [
     "check_target",
     "is_pqr",
     "is_structure",
+    "is_topology",
     "model_numbers",
     "read_conformations",
     "read_map",
     "read_molecule",
+    "read_placed",
     "read_points",
     "read_pqr",
     "read_structure",
+    "read_topology",
     "refuse_overwriting",
     "refuse_target",
     "replacing",
     "require_map_suffix",
     "require_table_suffix",
     "same_file",
+    "structure_format",
+    "structure_suffix",
     "write_map",
     "write_table",
 ]
@@ -60,5 +66,5 @@ def read_molecule(path: str | PathLike[str], model: int | None = None) -> Struct
 
 
 def is_pqr(path: str | PathLike[str]) -> bool:
-    """Whether a file brings its own charges and radii, as PQR files do; by its suffix."""
+    """Whether a file brings its own charges and radii, as PQR files and topologies do; by its suffix."""
     return is_structure(path) and structure_format(path).brings_parameters

@@ -222,4 +222,4 @@ def _value(text: str, quantity: str, where: str) -> float:
     return value
 
 
-FORMAT = StructureFormat(read_pqr, pqr_models, brings_parameters=True)
+FORMAT = StructureFormat(read_pqr, pqr_models, brings_parameters=True, kind="a PQR file", has_lennard_jones=False)

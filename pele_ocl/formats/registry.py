@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
-from ..atoms import Atoms, Floats, Structure
+from ..atoms import Atoms, Floats, Structure, Topology
 from ..errors import FormatError
 from ..grid import Map
 from ..inputfile import InputFile
@@ -26,6 +26,9 @@ STRUCTURES: dict[str, str] = {
     ".cif": "pele_ocl.formats.mmcif:FORMAT",
     ".mmcif": "pele_ocl.formats.mmcif:FORMAT",
     ".pqr": "pele_ocl.formats.pqr:FORMAT",
+    ".prmtop": "pele_ocl.formats.amber:FORMAT",
+    ".parm7": "pele_ocl.formats.amber:FORMAT",
+    ".top": "pele_ocl.formats.amber:FORMAT",
 }
 MAPS: dict[str, str] = {
     ".dx": "pele_ocl.formats.maps.dx:FORMAT",
@@ -47,6 +50,9 @@ class StructureFormat:
         field; Atoms bring their own
     models : numbers of the models of a file, in their order
     brings_parameters : whether `read` gives Atoms
+    kind : a file of the format, for messages
+    has_lennard_jones : whether atoms of the format have Lennard-Jones parameters
+    topology : the parameters of a file without positions, where the format is of such files; `read` then raises
     conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together
     has_pdb_records : whether a file's lines can be kept in a PDB file
     """
@@ -56,6 +62,9 @@ class StructureFormat:
     brings_parameters: bool = False
     conformations: Callable[[InputFile], tuple[list[int], Floats]] | None = None
     has_pdb_records: bool = False
+    kind: str = "the file"
+    has_lennard_jones: bool = True
+    topology: Callable[[InputFile], Topology] | None = None
 
 
 @dataclass(frozen=True)

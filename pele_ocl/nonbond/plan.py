@@ -63,6 +63,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         flag("gradient", gradient)
         callback("progress", progress)
         check_options(precision, variant, VARIANTS)
+        if model.gb_model.vacuum:
+            solvent = "vacuum"
         check_molecule(atoms, pairs, solvent)
         self.dielectrics = (
             np.full(len(atoms), model.solute_dielectric)

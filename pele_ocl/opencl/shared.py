@@ -81,6 +81,20 @@ class PairSums(IntEnum):
     RADIUS_SUM = 6
 
 
+class BondedKind(IntEnum):
+    """The kinds of tasks of cl/energy/terms/bonded.cl.
+
+    Distances, angles, cosines of a torsion, harmonic torsions, maps of two torsions, 1-4 pairs.
+    """
+
+    STRETCH = 0
+    BEND = 1
+    TWIST = 2
+    HOLD = 3
+    CROSS_TWISTS = 4
+    MEET = 5
+
+
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
 N_TERMS = 5  # of an atom's energy: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar
 READY_TERMS = 7  # of the HCT series from ready coefficients
@@ -91,8 +105,6 @@ PAIR_MODEL = Struct(
     "real",
     outside="solute over solvent dielectric",
     kappa="inverse screening length [1/A]",
-    coulomb_scale="of 1-4 pairs",
-    lj_scale="of 1-4 pairs",
     cutoff2="square of the distance at which pairs end [A^2]",
 )
 LIST_MODEL = Struct(
@@ -111,6 +123,14 @@ DESTINATION = Struct(
     size="reals of a conformation in the results",
     energies_first="where its energies begin in their buffer",
     energies_size="reals of a conformation in that buffer",
+)
+REACHES = Struct(
+    "Reaches",
+    "real",
+    largest_rho="largest offset radius of all atoms [A]",
+    neck_excess="half of how far beyond the sum of their offset radii two atoms have a neck [A]",
+    neck="distance beyond which no two atoms have one [A]",
+    rgb_max="distance from an atom beyond which no sphere counts, where RGB_MAX [A]",
 )
 POTENTIAL_LAW = Struct(
     "Law",
@@ -146,12 +166,14 @@ def _listed(enum: type[IntEnum]) -> str:
 HEADERS = {
     "pair_model": PAIR_MODEL.in_c(),
     "list_model": LIST_MODEL.in_c(),
+    "reaches": REACHES.in_c(),
     "destination": DESTINATION.in_c(),
     "potential_law": POTENTIAL_LAW.in_c(),
     "ring_steps": RING_STEPS.in_c(),
     "follows": _listed(Follows),
     "role": _listed(Role),
     "scatter": _listed(Scatter),
+    "bonded": _listed(BondedKind) + "\n" + _defined({"BONDED_KINDS": len(BondedKind)}),
     "pair_sums": _listed(PairSums) + "\n" + _defined({"PAIR_SUMS": PAIR_SUMS}),
     "n_terms": _defined({"N_TERMS": N_TERMS}),
     "ready_terms": _defined({"READY_TERMS": READY_TERMS}),

@@ -6,6 +6,7 @@ from .allpairs import AllPairs
 from .bonded import exclusions
 from .dielectric import internal_dielectrics
 from .files import PAIR_SUFFIXES, read_pairs, require_pairs_suffix, write_pairs, writing_pairs
+from .nonbonded import NonbondedPairs, nonbonded_pairs
 from .pairlist import PairList, Pairs, require_pairs
 from .search import OneFour, all_pairs, pairs_within, without_bonded
 from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
@@ -15,6 +16,7 @@ __all__ = [
     "PAIR_SUFFIXES",
     "SHORT_CUTOFFS",
     "AllPairs",
+    "NonbondedPairs",
     "OneFour",
     "PairList",
     "Pairs",
@@ -22,6 +24,7 @@ __all__ = [
     "all_pairs",
     "exclusions",
     "internal_dielectrics",
+    "nonbonded_pairs",
     "pairs_split",
     "pairs_within",
     "read_pairs",

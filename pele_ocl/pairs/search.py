@@ -12,6 +12,7 @@ from ..atoms import Atoms, Floats, Ints, require_atoms
 from ..errors import InputError
 from .allpairs import AllPairs
 from .bonded import exclusions
+from .nonbonded import has_scaled_pairs
 from .pairlist import Codes, PairList, pair_codes, pairs_of, require_pairs, unchecked
 
 OneFour = Literal["exclude", "scale"]
@@ -133,7 +134,15 @@ def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
     """Pairs to leave out and pairs to scale, (k, 2) each."""
     arguments.choice("one_four", one_four, get_args(OneFour))
     require_atoms(atoms)
-    bonded, far = exclusions(atoms.bonds, len(atoms))
+    if atoms.bonded is not None:
+        if one_four == "scale" and not has_scaled_pairs(atoms):
+            raise InputError(
+                "the 1-4 pairs of these atoms have parameters of their own, which are no scaled ones; exclude them, or "
+                "compute `energy`"
+            )
+        bonded, far = atoms.bonded.excluded, atoms.bonded.one_four.atoms
+    else:
+        bonded, far = exclusions(atoms.bonds, len(atoms))
     return (bonded, far) if one_four == "scale" else (np.concatenate([bonded, far]), far[:0])
 
 

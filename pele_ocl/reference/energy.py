@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
-from ..pairs import exclusions
+from ..gb_models import Necks, Spheres
+from ..pairs import nonbonded_pairs
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
-from .solvent import born_radii as radii_of
-from .solvent import gb_distance, gb_factor, gb_self, nonpolar
+from .bonded import bonded_terms
+from .solvent import born_radii_of, coefficients, gb_distance, gb_factor, gb_self, necks_at, nonpolar, sphere_ends
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
 PAIR_TERMS = ("lennard_jones", "coulomb", "gb_pair")
@@ -49,34 +50,39 @@ def energy(
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
 ) -> Energy:
-    """Lennard-Jones, Coulomb, GB and nonpolar energy, each pair shared equally by its atoms, and their gradients.
+    """Bonded terms, Lennard-Jones, Coulomb, GB and nonpolar energy, shared equally by their atoms, and their gradients.
 
     fixed_radii : (n,) Born radii, A, that stay as they are; by default those of the positions, which follow them
-    one_four : what becomes of 1-4 pairs in Lennard-Jones and Coulomb; GB takes all pairs
+    one_four : what becomes of 1-4 pairs, whose Lennard-Jones and Coulomb energies are terms of their own; GB takes all
     cutoff : A; pairs beyond count in no pair term, but in the Born radii
     """
     model = model or SolventModel()
-    assert atoms.gb_radii is not None
-    assert atoms.gb_scales is not None
-    n = len(atoms)
-    if fixed_radii is None:
-        born = radii_of(atoms.positions, atoms.gb_radii, atoms.gb_scales, model)[1]
-    else:
+    n, in_vacuum = len(atoms), model.gb_model.vacuum
+    if fixed_radii is not None:
         born = np.asarray(fixed_radii, np.float64)
+    else:
+        born = np.full(n, np.nan) if in_vacuum else born_radii_of(atoms, model)[1]
     per_atom = {term: np.zeros(n) for term in PAIR_TERMS}
     gradients = {term: np.zeros((n, 3)) for term in TERMS}
     by_radius = {"gb_pair": np.zeros(n)}
-    near_by_bonds = exclusions(atoms.bonds, n)
+    excluded = nonbonded_pairs(atoms).excluded
     for rows, d, r, counted in _pairs(atoms.positions, cutoff):
-        scales = _scales(atoms, one_four, rows, *near_by_bonds)
+        kept = _kept(n, rows, excluded)
         terms = (_lennard_jones(atoms, rows, r), _coulomb(atoms, rows, r, model))
-        for term, (values, slopes), scale in zip(PAIR_TERMS, terms, scales, strict=False):
-            per_atom[term][rows] = np.where(counted, scale * values, 0).sum(axis=1) / 2
-            gradients[term][rows] = np.einsum("ij,ijk->ik", np.where(counted, scale * slopes, 0), d)
+        for term, (values, slopes) in zip(PAIR_TERMS, terms, strict=False):
+            per_atom[term][rows] = np.where(counted & kept, values, 0).sum(axis=1) / 2
+            gradients[term][rows] = np.einsum("ij,ijk->ik", np.where(counted & kept, slopes, 0), d)
+        if in_vacuum:
+            continue
         values, slopes, radius_slopes = _gb_pair(atoms, rows, r, born, model)
         per_atom["gb_pair"][rows] = np.where(counted, values, 0).sum(axis=1) / 2
         gradients["gb_pair"][rows] = np.einsum("ij,ijk->ik", np.where(counted, slopes, 0), d)
         by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
+    more, more_gradients = bonded_terms(atoms, model.solute_dielectric, cutoff, one_four == "scale")
+    if in_vacuum:
+        per_atom |= {term: np.zeros(n) for term in ("gb_self", "nonpolar")}
+        return Energy(per_atom | more, gradients | more_gradients, born)
+    assert atoms.gb_radii is not None
     per_atom["gb_self"] = gb_self(atoms.charges, born, model)
     per_atom["nonpolar"] = nonpolar(atoms.gb_radii, born, model)
     by_radius["gb_self"] = _gb_self_slope(atoms.charges, born, model)
@@ -84,40 +90,50 @@ def energy(
     if fixed_radii is None:
         for term, gradient in _chain_rule(atoms, model, born, by_radius).items():
             gradients[term] += gradient
-    return Energy(per_atom, gradients, born)
+    return Energy(per_atom | more, gradients | more_gradients, born)
 
 
-def hct_slope(r: Floats, rho: Floats, s: Floats) -> Floats:
+def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None) -> Floats:
     """Eq. 8: the derivative by r of the HCT term of `reference.solvent.hct_term`, 1/A^2."""
-    lower = 1 / np.maximum(rho, np.abs(r - s))
-    upper = 1 / (r + s)
+    begin, end, counts = sphere_ends(r, rho, s, rgb_max)
+    lower, upper = 1 / begin, 1 / end
     slope = np.log(lower / upper) / (2 * r**2) - (1 + s**2 / r**2) * (lower**2 - upper**2) / 4
-    result: Floats = np.where(rho < r + s, slope, 0.0)
+    result: Floats = np.where(counts, slope, 0.0)
     return result
 
 
-def radius_slope(psi: Floats, born: Floats, radii: Floats, model: SolventModel) -> Floats:
+def neck_slope(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
+    """The derivative by r of the neck integrals of `reference.solvent.neck_term`, 1/A^2."""
+    x, size, there = necks_at(r, necks, kinds, others)
+    slope: Floats = np.where(there, -size * (2 * x + 1.8 * x**5) / (1 + x**2 + 0.3 * x**6) ** 2, 0.0)
+    return slope
+
+
+def radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
     """Eq. 7: the derivative of a Born radius by its integral, A^2."""
-    return RADIUS_SLOPES[model.gb](psi, born, radii, model)
+    return RADIUS_SLOPES[model.gb](psi, born, spheres, model)
 
 
-def hct_radius_slope(psi: Floats, born: Floats, radii: Floats, model: SolventModel) -> Floats:
+def hct_radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
     """The derivative of eq. 13 of docs/theory/solvent.md."""
     return born**2
 
 
-def obc_radius_slope(psi: Floats, born: Floats, radii: Floats, model: SolventModel) -> Floats:
+def obc_radius_slope(psi: Floats, born: Floats, spheres: Spheres, model: SolventModel) -> Floats:
     """The derivative of eqs. 5 and 6 of docs/theory/solvent.md."""
-    rho = radii - model.offset
-    tanh = np.tanh(model.alpha * psi - model.beta * psi**2 + model.gamma * psi**3)
+    alpha, beta, gamma = coefficients(spheres, model)
+    tanh = np.tanh(alpha * psi - beta * psi**2 + gamma * psi**3)
     slope: Floats = (
-        born**2 * (1 - tanh**2) * (model.alpha - 2 * model.beta * psi + 3 * model.gamma * psi**2) * rho / radii
+        born**2 * (1 - tanh**2) * (alpha - 2 * beta * psi + 3 * gamma * psi**2) * spheres.rho / spheres.radii
     )
     return slope
 
 
 # By the name of the model.
-RADIUS_SLOPES = {"hct": hct_radius_slope, "obc1": obc_radius_slope, "obc2": obc_radius_slope}
+RADIUS_SLOPES = {
+    "hct": hct_radius_slope, "obc1": obc_radius_slope, "obc2": obc_radius_slope, "gbn": obc_radius_slope,
+    "gbn2": obc_radius_slope,
+}  # fmt: skip
 
 
 def _pairs(
@@ -134,18 +150,13 @@ def _pairs(
         yield rows, d, r, counted
 
 
-def _scales(
-    atoms: Atoms, one_four: str, rows: NDArray[np.intp], excluded: Ints, three_bonds: Ints
-) -> tuple[Floats, Floats]:
-    """Factors of the Lennard-Jones and the Coulomb energy of each pair of the rows, (rows, n)."""
-    by_coulomb, by_lj = atoms.one_four if one_four == "scale" else (0.0, 0.0)
-    lj, coulomb = np.ones((len(rows), len(atoms))), np.ones((len(rows), len(atoms)))
-    for pairs, coulomb_scale, lj_scale in ((excluded, 0.0, 0.0), (three_bonds, by_coulomb, by_lj)):
-        for i, j in (pairs.T, pairs.T[::-1]):
-            here = (i >= rows[0]) & (i <= rows[-1])
-            coulomb[i[here] - rows[0], j[here]] = coulomb_scale
-            lj[i[here] - rows[0], j[here]] = lj_scale
-    return lj, coulomb
+def _kept(n: int, rows: NDArray[np.intp], excluded: Ints) -> NDArray[np.bool_]:
+    """Which pairs of the rows are not excluded, (rows, n)."""
+    kept = np.ones((len(rows), n), bool)
+    for i, j in (excluded.T, excluded.T[::-1]):
+        here = (i >= rows[0]) & (i <= rows[-1])
+        kept[i[here] - rows[0], j[here]] = False
+    return kept
 
 
 def _lennard_jones(atoms: Atoms, rows: NDArray[np.intp], r: Floats) -> tuple[Floats, Floats]:
@@ -192,16 +203,17 @@ def _gb_self_slope(charges: Floats, born: Floats, model: SolventModel) -> Floats
 
 def _chain_rule(atoms: Atoms, model: SolventModel, born: Floats, by_radius: dict[str, Floats]) -> dict[str, Floats]:
     """Eq. 9: what the terms' derivatives by the Born radii add to their gradients."""
-    assert atoms.gb_radii is not None
-    assert atoms.gb_scales is not None
-    psi, _ = radii_of(atoms.positions, atoms.gb_radii, atoms.gb_scales, model)
-    by_integral = radius_slope(psi, born, atoms.gb_radii, model)
-    rho = atoms.gb_radii - model.offset
-    s = atoms.gb_scales * rho
+    spheres = model.spheres(atoms)
+    rho, s, necks, limit = spheres.rho, spheres.scaled, spheres.necks, model.rgb_max
+    psi, _ = born_radii_of(atoms, model)
+    by_integral = radius_slope(psi, born, spheres, model)
     gradients = {term: np.zeros((len(atoms), 3)) for term in by_radius}
     for rows, d, r, counted in _pairs(atoms.positions, None):
-        taken = np.where(counted, hct_slope(r, rho[rows, None], s[None]) / (2 * r), 0)
-        given = np.where(counted, hct_slope(r, rho[None], s[rows, None]) / (2 * r), 0)
+        taken, given = hct_slope(r, rho[rows, None], s[None], limit) / 2, hct_slope(r, rho[None], s[rows, None], limit) / 2
+        if necks is not None:
+            own, others = necks.kinds[rows, None], necks.kinds[None]
+            taken, given = taken + neck_slope(r, necks, own, others), given + neck_slope(r, necks, others, own)
+        taken, given = (np.where(counted, slopes / r, 0) for slopes in (taken, given))
         for term, slopes in by_radius.items():
             weights = slopes * by_integral
             gradients[term][rows] = np.einsum("ij,ijk->ik", weights[rows, None] * taken + weights * given, d)

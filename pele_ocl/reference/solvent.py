@@ -7,17 +7,30 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats
+from ..atoms import Atoms, Floats
+from ..gb_models import Necks, Spheres
+from ..gb_models.necks import REACH
 from ..solvent_model import SolventModel
 from ..units import COULOMB_KCAL_A
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
 
 
-def hct_term(r: Floats, rho: Floats, s: Floats) -> Floats:
-    """Eq. 2: the HCT term of spheres of scaled radius s at distances r for atoms of offset radius rho, A; 1/A."""
-    lower = 1 / np.maximum(rho, np.abs(r - s))
-    upper = 1 / (r + s)
+def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Where spheres begin and end for atoms, A, and whether they count: as in `hct_term`."""
+    limit = np.inf if rgb_max is None else rgb_max
+    begin, end = np.maximum(rho, np.abs(r - s)), np.minimum(r + s, limit)
+    counts = (rho < end) & (begin < limit)
+    return begin, np.where(counts, end, begin), counts
+
+
+def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None) -> Floats:
+    """Eq. 2: the HCT term of spheres of scaled radius s at distances r for atoms of offset radius rho, A; 1/A.
+
+    rgb_max : A, within which of an atom spheres count; None for all of them
+    """
+    begin, end, counts = sphere_ends(r, rho, s, rgb_max)
+    lower, upper = 1 / begin, 1 / end
     term = (
         lower
         - upper
@@ -26,8 +39,23 @@ def hct_term(r: Floats, rho: Floats, s: Floats) -> Floats:
         + s**2 / (4 * r) * (lower**2 - upper**2)
     )
     term = np.where(rho < s - r, term + 2 * (1 / rho - lower), term)
-    result: Floats = np.where(rho < r + s, term, 0.0)
+    result: Floats = np.where(counts, term, 0.0)
     return result
+
+
+def necks_at(
+    r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """r - d0 (A) and m0 (1/A) of the necks that atoms of these kinds take from others at distances r; which there are."""
+    there = r < necks.radii[kinds] + necks.radii[others] + REACH
+    return r - necks.distances[others, kinds], necks.sizes[others, kinds], there
+
+
+def neck_term(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
+    """Eq. 14: the neck's part of the Born integrals of atoms of these kinds, from others at distances r, 1/A."""
+    x, size, there = necks_at(r, necks, kinds, others)
+    term: Floats = np.where(there, size / (1 + x**2 + 0.3 * x**6), 0.0)
+    return term
 
 
 def _distances(positions: Floats, atoms: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], Floats]]:
@@ -39,20 +67,30 @@ def _distances(positions: Floats, atoms: NDArray[np.intp]) -> Iterator[tuple[NDA
         yield rows, r
 
 
-def hct_radius(psi: Floats, rho: Floats, radii: Floats, model: SolventModel) -> Floats:
+def hct_radius(psi: Floats, spheres: Spheres, model: SolventModel) -> Floats:
     """Eq. 13: Born radii of Hawkins, Cramer and Truhlar, A."""
-    return rho / (1 - psi)
+    return spheres.rho / (1 - psi)
 
 
-def obc_radius(psi: Floats, rho: Floats, radii: Floats, model: SolventModel) -> Floats:
+def coefficients(spheres: Spheres, model: SolventModel) -> tuple[Floats, Floats, Floats]:
+    """alpha, beta and gamma of atoms, (n,) each."""
+    constants = model.radius_constants if spheres.constants is None else spheres.constants
+    alpha, beta, gamma, _ = np.broadcast_to(constants, (len(spheres.radii), 4)).T
+    return alpha, beta, gamma
+
+
+def obc_radius(psi: Floats, spheres: Spheres, model: SolventModel) -> Floats:
     """Eqs. 5 and 6: Born radii of Onufriev, Bashford and Case, A."""
-    polynomial = model.alpha * psi - model.beta * psi**2 + model.gamma * psi**3
-    born: Floats = 1 / (1 / rho - np.tanh(polynomial) / radii)
+    alpha, beta, gamma = coefficients(spheres, model)
+    polynomial = alpha * psi - beta * psi**2 + gamma * psi**3
+    born: Floats = 1 / (1 / spheres.rho - np.tanh(polynomial) / spheres.radii)
     return born
 
 
 # By the name of the model.
-RADIUS_FUNCTIONS = {"hct": hct_radius, "obc1": obc_radius, "obc2": obc_radius}
+RADIUS_FUNCTIONS = {
+    "hct": hct_radius, "obc1": obc_radius, "obc2": obc_radius, "gbn": obc_radius, "gbn2": obc_radius,
+}  # fmt: skip
 
 
 def born_radii(
@@ -64,15 +102,31 @@ def born_radii(
     """
     atoms = np.arange(len(radii)) if atoms is None else atoms
     rho = radii - model.offset
-    s = scales * rho
+    return _radii_of(positions, Spheres(radii, rho, scales * rho), model, atoms)
+
+
+def born_radii_of(atoms: Atoms, model: SolventModel, rows: NDArray[np.intp] | None = None) -> tuple[Floats, Floats]:
+    """psi and Born radii (A) of the given atoms, by default of all, in any GB model."""
+    return _radii_of(atoms.positions, model.spheres(atoms), model, np.arange(len(atoms)) if rows is None else rows)
+
+
+def _radii_of(
+    positions: Floats, spheres: Spheres, model: SolventModel, atoms: NDArray[np.intp]
+) -> tuple[Floats, Floats]:
     integrals = []
     for rows, r in _distances(positions, atoms):
         apart = np.isfinite(r)
-        terms = hct_term(np.where(apart, r, 1.0), rho[rows, None], s[None])
-        integrals.append(np.where(apart, terms, 0.0).sum(axis=1) / 2)
-    rho, radii = rho[atoms], radii[atoms]
-    psi = rho * np.concatenate(integrals)
-    return psi, RADIUS_FUNCTIONS[model.gb](psi, rho, radii, model)
+        distances = np.where(apart, r, 1.0)
+        terms = hct_term(distances, spheres.rho[rows, None], spheres.scaled[None], model.rgb_max) / 2
+        if spheres.necks is not None:
+            terms = terms + neck_term(distances, spheres.necks, spheres.necks.kinds[rows, None], spheres.necks.kinds[None])
+        integrals.append(np.where(apart, terms, 0.0).sum(axis=1))
+    psi = spheres.rho[atoms] * np.concatenate(integrals)
+    own = Spheres(
+        spheres.radii[atoms], spheres.rho[atoms], spheres.scaled[atoms],
+        None if spheres.constants is None else spheres.constants[atoms],
+    )  # fmt: skip
+    return psi, RADIUS_FUNCTIONS[model.gb](psi, own, model)
 
 
 def gb_distance(r: Floats, born_i: Floats, born_j: Floats) -> Floats:

@@ -10,7 +10,9 @@ from ..solvent_model import SolventModel
 
 
 def check_radii(atoms: Atoms, model: SolventModel) -> None:
-    """Raise ParameterError for a GB radius at or below the offset, which leaves no atom."""
+    """Raise ParameterError or InputError for atoms that lack what the model needs, such as a radius above the offset."""
+    if model.gb_model.vacuum:
+        return
     assert atoms.gb_radii is not None
     small = atoms.gb_radii <= model.offset
     if small.any():
@@ -19,6 +21,7 @@ def check_radii(atoms: Atoms, model: SolventModel) -> None:
             f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, at or below the offset of "
             f"{model.offset:g} A; give it a larger radius"
         )
+    model.spheres(atoms)
 
 
 def born_radius_error(atoms: Atoms, i: int, born_radii: Floats) -> InputError:

@@ -30,7 +30,6 @@ COLUMNS = len(TERMS) + 2  # of the results, cl/solvent/atoms.cl: terms, Born rad
 class SolventPasses(TiledPasses):
     """Born radii, then the GB potential over tiles; variants differ in how they come to the radii.
 
-    intrinsic : buffer of the intrinsic radii by slot
     born, energy : launches of the two steps
     """
 
@@ -40,13 +39,11 @@ class SolventPasses(TiledPasses):
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
         most: int,
     ) -> None:  # fmt: skip
-        assert atoms.gb_radii is not None
         self.layout, self.tiles = layout, tiles
-        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision))
+        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
         n_chunks, _ = layout.chunks(len(tiles))
         sizes = {"inverses": tiles.n_slots, "potential": n_chunks * tiles.n_slots, "results": COLUMNS * len(atoms)}
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes | self._sizes(), most)
-        self.intrinsic = run.upload(atoms.gb_radii[tiles.order])
         self.placing = [self.place()]
         self.born = self._born()
         self.energy = [*self._before_energy(), self._potential(), self._pair_energies()]
@@ -115,7 +112,7 @@ class SolventPasses(TiledPasses):
         real, columns = self.run.dtype.type, self.named("x", "y", "z") if layout.width > 1 else []
         return self.run.keep(
             "solvent/energy.cl", "gb_potential", layout.shape(self.tiles, n_chunks), layout.group, np.int32(n_tiles),
-            np.int32(tiles_per_chunk), real(1), real(model.solute_dielectric / model.solvent_dielectric),
+            np.int32(tiles_per_chunk), real(1), real(model.outside),
             real(model.kappa), self.buffers["points"], *columns, *self.named("inverses", "origins", "extents"),
             spheres.counts, self.buffers["potential"], width=layout.width, pairs=self.pairs, TILE=layout.tile,
             VECTORS=layout.vectors, SCREENED=int(model.kappa > 0),

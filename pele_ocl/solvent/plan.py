@@ -44,7 +44,9 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         model = SolventModel.or_default(model)
         check_options(precision, variant, VARIANTS)
         require_atoms(atoms)
-        atoms.require(("charges", "gb_radii", "gb_scales"), "the solvent energy")
+        if model.gb_model.vacuum:
+            raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
+        atoms.require(("charges", *model.gb_model.parameters), "the solvent energy")
         check_radii(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()

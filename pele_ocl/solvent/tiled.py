@@ -37,7 +37,7 @@ class Tiled(SolventPasses):
         spheres = self.spheres
         radii = self.of_atoms(
             "radii_of_sums", np.int32(self.n_parts), *self.solvent_constants(), self.buffers["sums"], spheres.rho,
-            self.intrinsic, outputs=("inverses", "results"),
+            spheres.intrinsic, outputs=("inverses", "results"),
         )  # fmt: skip
         return [*(self._blocks() if self.layout.blocks else self._rows()), radii]
 
@@ -48,9 +48,9 @@ class Tiled(SolventPasses):
         return [
             self.run.keep(
                 "solvent/tiled.cl", "born_sums", (layout.rows(n_tiles), n_chunks), (layout.tile // layout.width, 1),
-                np.int32(n_tiles), np.int32(tiles_per_chunk), self.largest_rho, *self.named("spheres", "x", "y", "z"),
+                np.int32(n_tiles), np.int32(tiles_per_chunk), *self.reaches, *self.named("spheres", "x", "y", "z"),
                 spheres.rho, *self.named("series", "origins", "extents"), spheres.counts, self.buffers["sums"],
-                width=layout.width, pairs=self.pairs, TILE=layout.tile, ROW=layout.row, FUSED=0, **self.series,
+                width=layout.width, pairs=self.pairs, TILE=layout.tile, ROW=layout.row, FUSED=0, **self.integral_macros,
             )
         ]  # fmt: skip
 
@@ -62,10 +62,10 @@ class Tiled(SolventPasses):
         return [
             self.run.keep(
                 "solvent/blocks.cl", "born_sums_blocks", (n_parts, 1), (1, 1), np.int32(n_tiles), np.int32(n_parts),
-                np.int32(first), np.int32(last), self.largest_rho, *self.named("spheres", "x", "y", "z"),
+                np.int32(first), np.int32(last), *self.reaches, *self.named("spheres", "x", "y", "z"),
                 spheres.scaled, spheres.rho, self.buffers["series"], spheres.coefficient_columns,
                 *self.named("origins", "extents"), spheres.counts, self.buffers["sums"], width=layout.width,
-                pairs=self.pairs * (last - first) / n_tiles, divisible=0, TILE=layout.tile, **self.series,
+                pairs=self.pairs * (last - first) / n_tiles, divisible=0, TILE=layout.tile, **self.integral_macros,
             )
             for first, last in pairwise(bounds)
         ]  # fmt: skip

@@ -55,24 +55,25 @@ class TiledPasses(Passes):
         return self.run.keep(file, name, shape, group, np.int32(len(self.tiles)), *args, TILE=tile, **defines)
 
     @property
-    def largest_rho(self) -> np.floating:
-        """The largest offset radius as a kernel's argument, A."""
-        return self.run.dtype.type(self.spheres.largest_rho)
+    def reaches(self) -> list[Argument]:
+        """How far spheres reach, and NECK_ARGUMENTS of cl/physics/neck.clh where the model has necks."""
+        necks = self.spheres.necks
+        return [self.spheres.reaches, *(necks.arguments if necks else ())]
 
     @property
-    def series(self) -> dict[str, int]:
-        """The build definitions of kernels that take the HCT series."""
-        return series_macros(self.run.precision)
+    def integral_macros(self) -> dict[str, int]:
+        """The build definitions of kernels that compute Born integrals or their slopes."""
+        return series_macros(self.run.precision) | self.model.integral_definitions
 
     @property
     def gb_macros(self) -> dict[str, int]:
         """The build definitions of kernels that compute Born radii or their slopes."""
         return self.model.radius_definitions
 
-    def solvent_constants(self) -> tuple[np.void, np.void]:
+    def solvent_constants(self) -> tuple[Argument, np.void]:
         """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
-        model = self.model
-        return self.run.vector4(*model.radius_constants), self.run.vector4(
-            model.solute_dielectric / model.solvent_dielectric, model.kappa, 4 * np.pi * model.surface_tension,
-            model.probe_radius,
-        )  # fmt: skip
+        model, by_atom = self.model, self.spheres.constants
+        tension = 0.0 if model.gb_model.vacuum else model.surface_tension
+        return by_atom or self.run.vector4(*model.radius_constants), self.run.vector4(
+            model.outside, model.kappa, 4 * np.pi * tension, model.probe_radius
+        )

@@ -10,9 +10,13 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
+from ..gb_models import Spheres
+from ..gb_models.necks import REACH
+from ..opencl.shared import REACHES
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
 from ..units import COULOMB_KCAL_A
+from .necks import NeckTables
 from .series import series_coefficients
 
 if TYPE_CHECKING:
@@ -24,15 +28,18 @@ if TYPE_CHECKING:
 class SphereTables:
     """Buffers of the atoms in the order of the tiles' slots; unused slots hold spheres of no radius and no charge.
 
-    largest_rho : A, of all atoms
+    reaches : Reaches of pele_ocl/opencl/shared.py
     order, counts : (n_slots,) the atom of each slot, (n_tiles,) atoms of each tile
     rho, scaled, charges : (n_slots,) offset radius, scaled radius, charge
     coefficients : (n_slots, 8) of the HCT series, the first is left free
     coefficient_columns : (READY_TERMS, n_slots) the same as columns
-    largest_s : (n_tiles,) largest scaled radius
+    largest_s : (n_tiles,) largest scaled radius, whatever its sign
+    intrinsic : (n_slots,) radius before the offset is taken off
+    constants : (n_slots, 4) of the radius function by atom, else None
+    necks : of pairs, else None
     """
 
-    largest_rho: float
+    reaches: np.void
     order: Buffer
     counts: Buffer
     rho: Buffer
@@ -41,26 +48,49 @@ class SphereTables:
     coefficients: Buffer
     coefficient_columns: Buffer
     largest_s: Buffer
+    intrinsic: Buffer
+    constants: Buffer | None
+    necks: NeckTables | None
 
     @classmethod
-    def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats) -> SphereTables:
-        """The tables of a molecule. charges : (n,) in the unit that the kernels want"""
-        assert atoms.gb_radii is not None
-        assert atoms.gb_scales is not None
-        rho, scaled = model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
-        by_slot = tiles.by_slot(scaled)
+    def of(
+        cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int
+    ) -> SphereTables:
+        """The tables of a molecule.
+
+        charges : (n,) in the unit that the kernels want
+        width : reals in a vector of the kernels that meet necks
+        """
+        spheres = model.spheres(atoms)
+        by_slot = tiles.by_slot(spheres.scaled)
         coefficients = series_coefficients(by_slot)
+        constants, necks = spheres.constants, spheres.necks
         return cls(
-            float(rho.max()),
+            packed_reaches(run, spheres, model),
             run.upload(tiles.order, np.int32),
             run.upload(tiles.counts, np.int32),
-            run.upload(rho[tiles.order]),
+            run.upload(spheres.rho[tiles.order]),
             run.upload(by_slot),
             run.upload(tiles.by_slot(charges)),
             run.upload(np.column_stack([np.zeros(tiles.n_slots), coefficients.T])),
             run.upload(coefficients),
-            run.upload(tiles.largest(scaled)),
+            run.upload(tiles.largest(np.abs(spheres.scaled))),
+            run.upload(spheres.radii[tiles.order]),
+            None if constants is None else run.upload(constants[tiles.order]),
+            None if necks is None else NeckTables.of(run, necks, tiles.order, tiles.used, width),
         )
+
+
+def packed_reaches(run: Run, spheres: Spheres, model: SolventModel) -> np.void:
+    """How far spheres and necks reach, as kernels take it."""
+    necks = spheres.necks
+    return REACHES.pack(
+        run.precision,
+        largest_rho=float(spheres.rho.max()),
+        neck_excess=0.0 if necks is None else REACH / 2 + model.offset,
+        neck=0.0 if necks is None else necks.reach,
+        rgb_max=0.0 if model.rgb_max is None else model.rgb_max,
+    )
 
 
 def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .restraint import PositionalRestraint
-from .term import Term
+from .term import Addend, Term
 
-__all__ = ["PositionalRestraint", "Term"]
+__all__ = ["Addend", "PositionalRestraint", "Term"]

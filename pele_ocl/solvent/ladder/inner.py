@@ -24,8 +24,8 @@ class Inner(Rung):
         self.config, self.contributions = run.empty(2, np.int32), run.empty(m.n)
         self.sums = run.empty(m.n)
         self.row = run.keep(
-            "solvent/ladder/inner.cl", "hct_row", (m.n, 1), (ITEMS, 1), self.config, m.atoms, m.rho,
-            self.contributions,
+            "solvent/ladder/inner.cl", "hct_row", (m.n, 1), (ITEMS, 1), self.config, *m.terms,
+            self.contributions, **m.macros,
         )  # fmt: skip
         self.radii = m.radii_step(run, self.sums)
 

@@ -21,6 +21,6 @@ class Outer(Rung):
         self.launches = [
             run.keep(
                 "solvent/ladder/outer.cl", "born_radii_outer", (m.n, 1), (run.device.largest_group, 1), np.int32(m.n),
-                m.constants, m.atoms, m.rho, m.radii, m.psi, m.born, pairs=m.pairs, **m.macros,
+                m.constants, *m.terms, m.radii, m.psi, m.born, pairs=m.pairs, **m.macros,
             )
         ]  # fmt: skip

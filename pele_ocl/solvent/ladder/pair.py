@@ -18,12 +18,12 @@ class Pair(Rung):
     def __init__(self, run: Run, molecule: Molecule) -> None:
         super().__init__(run, molecule)
         m, file, kernel = molecule, "solvent/ladder/pair.cl", "born_sums_pair"
-        _, group = run.group_kernel(file, kernel, local_reals=1)
+        _, group = run.group_kernel(file, kernel, local_reals=1, **m.macros)
         sums = run.empty(m.n)
         self.launches = [
             run.keep(
-                file, kernel, (m.n * group, 1), (group, 1), np.int32(m.n), m.atoms, m.rho, sums, pairs=m.pairs,
-                GROUP=group,
+                file, kernel, (m.n * group, 1), (group, 1), np.int32(m.n), *m.terms, sums, pairs=m.pairs,
+                GROUP=group, **m.macros,
             ),
             m.radii_step(run, sums),
         ]  # fmt: skip

@@ -49,7 +49,7 @@ class LadderPasses(SolventPasses):
     def _before_energy(self) -> list[KeptLaunch]:
         m, (_, constants) = self.molecule, self.solvent_constants()
         radii = self.of_atoms(
-            "radii_given", constants, m.psi, m.born, self.intrinsic, outputs=("inverses", "results")
+            "radii_given", constants, m.psi, m.born, self.spheres.intrinsic, outputs=("inverses", "results")
         )  # fmt: skip
         return [radii]
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from ...atoms import Atoms, Floats
 from ...solvent_model import SolventModel
+from ...tiled.necks import NeckTables
+from ...tiled.tables import packed_reaches
 from ...variant import Progress
 
 if TYPE_CHECKING:
-    from ...opencl.launch import KeptLaunch
+    from ...opencl.launch import Argument, KeptLaunch
     from ...opencl.memory import Buffer
     from ...opencl.run import Run
 
@@ -28,7 +30,9 @@ class Molecule:
     atoms4 : (n, 4) x, y, z from the molecule's middle, scaled radius, A; also on the host, where positions change
     rho, radii : (n,) offset and intrinsic radius, A
     psi, born : (n,) what a rung has to fill: argument of the radius function, Born radius, A
-    constants : of the radius function; macros : build definitions of kernels that compute it
+    terms : TERM_ARGUMENTS of cl/solvent/ladder/term.clh
+    constants : of the radius function
+    macros : build definitions of kernels that compute Born integrals or radii
     """
 
     n: int
@@ -38,19 +42,23 @@ class Molecule:
     radii: Buffer
     psi: Buffer
     born: Buffer
-    constants: np.void
+    terms: list[Argument]
+    constants: Argument
     macros: dict[str, int]
 
     @classmethod
     def of(cls, run: Run, atoms: Atoms, model: SolventModel) -> Molecule:
         """A molecule on a device, at the atoms' own positions."""
-        assert atoms.gb_radii is not None
-        assert atoms.gb_scales is not None
-        n, (rho, scaled) = len(atoms), model.gb_model.spheres(atoms.gb_radii, atoms.gb_scales, model.offset)
-        host_atoms = np.column_stack([np.empty((n, 3)), scaled])
+        n, spheres = len(atoms), model.spheres(atoms)
+        constants, necks = spheres.constants, spheres.necks
+        host_atoms = np.column_stack([np.empty((n, 3)), spheres.scaled])
+        positions, rho, each = run.empty(4 * n), run.upload(spheres.rho), np.arange(n)
+        tables = None if necks is None else NeckTables.of(run, necks, each, np.ones(n, bool), width=1)
         molecule = cls(
-            n, host_atoms, run.empty(4 * n), run.upload(rho), run.upload(atoms.gb_radii), run.empty(n), run.empty(n),
-            run.vector4(*model.radius_constants), model.radius_definitions,
+            n, host_atoms, positions, rho, run.upload(spheres.radii), run.empty(n), run.empty(n),
+            [packed_reaches(run, spheres, model), *(tables.arguments if tables else ()), positions, rho],
+            run.vector4(*model.radius_constants) if constants is None else run.upload(constants),
+            model.radius_definitions | model.integral_definitions,
         )  # fmt: skip
         molecule.move(run, atoms.positions)
         return molecule

@@ -23,7 +23,7 @@ class Sequential(Rung):
         m = molecule
         self.loop = run.keep(
             "solvent/ladder/sequential.cl", "born_radii_sequential", (1, 1), (1, 1), np.int32(m.n), np.int32(0),
-            np.int32(m.n), m.constants, m.atoms, m.rho, m.radii, m.psi, m.born, **m.macros,
+            np.int32(m.n), m.constants, *m.terms, m.radii, m.psi, m.born, **m.macros,
         )  # fmt: skip
 
     def compute(self, run: Run, tell: Progress | None = None) -> None:

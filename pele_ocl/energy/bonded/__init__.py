@@ -1,0 +1,7 @@
+"""Bonded terms and 1-4 pairs: what a device computes of a molecule's tables, in groups of neighbouring atoms."""
+
+from __future__ import annotations
+
+from .addend import BondedTerms, bonded_names
+
+__all__ = ["BondedTerms", "bonded_names"]

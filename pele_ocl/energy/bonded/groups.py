@@ -1,0 +1,80 @@
+"""Tasks shared out among work-groups, each of which owns some neighbouring atoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...opencl.shared import BondedKind
+from .tasks import MEMBERS, Tasks
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The tasks of each group: all in which one of its atoms is a member; cl/energy/terms/bonded.cl.
+
+    starts : (n_groups * kinds + 1,) first record of each kind
+    members, places : (n_records, 4) atoms, and their slots, -1 for atoms of other groups; a CMAP term takes two records
+    details : (n_records, 2) first row of parameters and count; 0 for the second record of a CMAP term
+    slot_starts : (n_atoms * n_rows + 1,) first slot of each atom's share of each row of results
+    """
+
+    starts: NDArray[np.int32]
+    members: NDArray[np.int32]
+    places: NDArray[np.int32]
+    details: NDArray[np.int32]
+    slot_starts: NDArray[np.int32]
+
+    @property
+    def n_slots(self) -> int:
+        """Slots in all."""
+        return int(self.slot_starts[-1])
+
+    @classmethod
+    def of(cls, tasks: Tasks, n_atoms: int, n_rows: int, size: int, shared: bool) -> Groups:
+        """The tasks, sorted by kind, of groups of `size` atoms.
+
+        shared : whether all that a group adds to an atom's row of results goes to one slot, counted from its first one
+        """
+        n_groups = -(-n_atoms // size)
+        group, task = _copies(tasks, size)
+        members = tasks.members[task]
+        own = (members >= 0) & (members // size == group[:, None])
+        keys = members[own] * n_rows + tasks.rows[task][own]
+        order = np.argsort(keys, kind="stable")
+        slots = np.empty(len(keys), np.int64)
+        slots[order] = np.arange(len(keys))
+        places = np.full(members.shape, -1, np.int64)
+        places[own] = keys % (size * n_rows) if shared else slots
+
+        record, second = _records(tasks.kinds[task] == BondedKind.CROSS_TWISTS)
+        kinds = len(BondedKind)
+        codes = group[record] * kinds + tasks.kinds[task][record]
+        half = np.where(second[:, None], np.arange(4, MEMBERS), np.arange(4))
+        counts = np.where(second, 0, tasks.counts[task][record])
+        return cls(
+            np.searchsorted(codes, np.arange(n_groups * kinds + 1)).astype(np.int32),
+            np.maximum(np.take_along_axis(members[record], half, axis=1), 0).astype(np.int32),
+            np.take_along_axis(places[record], half, axis=1).astype(np.int32),
+            np.column_stack([tasks.first[task][record], counts]).astype(np.int32),
+            np.searchsorted(keys[order], np.arange(n_atoms * n_rows + 1)).astype(np.int32),
+        )
+
+
+def _copies(tasks: Tasks, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Groups and their tasks, by group and then in the order of the tasks."""
+    where = tasks.members >= 0
+    task = np.nonzero(where)[0]
+    codes = np.unique(tasks.members[where] // size * len(tasks) + task)
+    group, task = np.divmod(codes, len(tasks))
+    return group, task
+
+
+def _records(twice: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """For each record its task, and whether it is the second one of it."""
+    record = np.repeat(np.arange(len(twice)), 1 + twice)
+    second = np.zeros(len(record), bool)
+    second[1:] = record[1:] == record[:-1]
+    return record, second

@@ -1,0 +1,140 @@
+"""Bonded terms as tasks of a kernel: members, rows of results, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...atoms import Atoms, Bonded, Floats, OneFourPairs, Torsions
+from ...opencl.shared import BondedKind
+from ...units import COULOMB_KCAL_A
+from .spline import patches
+
+MEMBERS = 8  # of a task at most, the atoms of a CMAP term's two torsions
+HARMONIC = (  # table, its term, its kind of tasks
+    ("bonds", "bond", BondedKind.STRETCH),
+    ("urey_bradley", "urey_bradley", BondedKind.STRETCH),
+    ("angles", "angle", BondedKind.BEND),
+    ("harmonic_impropers", "improper", BondedKind.HOLD),
+)
+WITHIN = {BondedKind.BEND: (0.0, np.pi), BondedKind.HOLD: (-np.inf, np.inf)}  # where an angle of the kind can be
+
+_Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """m tasks, of which each computes the energy of some atoms and its gradient.
+
+    kinds : (m,) BondedKind
+    members : (m, 8) atoms, -1 where there are fewer
+    rows : (m, 8) row of the results to which each member's share belongs
+    first : (m,) first of its rows of parameters; counts : (m,) how many, or the size of its map
+    parameters : (k, 4) as the kernel takes them
+    """
+
+    kinds: _Indices
+    members: _Indices
+    rows: _Indices
+    first: _Indices
+    counts: _Indices
+    parameters: Floats
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @classmethod
+    def of(cls, atoms: Atoms, one_four: OneFourPairs | None, solute_dielectric: float, names: Sequence[str]) -> Tasks:
+        """Those of the terms named, by the order of the kinds. one_four : None where 1-4 pairs do not count"""
+        bonded = Bonded() if atoms.bonded is None else atoms.bonded
+        parts = [_harmonic(bonded, *of, names) for of in HARMONIC if of[1] in names]
+        parts += [
+            _torsions(table, names.index(term))
+            for table, term in ((bonded.torsions, "torsion"), (bonded.impropers, "improper"))
+            if term in names
+        ]
+        if "cmap" in names:
+            parts.append(_cmaps(bonded, names.index("cmap")))
+        if one_four is not None:
+            parts.append(_pairs(one_four, solute_dielectric, names))
+        return cls.joined(parts or [cls.plain(BondedKind.MEET, np.empty((0, 2), np.int64), 0, np.empty((0, 0)))])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Tasks]) -> Tasks:
+        """All tasks of the parts, sorted by kind."""
+        offsets = np.cumsum([0, *(len(part.parameters) for part in parts)])
+        first = [part.first + offset for part, offset in zip(parts, offsets, strict=False)]
+        kinds = np.concatenate([part.kinds for part in parts])
+        order = np.argsort(kinds, kind="stable")
+        return cls(
+            kinds[order],
+            np.concatenate([part.members for part in parts])[order],
+            np.concatenate([part.rows for part in parts])[order],
+            np.concatenate(first)[order],
+            np.concatenate([part.counts for part in parts])[order],
+            np.concatenate([part.parameters for part in parts]),
+        )
+
+    @classmethod
+    def plain(cls, kind: BondedKind, members: NDArray[np.integer], rows: ArrayLike, parameters: Floats) -> Tasks:
+        """Tasks of one row of parameters each. members : (m, up to 8); rows : broadcast to them"""
+        m, k = members.shape
+        padded = np.full((m, MEMBERS), -1, np.int64)
+        padded[:, :k] = members
+        all_rows = np.zeros((m, MEMBERS), np.int64)
+        all_rows[:, :k] = rows
+        four = np.zeros((m, 4))
+        four[:, : parameters.shape[1]] = parameters
+        return cls(np.full(m, kind, np.int64), padded, all_rows, np.arange(m), np.ones(m, np.int64), four)
+
+
+def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Sequence[str]) -> Tasks:
+    table = getattr(bonded, name)
+    """Best angles come as cosine and sine; and, where no angle can be so, by how much it is farther."""
+    kept = table.parameters[:, 0] != 0
+    parameters = table.parameters[kept]
+    if kind in WITHIN:
+        k, best = parameters.T
+        nearest = np.clip(best, *WITHIN[kind])
+        parameters = np.column_stack([k, np.cos(nearest), np.sin(nearest), nearest - best])
+    return Tasks.plain(kind, table.atoms[kept], names.index(term), parameters)
+
+
+def _torsions(table: Torsions, row: int) -> Tasks:
+    """A task for all cosines of the same four atoms, by rising n; those of no height are left out."""
+    k, n, phase = table.parameters[table.parameters[:, 0] != 0].T
+    atoms = table.atoms[table.parameters[:, 0] != 0].astype(np.int64)
+    atoms = np.where((atoms[:, 0] > atoms[:, 3])[:, None], atoms[:, ::-1], atoms)  # the same torsion either way
+    phase, n = np.where(n < 0, -phase, phase), np.abs(n)
+    order = np.lexsort((n, *atoms.T[::-1]))
+    k, n, phase, atoms = k[order], n[order], phase[order], atoms[order]
+    is_new = np.ones(len(atoms), bool)
+    is_new[1:] = (atoms[1:] != atoms[:-1]).any(axis=1)
+    first = np.flatnonzero(is_new)
+    tasks = Tasks.plain(BondedKind.TWIST, atoms[first], row, np.empty((len(first), 0)))
+    series = np.column_stack([n, k, k * np.cos(phase), k * np.sin(phase)])
+    return Tasks(tasks.kinds, tasks.members, tasks.rows, first, np.diff(np.append(first, len(atoms))), series)
+
+
+def _cmaps(bonded: Bonded, row: int) -> Tasks:
+    """A map's 16 coefficients a cell are four rows of parameters."""
+    tasks = Tasks.plain(BondedKind.CROSS_TWISTS, bonded.cmaps.atoms, row, np.empty((len(bonded.cmaps), 0)))
+    sizes = np.array([len(of) for of in bonded.maps], np.int64)
+    starts = np.cumsum(4 * sizes**2) - 4 * sizes**2
+    which = bonded.cmaps.parameters[:, 0].astype(np.int64)
+    parameters = np.concatenate([patches(of).reshape(-1, 4) for of in bonded.maps])
+    return Tasks(tasks.kinds, tasks.members, tasks.rows, starts[which], sizes[which], parameters)
+
+
+def _pairs(one_four: OneFourPairs, solute_dielectric: float, names: Sequence[str]) -> Tasks:
+    """Each atom of a pair is a member twice: once for Lennard-Jones, once for Coulomb."""
+    charges, sigma, epsilon = one_four.parameters.T
+    terms = ("lennard_jones_14", "coulomb_14")
+    by_coulomb = COULOMB_KCAL_A / solute_dielectric if terms[1] in names else 0.0
+    by_lj = 4.0 if terms[0] in names else 0.0
+    rows = np.repeat([names.index(term) if term in names else 0 for term in terms], 2)
+    parameters = np.column_stack([by_coulomb * charges, sigma**2, by_lj * epsilon])
+    return Tasks.plain(BondedKind.MEET, np.tile(one_four.atoms, 2), rows, parameters)

@@ -1,0 +1,120 @@
+"""The terms that an energy consists of, and what computes those behind the passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import described
+from ..atoms import Atoms, Ints
+from ..errors import InputError
+from ..pairs import nonbonded_pairs
+from ..solvent_model import SolventModel
+from .bonded import BondedTerms, bonded_names
+from .options import Options
+from .result import ALL_TERMS, PASS_TERMS, TERMS
+from .terms import Addend, Term
+
+GB_TERMS = ("gb_pair", "gb_self", "nonpolar")  # those that Born radii make
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """The terms of an energy.
+
+    names : of all terms, in the order of results
+    excluded : (k, 2) pairs that have no Lennard-Jones and Coulomb energy in the passes
+    further, grouped : what runs behind the passes and leaves energies in that part of the results
+    """
+
+    names: tuple[str, ...]
+    excluded: Ints
+    further: tuple[Addend, ...]
+    grouped: tuple[Addend, ...]
+
+    @classmethod
+    def of(
+        cls, atoms: Atoms, options: Options, model: SolventModel, only_terms: Sequence[str] | None,
+        terms: Sequence[Term],
+    ) -> Contents:  # fmt: skip
+        """Those of a molecule. only_terms : names of the terms of the force field that count, None for all
+
+        Raises InputError for names of terms that are not there, and for further terms that do not fit.
+        """
+        of_pairs = tuple(name for name in TERMS if options.one_four == "scale" or not name.endswith("_14"))
+        there = (*bonded_names(atoms), *of_pairs)
+        names = there if only_terms is None else _chosen(only_terms, there)
+        pairs = nonbonded_pairs(atoms)
+        behind = tuple(name for name in names if name not in PASS_TERMS)
+        one_four = pairs.one_four if set(behind) & set(TERMS) else None
+        bonded = BondedTerms(atoms, one_four, model.solute_dielectric, behind)
+        checked = _checked_terms(terms, atoms, ALL_TERMS)
+        addends = (*((bonded,) if bonded else ()), *checked)
+        return cls(
+            (*names, *(name for term in checked for name in term.names if name not in names)),
+            pairs.excluded,
+            tuple(addend for addend in addends if not addend.grouped),
+            tuple(addend for addend in addends if addend.grouped),
+        )
+
+    @property
+    def addends(self) -> tuple[Addend, ...]:
+        """All that runs behind the passes, in order."""
+        return (*self.grouped, *self.further)
+
+    @property
+    def has_gb(self) -> bool:
+        """Whether any term depends on the Born radii."""
+        return any(name in self.names for name in GB_TERMS)
+
+    def columns(self, names: Sequence[str]) -> NDArray[np.intp]:
+        """Where terms stand among all; those that do not count are left out."""
+        return np.array([self.names.index(name) for name in names if name in self.names], np.intp)
+
+    def for_passes(self, atoms: Atoms, model: SolventModel) -> tuple[Atoms, SolventModel]:
+        """The atoms and the model for the passes, without what makes terms that do not count."""
+        if "lennard_jones" not in self.names:
+            atoms = replace(atoms, lj_epsilon=np.zeros(len(atoms)))
+        return atoms, model if "nonpolar" in self.names else replace(model, surface_tension=0.0)
+
+
+def summary(names: Sequence[str], atoms: Atoms) -> str:
+    """The name of an energy of these terms: "whole force field", "nonbonded + solvent", or the terms one by one."""
+    wanted = (*bonded_names(atoms), *PASS_TERMS)
+    if not set(wanted) <= set(names):
+        return ", ".join(names)
+    whole = "nonbonded + solvent" if atoms.bonded is None else "whole force field"
+    return whole if set(TERMS) <= set(names) else f"{whole}, without 1-4 pairs"
+
+
+def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
+    """The names in the order of results, or InputError for one that is not there."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InputError(f"only_terms are {described(names)}; a list of names is needed, such as ['bond', 'angle']")
+    for name in names:
+        if name not in there:
+            raise InputError(f"there is no term {described(name)}; the terms of these atoms are {', '.join(there)}")
+    if not names:
+        raise InputError(f"only_terms name no term; the terms of these atoms are {', '.join(there)}")
+    return tuple(name for name in there if name in names)
+
+
+def _checked_terms(terms: Sequence[Term], atoms: Atoms, taken: Sequence[str]) -> tuple[Term, ...]:
+    """The terms, or InputError for what is none, does not fit the atoms, or has a name twice."""
+    if isinstance(terms, Term):
+        terms = (terms,)
+    if not isinstance(terms, Sequence):
+        raise InputError(f"terms are {described(terms)}; a list of them is needed, such as [PositionalRestraint(10.0)]")
+    names = list(taken)
+    for term in terms:
+        if not isinstance(term, Term):
+            raise InputError(f"terms hold {type(term).__name__}; a Term is needed, such as PositionalRestraint(10.0)")
+        twice = [name for name in term.names if name in names]
+        if twice and not term.joins:
+            raise InputError(f"there are two terms named {twice[0]}; give one of them another name")
+        names += term.names
+        term.check(atoms)
+    return tuple(terms)

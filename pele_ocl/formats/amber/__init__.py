@@ -1,0 +1,13 @@
+"""AMBER's files: topologies (prmtop, parm7) with all parameters, and coordinates (inpcrd, rst7, NetCDF)."""
+
+from __future__ import annotations
+
+from ..registry import StructureFormat
+from .coordinates import place
+from .topology import CHARGE_UNIT, read_topology, refuse_models, refuse_reading_alone
+
+__all__ = ["CHARGE_UNIT", "FORMAT", "place", "read_topology"]
+
+FORMAT = StructureFormat(
+    refuse_reading_alone, refuse_models, brings_parameters=True, kind="an AMBER topology", topology=read_topology
+)

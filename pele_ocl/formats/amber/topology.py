@@ -1,0 +1,94 @@
+"""AMBER topologies (prmtop, parm7, top): atoms with all their parameters, and no positions."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike
+
+import numpy as np
+
+from ...atoms import Atoms, Floats, Topology
+from ...errors import FormatError, InputError
+from ...inputfile import InputFile, read_file
+from .bonded import read_bonded
+from .counts import Counts, read_counts
+from .labels import read_labels
+from .lennard_jones import combining_rule, read_pair_types, read_types
+from .sections import Sections, read_sections
+
+# The file's charges are in units in which Coulomb's law has no constant but 1: sqrt(kcal A / mol).
+CHARGE_UNIT = 18.2223
+_SET = re.compile(r".*\((\w+)\)\s*", re.DOTALL)  # "H(N)-modified Bondi radii (mbondi2)"
+
+
+def read_topology(path: str | PathLike[str]) -> Topology:
+    """The topology of a file with %FLAG sections, of AMBER 7 or later, plain or gzip.
+
+    Everything that gives an energy is read: bonds, angles, torsions, impropers, 1-4 pairs with the scale factors of
+    their torsions, exclusions, CMAP, and of CHARMM's files Urey-Bradley terms, harmonic impropers and Lennard-Jones
+    parameters of 1-4 pairs. GB radii and scale factors are the file's RADII and SCREEN; a file without has none.
+    Sections may stand in any order.
+
+    Raises FormatError, with section and line, where the file is damaged, contradicts itself, or has energies that are
+    not done: pairs of types with Lennard-Jones parameters of their own, 10-12 and 12-6-4 terms, polarizabilities,
+    AMOEBA, perturbation.
+    """
+    file = read_file(path)
+    sections = read_sections(file)
+    counts, notes = read_counts(sections)
+    try:
+        return Topology(_atoms(sections, counts, notes), str(file))
+    except InputError as error:
+        raise FormatError(f"{file}: {error}") from None
+
+
+def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
+    """The atoms, all of them at the origin."""
+    charges = sections.numbers("CHARGE", counts.atoms) / CHARGE_UNIT
+    types = read_types(sections, counts)
+    pairs = read_pair_types(sections, counts, types)
+    has_own = "LENNARD_JONES_14_ACOEF" in sections
+    bonded, more = read_bonded(
+        sections, counts, charges, read_pair_types(sections, counts, types, "14_") if has_own else pairs
+    )
+    radii, scales, radii_set = _radii(sections, counts)
+    return Atoms(
+        positions=np.zeros((counts.atoms, 3)),
+        charges=charges,
+        lj_sigma=pairs.sigma.diagonal()[types],
+        lj_epsilon=pairs.epsilon.diagonal()[types],
+        gb_radii=radii,
+        gb_scales=scales,
+        labels=read_labels(sections, counts),
+        bonds=bonded.bonds.atoms,
+        combining=combining_rule(sections, pairs),
+        notes=(*notes, *more),
+        bonded=bonded,
+        types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
+        gb_radii_set=radii_set,
+    )
+
+
+def _radii(sections: Sections, counts: Counts) -> tuple[Floats | None, Floats | None, str]:
+    """RADII, SCREEN and the name of their set; no radii where they are missing or all 0, as in files for vacuum.
+
+    The name is the word in brackets behind the sentence of RADIUS_SET: bondi, mbondi, mbondi2, mbondi3; or "file".
+    """
+    radii, scales = (sections.numbers(name, counts.atoms) if name in sections else None for name in ("RADII", "SCREEN"))
+    if radii is None or not radii.any():
+        return None, scales, ""
+    text = " ".join(sections.texts("RADIUS_SET").tolist()) if "RADIUS_SET" in sections else ""
+    found = _SET.fullmatch(text)
+    return radii, scales, found[1] if found else "file"
+
+
+def refuse_reading_alone(file: InputFile, model: int | None) -> Atoms:
+    """Raise FormatError: a topology has no positions."""
+    raise FormatError(
+        f"{file}: a topology has no coordinates; name a file of them: -c on the command line, coordinates= in Python"
+    )
+
+
+def refuse_models(file: InputFile) -> list[int]:
+    """Raise FormatError: a topology has no models."""
+    raise FormatError(f"{file}: a topology has no models; they are those of its coordinates")

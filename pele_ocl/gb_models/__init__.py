@@ -1,0 +1,39 @@
+"""Generalized Born models: how the Born radii of atoms follow from their Born integrals.
+
+A model is an entry of GB_MODELS and a header cl/physics/radius_<function>.clh with its radius function and slope, which
+cl/physics/gb_radius.clh includes. docs/extend/gb-model.md adds one.
+"""
+
+from __future__ import annotations
+
+from .elements import GBN, GBN2, GBN2_NUCLEIC
+from .model import GBModel
+from .necks import Necks
+from .spheres import Spheres
+
+__all__ = ["GB_MODELS", "GBModel", "Necks", "Spheres"]
+
+GB_MODELS = {
+    model.name: model
+    for model in (
+        GBModel("none", "no solvent: a dielectric of the solute's everywhere", "GB_RADIUS_HCT", vacuum=True),
+        GBModel("hct", "Hawkins, Cramer and Truhlar, J. Phys. Chem. 100, 19824 (1996)", "GB_RADIUS_HCT"),
+        GBModel(
+            "obc1", "Onufriev, Bashford and Case, Proteins 55, 383 (2004), set I", "GB_RADIUS_OBC",
+            alpha=0.8, beta=0.0, gamma=2.909125,
+        ),
+        GBModel(
+            "obc2", "Onufriev, Bashford and Case, Proteins 55, 383 (2004), set II", "GB_RADIUS_OBC",
+            alpha=1.0, beta=0.8, gamma=4.85,
+        ),
+        GBModel(
+            "gbn", "Mongan et al., J. Chem. Theory Comput. 3, 156 (2007)", "GB_RADIUS_OBC",
+            alpha=1.09511284, beta=1.90792938, gamma=2.50798245, neck_scale=0.361825, elements=GBN,
+        ),
+        GBModel(
+            "gbn2", "Nguyen, Roe and Simmerling, J. Chem. Theory Comput. 9, 2020 (2013)", "GB_RADIUS_OBC",
+            offset=0.195141, alpha=None, beta=None, gamma=None, neck_scale=0.826836, elements=GBN2,
+            nucleic=GBN2_NUCLEIC,
+        ),
+    )
+}  # fmt: skip

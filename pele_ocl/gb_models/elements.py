@@ -1,0 +1,98 @@
+"""Scales of the HCT integral and coefficients of the radius function that GB models have by element."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..chemistry import tidy_element
+from ..errors import InputError, ParameterError
+
+Coefficients = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """The parameters of a GB model by element symbol.
+
+    scales : of radii in the HCT integral; other_scale : of elements that are not named
+    coefficients, other_coefficients : alpha, beta, gamma likewise
+    """
+
+    scales: Mapping[str, float]
+    other_scale: float = 0.5
+    coefficients: Mapping[str, Coefficients] = field(default_factory=dict)
+    other_coefficients: Coefficients = (1.0, 0.8, 4.85)
+
+    def scales_of(self, symbols: list[str]) -> Floats:
+        """Scales of atoms of these elements, (n,)."""
+        return np.array([self.scales.get(symbol, self.other_scale) for symbol in symbols], np.float64)
+
+    def coefficients_of(self, symbols: list[str]) -> Floats:
+        """Coefficients of atoms of these elements, (n, 3)."""
+        found = [self.coefficients.get(symbol, self.other_coefficients) for symbol in symbols]
+        return np.array(found, np.float64).reshape(-1, 3)
+
+
+GBN = Elements(
+    {"H": 1.09085413633, "C": 0.484353823306, "N": 0.700147318409, "O": 1.06557401132, "S": 0.602256336067}
+)
+_GBN2_OXYGEN = (0.867814, 0.876635, 0.387882)
+GBN2 = Elements(
+    {"H": 1.425952, "C": 1.058554, "N": 0.733599, "O": 1.061039, "S": -0.703469},
+    coefficients={
+        "H": (0.788440, 0.798699, 0.437334),
+        "C": (0.733756, 0.506378, 0.205844),
+        "N": (0.503364, 0.316828, 0.192915),
+        "O": _GBN2_OXYGEN,
+        "S": _GBN2_OXYGEN,
+    },
+)
+_NUCLEIC_OXYGEN = (0.606344, 0.463006, 0.142262)
+GBN2_NUCLEIC = Elements(
+    {"H": 1.696538, "C": 1.268902, "N": 1.4259728, "O": 0.1840098, "P": 1.5450597, "S": 0.05},
+    coefficients={
+        "H": (0.537050, 0.362861, 0.116704),
+        "C": (0.331670, 0.196842, 0.093422),
+        "N": (0.686311, 0.463189, 0.138722),
+        "O": _NUCLEIC_OXYGEN,
+        "S": _NUCLEIC_OXYGEN,
+        "P": (0.418365, 0.290054, 0.1064245),
+    },
+)
+
+# Names of nucleotides in the Protein Data Bank and in AMBER, there with the end of a strand.
+NUCLEOTIDE = re.compile("[DR]?[ACGTU][35N]?")
+
+
+def symbols_of(atoms: Atoms, model: str) -> list[str]:
+    """The element symbols of atoms, (n,), for a GB model of this name; deuterium as H.
+
+    Raises InputError for atoms without labels, ParameterError for an atom of no known element.
+    """
+    if atoms.labels is None:
+        raise InputError(
+            f"{model} has parameters by element and residue, and these atoms have no labels; read them from a file that "
+            "has names, or give Atoms(labels=...)"
+        )
+    unknown = atoms.labels.elements == "X"
+    if unknown.any():
+        i = int(np.argmax(unknown))
+        raise ParameterError(
+            f"the element of {atoms.describe(i)} is not known, by which {model} has its parameters; give its element in "
+            "the file"
+        )
+    return [tidy_element(symbol) for symbol in atoms.labels.elements.tolist()]
+
+
+def is_nucleic(atoms: Atoms) -> NDArray[np.bool_]:
+    """Whether atoms with labels are of nucleotides, (n,), by the names of their residues."""
+    assert atoms.labels is not None
+    names = atoms.labels.residue_names.tolist()
+    known = {name: NUCLEOTIDE.fullmatch(name.upper()) is not None for name in set(names)}
+    return np.array([known[name] for name in names], bool)

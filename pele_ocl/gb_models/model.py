@@ -1,0 +1,96 @@
+"""A Generalized Born model: what it has of atoms, and by which kernels it is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..atoms import Atoms, Floats
+from .elements import Elements, is_nucleic, symbols_of
+from .necks import Necks
+from .spheres import Spheres
+
+
+@dataclass(frozen=True)
+class GBModel:
+    """A Generalized Born model over HCT integrals.
+
+    name : by which users choose it
+    source : the paper that defines it
+    function : the macro of cl/physics/gb_radius.clh that selects its radius function
+    offset : A, taken off each radius; of a model's own, a user may set another
+    alpha, beta, gamma : coefficients of the radius function, likewise; 0 where it has none, None where they go by element
+    neck_scale : of the neck integrals that pairs add; 0 for none
+    elements : parameters by element, which take the place of the atoms' own scales; None where those hold
+    nucleic : the same of nucleic acids; None where they have no others
+    vacuum : whether there is no solvent, and so neither Born radii nor energies of it
+    """
+
+    name: str
+    source: str
+    function: str
+    offset: float = 0.09
+    alpha: float | None = 0.0
+    beta: float | None = 0.0
+    gamma: float | None = 0.0
+    neck_scale: float = 0.0
+    elements: Elements | None = None
+    nucleic: Elements | None = None
+    vacuum: bool = False
+
+    @property
+    def by_atom(self) -> bool:
+        """Whether the coefficients of the radius function go by element."""
+        return self.alpha is None
+
+    @property
+    def definitions(self) -> dict[str, int]:
+        """The build definitions of kernels that compute Born radii from Born integrals; cl/physics/gb_radius.clh."""
+        return {self.function: 1} | ({"BY_ATOM": 1} if self.by_atom else {})
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters that atoms must have."""
+        if self.vacuum:
+            return ()
+        return ("gb_radii",) if self.elements else ("gb_radii", "gb_scales")
+
+    def scales(self, atoms: Atoms) -> Floats:
+        """The scale of each atom's radius in the HCT integral, (n,)."""
+        if self.elements is None:
+            assert atoms.gb_scales is not None
+            return atoms.gb_scales
+        symbols = symbols_of(atoms, self.name)
+        scales = self.elements.scales_of(symbols)
+        return np.where(is_nucleic(atoms), self.nucleic.scales_of(symbols), scales) if self.nucleic else scales
+
+    def coefficients(self, atoms: Atoms) -> Floats | None:
+        """alpha, beta and gamma of each atom, (n, 3); None where all have the same."""
+        if not self.by_atom or self.elements is None:
+            return None
+        symbols = symbols_of(atoms, self.name)
+        values = self.elements.coefficients_of(symbols)
+        if self.nucleic:
+            values = np.where(is_nucleic(atoms)[:, None], self.nucleic.coefficients_of(symbols), values)
+        return values
+
+    def spheres(self, atoms: Atoms, offset: float) -> Spheres:
+        """The spheres of a molecule's atoms. offset : A
+
+        Raises InputError for atoms that lack what the model needs, ParameterError for radii that have no necks.
+        """
+        n = len(atoms)
+        if self.vacuum:
+            radii = np.ones(n) if atoms.gb_radii is None else np.maximum(atoms.gb_radii, 1.0)
+            return Spheres(radii, radii, np.zeros(n))
+        assert atoms.gb_radii is not None
+        rho = atoms.gb_radii - offset
+        coefficients = self.coefficients(atoms)
+        return Spheres(
+            atoms.gb_radii,
+            rho,
+            self.scales(atoms) * rho,
+            None if coefficients is None else np.column_stack([coefficients, np.full(n, offset)]),
+            Necks.of(atoms, self.neck_scale, self.name) if self.neck_scale else None,
+        )

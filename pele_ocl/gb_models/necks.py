@@ -1,0 +1,83 @@
+"""Necks of GBn and GBn2: the space between two close atoms that is too narrow for water, by their radii.
+
+The tables are of Mongan, Simmerling, McCammon, Case and Onufriev, J. Chem. Theory Comput. 3, 156 (2007).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..errors import ParameterError
+from ..paths import shipped
+
+LEAST_RADIUS, MOST_RADIUS, STEP = 1.0, 2.0, 0.05  # of the tables, A
+REACH = 6.8  # necks end where two atoms are this far beyond the sum of their radii, A
+MOST_KINDS = 256  # different radii of a molecule: the tables grow with their square
+
+
+@dataclass(frozen=True, eq=False)
+class Necks:
+    """Necks of pairs of atoms, by kinds: atoms of one kind have the same radius.
+
+    An atom i takes m0 / (1 + (r - d0)^2 + 0.3 (r - d0)^6) from an atom j at distance r, as long as they are no farther
+    than REACH beyond the sum of their radii.
+
+    kinds : (n,) the kind of each atom
+    radii : (k,) A, of each kind
+    distances : (k, k) d0, A, by the kinds of j and of i
+    sizes : (k, k) m0 times the model's scale, 1/A, likewise
+    """
+
+    kinds: NDArray[np.intp]
+    radii: Floats
+    distances: Floats
+    sizes: Floats
+
+    @classmethod
+    def of(cls, atoms: Atoms, scale: float, model: str) -> Necks:
+        """The necks of a molecule in a model of this scale and name; between the steps of the tables by straight lines.
+
+        Raises ParameterError for a radius outside the tables and for too many different radii.
+        """
+        assert atoms.gb_radii is not None
+        radii, kinds = np.unique(atoms.gb_radii, return_inverse=True)
+        if radii[0] < LEAST_RADIUS or radii[-1] > MOST_RADIUS:
+            outside = (atoms.gb_radii < LEAST_RADIUS) | (atoms.gb_radii > MOST_RADIUS)
+            i = int(np.argmax(outside))
+            raise ParameterError(
+                f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii from "
+                f"{LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; choose another model or other radii"
+            )
+        if len(radii) > MOST_KINDS:
+            raise ParameterError(
+                f"the atoms have {len(radii):,} different GB radii, and {model} has necks for {MOST_KINDS} at most; "
+                "choose another model or radii by element"
+            )
+        distances, sizes = tables()
+        return cls(kinds.reshape(-1), radii, _between(distances, radii), scale * _between(sizes, radii))
+
+    @property
+    def reach(self) -> float:
+        """The distance beyond which no pair of the molecule has a neck, A."""
+        return float(2 * self.radii[-1] + REACH)
+
+
+@cache
+def tables() -> tuple[Floats, Floats]:
+    """d0 (A) and m0 (1/A), (21, 21) each, by the radii of j and of i."""
+    values = np.loadtxt(shipped("data") / "gb_necks.csv", delimiter=",")
+    distances, sizes = values.reshape(2, -1, values.shape[1])
+    return distances, sizes
+
+
+def _between(table: Floats, radii: Floats) -> Floats:
+    """The table at any radii (k,), bilinear between its steps, (k, k)."""
+    places = (radii - LEAST_RADIUS) / STEP
+    steps = np.arange(len(table))
+    along = np.array([np.interp(places, steps, row) for row in table])  # (21, k)
+    return np.array([np.interp(places, steps, column) for column in along.T]).T

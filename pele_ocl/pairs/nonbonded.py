@@ -1,0 +1,53 @@
+"""The pairs of atoms whose Lennard-Jones and Coulomb energies are not those of the sums over all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Ints, OneFourPairs
+from .bonded import exclusions
+
+
+@dataclass(frozen=True, eq=False)
+class NonbondedPairs:
+    """Pairs that the sums leave out, and the energies of 1-4 pairs that take their place.
+
+    excluded : (k, 2) pairs one or two bonds apart, and 1-4 pairs
+    one_four : OneFourPairs, which are among them
+    """
+
+    excluded: Ints
+    one_four: OneFourPairs
+
+
+def nonbonded_pairs(atoms: Atoms) -> NonbondedPairs:
+    """The pairs of atoms.bonded or, where that is None, those that follow from bonds, scales and combining rule."""
+    if atoms.bonded is not None:
+        one_four = atoms.bonded.one_four
+        return NonbondedPairs(np.concatenate([atoms.bonded.excluded, one_four.atoms]), one_four)
+    excluded, pairs = exclusions(atoms.bonds, len(atoms))
+    return NonbondedPairs(np.concatenate([excluded, pairs]), OneFourPairs(pairs, _scaled(atoms, pairs)))
+
+
+def has_scaled_pairs(atoms: Atoms) -> bool:
+    """Whether the energies of all 1-4 pairs are those of the atoms' own parameters times the scales atoms.one_four."""
+    if atoms.bonded is None or atoms.lj_sigma is None or atoms.lj_epsilon is None:
+        return True
+    table = atoms.bonded.one_four
+    (charges, sigma, wells), (own_charges, own_sigma, own_wells) = table.parameters.T, _scaled(atoms, table.atoms).T
+    same = np.isclose(charges, own_charges, rtol=1e-5, atol=1e-7) & np.isclose(wells, own_wells, rtol=1e-5, atol=1e-9)
+    return bool((same & (np.isclose(sigma, own_sigma, rtol=1e-5) | (own_wells == 0))).all())
+
+
+def _scaled(atoms: Atoms, pairs: Ints) -> Floats:
+    """Charge product, sigma and epsilon of pairs by the combining rule, times the scales of 1-4 pairs, (k, 3)."""
+    assert atoms.lj_sigma is not None
+    assert atoms.lj_epsilon is not None
+    i, j = pairs.T
+    by_coulomb, by_lj = atoms.one_four
+    first, second = atoms.lj_sigma[i], atoms.lj_sigma[j]
+    sigma = np.sqrt(first * second) if atoms.combining == "geometric" else (first + second) / 2
+    charges = by_coulomb * atoms.charges[i] * atoms.charges[j]
+    return np.column_stack([charges, sigma, by_lj * np.sqrt(atoms.lj_epsilon[i] * atoms.lj_epsilon[j])])

@@ -1,0 +1,193 @@
+"""Coordinates of AMBER topologies: restarts as text and NetCDF, trajectories, structures; and the command's -c."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from amber_helpers import content, hexapeptide, netcdf, rendered, restart
+from click.testing import CliRunner
+
+import pele_ocl
+from pele_ocl import FormatError, InputError
+from pele_ocl.cli import main
+
+POSITIONS = np.round(hexapeptide().positions, 3)
+FRAMES = POSITIONS + np.arange(3)[:, None, None]
+TEXT = rendered(content())
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Path:
+    path = tmp_path / "x.parm7"
+    path.write_text(TEXT)
+    return path
+
+
+def placed(topology: Path, made: str | bytes, name: str = "x.rst7", model: int | None = None) -> pele_ocl.Atoms:
+    path = topology.with_name(name)
+    path.write_bytes(made.encode() if isinstance(made, str) else made)
+    return pele_ocl.read(topology, coordinates=path, model=model)
+
+
+@pytest.mark.parametrize("velocities", [False, True])
+@pytest.mark.parametrize("box", [False, True])
+def test_text(topology, velocities, box):
+    text = restart(POSITIONS, velocities, box)
+    for made, name in (
+        (text, "x.rst7"),
+        (text.replace("\n", "\r\n"), "x.inpcrd"),
+        (gzip.compress(text.encode()), "x.crd.gz"),
+    ):
+        atoms = placed(topology, made, name)
+        np.testing.assert_array_equal(atoms.positions, POSITIONS)
+        assert atoms.notes == ()
+
+
+@pytest.mark.parametrize("version", [1, 2, 5])
+def test_netcdf(topology, version):
+    atoms = placed(topology, netcdf(FRAMES, version, trajectory=False), "x.ncrst")
+    np.testing.assert_array_equal(atoms.positions, POSITIONS)
+    assert atoms.notes == ()
+    whole = netcdf(FRAMES, version)
+    first = placed(topology, whole, "x.nc")
+    np.testing.assert_allclose(first.positions, FRAMES[0], rtol=1e-7)
+    assert first.notes == (
+        f"{topology.with_name('x.nc')} holds 3 frames; the first was read, and --model reads another",
+    )
+    last = placed(topology, whole, "x.rst7", model=3)
+    np.testing.assert_allclose(last.positions, FRAMES[2], rtol=1e-7)
+    assert last.notes == ()
+
+
+def test_netcdf_is_that_of_others(tmp_path):
+    """SciPy reads what the tests write, so both sides mean the same format."""
+    io = pytest.importorskip("scipy.io")
+    path = tmp_path / "x.nc"
+    path.write_bytes(netcdf(FRAMES))
+    with io.netcdf_file(path, mmap=False) as file:
+        np.testing.assert_array_equal(file.variables["coordinates"][:], FRAMES.astype(np.float32))
+        np.testing.assert_array_equal(file.variables["time"][:], [0, 1, 2])
+
+
+def test_a_trajectory_that_is_still_written(topology):
+    """Its number of frames is not known yet; all that are whole count."""
+    data = netcdf(FRAMES)
+    streaming = data[:4] + b"\xff" * 4 + data[8:-10]
+    np.testing.assert_allclose(placed(topology, streaming, model=2).positions, FRAMES[1], rtol=1e-7)
+    with pytest.raises(FormatError, match=r"x.rst7: holds no frame 3; the frames are 1 to 2"):
+        placed(topology, streaming, model=3)
+
+
+def test_structures_have_coordinates_too(topology):
+    structure = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
+    atoms = pele_ocl.read(topology, coordinates=structure)
+    np.testing.assert_array_equal(atoms.positions, hexapeptide().positions)
+    shorter = topology.with_name("y.pdb")
+    shorter.write_text("".join(line for line in structure.read_text().splitlines(True) if " HA " not in line))
+    with pytest.raises(FormatError, match=r"y.pdb: \d\d positions for the 96 atoms of .*x.parm7"):
+        pele_ocl.read(topology, coordinates=shorter)
+
+
+LINES = restart(POSITIONS).splitlines(keepends=True)
+WRONG = {
+    "another number": (restart(POSITIONS[:90]), r":2: 90 atoms; .*x.parm7 has 96"),
+    "truncated": ("".join(LINES[:40]), r":40: 228 coordinates of 96 atoms, which have 288; is the file complete\?"),
+    "cut in a line": ("".join(LINES)[:-20], r":50: 287 coordinates of 96 atoms, which have 288; is the file com"),
+    "more": ("".join([*LINES, *LINES[2:10]]), r":51: 8 lines behind the coordinates; velocities take 48, a box 1"),
+    "stars": ("".join(LINES).replace(LINES[9][:12], "*" * 12), r":10: coordinates: field 1 is '\*+': its number was t"),
+    "nan": ("".join(LINES).replace(LINES[9][:12], f"{'NaN':>12}"), r":10: coordinates: field 1, '         NaN', is no"),
+    "letters": ("".join(LINES).replace(LINES[9][:12], f"{'abc':>12}"), r":10: coordinates: field 1, ' +abc', is not a"),
+    "a trajectory": ("title\n" + "".join(LINES[2:]), r":2: .*; a restart \(inpcrd, rst7\) has the number of atoms her"),
+    "short": ("title\n", r": ends before the number of atoms, which stands on the second line"),
+    "empty": ("", r": ends before the number of atoms"),
+    "a cut header": (netcdf(FRAMES)[:90], r": the header ends too early, at byte 90; is it complete\?"),
+    "a cut frame": (netcdf(FRAMES[:1])[:-9], r": variable coordinates ends beyond the [\d,]+ bytes of the file; is it"),
+    "other atoms": (netcdf(FRAMES[:, :95]), r": 95 atoms; .*x.parm7 has 96"),
+    "no coordinates": (netcdf(FRAMES).replace(b"coordinates", b"coordination"[:11]), r": holds no variable 'coordinat"),
+    "nanometers": (netcdf(FRAMES, units="nanometer"), r": the coordinates are in 'nanometer'; angstrom without a fac"),
+    "infinite": (netcdf(FRAMES * np.where(np.arange(96) == 4, np.inf, 1)[:, None]), r": frame 1: a coordinate of atom"),
+    "damaged": (netcdf(FRAMES).replace(b"\0\0\0\x0a\0", b"\0\0\0\x0d\0", 1), r": byte [\d,]+: no NetCDF header; the f"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_one_sentence(topology, name):
+    made, sentence = WRONG[name]
+    with pytest.raises(FormatError, match=f"x.rst7{sentence}") as found:
+        placed(topology, made)
+    assert "\n" not in str(found.value)
+
+
+def test_frames_and_kinds_that_are_not_there(topology, tmp_path):
+    with pytest.raises(FormatError, match=r"x.rst7: holds no frame 2; a restart has one"):
+        placed(topology, restart(POSITIONS), model=2)
+    with pytest.raises(FormatError, match=r"x.rst7: holds no frame 0; the frames are 1 to 3"):
+        placed(topology, netcdf(FRAMES), model=0)
+    with h5py.File(tmp_path / "x.nc", "w") as file:
+        file["coordinates"] = FRAMES
+    with pytest.raises(FormatError, match=r"x.nc: NetCDF of version 4 \(HDF5\), which is not read"):
+        pele_ocl.read(topology, coordinates=tmp_path / "x.nc")
+    with pytest.raises(FormatError, match=r"none.rst7: no such file"):
+        pele_ocl.read(topology, coordinates=tmp_path / "none.rst7")
+    with pytest.raises(InputError, match="coordinates is 3; the path of a file is needed"):
+        pele_ocl.read(topology, coordinates=3)
+
+
+def output_of(*args: object) -> str:
+    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def error_of(*args: object) -> str:
+    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    assert result.exit_code in (1, 2)
+    return result.stderr.strip().splitlines()[-1].removeprefix("Error: ")
+
+
+def test_commands(topology, tmp_path):
+    coordinates = topology.with_name("x.rst7")
+    coordinates.write_text(restart(POSITIONS))
+    both = (topology, "-c", coordinates)
+    atoms = pele_ocl.read(topology, coordinates=coordinates)
+    found = json.loads(output_of("solvent", *both, "--json"))["energy"]["total"]
+    assert found == pytest.approx(pele_ocl.solvent(atoms).total, rel=1e-6)
+    assert json.loads(output_of("energy", *both, "--json"))["n_atoms"] == 96
+    output_of("nonbond", *both, "--json")
+    output_of("potmap", *both, "--spacing", "3", "-o", tmp_path / "m.dx")
+    written = tmp_path / "salted.pdb"
+    output_of("ions", *both, "--ion", "NA:1", "--spacing", "2", "-o", written)
+    assert sum(line.startswith(("ATOM", "HETATM")) for line in written.read_text().splitlines()) == 97
+    table = tmp_path / "energy.json"
+    output_of("energy", topology, "--coordinates", coordinates, "-o", table)
+    attributes = json.loads(table.read_text())
+    assert attributes["coordinates"] == str(coordinates)
+    assert len(attributes["coordinates_sha256"]) == 64
+
+
+def test_python_of_the_page_runs(topology, tmp_path, monkeypatch):
+    topology.rename(tmp_path / "protein.parm7")
+    (tmp_path / "protein.rst7").write_text(restart(POSITIONS))
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parent.parent / "docs" / "formats" / "amber.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    exec(compile(block, "amber.md", "exec"), {})
+
+
+def test_errors_of_commands(topology, tmp_path):
+    sentence = f"{topology}: a topology has no coordinates; name a file of them: -c on the command line, coordinates="
+    assert error_of("energy", topology).startswith(sentence)
+    pdb = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
+    assert "those of another file are for topologies, .prmtop, .parm7, .top" in error_of("solvent", pdb, "-c", pdb)
+    radii = error_of("solvent", topology, "-c", pdb, "--fallback")
+    assert radii == f"{topology}: an AMBER topology brings its own charges and radii; leave out --fallback"
+    assert "models" in error_of("energy", topology, "-c", pdb, "--models", "all")
+    same = tmp_path / "same.json"
+    same.write_text("x")
+    assert "same file" in error_of("energy", topology, "-c", same, "-o", same)

@@ -1,0 +1,223 @@
+"""GBn and GBn2 with their necks, rgb_max, and no solvent: definitions against OpenMM and AMBER, kernels against definitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import random_atoms
+from gb_helpers import amber_solvent, labels_of, openmm_energy, read_parm, with_mbondi3
+from tolerance import BORN_RADIUS, DIFFERENCES, ENERGY, GRADIENT
+
+from pele_ocl import Energy, InputError, Solvent, SolventModel, nonbond, read
+from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
+from pele_ocl.errors import ParameterError
+from pele_ocl.gb_models import Necks
+from pele_ocl.gb_models.necks import tables
+from pele_ocl.pairs import all_pairs
+from pele_ocl.reference import energy as definition
+from pele_ocl.reference import solvent as radii_definition
+from pele_ocl.solvent import VARIANTS
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLES = ROOT.parent / "shared" / "amber_samples"
+needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="AMBER's samples are not beside this checkout")
+GB_TERMS = ("gb_pair", "gb_self", "nonpolar")
+DNA = ("DC5", "DG", "A", "DT3")
+
+
+def molecule(n: int = 150, seed: int = 3, names: tuple[str, ...] = ("ALA", "MET", *DNA)):
+    """Random atoms of all elements in residues of proteins and of DNA, with the radii of a set and some between the steps."""
+    rng = np.random.default_rng(seed)
+    radii = rng.choice([1.0, 1.17, 1.2, 1.3, 1.5, 1.55, 1.7, 1.8, 1.85, 2.0, 1.333], n)
+    elements = rng.choice(["H", "C", "N", "O", "S", "P", "Cl"], n)
+    return replace(random_atoms(n, seed), gb_radii=radii, gb_scales=None, labels=labels_of(elements, names))
+
+
+MODELS = {
+    "gbn2": SolventModel(gb="gbn2", solvent_dielectric=78.5, ionic_strength=0.1),
+    "gbn2-rgb": SolventModel(gb="gbn2", rgb_max=9.0),
+    "obc2-rgb": SolventModel(gb="obc2", rgb_max=11.0),
+}
+ATOMS = molecule()
+
+
+def require(device, precision: str) -> None:
+    if precision == "float64" and not device.has_float64:
+        pytest.skip(f"{device} has no float64")
+
+
+def atoms_for(name: str):
+    return replace(ATOMS, gb_scales=np.full(len(ATOMS), 0.8)) if name.startswith("obc") else ATOMS
+
+
+EXPECTED = {name: definition.energy(atoms_for(name), model) for name, model in MODELS.items()}
+
+
+@pytest.mark.parametrize(("name", "precision"), [("gbn2", "float32"), ("gbn2-rgb", "float64"), ("obc2-rgb", "float32")])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_solvent_is_as_defined(variant, name, precision, device):
+    require(device, precision)
+    expected = EXPECTED[name]
+    plan = Solvent(atoms_for(name), variant=variant, precision=precision, device=device, model=MODELS[name])
+    result = plan.evaluate()
+    np.testing.assert_allclose(result.born_radii, expected.born_radii, rtol=BORN_RADIUS[precision])
+    total = sum(expected.per_atom[term].sum() for term in GB_TERMS)
+    assert result.total == pytest.approx(total, rel=ENERGY[precision])
+
+
+@pytest.mark.parametrize(("name", "precision"), [("gbn2", "float32"), ("gbn2-rgb", "float64")])
+@pytest.mark.parametrize("variant", ENERGY_VARIANTS)
+def test_energy_and_gradient_are_as_defined(variant, name, precision, device):
+    """Of two conformations at once, the first of which is the definition's."""
+    require(device, precision)
+    atoms, expected = atoms_for(name), EXPECTED[name]
+    plan = Energy(atoms, variant=variant, precision=precision, device=device, model=MODELS[name])
+    batch = plan.evaluate_batch(np.stack([atoms.positions, 1.01 * atoms.positions]))
+    for term, values in expected.per_atom.items():
+        scale = abs(values).sum() if precision == "float32" else abs(values.sum())
+        assert batch[0].energy[term] == pytest.approx(values.sum(), abs=ENERGY[precision] * scale)
+    apart = np.linalg.norm(batch.gradients[0] - expected.gradient) / np.linalg.norm(expected.gradient)
+    assert apart < GRADIENT[precision]
+    np.testing.assert_allclose(batch.born_radii[0], expected.born_radii, rtol=BORN_RADIUS[precision])
+    np.testing.assert_array_equal(batch.gradients[1], plan.evaluate(1.01 * atoms.positions).gradient)
+
+
+@pytest.mark.parametrize("gb", ["gbn", "gbn2"])
+@pytest.mark.parametrize("system", ["hexapeptide", "ubiquitin", "dna"])
+def test_openmm_has_the_same(system, gb):
+    """The definition against OpenMM's Reference platform, of bondi radii in GBn and mbondi3 in GBn2."""
+    pytest.importorskip("openmm")
+    if system == "dna":  # of atoms none of which is within another's sphere, which OpenMM's formula leaves out
+        atoms = molecule(60, 5, DNA)
+        atoms = with_mbondi3(replace(atoms, positions=1.5 * atoms.positions))
+    else:
+        atoms = with_mbondi3(read(ROOT / "data" / "structures" / f"{system}.pdb"))
+    energy, gradient, model = openmm_energy(atoms, gb, SolventModel(ionic_strength=0.1).kappa)
+    found = definition.energy(atoms, model)
+    assert sum(found.per_atom[term].sum() for term in GB_TERMS) == pytest.approx(energy, rel=ENERGY["float64"])
+    ours = sum(found.gradients[term] for term in GB_TERMS)
+    assert np.linalg.norm(ours - gradient) < GRADIENT["float64"] * np.linalg.norm(gradient)
+
+
+@needs_samples
+@pytest.mark.parametrize(
+    ("gb", "salt", "printed"),
+    [("gbn", 0, -21.1012), ("gbn", 1, -21.1194), ("gbn2", 0, -23.4639), ("gbn2", 1, -23.4832)],
+)
+def test_amber_prints_the_same(gb, salt, printed, device, precision):
+    atoms = with_mbondi3(read_parm(SAMPLES / "ash.parm7", SAMPLES / "ash.rst7"))
+    atoms, model = amber_solvent(atoms, gb, salt)
+    result = Solvent(atoms, model=model, device=device, precision=precision).evaluate()
+    assert result.gb_pair + result.gb_self == pytest.approx(printed, abs=5.1e-5 + ENERGY[precision] * abs(printed))
+
+
+def few(positions, radii, elements):
+    n = len(radii)
+    return replace(
+        random_atoms(n), positions=positions, charges=np.linspace(-0.5, 0.6, n), gb_radii=radii, gb_scales=np.full(n, 0.9),
+        labels=labels_of(np.array(elements), ("MET",)),
+    )  # fmt: skip
+
+
+# Two atoms and one far away: at the ends of the tables, within and beyond the necks' reach (10.8 and 8.8 A), in the partial
+# overlap of GBn2's sulphur, whose sphere takes away, and across a limit of 9 A.
+PAIRS = {
+    "ends of the tables": (3.1, (1.0, 2.0), "CO"),
+    "within the reach": (10.79, (2.0, 2.0), "CO"),
+    "beyond the reach": (10.81, (2.0, 2.0), "CO"),
+    "short reach": (8.79, (1.0, 1.0), "CO"),
+    "sulphur near": (2.7, (1.2, 1.8), "HS"),
+    "sulphur apart": (5.0, (1.2, 1.8), "HS"),
+    "sphere cut": (9.3, (1.5, 1.8), "OC"),
+    "sphere just whole": (7.2, (1.5, 1.8), "OC"),
+    "sphere just out": (10.8, (1.5, 1.8), "OC"),
+    "engulfed": (0.4, (1.0, 2.0), "HN"),
+}
+
+
+@pytest.mark.parametrize("gb", ["obc2", "gbn", "gbn2"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_central_differences(pair, gb, device):
+    device.require_precision("float64")
+    r, radii, elements = PAIRS[pair]
+    atoms = few([[0, 0, 0], [0.6 * r, 0, 0.8 * r], [1.5, 2.5, -3.0]], [*radii, 1.4], [*elements, "N"])
+    model = SolventModel(gb=gb, rgb_max=9.0)
+    plan = Energy(atoms, precision="float64", device=device, model=model)
+    result, step = plan.evaluate(), 1e-4
+    moves = step * np.eye(9).reshape(9, 3, 3)
+    up, down, up2, down2 = (
+        plan.evaluate_batch(atoms.positions + k * moves).total for k in (1, -1, 2, -2)
+    )  # fmt: skip
+    differences = (8 * (up - down) - (up2 - down2)) / (12 * step)
+    apart = np.linalg.norm(differences.reshape(3, 3) - result.gradient) / np.linalg.norm(result.gradient)
+    assert apart < DIFFERENCES
+
+
+def test_spheres_count_as_in_sander():
+    """Its formula for a sphere that straddles rgbmax, and all or nothing on either side."""
+    rho, s, limit = np.array(1.3), np.array([1.1, 1.6, -1.1]), 9.0
+    r = np.linspace(5.01, 12.0, 141)[:, None]
+    part = (1 + 2 * r / (r - s) + (r**2 - 4 * limit * r - s**2) / limit**2 + 2 * np.log((r - s) / limit)) / (8 * r)
+    whole = radii_definition.hct_term(r, rho, s) / 2
+    expected = np.where(r > limit + s, 0, np.where(r > limit - s, part, whole))
+    np.testing.assert_allclose(radii_definition.hct_term(r, rho, s, limit) / 2, expected, rtol=1e-9, atol=1e-16)
+
+
+def test_tables_are_the_papers():
+    """Their corners, and straight lines between their steps."""
+    distances, sizes = tables()
+    assert distances.shape == sizes.shape == (21, 21)
+    assert (distances[0, 0], distances[-1, -1], sizes[0, 0], sizes[-1, -1]) == (2.26685, 4.3084, 0.0381511, 0.0111863)
+    necks = Necks.of(few(np.eye(3), [1.0, 1.025, 1.15], ["C"] * 3), 2.0, "gbn")
+    assert necks.distances[2, 1] == pytest.approx((distances[3, 0] + distances[3, 1]) / 2, rel=1e-14)
+    assert necks.sizes[1, 2] == pytest.approx(sizes[0, 3] + sizes[1, 3], rel=1e-14)
+
+
+def test_without_solvent(device, precision):
+    """Lennard-Jones and Coulomb energy alone, with no radii at all."""
+    atoms = replace(ATOMS, gb_radii=None, labels=None)
+    model = SolventModel(gb="none", ionic_strength=0.1, solute_dielectric=2.0)
+    expected = definition.energy(atoms, model)
+    for variant in ENERGY_VARIANTS:
+        result = Energy(atoms, variant=variant, precision=precision, device=device, model=model).evaluate()
+        assert [result.energy[term] for term in GB_TERMS] == [0, 0, 0]
+        scale = sum(abs(values).sum() for values in expected.per_atom.values())
+        assert result.total == pytest.approx(expected.total, abs=ENERGY[precision] * scale)
+        apart = np.linalg.norm(result.gradient - expected.gradient) / np.linalg.norm(expected.gradient)
+        assert apart < GRADIENT[precision]
+        assert np.isnan(result.born_radii).all()
+    with pytest.raises(InputError, match="no solvent energy without solvent"):
+        Solvent(atoms, device=device, model=model)
+    assert nonbond(atoms, all_pairs(atoms), device=device, model=model).total == pytest.approx(expected.total, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"labels": None}, InputError, "gbn2 has parameters by element and residue, and these atoms have no labels"),
+        ({"gb_radii": None}, InputError, "needs gb_radii"),
+        ({"gb_radii": np.full(150, 2.01)}, ParameterError, "2.01 A, and gbn2 has necks for radii from 1 to 2 A only"),
+        ({"gb_radii": np.linspace(1.3, 1.9, 150)}, None, ""),
+        ({"labels": labels_of(np.full(150, "X"), ("ALA",))}, ParameterError, "the element of .* is not known"),
+    ],
+)
+def test_what_gbn2_needs(changes, error, words, device):
+    atoms, model = replace(ATOMS, **changes), SolventModel(gb="gbn2")
+    if error is None:
+        assert Solvent(atoms, device=device, model=model).evaluate().total < 0
+        return
+    for plan in (Solvent, Energy):
+        with pytest.raises(error, match=words):
+            plan(atoms, device=device, model=model)
+
+
+def test_models_say_what_they_cannot_take():
+    with pytest.raises(InputError, match="alpha is 1, and gbn2 has its own by element; leave it out"):
+        SolventModel(gb="gbn2", alpha=1.0)
+    with pytest.raises(InputError, match="rgb_max is 0; it must be positive"):
+        SolventModel(rgb_max=0)
+    many = replace(ATOMS, positions=np.arange(3000.0).reshape(-1, 3)[:150], gb_radii=np.linspace(1, 2, 150))
+    assert Necks.of(many, 1.0, "gbn").reach == pytest.approx(10.8)
