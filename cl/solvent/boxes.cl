@@ -4,13 +4,15 @@
 // A box is the work of LANES work-items, which add up in an order that does not change: the same bits every run.
 // Conformations are the third dimension.
 #include "common/real.clh"
+#include "physics/hct.clh"
 #include "solvent/tree.clh"
 
 #ifndef LANES
 #error "LANES: work-items that share a box, the size of a work-group"
 #endif
 
-// The sums of a box about its middle, in their order: M1 to M4, D2, D3, Q1, Q2, trace of Q3, O, H.
+// The sums of a box about its middle, in their order: M1 to M4, D2, D3, Q1, Q2, trace of Q3, O, H. The middle is that of
+// the weights' sizes: radii below 0 have weights below 0 (GBn2).
 enum { M = 0, D2 = 4, D3 = 7, Q1 = 10, Q2 = 16, TRACE3 = 22, O = 23, H = 33, SUMS = 39 };
 
 // The total of all lanes, in each of them.
@@ -51,13 +53,12 @@ void box_moments(
     const int first_box,                   // number of its first box among those of all levels
     const int n_boxes,                     // of all levels
     global const int *restrict levels,     // (n_levels + 1) number of each level's first box
-    const real largest_rho,                // largest offset radius of all atoms [A]
+    const Reaches reaches,
     global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
     global const real4 *restrict series,   // (n_conformations, n_slots, 2) coefficients of the series behind the first number
     global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]
     global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global real4 *restrict middles,        // (n_conformations, n_boxes, 2) origin of the first tile, least far distance; from it
-                                           // the middle, S4
+    global real4 *restrict middles,        // (n_conformations, n_boxes, MIDDLES)
     global real4 *restrict moments)        // (n_conformations, n_boxes, MOMENTS)
 {
     local real scratch[LANES];
@@ -75,17 +76,18 @@ void box_moments(
         const real4 atom = atoms[at + i], shift = origins[tiles + i / TILE] - start, b = series[2 * (at + i)]; \
         real dx = atom.x + shift.x, dy = atom.y + shift.y, dz = atom.z + shift.z;
     EACH_ATOM
-        weight += b.y;
-        x += b.y * dx;
-        y += b.y * dy;
-        z += b.y * dz;
-        s = fmax(s, atom.w);
+        const real size = fabs(b.y);
+        weight += size;
+        x += size * dx;
+        y += size * dy;
+        z += size * dz;
+        s = fmax(s, fabs(atom.w));
     }
     weight = over_lanes(weight, scratch);
     const real share = weight > 0 ? (real)1 / weight : (real)0;
     const real4 middle = {over_lanes(x, scratch) * share, over_lanes(y, scratch) * share, over_lanes(z, scratch) * share, 0};
     s = largest_over_lanes(s, scratch);
-    real sums[SUMS], reach2 = 0;
+    real sums[SUMS], reach2 = 0, left_out = 0;
     for (int k = 0; k < SUMS; ++k) sums[k] = 0;
     EACH_ATOM
         dx -= middle.x;
@@ -95,6 +97,7 @@ void box_moments(
         const real xx = dx * dx, yy = dy * dy, zz = dz * dz, xy = dx * dy, xz = dx * dz, yz = dy * dz;
         const real d2 = xx + yy + zz, a = b.y, a2 = b.z, a3 = b.w, h = a * d2;
         reach2 = fmax(reach2, d2);
+        left_out += fabs(a) * d2 * d2;
         sums[M] += a;
         sums[M + 1] += a2;
         sums[M + 2] += a3;
@@ -136,13 +139,18 @@ void box_moments(
         sums[H + 5] += h * yz;
     }
     for (int k = 0; k < SUMS; ++k) sums[k] = over_lanes(sums[k], scratch);
+    left_out = over_lanes(left_out, scratch);
     const real reach = sqrt(largest_over_lanes(reach2, scratch));
     if (lane) return;
     const size_t own = (size_t)conformation * n_boxes + box;
     const real h = sums[H] + sums[H + 1] + sums[H + 2];
-    const real least_far = fmax(reach / OPENING, reach + fmax((real)FAR_A * s, largest_rho + s));
-    middles[2 * own] = (real4)(start.x, start.y, start.z, least_far * least_far);
-    middles[2 * own + 1] = (real4)(middle.x, middle.y, middle.z, h);
+    const real apart = fmax(fmax((real)FAR_A * s, reaches.largest_rho + s), sqrt(necks_end2(&reaches)));
+    const real least_far = fmax(reach / OPENING, reach + apart);
+    middles[MIDDLES * own] = (real4)(start.x, start.y, start.z, least_far * least_far);
+    middles[MIDDLES * own + 1] = (real4)(middle.x, middle.y, middle.z, left_out);
+#if RGB_MAX
+    middles[MIDDLES * own + 2] = (real4)(reach, s, 0, 0);
+#endif
     const real trace1 = sums[Q1] + sums[Q1 + 1] + sums[Q1 + 2], trace2 = sums[Q2] + sums[Q2 + 1] + sums[Q2 + 2];
     const real tx = sums[O] + sums[O + 5] + sums[O + 7], ty = sums[O + 1] + sums[O + 3] + sums[O + 8];
     const real tz = sums[O + 2] + sums[O + 4] + sums[O + 6];

@@ -5,7 +5,6 @@
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "common/tiles.clh"
-#include "solvent/hct_tiles.clh"
 #define ROW 1
 #include "solvent/hct_rows.clh"
 #include "solvent/tree.clh"
@@ -22,8 +21,9 @@ void born_sums_tree(
     const int n_boxes,                     // of all levels
     const int trunk_level,                 // level of the trunks, of which each is walked by a group of its own
     global const int *restrict levels,     // (n_levels + 1) number of each level's first box
-    const real largest_rho,                // largest offset radius of all atoms [A]
-    global const real *restrict tolerances,// (n_conformations, n_tiles) most that a far box may cost the Born integral [1/A]
+    const real tolerance,                  // what the expansion of a box may leave out of the Born integral [1/A]
+    const Reaches reaches,
+    NECK_ARGUMENTS(restrict)
     global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
     global const real *restrict x,         // (n_conformations, n_slots) the same x, y, z as columns
     global const real *restrict y,
@@ -42,7 +42,6 @@ void born_sums_tree(
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
     const size_t boxes = (size_t)conformation * n_boxes;
     const real4 own_origin = origins[tiles + tile], own_extent = extents[tiles + tile];
-    const real tolerance = tolerances[tiles + tile];
     realv own_x[VECTORS], own_y[VECTORS], own_z[VECTORS], own_rho[VECTORS], total[VECTORS], run[VECTORS];
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
@@ -53,24 +52,29 @@ void born_sums_tree(
         own_rho[v] = LOAD(i, rho);
         total[v] = run[v] = 0;
     }
+#if NECK
+    NeckRow necks_of[VECTORS];
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v) necks_of[v] = neck_row(n_slots, tile * TILE + within + v * WIDTH, OF_NECKS);
+#endif
     int level = trunk_level, k = trunk, visited = 0;
     while (true) {
         const int box = levels[level] + k;
-        const real4 start = middles[2 * (boxes + box)], middle = middles[2 * (boxes + box) + 1];
-        const real4 shift = (own_origin - start) - middle;
-        const real gap2 = box_gap2(shift, own_extent, (real4)0), gap4 = gap2 * gap2;
-        if (gap2 > start.w && (real)FAR_COST * middle.w < tolerance * gap4 * gap4) {
+        global const real4 *own_box = middles + MIDDLES * (boxes + box);
+        const real4 shift = (own_origin - own_box[0]) - own_box[1];
+        const int kind = kind_of_box(shift, own_extent, own_box, level, tolerance, &reaches);
+        if (kind == FAR_BOX) {
             #pragma unroll
             for (int v = 0; v < VECTORS; ++v)
                 run[v] += far_box(own_x[v] + shift.x, own_y[v] + shift.y, own_z[v] + shift.z, moments + MOMENTS * (boxes + box));
-        } else if (level > 0) {
+        } else if (kind == OPENED) {
             --level;
             k *= 2;
             continue;
-        } else {
+        } else if (kind != PASSED) {
             const int other = k * LEAF / TILE, first = k * LEAF, end = min(first + LEAF, other * TILE + counts[other]);
             const real4 from = own_origin - origins[tiles + other];
-            if (gap2 > start.w) {
+            if (kind == SERIES_LEAF) {
                 for (int j = first; j < end; ++j) {
                     const real4 atom = atoms[at + j], b = series[2 * (at + j)], c = series[2 * (at + j) + 1];
                     const real dx = from.x - atom.x, dy = from.y - atom.y, dz = from.z - atom.z;
@@ -87,11 +91,15 @@ void born_sums_tree(
                 #pragma unroll
                 for (int v = 0; v < VECTORS; ++v) {
                     const realv ax = own_x[v] + dx, ay = own_y[v] + dy, az = own_z[v] + dz;
-                    run[v] += near_term(ax * ax + ay * ay + az * az, own_rho[v], atom.w, largest_rho);
+                    const realv r2 = ax * ax + ay * ay + az * az;
+                    run[v] += near_term(r2, own_rho[v], atom.w, &reaches);
+#if NECK
+                    run[v] += neck_term(necks_of + v, r2, own_rho[v], rho[j], kinds[j], &reaches);
+#endif
                 }
             }
         }
-        if (++visited % 64 == 0) {
+        if (++visited % 8 == 0) {
             #pragma unroll
             for (int v = 0; v < VECTORS; ++v) {
                 total[v] += run[v];

@@ -1,13 +1,13 @@
 // HCT sums over a tree of boxes, for GPUs: what solvent/tree.cl does, with the work-items of a group as one.
 //
-// A work-group owns OWN tiles, a work-item an atom of each: what is loaded serves all of them. The group looks at as many boxes at a time as it has work-items, each
-// at one, and lists those that are far, those whose atoms take the series and those whose atoms are near. A list that
-// is full is worked off: the group brings it to local memory, and each work-item sums over all of it.
+// A work-group owns OWN tiles, a work-item an atom of each: what is loaded serves all of them. The group looks at as many
+// boxes at a time as it has work-items, each at one, and lists those that are far, those whose atoms take the series and
+// those whose atoms are near. A list that is full is worked off: the group brings it to local memory, and each work-item
+// sums over all of it.
 // The order of the lists follows from the boxes alone, so the bits are the same every run.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "common/tiles.clh"
-#include "solvent/hct_tiles.clh"
 #define ROW 1
 #include "solvent/hct_rows.clh"
 #include "solvent/tree.clh"
@@ -16,12 +16,17 @@
 #ifndef OWN
 #error "OWN: tiles of a group"
 #endif
-#define MOST_OPEN 1024    // boxes to look at: those of a look and two of each level and work-item
+#ifndef MOST_OPEN
+#error "MOST_OPEN: boxes that may wait to be looked at: a look's of each level, and two looks'"
+#endif
+#if NECK
+#define HAS_NECKS 1
+#else
+#define HAS_NECKS 0
+#endif
 #define LISTED (2 * TILE) // a list is worked off as soon as it has TILE boxes, and a look adds as many at most
 #define LEAVES (TILE / LEAF)
 #define AT_ONCE 4         // far boxes in local memory
-
-enum { FAR_BOX, SERIES_LEAF, NEAR_LEAF, LISTS };
 
 typedef struct { int totals[LISTS + 1], before[LISTS + 1]; } Counts;
 
@@ -56,8 +61,9 @@ void born_sums_tree_groups(
     const int n_boxes,                     // of all levels
     const int trunk_level,                 // level of the trunks, of which each is walked by a group of its own
     global const int *restrict levels,     // (n_levels + 1) number of each level's first box
-    const real largest_rho,                // largest offset radius of all atoms [A]
-    global const real *restrict tolerances,// (n_conformations, n_tiles) most that a far box may cost the Born integral [1/A]
+    const real tolerance,                  // what the expansion of a box may leave out of the Born integral [1/A]
+    const Reaches reaches,
+    NECK_ARGUMENTS(restrict)
     global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
     global const real *restrict rho,       // (n_slots) offset radius [A]
     global const real4 *restrict series,   // (n_conformations, n_slots, 2) coefficients of the series behind the first number
@@ -71,14 +77,18 @@ void born_sums_tree_groups(
     local int open[MOST_OPEN], listed[LISTS][LISTED], scratch[TILE];
     local real4 shifts[LISTED], staged[2 * TILE];
     const int lane = get_local_id(0), trunk = get_global_id(1), conformation = get_global_id(2);
-    const int first_tile = get_group_id(0) * OWN, n_slots = n_tiles * TILE;
+    // From the global number: a long launch comes in pieces, in each of which the groups are numbered anew.
+    const int first_tile = get_global_id(0) / TILE * OWN, n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
     const size_t boxes = (size_t)conformation * n_boxes;
     // Positions count from the first tile's origin; the last group repeats the last tile where tiles are wanting.
 #define OWN_TILE(v) min(first_tile + (v), n_tiles - 1)
     const real4 own_origin = origins[tiles + first_tile];
     real4 lowest = -extents[tiles + first_tile], highest = extents[tiles + first_tile];
-    real x[OWN], y[OWN], z[OWN], own_rho[OWN], total[OWN], sum[OWN], tolerance = tolerances[tiles + first_tile];
+    real x[OWN], y[OWN], z[OWN], own_rho[OWN], total[OWN], sum[OWN];
+#if NECK
+    NeckRow necks_of[OWN];
+#endif
     #pragma unroll
     for (int v = 0; v < OWN; ++v) {
         const int tile = OWN_TILE(v);
@@ -88,7 +98,9 @@ void born_sums_tree_groups(
         z[v] = atom.z + from.z;
         own_rho[v] = rho[tile * TILE + lane];
         total[v] = 0;
-        tolerance = fmin(tolerance, tolerances[tiles + tile]);
+#if NECK
+        necks_of[v] = neck_row(n_slots, tile * TILE + lane, OF_NECKS);
+#endif
         lowest = fmin(lowest, from - extents[tiles + tile]);
         highest = fmax(highest, from + extents[tiles + tile]);
     }
@@ -100,20 +112,17 @@ void born_sums_tree_groups(
         barrier(CLK_LOCAL_MEM_FENCE);
         const int looks = min(n_open, TILE);
         n_open -= looks;
-        int kind = LISTS, children = 0, level = 0, k = 0, box = 0;
+        int kind = PASSED, children = 0, level = 0, k = 0, box = 0;
         real4 shift = 0;
         if (lane < looks) {
             const int entry = open[n_open + lane];
             level = entry & 31;
             k = entry >> 5;
             box = levels[level] + k;
-            const real4 start = middles[2 * (boxes + box)], middle = middles[2 * (boxes + box) + 1];
-            shift = (own_origin - start) - middle;
-            const real gap2 = box_gap2(shift + own_middle, own_extent, (real4)0), gap4 = gap2 * gap2;
-            const bool apart = gap2 > start.w;
-            if (apart && (real)FAR_COST * middle.w < tolerance * gap4 * gap4) kind = FAR_BOX;
-            else if (level == 0) kind = apart ? SERIES_LEAF : NEAR_LEAF;
-            else children = levels[level - 1] + 2 * k + 1 < levels[level] ? 2 : 1;
+            global const real4 *own_box = middles + MIDDLES * (boxes + box);
+            shift = (own_origin - own_box[0]) - own_box[1];
+            kind = kind_of_box(shift + own_middle, own_extent, own_box, level, tolerance, &reaches);
+            if (kind == OPENED) children = levels[level - 1] + 2 * k + 1 < levels[level] ? 2 : 1;
         }
         const Counts c = count_kinds(kind, children, scratch);
         if (kind < LISTS) listed[kind][n_listed[kind] + c.before[kind]] = kind == FAR_BOX ? box : k;
@@ -158,10 +167,14 @@ void born_sums_tree_groups(
                 if (lane < count * LEAF) {
                     const int slot = listed[list][n_listed[list] + lane / LEAF] * LEAF + lane % LEAF, other = slot / TILE;
                     const real4 atom = atoms[at + slot], from = origins[tiles + other] - own_origin;
-                    const real4 b = series[2 * (at + slot)], d = series[2 * (at + slot) + 1];
-                    const bool used = slot % TILE < counts[other];
-                    staged[2 * lane] = (real4)(atom.x + from.x, atom.y + from.y, atom.z + from.z, used ? atom.w : (real)-1);
-                    staged[2 * lane + 1] = used ? (real4)(b.y, b.z, b.w, d.x) : (real4)0;
+                    staged[2 * lane] = (real4)(atom.x + from.x, atom.y + from.y, atom.z + from.z, atom.w);
+                    if (list == SERIES_LEAF) {
+                        const real4 b = series[2 * (at + slot)], d = series[2 * (at + slot) + 1];
+                        staged[2 * lane + 1] = (real4)(b.y, b.z, b.w, d.x);
+                    }
+#if NECK
+                    else staged[2 * lane + 1] = (real4)(rho[slot], kinds[slot], 0, 0);
+#endif
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
                 #pragma unroll
@@ -169,7 +182,7 @@ void born_sums_tree_groups(
                 for (int j = 0; j < count * LEAF; ++j) {
                     const real4 atom = staged[2 * j];
                     real4 a = 0;
-                    if (list == SERIES_LEAF) a = staged[2 * j + 1];
+                    if (list == SERIES_LEAF || HAS_NECKS) a = staged[2 * j + 1];
                     #pragma unroll
                     for (int v = 0; v < OWN; ++v) {
                         const real dx = x[v] - atom.x, dy = y[v] - atom.y, dz = z[v] - atom.z;
@@ -177,7 +190,12 @@ void born_sums_tree_groups(
                         if (list == SERIES_LEAF) {
                             const real w = inverse(r2);
                             sum[v] += w * w * (a.x + w * (a.y + w * (a.z + w * a.w)));
-                        } else if (atom.w >= 0) sum[v] += near_term(r2, own_rho[v], atom.w, largest_rho);
+                        } else {
+                            sum[v] += near_term(r2, own_rho[v], atom.w, &reaches);
+#if NECK
+                            sum[v] += neck_term(necks_of + v, r2, own_rho[v], a.x, (int)a.y, &reaches);
+#endif
+                        }
                     }
                 }
                 #pragma unroll

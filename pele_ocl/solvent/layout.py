@@ -23,6 +23,7 @@ class SolventLayout:
     blocks : whether Born sums are taken for both tiles of a block at once, which suits the few work-items of CPUs
     row : tiles of which a work-item of the Born sums owns a vector each
     shares : work-items that add up the parts of one atom
+    trunks : subtrees that are walked by themselves, at most; own : tiles that a group walks with (GPUs)
     """
 
     width: int
@@ -33,6 +34,8 @@ class SolventLayout:
     blocks: bool = False
     row: int = 1
     shares: int = 1
+    trunks: int = 16
+    own: int = 1
 
     @classmethod
     def of(cls, kind: str, width: int, n_atoms: int, units: int = 1) -> SolventLayout:
@@ -41,7 +44,7 @@ class SolventLayout:
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
         vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)
-        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4)
+        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4, trunks=64)
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:

@@ -17,6 +17,7 @@ from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
+from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
 from .layout import SolventLayout
 from .result import TERMS, SolventBatch, SolventResult
@@ -40,9 +41,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         precision: str = "float32",
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
+        accuracy: float | None = None,
     ) -> None:
         model = SolventModel.or_default(model)
         check_options(precision, variant, VARIANTS)
+        self.accuracy = checked_accuracy(accuracy)
         require_atoms(atoms)
         if model.gb_model.vacuum:
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
@@ -64,7 +67,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
         run = Run(self.device, self.precision)
         passes = VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m
+            run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m, self.accuracy or DEFAULT
         )  # fmt: skip
         run.finish()  # evaluations may go to another queue
         return Pipeline(self.atoms, passes, _explain)

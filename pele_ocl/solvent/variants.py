@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ..variant import Variant, by_rule_up_to
+from ..variant import Variant, by_rule, by_rule_up_to
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
 from .layout import SolventLayout
 from .passes import SolventPasses
@@ -35,7 +35,10 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
         "solvent/tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", Tiled,
         choices=SolventLayout.choices,
     ),
-    "tree": Variant("solvent/tree.cl", "born_sums_tree", "a tree of boxes: far ones by their moments", Tree),
+    "tree": Variant(
+        "solvent/tree.cl", "born_sums_tree", "a tree of boxes, far ones by their moments, to an accuracy", Tree,
+        approximates=True, choices=by_rule,
+    ),
 }  # fmt: skip
 
 
