@@ -35,14 +35,18 @@ TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
+@click.option(
+    "--accuracy", type=float, metavar="A",
+    help="Worst relative error of a Born radius that the variant tree may make, 1e-6 to 1e-4; by default 1e-5.",
+)  # fmt: skip
 @run_options
 @structure_options
 @model_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
 def solvent(
-    path: Path, output: Path | None, models: str, variant: str, precision: str, device: str | None,
-    read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    path: Path, output: Path | None, models: str, variant: str, accuracy: float | None, precision: str,
+    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file or an AMBER
     topology with -c, also with .gz.
@@ -54,7 +58,9 @@ def solvent(
         require_table_suffix(output)
     molecule = read_molecule(path, read_atoms, models)
     with ProgressLine("Solvent") as progress:
-        plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)
+        plan = Solvent(
+            molecule.atoms, variant=variant, precision=precision, device=device, model=constants, accuracy=accuracy
+        )
         results = (
             [plan.evaluate(profile=True, progress=progress)]
             if molecule.conformations is None
@@ -70,12 +76,14 @@ def solvent(
 
 def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool) -> dict[str, Any]:
     result = results[0]
-    facts = {
+    facts: dict[str, Any] = {
         "n_atoms": len(result.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
     }
+    if result.accuracy is not None:
+        facts |= {"accuracy": result.accuracy, "error": _error_as_json(result)}
     seconds = {"kernel": result.seconds["kernel"], "total": elapsed()}
     if molecule.numbers:
         models = models_as_json(molecule.numbers, [of.energy for of in results])
@@ -89,6 +97,12 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         "seconds": seconds,
         **_residues_as_json(result, per_residue),
     }
+
+
+def _error_as_json(result: SolventResult) -> dict[str, Any] | None:
+    """The measured error of the Born radii; null where it could not be measured."""
+    error = result.error
+    return None if error is None else {**asdict(error), "about": error.about}
 
 
 def _residues_as_json(result: SolventResult, wanted: bool) -> dict[str, Any]:
@@ -117,6 +131,8 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
             f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A",
             *energy_lines(result.energy),
         ]
+    if result.accuracy is not None:
+        lines += ["", *_error_lines(result)]
     lines += ["", ending(result, result.seconds["kernel"])]
     if verbose:
         lines += ["", *_details(result)]
@@ -125,6 +141,14 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         residues = [(number, _by_residue(of)) for number, of in zip(numbers, results, strict=True)]
         lines += ["", residue_table(residue_names(molecule.atoms), residues)]
     return "\n".join(lines)
+
+
+def _error_lines(result: SolventResult) -> list[str]:
+    """What the radii were to keep to, and what was measured."""
+    error, asked = result.error, f"Born radii by {result.variant} to {result.accuracy:.0e}"
+    if error is None:
+        return [f"{asked}; the device has no float64 in which their error could be measured"]
+    return [f"{asked}; measured {error.largest:.1e} at most, {error.rms:.1e} rms", f"  ({error.about})"]
 
 
 def _details(result: SolventResult) -> list[str]:
@@ -136,6 +160,14 @@ def _details(result: SolventResult) -> list[str]:
     ]
 
 
+def _error_attributes(result: SolventResult) -> dict[str, float]:
+    """The accuracy and the measured error for a file; nothing where nothing was left out."""
+    if result.accuracy is None:
+        return {}
+    measured = {} if result.error is None else {"error_largest": result.error.largest, "error_rms": result.error.rms}
+    return {"accuracy": result.accuracy, **measured}
+
+
 def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) -> None:
     """Every atom's radius and energies, or every model's energies, and how they were made."""
     result = results[0]
@@ -143,6 +175,7 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
         **origin(molecule.source, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
         **asdict(result.model),
+        **_error_attributes(result),
     }
     if molecule.numbers:
         columns, units = model_columns(molecule.numbers, [of.energy for of in results])

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from ..variant import Variant, by_rule, by_rule_up_to
+from ..variant import Machine, Settings, Variant, by_rule, by_rule_up_to
+from .accuracy import DEFAULT
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
 from .layout import SolventLayout
 from .passes import SolventPasses
 from .tiled import Tiled
 from .tree import Tree
 
+LEAST_FOR_TREE = 30_000  # atoms; with fewer the tree gains little or nothing
 MOST_TRIED = 3000  # atoms; in larger molecules `pair` has no chance
+
+
+def _tree_choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
+    """Those of the rules, in float32 alone: who takes float64 wants its digits."""
+    return by_rule(machine, n_atoms) if machine.precision == "float32" else ()
+
 
 VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     "sequential": Variant(
@@ -37,11 +45,16 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     ),
     "tree": Variant(
         "solvent/tree.cl", "born_sums_tree", "a tree of boxes, far ones by their moments, to an accuracy", Tree,
-        approximates=True, choices=by_rule,
+        approximates=True, choices=_tree_choices,
     ),
 }  # fmt: skip
 
 
-def choose_variant(kind: str, n_atoms: int) -> str:
-    """The variant that `auto` stands for on a device of this kind; small molecules leave a GPU's tiles half empty."""
+def choose_variant(kind: str, n_atoms: int, accuracy: float | None = None) -> str:
+    """The variant that `auto` stands for on a device of this kind; small molecules leave a GPU's tiles half empty.
+
+    accuracy : that is enough; None where variants that approximate are not wanted
+    """
+    if accuracy is not None and n_atoms >= (LEAST_FOR_TREE if accuracy >= DEFAULT else 2 * LEAST_FOR_TREE):
+        return "tree"
     return "pair" if kind == "GPU" and n_atoms < 1000 else "tiled"
