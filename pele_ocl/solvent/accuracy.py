@@ -7,8 +7,9 @@ from ..solvent_model import SolventModel
 
 BEST, DEFAULT, WORST = 1e-6, 1e-5, 1e-4
 
-# What a box may leave out, over the accuracy: found by docs/performance/tree-accuracy.py.
-SHARE = 1 / 3600
+# What a box may leave out at the default accuracy, 1/A, and how it goes with the accuracy: with a smaller one there are more
+# boxes, whose errors add up. Found by docs/performance/tree_accuracy.py.
+LEFT_OUT, POWER = 2.8e-9, 1.2
 # HCT radii have no upper bound, and with a radius grows what an error of its integral does to it.
 UNBOUNDED = 1 / 4
 
@@ -22,8 +23,8 @@ def checked_accuracy(accuracy: float | None) -> float | None:
 
 def tolerance(accuracy: float, model: SolventModel) -> float:
     """The largest sum of |a| d^4 / D^8 with which a box counts as far, 1/A; docs/theory/tree.md, eq. 6."""
-    share = SHARE * (UNBOUNDED if model.gb_model.function == "GB_RADIUS_HCT" else 1.0)
-    return share * accuracy
+    least = LEFT_OUT * (UNBOUNDED if model.gb_model.function == "GB_RADIUS_HCT" else 1.0)
+    return least * (accuracy / DEFAULT) ** POWER
 
 
 def far_radii(accuracy: float) -> int:
