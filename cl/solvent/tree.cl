@@ -1,7 +1,8 @@
 // HCT sums over a tree of boxes: near atoms one by one, far boxes by their moments; docs/theory/tree.md.
 //
 // A work-group owns a tile, each of its work-items a vector of WIDTH atoms; it walks one of the tree's trunks (second
-// dimension) depth first. Which box is far is decided for the tile as a whole. Conformations are the third dimension.
+// dimension), from which it takes up to LOOKS boxes at a time. Which box is far is decided for the tile as a whole.
+// Conformations are the third dimension.
 #include "common/real.clh"
 #include "physics/hct.clh"
 #include "common/tiles.clh"
@@ -13,7 +14,20 @@
 #ifndef VECTORS
 #error "VECTORS: vectors of a tile that a work-item owns"
 #endif
+#ifndef MOST_OPEN
+#error "MOST_OPEN: boxes that may wait to be looked at: LOOKS of each level, and twice as many"
+#endif
 #define ITEMS (TILE / WIDTH / VECTORS)
+#define LOOKS 64  // boxes that are looked at together, pele_ocl/solvent/tree.py
+
+// Short runs keep float32's digits.
+#define END_RUN() do { \
+        _Pragma("unroll") \
+        for (int u = 0; u < VECTORS; ++u) { \
+            part[u] += run[u]; \
+            run[u] = 0; \
+        } \
+    } while (0)
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void born_sums_tree(
@@ -42,7 +56,7 @@ void born_sums_tree(
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
     const size_t boxes = (size_t)conformation * n_boxes;
     const real4 own_origin = origins[tiles + tile], own_extent = extents[tiles + tile];
-    realv own_x[VECTORS], own_y[VECTORS], own_z[VECTORS], own_rho[VECTORS], total[VECTORS], run[VECTORS];
+    realv own_x[VECTORS], own_y[VECTORS], own_z[VECTORS], own_rho[VECTORS], total[VECTORS], part[VECTORS], run[VECTORS];
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
         const int i = tile * TILE + within + v * WIDTH;
@@ -50,42 +64,62 @@ void born_sums_tree(
         own_y[v] = LOAD(at + i, y);
         own_z[v] = LOAD(at + i, z);
         own_rho[v] = LOAD(i, rho);
-        total[v] = run[v] = 0;
+        total[v] = part[v] = run[v] = 0;
     }
 #if NECK
     NeckRow necks_of[VECTORS];
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v) necks_of[v] = neck_row(n_slots, tile * TILE + within + v * WIDTH, OF_NECKS);
 #endif
-    int level = trunk_level, k = trunk, visited = 0;
-    while (true) {
-        const int box = levels[level] + k;
-        global const real4 *own_box = middles + MIDDLES * (boxes + box);
-        const real4 shift = (own_origin - own_box[0]) - own_box[1];
-        const int kind = kind_of_box(shift, own_extent, own_box, level, tolerance, &reaches);
-        if (kind == FAR_BOX) {
+    int open[MOST_OPEN], listed[KINDS][LOOKS], n_open = 1;
+    open[0] = trunk << 5 | trunk_level;  // a box is its number in its level, times 32, plus its level
+    while (n_open > 0) {
+        // Without a branch, which no processor could foresee.
+        const int looks = min(n_open, LOOKS);
+        int counts_of[KINDS] = {0};
+        n_open -= looks;
+        for (int look = 0; look < looks; ++look) {
+            const int entry = open[n_open + look], level = entry & 31;
+            global const real4 *box = middles + MIDDLES * (boxes + levels[level] + (entry >> 5));
+            const real4 shift = (own_origin - box[0]) - box[1];
+            const int kind = kind_of_box(shift, own_extent, box, level, tolerance, &reaches);
+            listed[kind][counts_of[kind]++] = entry;
+        }
+        for (int look = 0; look < counts_of[OPENED]; ++look) {
+            const int entry = listed[OPENED][look], level = entry & 31, k = entry >> 5;
+            const int first = k << 6 | (level - 1);
+            open[n_open] = first;
+            open[n_open + 1] = first + 32;
+            n_open += levels[level - 1] + 2 * k + 1 < levels[level] ? 2 : 1;
+        }
+        for (int look = 0; look < counts_of[FAR_BOX]; ++look) {
+            const int entry = listed[FAR_BOX][look], box = levels[entry & 31] + (entry >> 5);
+            global const real4 *middle = middles + MIDDLES * (boxes + box), *own_moments = moments + MOMENTS * (boxes + box);
+            const real4 shift = (own_origin - middle[0]) - middle[1];
             #pragma unroll
             for (int v = 0; v < VECTORS; ++v)
-                run[v] += far_box(own_x[v] + shift.x, own_y[v] + shift.y, own_z[v] + shift.z, moments + MOMENTS * (boxes + box));
-        } else if (kind == OPENED) {
-            --level;
-            k *= 2;
-            continue;
-        } else if (kind != PASSED) {
-            const int other = k * LEAF / TILE, first = k * LEAF, end = min(first + LEAF, other * TILE + counts[other]);
+                run[v] += far_box(own_x[v] + shift.x, own_y[v] + shift.y, own_z[v] + shift.z, own_moments);
+            if ((look & 7) == 7) END_RUN();
+        }
+        for (int look = 0; look < counts_of[SERIES_LEAF]; ++look) {
+            const int first = (listed[SERIES_LEAF][look] >> 5) * LEAF, other = first / TILE;
             const real4 from = own_origin - origins[tiles + other];
-            if (kind == SERIES_LEAF) {
-                for (int j = first; j < end; ++j) {
-                    const real4 atom = atoms[at + j], b = series[2 * (at + j)], c = series[2 * (at + j) + 1];
-                    const real dx = from.x - atom.x, dy = from.y - atom.y, dz = from.z - atom.z;
-                    #pragma unroll
-                    for (int v = 0; v < VECTORS; ++v) {
-                        const realv ax = own_x[v] + dx, ay = own_y[v] + dy, az = own_z[v] + dz;
-                        const realv w = inverse(ax * ax + ay * ay + az * az);
-                        run[v] += w * w * SERIES_SUM(w, TERMS_A, b.y, b.z, b.w, c.x, c.y, c.z, c.w);
-                    }
+            for (int j = first; j < min(first + LEAF, other * TILE + counts[other]); ++j) {
+                const real4 atom = atoms[at + j], b = series[2 * (at + j)], c = series[2 * (at + j) + 1];
+                const real dx = from.x - atom.x, dy = from.y - atom.y, dz = from.z - atom.z;
+                #pragma unroll
+                for (int v = 0; v < VECTORS; ++v) {
+                    const realv ax = own_x[v] + dx, ay = own_y[v] + dy, az = own_z[v] + dz;
+                    const realv w = inverse(ax * ax + ay * ay + az * az);
+                    run[v] += w * w * SERIES_SUM(w, TERMS_A, b.y, b.z, b.w, c.x, c.y, c.z, c.w);
                 }
-            } else for (int j = first; j < end; ++j) {
+            }
+            END_RUN();
+        }
+        for (int look = 0; look < counts_of[NEAR_LEAF]; ++look) {
+            const int first = (listed[NEAR_LEAF][look] >> 5) * LEAF, other = first / TILE;
+            const real4 from = own_origin - origins[tiles + other];
+            for (int j = first; j < min(first + LEAF, other * TILE + counts[other]); ++j) {
                 const real4 atom = atoms[at + j];
                 const real dx = from.x - atom.x, dy = from.y - atom.y, dz = from.z - atom.z;
                 #pragma unroll
@@ -98,23 +132,16 @@ void born_sums_tree(
 #endif
                 }
             }
+            END_RUN();
         }
-        if (++visited % 8 == 0) {
-            #pragma unroll
-            for (int v = 0; v < VECTORS; ++v) {
-                total[v] += run[v];
-                run[v] = 0;
-            }
+        END_RUN();
+        #pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+            total[v] += part[v];
+            part[v] = 0;
         }
-        // Up, until there is a next box; then to it.
-        while (level < trunk_level && ((k & 1) || levels[level] + k + 1 == levels[level + 1])) {
-            k >>= 1;
-            ++level;
-        }
-        if (level == trunk_level) break;
-        ++k;
     }
     global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + trunk) * n_slots;
     #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) STORE(total[v] + run[v], tile * TILE + within + v * WIDTH, own_sums);
+    for (int v = 0; v < VECTORS; ++v) STORE(total[v], tile * TILE + within + v * WIDTH, own_sums);
 }

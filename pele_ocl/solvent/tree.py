@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SMALL_BOX = 64  # slots; on GPUs the moments of larger boxes are a work-group's work
 BOX_GROUP = 128  # work-items of it
 TERMS = 4  # of the HCT series that moments are taken of
+LOOKS = 64  # boxes that vectors look at together, cl/solvent/tree.cl
 PARTNERS = 4000  # pairs of an atom that cost as much as the walk of its tile, about
 
 
@@ -90,7 +91,7 @@ class Tree(SolventPasses):
             "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.counts[-1]), (1, 1), *self._walk,
             *self.named("spheres", "x", "y", "z"), self.spheres.rho, *self.named("series", "origins", "extents"),
             self.spheres.counts, *self.named("middles", "moments", "sums"), width=width, pairs=self._cost,
-            VECTORS=tile // width, **self._macros,
+            VECTORS=tile // width, MOST_OPEN=LOOKS * (len(self.counts) + 2), **self._macros,
         )  # fmt: skip
 
     def _groups(self) -> KeptLaunch:
