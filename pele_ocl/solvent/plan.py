@@ -62,7 +62,8 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms))
         self.accuracy = (self._asked or DEFAULT) if VARIANTS[self.variant].approximates else None
         width, units = self.device.vector_width(precision), self.device.compute_units
-        self.layout = self._choice.applied(self.variant, SolventLayout.of(self.device.kind, width, len(atoms), units))
+        layout = SolventLayout.of(self.device.kind, width, len(atoms), units)
+        self.layout = self._choice.applied(self.variant, layout if self.accuracy is None else layout.for_tree())
         self._tiles = Tiles.of(atoms.positions, self.layout.tile)
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 

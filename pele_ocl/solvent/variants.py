@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ..variant import Machine, Settings, Variant, by_rule, by_rule_up_to
+from ..variant import Machine, Settings, Variant, by_rule_up_to
 from .accuracy import DEFAULT
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
 from .layout import SolventLayout
@@ -18,8 +18,10 @@ MOST_TRIED = 3000  # atoms; in larger molecules `pair` has no chance
 
 
 def _tree_choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
-    """Those of the rules, in float32 alone: who takes float64 wants its digits."""
-    return by_rule(machine, n_atoms) if machine.precision == "float32" else ()
+    """Tiles that walk together, in float32 alone: who takes float64 wants its digits."""
+    if machine.precision != "float32":
+        return ()
+    return ({}, {"tile": 32}) if machine.kind == "CPU" else ({}, {"own": 2}, {"trunks": 8}, {"trunks": 64})
 
 
 VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
