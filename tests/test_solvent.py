@@ -74,7 +74,7 @@ def test_born_radii_of_the_shipped_structures(device, precision, variant, name):
 @pytest.mark.parametrize("name", ["enolase_dimer", "ruvab"])
 def test_born_radii_of_large_structures(device, precision, name):
     system = load_system(name)
-    result = solvent(system.atoms, precision=precision, device=device)
+    result = solvent(system.atoms, variant="tiled", precision=precision, device=device)
     assert worst(result.born_radii, system.arrays["born_radius"]) < BORN_RADIUS[precision]
     assert_energies(system, result, ENERGY[precision])
 
@@ -91,7 +91,7 @@ def test_born_radii_of_large_structures_by_every_variant(device, variant, name):
 @pytest.mark.slow
 def test_97118_atoms(device, precision):
     system = load_system("cct12")
-    result = solvent(system.atoms, precision=precision, device=device)
+    result = solvent(system.atoms, variant="tiled", precision=precision, device=device)
     assert worst(result.born_radii, system.arrays["born_radius"]) < BORN_RADIUS[precision]
     assert_energies(system, result, ENERGY[precision])
 
@@ -512,7 +512,7 @@ def test_no_atoms():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"variant": "fast"}, "there is no variant 'fast'; choose auto, sequential, inner, outer, pair, tiled"),
+        ({"variant": "fast"}, "there is no variant 'fast'; choose auto, sequential, inner, outer, pair, tiled, tree"),
         ({"precision": "float16"}, "there is no precision 'float16'; choose float32 or float64"),
     ],
 )

@@ -101,19 +101,20 @@ def test_energy_with_radii_of_the_tree(device, precision):
     assert exact.accuracy is exact.error is None
 
 
+# Each on one device build; tests of all variants have the other precision.
 MODELS = {
-    "hct": SolventModel(gb="hct"),
-    "obc1": SolventModel(gb="obc1"),
-    "gbn2": SolventModel(gb="gbn2"),
-    "gbn, limited": SolventModel(gb="gbn", rgb_max=20.0),
-    "limited": SolventModel(rgb_max=12.0),
-    "far limit": SolventModel(rgb_max=60.0),
+    "hct": ("float32", SolventModel(gb="hct")),
+    "gbn2": ("float32", SolventModel(gb="gbn2")),
+    "gbn within 20 A": ("float64", SolventModel(gb="gbn", rgb_max=20.0)),
+    "within 12 A": ("float64", SolventModel(rgb_max=12.0)),
+    "within 60 A": ("float64", SolventModel(rgb_max=60.0)),
 }
 
 
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_models(device, precision, model):
+@pytest.mark.parametrize("case", MODELS.values(), ids=MODELS)
+def test_models(device, case):
     """Necks and limits meet atoms one by one; radii below 0 (GBn2) lie in boxes like others."""
+    precision, model = case
     atoms = with_mbondi3(load("src3" if model.gb == "obc2" else "ubiquitin"))
     exact = exact_radii(atoms, device, model)
     result = solvent(atoms, variant="tree", precision=precision, device=device, model=model)
@@ -122,21 +123,21 @@ def test_models(device, precision, model):
     np.testing.assert_allclose(radii_of(atoms, np.arange(99), model, device), exact[:99], rtol=BORN_RADIUS["float64"])
 
 
+GROUPS = SolventLayout(1, 1, 32, (32, 1), 16)
 LAYOUTS = {
-    "vectors": SolventLayout(4, 4, 16, (1, 1), 16, blocks=True, trunks=1),
-    "scalars": SolventLayout(1, 4, 32, (1, 1), 16, blocks=True, trunks=7),
-    "groups": SolventLayout(1, 1, 32, (32, 1), 16, trunks=64),
-    "groups of two tiles": SolventLayout(1, 1, 32, (32, 1), 16, own=2, trunks=3),
-    "large groups": SolventLayout(1, 1, 64, (64, 1), 16, own=3, trunks=1),
+    "vectors": ("float64", SolventModel(), SolventLayout(4, 4, 32, (1, 1), 16, blocks=True, trunks=1)),
+    "groups": ("float64", SolventModel(), replace(GROUPS, trunks=64)),
+    "groups of three tiles": ("float32", SolventModel(), replace(GROUPS, own=3, trunks=2)),
+    "groups, gbn2": ("float32", SolventModel(gb="gbn2", rgb_max=25.0), replace(GROUPS, own=2, trunks=3)),
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.parametrize("model", [SolventModel(), SolventModel(gb="gbn2", rgb_max=25.0)], ids=["obc2", "gbn2"])
-def test_every_layout(device, precision, layout, model, monkeypatch):
+@pytest.mark.parametrize("case", LAYOUTS.values(), ids=LAYOUTS)
+def test_layouts(device, case, monkeypatch):
     """Those of GPUs run on CPUs, too; in one launch and in slabs, alone and in a batch, with the same bits."""
     monkeypatch.setattr("pele_ocl.opencl.run.SLAB_SECONDS", 1e-7)
-    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e3)
+    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e5)
+    precision, model, layout = case
     atoms = with_mbondi3(load("ubiquitin"))
     with trying("solvent", Choice.of("tree", **asdict(layout))):
         plan = Solvent(atoms, variant="tree", precision=precision, device=device, model=model)

@@ -20,14 +20,14 @@
 #define ITEMS (TILE / WIDTH / VECTORS)
 #define LOOKS 64  // boxes that are looked at together, pele_ocl/solvent/tree.py
 
-// Short runs keep float32's digits.
-#define END_RUN() do { \
-        _Pragma("unroll") \
-        for (int u = 0; u < VECTORS; ++u) { \
-            part[u] += run[u]; \
-            run[u] = 0; \
-        } \
-    } while (0)
+// Add a run to its part and begin anew: short runs keep float32's digits.
+INLINE void end_run(realv *part, realv *run) {
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        part[v] += run[v];
+        run[v] = 0;
+    }
+}
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void born_sums_tree(
@@ -99,7 +99,7 @@ void born_sums_tree(
             #pragma unroll
             for (int v = 0; v < VECTORS; ++v)
                 run[v] += far_box(own_x[v] + shift.x, own_y[v] + shift.y, own_z[v] + shift.z, own_moments);
-            if ((look & 7) == 7) END_RUN();
+            if ((look & 7) == 7) end_run(part, run);
         }
         for (int look = 0; look < counts_of[SERIES_LEAF]; ++look) {
             const int first = (listed[SERIES_LEAF][look] >> 5) * LEAF, other = first / TILE;
@@ -114,7 +114,7 @@ void born_sums_tree(
                     run[v] += w * w * SERIES_SUM(w, TERMS_A, b.y, b.z, b.w, c.x, c.y, c.z, c.w);
                 }
             }
-            END_RUN();
+            end_run(part, run);
         }
         for (int look = 0; look < counts_of[NEAR_LEAF]; ++look) {
             const int first = (listed[NEAR_LEAF][look] >> 5) * LEAF, other = first / TILE;
@@ -132,14 +132,10 @@ void born_sums_tree(
 #endif
                 }
             }
-            END_RUN();
+            end_run(part, run);
         }
-        END_RUN();
-        #pragma unroll
-        for (int v = 0; v < VECTORS; ++v) {
-            total[v] += part[v];
-            part[v] = 0;
-        }
+        end_run(part, run);
+        end_run(total, part);
     }
     global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + trunk) * n_slots;
     #pragma unroll

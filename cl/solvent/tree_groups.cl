@@ -31,7 +31,7 @@
 typedef struct { int totals[LISTS + 1], before[LISTS + 1]; } Counts;
 
 // How many of the group's work-items have each kind, and how many before this one; the last kind counts twice.
-INLINE Counts count_kinds(int kind, int children, local int *scratch) {
+INLINE void count_kinds(Counts *counts, int kind, int children, local int *scratch) {
     const int lane = get_local_id(0);
     // A byte a kind: at most 2 TILE of any.
     int own = kind < LISTS ? 1 << (8 * kind) : children << (8 * LISTS);
@@ -47,12 +47,10 @@ INLINE Counts count_kinds(int kind, int children, local int *scratch) {
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     const int all = scratch[TILE - 1], before = sum - own;
-    Counts counts;
     for (int k = 0; k <= LISTS; ++k) {
-        counts.totals[k] = (all >> (8 * k)) & 255;
-        counts.before[k] = (before >> (8 * k)) & 255;
+        counts->totals[k] = (all >> (8 * k)) & 255;
+        counts->before[k] = (before >> (8 * k)) & 255;
     }
-    return counts;
 }
 
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
@@ -124,7 +122,8 @@ void born_sums_tree_groups(
             kind = kind_of_box(shift + own_middle, own_extent, own_box, level, tolerance, &reaches);
             if (kind == OPENED) children = levels[level - 1] + 2 * k + 1 < levels[level] ? 2 : 1;
         }
-        const Counts c = count_kinds(kind, children, scratch);
+        Counts c;
+        count_kinds(&c, kind, children, scratch);
         if (kind < LISTS) listed[kind][n_listed[kind] + c.before[kind]] = kind == FAR_BOX ? box : k;
         if (kind == FAR_BOX) shifts[n_listed[FAR_BOX] + c.before[FAR_BOX]] = shift;
         for (int child = 0; child < children; ++child)
