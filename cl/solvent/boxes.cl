@@ -11,8 +11,8 @@
 #error "LANES: work-items that share a box, the size of a work-group"
 #endif
 
-// The sums of a box about its middle, in their order: M1 to M4, D2, D3, Q1, Q2, trace of Q3, O, H. The middle is that of
-// the weights' sizes: radii below 0 have weights below 0 (GBn2).
+// The sums of a box about its middle, in their order: M1 to M4, D2, D3, Q1, Q2, trace of Q3, O, H. The middle is where the
+// weights' first moment vanishes. Weights below 0 (of radii below 0, GBn2) may leave none: such a box is never far.
 enum { M = 0, D2 = 4, D3 = 7, Q1 = 10, Q2 = 16, TRACE3 = 22, O = 23, H = 33, SUMS = 39 };
 
 // The total of all lanes, in each of them.
@@ -69,22 +69,24 @@ void box_moments(
     const int end = min(begin + (LEAF << level), n_slots);
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
     const real4 start = origins[tiles + begin / TILE];
-    real weight = 0, x = 0, y = 0, z = 0, s = 0;
+    real weight = 0, size = 0, x = 0, y = 0, z = 0, s = 0;
 #define EACH_ATOM \
     for (int i = begin + lane; i < end; i += LANES) { \
         if (i % TILE >= counts[i / TILE]) continue; \
         const real4 atom = atoms[at + i], shift = origins[tiles + i / TILE] - start, b = series[2 * (at + i)]; \
         real dx = atom.x + shift.x, dy = atom.y + shift.y, dz = atom.z + shift.z;
     EACH_ATOM
-        const real size = fabs(b.y);
-        weight += size;
-        x += size * dx;
-        y += size * dy;
-        z += size * dz;
+        weight += b.y;
+        size += fabs(b.y);
+        x += b.y * dx;
+        y += b.y * dy;
+        z += b.y * dz;
         s = fmax(s, fabs(atom.w));
     }
     weight = over_lanes(weight, scratch);
-    const real share = weight > 0 ? (real)1 / weight : (real)0;
+    size = over_lanes(size, scratch);
+    const bool has_middle = fabs(weight) > (real)0.1 * size || size == 0;
+    const real share = has_middle && size > 0 ? (real)1 / weight : (real)0;
     const real4 middle = {over_lanes(x, scratch) * share, over_lanes(y, scratch) * share, over_lanes(z, scratch) * share, 0};
     s = largest_over_lanes(s, scratch);
     real sums[SUMS], reach2 = 0, left_out = 0;
@@ -146,7 +148,7 @@ void box_moments(
     const real h = sums[H] + sums[H + 1] + sums[H + 2];
     const real apart = fmax(fmax((real)FAR_A * s, reaches.largest_rho + s), sqrt(necks_end2(&reaches)));
     const real least_far = fmax(reach / OPENING, reach + apart);
-    middles[MIDDLES * own] = (real4)(start.x, start.y, start.z, least_far * least_far);
+    middles[MIDDLES * own] = (real4)(start.x, start.y, start.z, has_middle ? least_far * least_far : MAXFLOAT);
     middles[MIDDLES * own + 1] = (real4)(middle.x, middle.y, middle.z, left_out);
 #if RGB_MAX
     middles[MIDDLES * own + 2] = (real4)(reach, s, 0, 0);
