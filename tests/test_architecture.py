@@ -55,7 +55,7 @@ LAYERS = {
     "plan": ("arguments", "atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
     "tiled": ("atoms", "gb_models", "opencl", "plan", "solvent_model", "tiles", "units", "variant"),
     "solvent": (
-        "atoms", "callable_module", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
+        "arguments", "atoms", "callable_module", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
     ),
     "nonbond": (
         "arguments", "atoms", "callable_module", "errors", "opencl", "pairs", "plan", "results", "solvent",
