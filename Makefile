@@ -37,6 +37,7 @@ plot intel: $(VENV)/.installed
 docs: $(VENV)/.installed
 	$(BIN)/python docs/cli/make.py
 	$(BIN)/python docs/architecture/make.py
+	$(BIN)/python docs/theory/necks.py
 
 # The tables and charts of docs/performance.md, on this machine's CPU; a quarter of an hour on two cores.
 MACHINE ?= two Zen 4 cores with AVX-512

@@ -11,20 +11,22 @@ from __future__ import annotations
 import importlib.util
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
 
-from pele_ocl.forcefield.fallback import element_rule
-from pele_ocl.forcefield.templates import Template, read_template
+from openmm_links import links_text  # noqa: E402 - beside this script
+from openmm_terms import ANGSTROM_PER_NM, KCAL_PER_KJ, Atom, Graph, Term, TermFigures, short_class  # noqa: E402
+
+from pele_ocl.atoms.radii import element_rule  # noqa: E402
+from pele_ocl.forcefield.template import Template  # noqa: E402
+from pele_ocl.forcefield.templates import read_template  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-KCAL_PER_KJ = 1 / 4.184
-ANGSTROM_PER_NM = 10
 
 NUCLEIC_ATOMS = {
     "O1P": "OP1", "O2P": "OP2", "H5T": "HO5'", "H3T": "HO3'", "HO'2": "HO2'",
@@ -49,20 +51,21 @@ class Residue:
     atoms: list[tuple[str, str, str, str]]
     bonds: list[tuple[int, int]]
 
-
-def _class(name: str) -> str:
-    """An atom class without the water model it was made for: `tip3p_standard-Zn2+` is Zn2+."""
-    return name.removeprefix("tip3p_standard-").removeprefix("tip3p-")
+    @property
+    def graph(self) -> Graph:
+        return Graph([Atom(name, class_, element) for name, class_, element, _ in self.atoms], self.bonds)
 
 
 class Parameters:
-    """Residues, atom types and nonbonded figures of one OpenMM force-field file."""
+    """Residues, atom types, nonbonded and bonded figures of one OpenMM force-field file."""
 
     def __init__(self, folder: Path, file: str) -> None:
         self.file = file
         root = ET.parse(folder / file).getroot()
-        self.types = {t.get("name", ""): (_class(t.get("class", "")), t.get("element", "")) for t in root.iter("Type")}
+        types = [(t.get("name", ""), t.get("class", ""), t.get("element", "")) for t in root.iter("Type")]
+        self.types = {name: (short_class(class_), element) for name, class_, element in types}
         self.residues = {r.get("name", ""): r for r in root.iter("Residue")}
+        self.terms = TermFigures(root)
         self.figures = {a.get("type", ""): a for a in root.find("NonbondedForce") or () if a.tag == "Atom"}
 
     def atoms(self, name: str) -> list[tuple[str, str, str, str]]:
@@ -127,11 +130,11 @@ def residues(amber: Parameters, ions: Parameters) -> Iterator[tuple[Residue, Par
     yield water, ions, "HOH"
 
 
-def shortest(value: float, least: int) -> str:
-    """A figure with as few decimals, from `least` on, as give it back to 1e-11."""
-    for decimals in range(least, 16):
+def shortest(value: float, least: int, within: float = 1e-11) -> str:
+    """A figure with as few decimals, from `least` on, as give it back to a relative 1e-11, or as said."""
+    for decimals in range(least, 19):
         text = f"{value:.{decimals}f}"
-        if abs(float(text) - value) <= 1e-11 * abs(value):
+        if abs(float(text) - value) <= within * abs(value):
             return text
     raise ValueError(f"{value} cannot be written")
 
@@ -144,11 +147,13 @@ def padded(name: str, element: str) -> str:
 
 def template_text(residue: Residue, parameters: Parameters, original: str) -> str:
     """The IMPACT template of a residue."""
+    terms = {section: term_lines(rows) for section, rows in residue.graph.terms(parameters.terms).items()}
+    n_angles, n_torsions = len(terms["THET"]), len(terms["PHI"]) + len(terms["IPHI"])
     lines = [
-        f"* {residue.name}: nonbonded parameters of {original} in OpenMM's {parameters.file} (data/make_amber99sb.py)",
-        "* NBON: R* = Rmin/2 (A), epsilon (kcal/mol), charge (e); what pele-ocl does not use is zero or left out",
-        "*",
-        f"{residue.name:<5}{len(residue.atoms):>5}{len(residue.bonds):>6}     0     0     0",
+        f"* {residue.name}: parameters of {original} in OpenMM's {parameters.file} (data/make_amber99sb.py)",
+        "* NBON: R* = Rmin/2 (A), epsilon (kcal/mol), charge (e); SGB figures and Z-matrix are zero",
+        "* THET, PHI, IPHI: rows with K = 0 are left out; impropers by index, as OpenMM has them",
+        f"{residue.name:<5}{len(residue.atoms):>5}{len(residue.bonds):>6}{n_angles:>6}{n_torsions:>6}     0",
     ]
     nonbonded = []
     for i, (name, class_, element, type_) in enumerate(residue.atoms):
@@ -160,8 +165,18 @@ def template_text(residue: Residue, parameters: Parameters, original: str) -> st
         charge = parameters.charge(original, xml_name, type_)
         figures = f"{shortest(r_star, 4)} {shortest(epsilon, 4)} {shortest(charge, 4)}"
         nonbonded.append(f"{i + 1:>5} {figures} 0.0 0.0 0.0 0.0")
-    bonds = [f"{i + 1:>5} {j + 1:>5} 0.0 0.0" for i, j in residue.bonds]
-    return "\n".join([*lines, "NBON", *nonbonded, "BOND", *bonds, "THET", "PHI", "IPHI", "END"]) + "\n"
+    sections = [line for section, rows in terms.items() for line in (section, *rows)]
+    return "\n".join([*lines, "NBON", *nonbonded, *sections, "END"]) + "\n"
+
+
+def term_lines(terms: list[Term]) -> list[str]:
+    """The rows of a section, with all digits of their figures."""
+    return [" ".join([*(f"{i + 1:>3}" for i in atoms), figures_text(row)]) for atoms, rows in terms for row in rows]
+
+
+def figures_text(row: Sequence[float]) -> str:
+    """K and what follows it, with all digits."""
+    return " ".join(shortest(figure, 1, 1e-15) for figure in row)
 
 
 def rule_rows(residue: Residue, template: Template) -> list[tuple[float, float]]:
@@ -179,16 +194,26 @@ def main(folder: Path, target: Path = HERE) -> None:
     amber, ions = Parameters(folder, "amber99sb.xml"), Parameters(folder, "amber14/tip3p.xml")
     gbsa = ET.parse(folder / "amber99_obc.xml").getroot().iter("Atom")
     obc = {a.get("type"): (float(a.get("radius", "")) * ANGSTROM_PER_NM, float(a.get("scale", ""))) for a in gbsa}
+    written: dict[str, list[tuple[Template, Graph]]] = {"Protein": [], "DNA": [], "RNA": [], "HeteroAtoms": []}
     header = "# template atom type radius(A) scale"
     tables = {"amber99": [header], "pele": [header]}
     for residue, parameters, original in residues(amber, ions):
         path = target / "amber99sb" / residue.folder / residue.name.lower()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(template_text(residue, parameters, original))
-        rule = rule_rows(residue, read_template(path))
+        template = read_template(path)
+        written[residue.folder].append((template, residue.graph))
+        rule = rule_rows(residue, template)
         for (name, class_, _, type_), by_rule in zip(residue.atoms, rule, strict=True):
             for table, (radius, scale) in (("amber99", obc.get(type_, by_rule)), ("pele", by_rule)):
                 tables[table].append(f"{residue.name:<5} {name:<4} {class_:<4} {radius:.6g} {scale:.4g}")
+    nucleotides = written["DNA"] + written["RNA"]
+    for file, name, ends, residues_ in (
+        ("Protein/inter_residue_bonds", "PEPTIDE_BOND", ("tail", "head"), written["Protein"]),
+        ("Protein/disulphide_bonds", "DISULPHIDE_BOND", ("thiol", "thiol"), written["Protein"]),
+        ("DNA/inter_residue_bonds", "PHOSPHODIESTER_BOND", ("tail", "head"), nucleotides),
+    ):
+        (target / "amber99sb" / file).write_text(links_text(name, residues_, ends, amber.terms, figures_text))
     (target / "obc").mkdir(exist_ok=True)
     for table, rows in tables.items():
         (target / "obc" / f"{table}.txt").write_text("\n".join(rows) + "\n")

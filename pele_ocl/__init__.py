@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms import Atoms as Atoms
     from .atoms import Labels as Labels
     from .atoms import Structure as Structure
+    from .atoms.selection import selection as selection
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
@@ -38,6 +39,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .formats.maps.pictures import draw_slices as draw_slices
     from .grid import Grid as Grid
     from .grid import Map as Map
+    from .interop.preparing import Preparation as Preparation
+    from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
     from .ions import place_ions as place_ions
     from .nonbond import Nonbond as Nonbond
@@ -63,17 +66,22 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .solvent import SolventResult as SolventResult
     from .solvent import solvent as solvent
     from .solvent_model import SolventModel as SolventModel
+    from .trajectories import batches_over as batches_over
+    from .trajectories import energy_over as energy_over
+    from .trajectories import trajectory as trajectory
 
     __version__: str
 
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
+    "atoms.selection": ("selection",),
     "energy": ("Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint"),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "forcefield": ("ForceField",),
     "formats": ("read_conformations", "read_map", "write_map"),
     "formats.maps.pictures": ("draw_slices",),
     "grid": ("Grid", "Map"),
+    "interop.preparing": ("Preparation", "prepare"),
     "ions": ("IonsResult", "place_ions"),
     "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),
     "opencl.device": ("list_devices",),
@@ -86,6 +94,7 @@ _HOMES = {
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "solvent_model": ("SolventModel",),
+    "trajectories": ("batches_over", "energy_over", "trajectory"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _CALLED = ("energy", "nonbond", "potmap", "solvent")  # packages that are functions, too: callable_module.py

@@ -136,13 +136,20 @@ def callback(name: str, value: object) -> None:
 def array(name: str, values: object, kinds: str, needed: str) -> NDArray[Any]:
     """The values as an array of one of NumPy's kinds, "iuf" for numbers, say, or InputError; empty ones pass."""
     try:
-        found = np.asarray(values)
-    except (TypeError, ValueError) as error:  # rows of different lengths
+        found = as_array(values)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:  # rows of different lengths; tensors of a GPU
         raise InputError(f"{name} are not an array of {needed}: {error}") from None
     if found.dtype.kind not in kinds and (found.size or found.ndim == 0):
         what = f"{found.dtype} values" if found.ndim else described(values)
         raise InputError(f"{name} are not an array of {needed}: could not convert {what}")
     return found
+
+
+def as_array(values: object) -> NDArray[Any]:
+    """The values as an array that shares their memory where they allow it: by NumPy's protocol, or by DLPack."""
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+        return np.from_dlpack(values)
+    return np.asarray(values)
 
 
 def numbers(name: str, values: object) -> NDArray[np.float64]:

@@ -9,9 +9,6 @@ import re
 from functools import cache
 
 import gemmi
-import numpy as np
-
-from .atoms import Labels
 
 AMINO_ACIDS = frozenset("ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split())
 # Protonation states, disulphides and caps in the dialects of Amber, CHARMM, GROMACS and PELE.
@@ -28,6 +25,7 @@ _PEPTIDE_FAMILIES: tuple[tuple[str, ...], ...] = (
 _POLYMER_VARIANTS = frozenset(name for family in _PEPTIDE_FAMILIES for name in family) | {"ACE"}
 # Amber's names of nucleotides and of those at the ends of a strand.
 _NUCLEOTIDE_VARIANTS = re.compile("[DR][ACGTU][35N]?")
+_AMBER_ENDS = re.compile("[ACGTU][35]")
 _WATERS_OF_3_SITES = ("HOH", "WAT", "TIP", "TIP3", "TP3", "T3P", "SOL", "SPC", "SPCE", "H2O", "DOD")
 _WATERS = frozenset((*_WATERS_OF_3_SITES, "TIP4", "TIP5", "T4P", "TP4", "TP5"))
 _CHARMM_IONS = {"SOD": "Na", "POT": "K", "CLA": "Cl", "CAL": "Ca", "CES": "Cs", "LIT": "Li", "RUB": "Rb", "BAR": "Ba"}
@@ -43,9 +41,6 @@ FAMILIES: tuple[tuple[str, ...], ...] = (
     ("MG", "MG2"),
     *((symbol.upper(), name) for name, symbol in _CHARMM_IONS.items()),
 )
-# Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber and Tinker use them.
-_HCT_SCALES = {"H": 0.85, "D": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96, "Fe": 0.88}
-_OTHER_HCT_SCALE = 0.80
 _POLYMER_ELEMENTS = frozenset("HDCNOPS")
 # Two-letter elements that names of ligand atoms start with even where the name is not aligned by element; NA, CA, CD,
 # HG or CO are more often nitrogen, carbon and hydrogen there.
@@ -68,27 +63,12 @@ def is_polymer(residue: str) -> bool:
     return _is_standard(name) or (bool(tabulated) and name != "UNK")
 
 
-def solvent_counts(labels: Labels | None) -> dict[str, int]:
-    """Waters and monatomic ions among the atoms: {"water": 58, "ion": 2}; kinds that are not there are left out.
-
-    An ion is a residue of one atom that is neither water nor part of a polymer.
-    """
-    if labels is None or len(labels) == 0:
-        return {}
-    names = labels.residue_names[labels.residue_starts].tolist()
-    sizes = np.diff(labels.residue_starts, append=len(labels)).tolist()
-    waters = sum(map(is_water, names))
-    ions = sum(
-        size == 1 and not is_water(name) and not is_polymer(name) for name, size in zip(names, sizes, strict=True)
-    )
-    return {kind: n for kind, n in (("water", waters), ("ion", ions)) if n}
-
-
-def solvent_sentence(labels: Labels | None) -> str:
-    """`58 waters and 2 ions are part of the solute`, "" where there are none."""
-    counts = [f"{n:,} {kind}{'' if n == 1 else 's'}" for kind, n in solvent_counts(labels).items()]
-    one = list(solvent_counts(labels).values()) == [1]
-    return f"{' and '.join(counts)} {'is' if one else 'are'} part of the solute" if counts else ""
+@cache
+def is_nucleotide(residue: str) -> bool:
+    """Whether a residue name means a nucleotide, by the names of the PDB and of Amber."""
+    name = residue.upper()
+    known = _NUCLEOTIDE_VARIANTS.fullmatch(name) or _AMBER_ENDS.fullmatch(name)
+    return known is not None or (name != "N" and bool(gemmi.find_tabulated_residue(name).is_nucleic_acid()))
 
 
 def element(name: str, residue: str, column: str = "") -> str:
@@ -113,11 +93,6 @@ def tidy_element(symbol: str) -> str:
     """`CL` and `cl` as `Cl`; deuterium as H."""
     symbol = symbol.strip().capitalize()
     return "H" if symbol in ("D", "T") else symbol
-
-
-def hct_scale(symbol: str) -> float:
-    """HCT overlap scale of an element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, others 0.80."""
-    return _HCT_SCALES.get(symbol, _OTHER_HCT_SCALE)
 
 
 def aligned_name(name: str, symbol: str) -> str:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from os import PathLike
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from . import arguments
-from .atoms import Atoms
+from .atoms import Atoms, Floats, Structure
+from .atoms.selection import Selection
 from .errors import InputError
 from .forcefield import ForceField
 from .formats import is_pqr, read_molecule, read_placed, structure_format
+
+# The file of the positions of a topology, or the positions themselves.
+Coordinates: TypeAlias = str | PathLike[str] | Floats | None
 
 
 def require_model(model: object) -> None:
@@ -21,21 +31,42 @@ def read(
     path: str | PathLike[str],
     forcefield: ForceField | str | None = None,
     model: int | None = None,
-    coordinates: str | PathLike[str] | None = None,
+    coordinates: Coordinates = None,
+    parameters: Iterable[str | PathLike[str]] = (),
+    *,
+    select: str | None = None,
 ) -> Atoms:
     """Read a molecule and give it parameters.
 
-    path : a .pdb, .ent, .cif, .mmcif or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz; an
-        InputFile in place of a path is not read again
-    forcefield : a ForceField, or the name of a built-in one; by default Amber99SB. A PQR file and a topology bring
-        their own parameters and take none
+    path : a .pdb, .ent, .cif, .mmcif, .gro or .pqr file, or an AMBER topology, .prmtop, .parm7 or .top, also with .gz;
+        with the extra `openmm` also a GROMACS topology, .top, or one of CHARMM, .psf. An InputFile in place of a path
+        is not read again
+    forcefield : a ForceField, or a name that ForceField.load knows; by default Amber99SB. A PQR file, a mol2 file and a
+        topology bring their own parameters and take none
     model : number of the model in a file with several, or of the frame of `coordinates`; by default the first
     coordinates : for a topology the file with the positions: an AMBER restart (.rst7, .inpcrd, .ncrst), a NetCDF
-        trajectory or a structure file
+        trajectory or a structure file, or the positions themselves, an array (n, 3) A
+    parameters : CHARMM's parameter files, for a .psf
+    select : the atoms to take, `protein and not resname NAP` say (docs/selection.md); by default all. What is left out
+        needs no template
 
     Returns Atoms in the order of the file. Raises FormatError where a file cannot be read, and ParameterError where
-    the force field lacks a residue or an atom, and InputError for a force field with a file that takes none.
+    the force field lacks a residue or an atom, and InputError for a force field with a file that takes none, and for a
+    selection that cannot be read or takes no atom.
     """
+    return read_chosen(path, forcefield, model, coordinates, parameters, select=select)[0]
+
+
+def read_chosen(
+    path: str | PathLike[str],
+    forcefield: ForceField | str | None = None,
+    model: int | None = None,
+    coordinates: Coordinates = None,
+    parameters: Iterable[str | PathLike[str]] = (),
+    *,
+    select: str | None = None,
+) -> tuple[Atoms, NDArray[np.bool_] | None]:
+    """As `read`, and with the atoms (n,) True for each atom of the file that was taken, None where all were."""
     arguments.file_path(path)
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
@@ -43,12 +74,48 @@ def read(
     if forcefield is not None and is_pqr(path):
         kind = structure_format(path).kind
         raise InputError(f"{path}: {kind} brings its own charges and radii; give no force field with it")
+    selection = None if select is None else Selection(select)
+    found = _read(path, model, coordinates, arguments.file_paths("parameters", parameters))
+    if isinstance(found, Structure):
+        field = forcefield if isinstance(forcefield, ForceField) else ForceField.load(forcefield)
+        if selection is not None and not selection.needs_types:
+            return _chosen_first(found, field, selection)
+        found = field.assign(found)
+    if selection is None:
+        return found, None
+    mask = selection.mask(found)
+    return _noted(found[mask], found, mask)
+
+
+def _read(
+    path: str | PathLike[str], model: int | None, coordinates: Coordinates,
+    parameters: tuple[str | PathLike[str], ...],
+) -> Structure | Atoms:  # fmt: skip
+    """The molecule of a file, with the positions of another one where there is one."""
     if coordinates is not None:
-        arguments.file_path(coordinates, "coordinates")
-        return read_placed(path, coordinates, model)
-    found = read_molecule(path, model)
-    if isinstance(found, Atoms):
-        return found
-    if not isinstance(forcefield, ForceField):
-        forcefield = ForceField.load(forcefield)
-    return forcefield.assign(found)
+        if not isinstance(coordinates, np.ndarray):
+            arguments.file_path(coordinates, "coordinates")
+        return read_placed(path, coordinates, model, parameters)
+    if parameters:
+        raise InputError(
+            f"{parameters[0]}: parameter files go with a .psf and a file of coordinates, which was not named"
+        )
+    return read_molecule(path, model)
+
+
+def _chosen_first(
+    structure: Structure, forcefield: ForceField, selection: Selection
+) -> tuple[Atoms, NDArray[np.bool_] | None]:
+    """Parameters for the residues of which an atom is chosen; the others of their atoms are left out afterwards."""
+    mask = selection.mask(structure.labels, structure.positions)
+    whole = selection.whole_residues(structure.labels, mask)
+    atoms = forcefield.assign(structure.of_residues(whole))
+    return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, mask)
+
+
+def _noted(taken: Atoms, before: Atoms, mask: NDArray[np.bool_]) -> tuple[Atoms, NDArray[np.bool_] | None]:
+    """The atoms with a note of how many of the file's they are, in place of that of how many of those before."""
+    if mask.all():
+        return before, None
+    note = f"{len(taken):,} of {len(mask):,} atoms were taken"
+    return replace(taken, notes=(*before.notes, note)), mask

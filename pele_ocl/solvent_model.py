@@ -2,34 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 
-from .arguments import described, is_finite
-from .atoms import Atoms
+from .arguments import choice, described, is_finite
+from .atoms import Atoms, require_atoms
 from .errors import InputError
 from .gb_models import GB_MODELS, GBModel, Spheres
-from .units import debye_kappa
+from .units import COULOMB_KCAL_A, debye_kappa
 
 # Generalized Born energies screen with this share of the Debye-Hueckel kappa (Srinivasan et al., Theor. Chem. Acc.
 # 101, 426 (1999)), in PELE as in Amber.
 SCREENING_SCALE = 0.73
 
+# kappa of the Debye-Hueckel theory as programs compute it, 1/A: from ionic strength (mol/L), dielectric constant and
+# temperature (K). sander's is that of water at room temperature, whatever these two are.
+KAPPAS: Mapping[str, Callable[[float, float, float], float]] = {
+    "debye": debye_kappa,
+    "amber": lambda ionic_strength, dielectric, temperature: math.sqrt(0.10806 * ionic_strength),
+    "openmm": lambda ionic_strength, dielectric, temperature: (
+        50.33355 * math.sqrt(ionic_strength / dielectric / temperature)
+    ),
+}
+
+# Nonpolar terms and their surface tensions, kcal/mol/A^2: that of ACE in PELE and OpenMM, that of LCPO in MM/GBSA.
+SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "none": 0.0}
+
+# Programs whose reading of GBn and GBn2 may be chosen.
+GBN_CONVENTIONS = ("openmm", "amber")
+
+# Constants that count without solvent.
+IN_VACUUM = ("gb", "solute_dielectric", "coulomb_constant")
+
+# The constants of other programs where they are not the defaults of SolventModel; docs/theory/solvent.md, section 3.
+PRESETS: Mapping[str, Mapping[str, float | str]] = {
+    "amber": {
+        "solvent_dielectric": 78.5, "coulomb_constant": 18.2223**2, "kappa_convention": "amber", "surface": "none",
+        "rgb_max": 25.0, "gbn_convention": "amber",
+    },
+    "openmm": {"solvent_dielectric": 78.5, "kappa_convention": "openmm"},
+    "pele": {"coulomb_constant": 332.0637},
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class SolventModel:
-    """A Generalized Born model with the ACE nonpolar term; the defaults are PELE's.
+    """A Generalized Born model with a nonpolar term; the defaults are PELE's, but for Coulomb's constant.
 
     gb : name of the model that Born radii follow, a key of GB_MODELS: "hct", "obc1", "obc2", "gbn", "gbn2", or "none"
         for no solvent at all
     solute_dielectric, solvent_dielectric : relative permittivities, 0.001 to 1e6
     ionic_strength : mol/L, >= 0; 0 means no screening
-    temperature : K, 0.001 to 1e6; matters only with ions
+    temperature : K, 0.001 to 1e6; matters only with ions, and not for kappa_convention "amber"
     offset : A, taken off each radius; None for the model's own, 0.09, or 0.195141 of gbn2
     alpha, beta, gamma : of the tanh polynomial of OBC and GBn; None for the model's own, which gbn2 has by element
-    surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0 (Schaefer, Bartels and Karplus 1998)
+    surface_tension : kcal/mol/A^2 of the nonpolar term, >= 0; None for that of the surface: ACE 0.0054, LCPO 0.0072
     probe_radius : A, > 0
     rgb_max : A, > 0; spheres count in Born radii as far as they are within this distance of an atom, as in sander;
         None for all of them
+    gbn_convention : how programs read gbn and gbn2 where the papers leave it open: "openmm" takes necks between the
+        steps of their tables (1 to 2 A by 0.05 A) by straight lines and gbn2's sulphur, whose sphere is negative, by
+        the closed form; "amber" takes the nearest step and sander's series of 5 terms at every distance
+    coulomb_constant : of all electrostatic energies, kcal A/(mol e^2), > 0; by default that of CODATA 2018
+    kappa_convention : how kappa follows from the ionic strength: "debye" from dielectric constant and temperature,
+        "amber" as in sander, sqrt(0.10806 I) at any temperature, "openmm" as in OpenMM's applications; 0.73 times each
+    surface : the nonpolar term: "ace" (Schaefer, Bartels and Karplus 1998) from Born radii, "lcpo" (Weiser, Shenkin and
+        Still 1999) from the surface area, or "none"
 
     Raises InputError for values outside these bounds.
     """
@@ -43,16 +82,25 @@ class SolventModel:
     alpha: float = None  # type: ignore[assignment]
     beta: float = None  # type: ignore[assignment]
     gamma: float = None  # type: ignore[assignment]
-    surface_tension: float = 0.0054
+    surface_tension: float = None  # type: ignore[assignment]
     probe_radius: float = 1.4
     rgb_max: float | None = None
+    gbn_convention: str = "openmm"
     gb: str = "obc2"
+    coulomb_constant: float = COULOMB_KCAL_A
+    kappa_convention: str = "debye"
+    surface: str = "ace"
 
     def __post_init__(self) -> None:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
             raise InputError(f"gb is {described(self.gb)}; choose {', '.join(GB_MODELS)}")
+        choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
+        choice("surface", self.surface, tuple(SURFACES))
+        choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)
+        if self.surface_tension is None:
+            object.__setattr__(self, "surface_tension", SURFACES[self.surface])
         for f in fields(self):
-            if f.name == "gb":
+            if f.name in ("gb", "kappa_convention", "surface", "gbn_convention"):
                 continue
             if getattr(self, f.name) is None and hasattr(self.gb_model, f.name):
                 object.__setattr__(self, f.name, getattr(self.gb_model, f.name))
@@ -61,12 +109,14 @@ class SolventModel:
                 if value is None:
                     continue
                 if f.name != "rgb_max":
-                    raise InputError(f"{f.name} is {described(value)}, and {self.gb} has its own by element; leave it out")
+                    raise InputError(
+                        f"{f.name} is {described(value)}, and {self.gb} has its own by element; leave it out"
+                    )
             if not is_finite(value) or abs(value) > 1e6:
                 raise InputError(f"{f.name} is {described(value)}; a finite number is needed, at most 1,000,000")
             if f.name in ("solute_dielectric", "solvent_dielectric", "temperature") and not 1e-3 <= value <= 1e6:
                 raise InputError(f"{f.name} is {value:g}; it must be positive, 0.001 to 1,000,000")
-            if f.name in ("probe_radius", "rgb_max") and value <= 0:
+            if f.name in ("probe_radius", "coulomb_constant", "rgb_max") and value <= 0:
                 raise InputError(f"{f.name} is {value:g}; it must be positive")
             if f.name in ("ionic_strength", "offset", "surface_tension") and value < 0:
                 raise InputError(f"{f.name} is {value:g}; it cannot be negative")
@@ -84,6 +134,21 @@ class SolventModel:
             )
         return model or cls()
 
+    @classmethod
+    def like(cls, program: str, **changes: float | str | None) -> SolventModel:
+        """The model with the constants of another program, and changes to it: like("amber", gb="obc1").
+
+        program : "amber" (sander), "openmm" (its applications) or "pele"
+        changes : fields of SolventModel, which win
+
+        Raises InputError for another program, or fields that do not exist.
+        """
+        choice("program", program, tuple(PRESETS))
+        unknown = set(changes) - {f.name for f in fields(cls)}
+        if unknown:
+            raise InputError(f"a SolventModel has no {', '.join(sorted(unknown))}; see help(SolventModel)")
+        return cls(**{**PRESETS[program], **changes})  # type: ignore[arg-type]
+
     @property
     def gb_model(self) -> GBModel:
         """The Generalized Born model of that name."""
@@ -91,7 +156,9 @@ class SolventModel:
 
     def spheres(self, atoms: Atoms) -> Spheres:
         """The spheres of atoms in this model; raises InputError or ParameterError where they lack what it needs."""
-        return self.gb_model.spheres(atoms, self.offset)
+        require_atoms(atoms)
+        atoms.require(self.gb_model.parameters, f"the GB model {self.gb}")
+        return self.gb_model.spheres(atoms, self.offset, self.gbn_convention == "amber")
 
     @property
     def radius_definitions(self) -> dict[str, int]:
@@ -101,8 +168,16 @@ class SolventModel:
     @property
     def integral_definitions(self) -> dict[str, int]:
         """The build definitions of kernels that compute Born integrals or their slopes."""
-        chosen = {"NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.rgb_max is not None}
+        chosen = {
+            "NECK": self.gb_model.neck_scale > 0, "RGB_MAX": self.rgb_max is not None,
+            "NEGATIVE_SERIES": self.negative_series,
+        }  # fmt: skip
         return {name: 1 for name, is_on in chosen.items() if is_on}
+
+    @property
+    def negative_series(self) -> bool:
+        """Whether negative spheres count by the series at every distance, as in sander; of gbn2 alone."""
+        return self.gbn_convention == "amber" and self.gb_model.has_negative
 
     @property
     def radius_constants(self) -> tuple[float, float, float, float]:
@@ -119,4 +194,33 @@ class SolventModel:
         """Inverse screening length of the GB energy, 1/A; 0 without ions."""
         if self.gb_model.vacuum:
             return 0.0
-        return SCREENING_SCALE * debye_kappa(self.ionic_strength, self.solvent_dielectric, self.temperature)
+        kappa = KAPPAS[self.kappa_convention]
+        return SCREENING_SCALE * kappa(self.ionic_strength, self.solvent_dielectric, self.temperature)
+
+    @property
+    def coulomb_factor(self) -> float:
+        """Coulomb's constant over the dielectric constant of the solute, kcal A/(mol e^2)."""
+        return self.coulomb_constant / self.solute_dielectric
+
+    @property
+    def ace_tension(self) -> float:
+        """The surface tension of the ACE term, kcal/mol/A^2: 0 with another nonpolar term, and without Born radii."""
+        return self.surface_tension if self.surface == "ace" and not self.gb_model.vacuum else 0.0
+
+    @property
+    def settings(self) -> dict[str, float | str | None]:
+        """Every constant by name, kappa (1/A) among them; None for those that play no part.
+
+        rgb_max is None where there is no such end; without solvent all are but those of the Coulomb energy.
+        """
+        values = {**asdict(self), "kappa": self.kappa}
+        if self.gb_model.vacuum:
+            return {name: value if name in IN_VACUUM else None for name, value in values.items()}
+        return values
+
+
+def surface_area(model: SolventModel, nonpolar: float) -> float:
+    """The surface area, A^2, of a nonpolar energy, kcal/mol; raises InputError for models without."""
+    if model.surface != "lcpo" or model.surface_tension == 0:
+        raise InputError("there is a surface area with surface='lcpo' and a surface_tension above 0 alone")
+    return nonpolar / model.surface_tension

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms
+from pele_ocl.atoms import Labels
 from pele_ocl.opencl import notices
 from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.pairs import PairList
@@ -104,6 +105,12 @@ def random_atoms(n: int, seed: int = 0, density: float = 0.1) -> Atoms:
         lj_sigma=rng.uniform(0.8, 2.0, n),
         lj_epsilon=rng.uniform(0.01, 0.2, n),
     )
+
+
+def labels_of_elements(elements: list[str]) -> Labels:
+    """Labels of atoms of one residue that are nothing but elements."""
+    n, blank, numbers = len(elements), np.array([""] * len(elements)), np.zeros(len(elements), int)
+    return Labels(np.array(elements), np.array(elements), np.array(["MOL"] * n), numbers, blank, blank, numbers)
 
 
 def random_pairs(n_atoms: int, n_pairs: int, seed: int = 0) -> PairList:

@@ -25,7 +25,7 @@ def labels_of(elements: np.ndarray, names: Sequence[str], residue: int = 10) -> 
 
 
 def with_mbondi3(atoms: Atoms) -> Atoms:
-    """The atoms with mbondi3 radii as ParmEd has them, from their bonds and names; but for oxygens at the C-terminus."""
+    """The atoms with mbondi3 radii as ParmEd has them, by bonds and names; but for oxygens at the C-terminus."""
     symbols, names = atoms.labels.elements.tolist(), atoms.labels.names.tolist()
     oxygens = {"ASP": "OD", "AS4": "OD", "GLU": "OE", "GL4": "OE"}
     near: list[list[int]] = [[] for _ in symbols]
@@ -73,7 +73,7 @@ def read_parm(topology: Path, coordinates: Path) -> Atoms:
 
 
 def amber_solvent(atoms: Atoms, gb: str, salt: float) -> tuple[Atoms, SolventModel]:
-    """Atoms and model with sander's constants: its Coulomb constant in the charges, its kappa by way of the temperature."""
+    """Atoms and model with sander's constants: that of Coulomb in the charges, kappa by way of the temperature."""
     atoms = replace(atoms, charges=atoms.charges * 18.2223 / np.sqrt(COULOMB_KCAL_A))
     model = SolventModel(gb=gb, ionic_strength=salt, solvent_dielectric=78.5, surface_tension=0)
     if salt:
@@ -86,7 +86,7 @@ OPENMM_COULOMB = 1389.35485 / 4.184  # kcal A/(mol e^2), of its CustomGBForces
 
 
 def openmm_energy(atoms: Atoms, gb: str, kappa: float) -> tuple[float, np.ndarray, SolventModel]:
-    """Energy and gradient of OpenMM's own force for atoms with labels and radii, kcal/mol and A, and our model of it."""
+    """Energy and gradient of OpenMM's own force for atoms with labels, kcal/mol and A, and our model of it."""
     import openmm
     from openmm.app import Element
     from openmm.app.internal import customgbforces

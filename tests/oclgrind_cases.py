@@ -10,11 +10,12 @@ from dataclasses import asdict, replace
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from bonded_helpers import of_every_kind
-from conftest import random_atoms, random_pairs, without
+from conftest import labels_of_elements, random_atoms, random_pairs, without
 from gb_helpers import labels_of
 
-from pele_ocl import Atoms, Grid, SolventModel, place_ions, potmap, solvent
+from pele_ocl import Atoms, Grid, InputError, SolventModel, place_ions, potmap, solvent
 from pele_ocl.energy import Energy, PositionalRestraint, squares
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
@@ -33,19 +34,32 @@ from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
 from pele_ocl.solvent import VARIANTS, Solvent
 from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.tiled import surface
 from pele_ocl.tuning import Choice, trying
 from pele_ocl.variant import Machine
 
 PRECISIONS = ("float32", "float64")
-SALT = SolventModel(ionic_strength=0.1)
+SALT, LCPO = SolventModel(ionic_strength=0.1), SolventModel(surface="lcpo")
 NECKS = SolventModel(gb="gbn2", rgb_max=8.0)
 POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
 
 
 def with_necks(atoms: Atoms) -> Atoms:
     """The atoms with what GBn2 needs."""
-    elements = np.resize(["H", "C", "N", "O", "S"], len(atoms))
-    return replace(atoms, gb_radii=np.resize([1.2, 1.7, 1.55, 1.5], len(atoms)), labels=labels_of(elements, ("ALA", "DA")))
+    labels = labels_of(np.resize(["H", "C", "N", "O", "S"], len(atoms)), ("ALA", "DA"))
+    return replace(atoms, gb_radii=np.resize([1.2, 1.7, 1.55, 1.5], len(atoms)), labels=labels)
+
+
+def surface_case(device: Device, plan: type[Solvent | Energy], **options: object) -> None:
+    """LCPO by the groups of GPUs and by the vectors of CPUs, over several tiles; and by a list that is too short."""
+    bonds = np.stack([np.arange(40), (np.arange(40) + 1) % 40], axis=1)
+    atoms = replace(random_atoms(40), labels=labels_of_elements(["C"] * 40), bonds=bonds)
+    both, options = np.stack([atoms.positions, atoms.positions + 0.1]), options | dict(model=LCPO, device=device)
+    for shape, precision in (((64, 1), "float32"), ((1, 4), "float32"), ((32, 1), "float64")):
+        with patch.object(surface, "shape_for", lambda _: shape):  # noqa: B023
+            plan(atoms, precision=precision, **options).evaluate_batch(both)
+            with patch.object(surface, "NEIGHBOURS", 16), pytest.raises(InputError):
+                plan(atoms, precision=precision, **options).evaluate()
 
 
 def solvent_cases(device: Device) -> None:
@@ -63,6 +77,7 @@ def solvent_cases(device: Device) -> None:
             necks.evaluate()
     for variant in VARIANTS:
         solvent(with_necks(atoms), variant=variant, precision="float32", device=device, model=NECKS)
+    surface_case(device, Solvent)
     tree_cases(device)
 
 
@@ -167,6 +182,8 @@ def energy_cases(device: Device) -> None:
     for size, items in ((64, 1), (32, 8)):
         with patch.multiple(addend, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
+    surface_case(device, Energy)
+    surface_case(device, Energy, per_atom=True, gradient=False)
 
 
 def gpu_layouts_case(device: Device, atoms: Atoms) -> None:

@@ -12,14 +12,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from conftest import DEVICES, load_system, random_atoms
+from conftest import DEVICES, random_atoms
 from test_cli import HEXAPEPTIDE, error_of, run
 
 from pele_ocl.bench import comparison, scaling
 from pele_ocl.bench.comparison import TOLERANCES, Contender, Measured, Row, Work
 from pele_ocl.bench.comparison_table import Group, disagreements
 from pele_ocl.bench.peers import MAP_PEERS, AbsentError, MapPeer, apart, peer, talk_to_stderr
-from pele_ocl.bench.systems import ball_of_atoms
+from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.bench.timing import call_seconds
 from pele_ocl.grid import Grid
 from pele_ocl.reference import potmap as reference
@@ -77,7 +77,7 @@ def test_peers_that_are_not_installed(monkeypatch):
 )
 def test_openmm_agrees(make, names):
     """Its Reference platform to all digits: same pairs, same formulas, the energy's shift at the cutoff taken off."""
-    atoms = load_system("hexapeptide").atoms
+    atoms = load("hexapeptide")
     work = make("hexapeptide", atoms, precision="float64", devices=DEVICES[:1], runs=3)
     rows = {r.code: r for r in work.rows(lambda code: "Reference" in code, lambda line: None)}
     reference_row = next(r for code, r in rows.items() if code.endswith("Reference"))

@@ -73,7 +73,9 @@ def test_summary_is_for_reading():
 
 def test_json_is_one_object():
     report = json.loads(run("solvent", HEXAPEPTIDE, "--json", "--precision", "float64").stdout)
-    assert set(report) == {"n_atoms", "device", "variant", "precision", "born_radius", "energy", "seconds"}
+    assert set(report) == set(
+        "n_atoms composition device variant precision settings born_radius energy seconds".split()
+    )
     assert report["n_atoms"] == 96
     assert report["precision"] == "float64"
     assert report["energy"]["total"] == pytest.approx(-352.5335429, abs=1e-6)
@@ -113,7 +115,7 @@ def test_the_model_of_born_radii_is_an_option(command, tmp_path):
             continue
         out = tmp_path / f"{gb}.json"
         chosen = () if gb == "obc2" else ("--gb", gb)
-        assert f", gb {gb}\n" in run(command, HEXAPEPTIDE, *chosen, "--precision", "float64", "-v", "-o", out).stdout
+        assert f", gb {gb}, " in run(command, HEXAPEPTIDE, *chosen, "--precision", "float64", "-v", "-o", out).stdout
         written = json.loads(out.read_text())
         assert written["gb"] == gb
         energies[gb] = written.get("energy_gb_pair", 0)
@@ -257,7 +259,8 @@ def test_missing_file():
 def test_output_to_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -m pele_ocl solvent {HEXAPEPTIDE} --per-residue | head -1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
-    assert done.stderr == ""
+    said = [line for line in done.stderr.splitlines() if not line.startswith("Compiling kernels")]
+    assert said == []
 
 
 def test_unknown_device():

@@ -21,7 +21,8 @@ from pele_ocl.energy import TERMS, VARIANTS, energy
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
 DOUBLE = ("--precision", "float64")
-OPENMM = ("--solvent-dielectric", 78.5)
+NONBONDED = ("--terms", ",".join(TERMS))  # of what the references are
+OPENMM = ("--solvent-dielectric", 78.5, *NONBONDED)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,8 @@ def test_summary_is_for_reading():
 
 def test_json_is_one_object():
     found = report(*OPENMM)
-    assert list(found) == "n_atoms device variant precision contents born_radius energy gradient seconds".split()
+    names = "n_atoms composition device variant precision contents settings born_radius energy gradient seconds"
+    assert list(found) == names.split()
     assert list(found["energy"]) == [*TERMS, "total"]
     energies = load_system("hexapeptide").energies
     expected = energies["openmm_nb_with14_kcal"] + energies["openmm_gb_78.5sa_kcal"]
@@ -106,10 +108,11 @@ def test_terms_are_chosen_by_name(atoms):
     found = report("--terms", "coulomb, coulomb_14")
     whole = energy(atoms, precision="float64", device=DEVICES[0]).energy
     assert found["contents"] == "coulomb, coulomb_14"
-    assert report()["contents"] == "nonbonded + solvent"
+    assert report()["contents"] == "whole force field"
+    assert report("--terms", "bond,coulomb")["energy"].keys() == {"bond", "coulomb", "total"}
     assert found["energy"]["total"] == pytest.approx(whole["coulomb"] + whole["coulomb_14"], rel=ENERGY["float64"])
-    refused = error_of("energy", HEXAPEPTIDE, "--terms", "bond,coulomb")
-    assert "there is no term 'bond'; the terms of these atoms are lennard_jones, lennard_jones_14, " in refused
+    refused = error_of("energy", HEXAPEPTIDE, "--terms", "cmap,coulomb")
+    assert "there is no term 'cmap'; the terms of these atoms are bond, angle, torsion, improper, " in refused
 
 
 def test_energies_alone(tmp_path):
@@ -239,8 +242,8 @@ def test_models_of_other_atoms_are_refused(models):
 
 
 def test_other_formats_have_their_models_one_by_one(tmp_path):
-    with pytest.raises(FormatError, match="models are read together from PDB files alone"):
-        read_conformations(tmp_path / "structure.cif")
+    with pytest.raises(FormatError, match="models are read together from PDB and mmCIF files"):
+        read_conformations(tmp_path / "structure.pqr")
     empty = tmp_path / "empty.pdb"
     empty.write_text("REMARK nothing\nEND\n")
     with pytest.raises(FormatError, match="holds no ATOM or HETATM records"):

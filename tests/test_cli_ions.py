@@ -45,8 +45,8 @@ def test_json_holds_what_the_function_gives(out):
     expected = place_ions(
         read(HEXAPEPTIDE), {"NA": 3, "CL": 2}, spacing=1, padding=8, precision="float64", device=DEVICES[0]
     )
-    names = "n_atoms n_ions counts net_charge free_volume shape origin spacing device variant precision energy ions"
-    assert list(found) == [*names.split(), "seconds"]
+    names = "n_atoms composition n_ions counts net_charge free_volume shape origin spacing device variant precision"
+    assert list(found) == [*names.split(), "energy", "ions", "seconds"]
     assert found["counts"] == {"NA": 3, "CL": 2}
     assert found["shape"] == list(expected.grid.shape)
     assert found["energy"] == pytest.approx(expected.energy)
@@ -99,7 +99,9 @@ def test_ions_of_the_file_stay_and_are_told(out, tmp_path):
     more = tmp_path / "more.pdb"
     done = run("ions", out, "-o", more, *COARSE, "--ion", "CL:1")
     assert f"Note: {out} holds ions already (2 NA, 1 CL); they stay as atoms of the molecule" in done.stderr
-    assert done.stdout.startswith("out.pdb: 99 atoms, 9 residues, net charge +0.000 e\n1 ion: 1 CL;")
+    assert done.stdout.startswith(
+        "out.pdb: 99 atoms, 6 amino acids, 3 ions (2 NA, 1 CL), net charge +0.000 e\n1 ion: 1 CL;"
+    )
     assert len(read(more)) == 100
 
 

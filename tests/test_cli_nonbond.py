@@ -76,7 +76,8 @@ def test_verbose_says_more():
 
 def test_json_is_one_object(atoms):
     found = report()
-    assert list(found) == "n_atoms n_pairs device variant precision energy gradient seconds".split()
+    names = "n_atoms composition n_pairs device variant precision settings energy gradient seconds"
+    assert list(found) == names.split()
     assert list(found["energy"]) == ["lennard_jones", "coulomb", "gb_pair", "total"]
     assert list(found["gradient"]) == ["norm", "max", "net"]
     assert list(found["seconds"]) == ["pairs", "prepare", "kernel", "total"]
@@ -423,7 +424,7 @@ def test_no_pair_is_said(tmp_path):
     done = run("nonbond", lone, "--no-cutoff")
     note = "Note: there is no pair to compute, all energies are 0: bonds exclude every pair of atoms\n"
     assert done.stderr.endswith(note)
-    assert "in.pdb: 1 atom, 1 residue, net charge +1.000 e\n0 pairs\n" in done.stdout
+    assert "in.pdb: 1 atom, 1 ion (NA), net charge +1.000 e\n0 pairs\n" in done.stdout
     done = run("nonbond", HEXAPEPTIDE, "--cutoff", 0.5)
     assert "0: bonds exclude every pair of atoms within 0.5 A of each other\n" in done.stderr
     empty = tmp_path / "empty.txt"

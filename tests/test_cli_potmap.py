@@ -80,9 +80,8 @@ def test_verbose_says_more():
 
 def test_json_is_one_object(atoms, grid):
     found = report()
-    assert list(found) == (
-        "shape origin spacing n_atoms device variant precision unit min max mean seconds evals_per_second".split()
-    )
+    names = "shape origin spacing n_atoms composition device variant precision unit min max mean"
+    assert list(found) == [*names.split(), "seconds", "evals_per_second"]
     values = reference.potmap(atoms, grid)
     assert found["shape"] == list(grid.shape)
     assert found["origin"] == grid.origin.tolist()

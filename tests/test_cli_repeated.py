@@ -44,7 +44,7 @@ def test_two_values_where_one_is_taken(path, command, option):
     twice = [word for name in (option.opts[0], option.opts[-1]) for word in (name, *a_value(option))]
     result = CliRunner().invoke(main, [*path, *arguments, *required, *twice])
     assert result.exit_code == 2
-    assert f"{option.opts[-1]} is given twice; give it once" in result.output
+    assert any(f"{name} is given twice; give it once" in result.output for name in option.opts)
 
 
 def test_help_is_shown_all_the_same():

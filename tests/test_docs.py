@@ -11,8 +11,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from conftest import DEVICES
+from trajectory_helpers import moving, write_trajectory
 
-from pele_ocl import Grid, Map, write_map
+from pele_ocl import Grid, Map, read, write_map
+from pele_ocl.atoms.selection.parser import KNOWN
+from pele_ocl.cli import COMMANDS
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.paths import shipped
@@ -59,6 +62,50 @@ def test_python_of_the_maps_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for block in blocks:
         exec(compile(block, "maps.md", "exec"), {})
+
+
+def test_python_of_the_selection_page_runs(tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "selection.md").read_text(), re.DOTALL)
+    assert blocks
+    shutil.copy(shipped("data") / "structures" / "ubiquitin.pdb", tmp_path / "protein.pdb")
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        exec(compile(block, "selection.md", "exec"), {})
+
+
+def test_python_of_the_libraries_page_runs(tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "libraries.md").read_text(), re.DOTALL)
+    assert blocks
+    shutil.copy(shipped("data") / "structures" / "hexapeptide.pdb", tmp_path / "protein.pdb")
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        exec(compile(block, "libraries.md", "exec"), {})
+
+
+def test_selection_page_names_every_word():
+    text = (ROOT / "docs" / "selection.md").read_text()
+    assert not [word for word in KNOWN if not re.search(rf"`{word}\b", text)]
+
+
+@pytest.mark.skipif("prepare" not in COMMANDS, reason="not all commands of these pages are there")
+@pytest.mark.parametrize("program", ["openmm", "amber", "pele"])
+def test_pages_for_other_programs_name_options_that_are_there(program):
+    """Every option, and every command that a line or a cell begins with."""
+    text = (ROOT / "docs" / f"coming-from-{program}.md").read_text()
+    helps = "".join(page.read_text() for page in (ROOT / "docs" / "cli").glob("*.txt"))
+    assert set(re.findall(r"(?:`|^)pele-ocl (\w+)", text, re.MULTILINE)) <= set(COMMANDS)
+    assert set(re.findall(r"--[a-z][a-z-]+", text)) <= set(re.findall(r"--[a-z][a-z-]+", helps))
+
+
+def test_python_of_the_trajectories_page_runs(tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "trajectories.md").read_text(), re.DOTALL)
+    assert blocks
+    shutil.copy(shipped("data") / "structures" / "hexapeptide.pdb", tmp_path / "protein.pdb")
+    write_trajectory(tmp_path / "frames.nc", moving(read(tmp_path / "protein.pdb").positions, 12))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+    for block in blocks:
+        exec(compile(block, "trajectories.md", "exec"), {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

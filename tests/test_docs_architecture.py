@@ -64,7 +64,7 @@ HELD = {
     "pele_ocl/energy/variants.py": "VARIANTS",
     "pele_ocl/formats/pqr.py": "FORMAT",
     "pele_ocl/formats/registry.py": '".pqr": "pele_ocl.formats.pqr:FORMAT"',
-    "pele_ocl/gb_models.py": "GB_MODELS",
+    "pele_ocl/gb_models/__init__.py": "GB_MODELS",
     "pele_ocl/nonbond/variants.py": "VARIANTS",
     "pele_ocl/opencl/shared.py": "PAIR_MODEL",
     "pele_ocl/solvent/layout.py": "def of(",

@@ -38,7 +38,7 @@ def write(path, text):
 
 def opls_protein(folder):
     """A folder with an OPLS alanine and caps, made from the built-in ones."""
-    for name in ("ala", "ace", "nme"):
+    for name in ("ala", "ace", "nme", "inter_residue_bonds"):
         text = (ROOT / "data" / "amber99sb" / "Protein" / name).read_text()
         for r_star in ("1.9080", "1.8240", "1.6612"):
             text = text.replace(f" {r_star} ", " 3.4000 ")
@@ -168,8 +168,8 @@ def test_the_twenty_amino_acids_are_a_whole_force_field(tmp_path):
 def test_radii_of_pele():
     n = ForceField.load(radii="pele").assign(PEPTIDE).gb_radii[6]
     assert (n, ForceField.load().assign(PEPTIDE).gb_radii[6]) == (1.7063, 1.706)
-    with pytest.raises(InputError, match="radii is 'bondi'; choose 'amber' or 'pele'"):
-        ForceField.load(radii="bondi")
+    with pytest.raises(InputError, match="radii is 'bondi9'; choose 'openmm-obc' or 'pele' or 'bondi'"):
+        ForceField.load(radii="bondi9")
 
 
 def test_data_local_wins_over_data_in_any_order(tmp_path):
@@ -188,10 +188,26 @@ def test_data_local_wins_over_data_in_any_order(tmp_path):
         assert (atoms.charges[-2], atoms.gb_radii[-2], atoms.combining) == (0.1, 1.95, "geometric")
 
 
-def test_opls_data_without_proteins_do_not_fall_back_on_amber(tmp_path):
+@pytest.mark.parametrize("name", [None, "OPLS2005"])
+def test_opls_ligands_without_proteins_join_the_built_in_force_field(tmp_path, name):
     write(tmp_path / "DataLocal" / "Templates" / "OPLS2005" / "HeteroAtoms" / "ligz", OPLS_LIGAND)
-    with pytest.raises(ParameterError, match="no template for the residue ACE"):
-        ForceField.load(pele_data=[tmp_path]).assign(COMPLEX)
+    field = ForceField.load(name, pele_data=[tmp_path], fallback=True)
+    atoms = field.assign(COMPLEX)
+    assert (field.name, atoms.lj_sigma[-2], atoms.combining) == ("amber99sb", 3.5, "arithmetic")
+    (origin,) = (note for note in atoms.notes if "no proteins" in note)
+    assert any("the templates LIGZ are of OPLS kind" in note for note in atoms.notes)
+    assert origin.startswith("the folder of OPLS2005 has no proteins, so templates of the built-in Amber99SB were")
+    assert not [note for note in field.assign(LONE_LIGAND).notes if "OPLS2005" in note]
+    assert field.assign(LONE_LIGAND).combining == "geometric"
+
+
+def test_opls_ligands_join_proteins_given_apart(tmp_path, ligand):
+    write(tmp_path / "DataLocal" / "Templates" / "OPLS2005" / "HeteroAtoms" / "ligz", OPLS_LIGAND)
+    own = opls_protein(tmp_path / "OPLS2005")
+    field = ForceField.load("OPLS2005", templates=[own], pele_data=[tmp_path / "DataLocal"], fallback=True)
+    atoms = field.assign(COMPLEX)
+    assert (field.name, field.kind, atoms.combining) == ("OPLS2005", "opls", "geometric")
+    assert not [note for note in atoms.notes if "Amber" in note or "kind" in note]
 
 
 def test_amber_data_without_proteins_are_completed(tmp_path):
@@ -207,7 +223,7 @@ def test_several_force_fields_need_a_name(tmp_path):
         ForceField.load(pele_data=[tmp_path])
     with pytest.raises(ParameterError, match="holds AMBER99sb and OPLS2005, not CHARMM; choose"):
         ForceField.load("CHARMM", pele_data=[tmp_path])
-    assert ForceField.load("opls2005", pele_data=[tmp_path]).kind == "opls"
+    assert ForceField.load("opls2005", pele_data=[tmp_path]).templates["LIGZ"].kind == "opls"
 
 
 def test_two_templates_of_one_name_in_a_folder(tmp_path):
@@ -230,7 +246,7 @@ def test_other_files_in_a_folder_are_passed_over(tmp_path, ligand):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "charmm36"}, "there is no force field 'charmm36' in what was given; amber99sb is built in"),
+        ({"name": "charmm99"}, "there is no force field 'charmm99' in what was given; amber99sb is built in"),
         ({"templates": ["absent"]}, "absent: there is no such file or folder"),
         ({"pele_data": ["absent"]}, "absent: no such folder"),
         ({"obc": ["absent"]}, "absent: no such file"),

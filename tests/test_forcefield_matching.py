@@ -196,17 +196,17 @@ def test_half_a_disulphide_is_noted(amber):
         (
             [("ALA", "N CA C O CB"), ("GLY", "N CA C O")],
             "made.pdb has no hydrogen atoms, and the charges need them; "
-            "add hydrogens with reduce, PDB2PQR or PELE's preparation",
+            "add them: `pele-ocl prepare made.pdb -o made-ready.pdb`",
         ),
         (
             [("GLY", GLY), ("ALA", "N H CA HA C O CB HB1 HB3")],
             "made.pdb:8 (A:ALA2:N): against the closest template, ALA, the residue lacks HB2; "
-            "add hydrogens with reduce, PDB2PQR or PELE's preparation",
+            "add hydrogens with `pele-ocl prepare`, or reduce, PDB2PQR or PELE's preparation",
         ),
         (
             [("ALA", "N H CA HA C O HB1 HB2 HB3")],
             "made.pdb:1 (A:ALA1:N): against the closest template, ALA, the residue lacks CB; "
-            "rebuild the missing atoms, for instance with PDBFixer or PELE's preparation",
+            "rebuild the missing atoms, with `pele-ocl prepare` or PELE's preparation",
         ),
         (
             [("GLY", GLY + " CX"), ("GLY", GLY + " CX"), ("GLY", GLY)],

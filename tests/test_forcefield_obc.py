@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from forcefield_helpers import SAMPLES, needs_samples
 
+from pele_ocl.atoms.radii import element_rule
 from pele_ocl.errors import FormatError
 from pele_ocl.forcefield import read_obc
-from pele_ocl.forcefield.fallback import element_rule
 from pele_ocl.forcefield.obc import lookup
 from pele_ocl.forcefield.sources import embedded_radii
 

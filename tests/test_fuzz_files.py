@@ -24,7 +24,8 @@ import pytest
 from pele_ocl import Atoms, Grid, Map, read_conformations, write_map
 from pele_ocl.atoms import Topology
 from pele_ocl.errors import PeleError
-from pele_ocl.forcefield import read_obc, read_template
+from pele_ocl.forcefield import read_control, read_obc, read_template
+from pele_ocl.forcefield.links import read_links
 from pele_ocl.formats import model_numbers, read_map, read_points, read_pqr, read_structure, read_topology
 from pele_ocl.formats.amber import place
 from pele_ocl.formats.maps import read_extra_maps
@@ -51,6 +52,23 @@ CIF_ATOM = "ATOM {name} ALA A {n} . {x} {y} -3.25 1\n"
 CIF_COLUMNS = ("group_PDB auth_atom_id auth_comp_id auth_asym_id auth_seq_id label_alt_id "
                "Cartn_x Cartn_y Cartn_z pdbx_PDB_model_num").split()  # fmt: skip
 CIF = "data_x\nloop_\n" + "".join(f"_atom_site.{name}\n" for name in CIF_COLUMNS) + "{}"
+LINKS = """\
+# a peptide bond
+NAME PEPTIDE_BOND
+ATOID  1 _C___
+BOND   C     N  * 490.000   1.335
+ANGL   CA    C     N  *  70.000 116.600
+TORS   CA    C     N  *  H  *  2.4500 -1.0 2  #
+ITOR   CA    N  *  C     O     10.500 -1.0 2
+"""
+CONTROL = """\
+{ // a run
+  "Initialization" : { "ForceField" : "OPLS2005", "MultipleComplex" : [ $COMPLEXES ],
+    "Solvent" : { "ionicStrength" : 0.250, "solventType" : "OBC", "useDebyeLength" : true },
+    "allowMissingTerminals" : true },
+  "commands" : [ { "seed" : $SEED } ]
+}
+"""
 TEMPLATE = """\
 * LIGAND DATABASE FILE (OPLS2005)
 MOH       3     2     1      0       0
@@ -143,7 +161,22 @@ def check_models(found: object, content: bytes) -> None:
 
 def check_template(found: object, content: bytes) -> None:
     finite(found.lj_lengths, found.lj_epsilon, found.charges)
+    for _, table in found.terms.tables() if found.terms is not None else ():
+        finite(table.parameters)
+        assert table.atoms.max(initial=0) < len(found)
     assert (len(found), len(found.bonds)) in ((3, 2), (1, 0), (2, 1), (3, 1), (2, 0)), content.decode(errors="replace")
+
+
+def check_links(found: object, content: bytes) -> None:
+    ((_, link),) = found.items()
+    terms = [link.bond, *link.angles, *link.torsions, *link.impropers]
+    finite(*(np.array(term.parameters) for term in terms))
+    assert all(2 <= len({*term.atoms}) <= 4 for term in terms)
+
+
+def check_control(found: object, content: bytes) -> None:
+    assert np.isfinite(found.ionic_strength)
+    assert found.gb in ("obc2", "none")
 
 
 def check_obc(found: object, content: bytes) -> None:
@@ -229,6 +262,8 @@ KINDS = [
     Kind("x.ncrst", constant(amber_helpers.netcdf(COORDINATES[None], 2, False)), placed, check_placed, text=False),
     Kind("x.nc", constant(amber_helpers.netcdf(COORDINATES[None])), placed, check_placed, text=False),
     Kind("mohz", constant(TEMPLATE.encode()), read_template, check_template),
+    Kind("inter_residue_bonds", constant(LINKS.encode()), read_links, check_links),
+    Kind("pele.conf", constant(CONTROL.encode()), read_control, check_control),
     Kind("obc.txt", constant(OBC_TEXT.encode()), read_obc, check_obc),
     Kind("obc.json", constant(OBC_JSON.encode()), read_obc, check_obc),
     *(Kind(name, pair_file(name), pairs, check_pairs) for name in ("p.txt", "p.csv")),

@@ -1,4 +1,4 @@
-"""GBn and GBn2 with their necks, rgb_max, and no solvent: definitions against OpenMM and AMBER, kernels against definitions."""
+"""GBn and GBn2 with necks, rgb_max, no solvent: definitions against OpenMM and AMBER, kernels against definitions."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pele_ocl.gb_models.necks import tables
 from pele_ocl.pairs import all_pairs
 from pele_ocl.reference import energy as definition
 from pele_ocl.reference import solvent as radii_definition
+from pele_ocl.reference.energy import hct_slope as definition_of_slope
 from pele_ocl.solvent import VARIANTS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,7 +30,7 @@ DNA = ("DC5", "DG", "A", "DT3")
 
 
 def molecule(n: int = 150, seed: int = 3, names: tuple[str, ...] = ("ALA", "MET", *DNA)):
-    """Random atoms of all elements in residues of proteins and of DNA, with the radii of a set and some between the steps."""
+    """Random atoms of all elements in residues of proteins and of DNA, with radii on the steps and between them."""
     rng = np.random.default_rng(seed)
     radii = rng.choice([1.0, 1.17, 1.2, 1.3, 1.5, 1.55, 1.7, 1.8, 1.85, 2.0, 1.333], n)
     elements = rng.choice(["H", "C", "N", "O", "S", "P", "Cl"], n)
@@ -39,6 +40,7 @@ def molecule(n: int = 150, seed: int = 3, names: tuple[str, ...] = ("ALA", "MET"
 MODELS = {
     "gbn2": SolventModel(gb="gbn2", solvent_dielectric=78.5, ionic_strength=0.1),
     "gbn2-rgb": SolventModel(gb="gbn2", rgb_max=9.0),
+    "gbn2-amber-rgb": SolventModel(gb="gbn2", gbn_convention="amber", rgb_max=9.0),
     "obc2-rgb": SolventModel(gb="obc2", rgb_max=11.0),
 }
 ATOMS = molecule()
@@ -53,10 +55,13 @@ def atoms_for(name: str):
     return replace(ATOMS, gb_scales=np.full(len(ATOMS), 0.8)) if name.startswith("obc") else ATOMS
 
 
+RUNS = [
+    ("gbn2", "float32"), ("gbn2-rgb", "float64"), ("gbn2-amber-rgb", "float64"), ("obc2-rgb", "float32"),
+]  # fmt: skip
 EXPECTED = {name: definition.energy(atoms_for(name), model) for name, model in MODELS.items()}
 
 
-@pytest.mark.parametrize(("name", "precision"), [("gbn2", "float32"), ("gbn2-rgb", "float64"), ("obc2-rgb", "float32")])
+@pytest.mark.parametrize(("name", "precision"), RUNS)
 @pytest.mark.parametrize("variant", [name for name, own in VARIANTS.items() if not own.approximates])
 def test_solvent_is_as_defined(variant, name, precision, device):
     require(device, precision)
@@ -68,7 +73,7 @@ def test_solvent_is_as_defined(variant, name, precision, device):
     assert result.total == pytest.approx(total, rel=ENERGY[precision])
 
 
-@pytest.mark.parametrize(("name", "precision"), [("gbn2", "float32"), ("gbn2-rgb", "float64")])
+@pytest.mark.parametrize(("name", "precision"), RUNS[:-1])
 @pytest.mark.parametrize("variant", ENERGY_VARIANTS)
 def test_energy_and_gradient_are_as_defined(variant, name, precision, device):
     """Of two conformations at once, the first of which is the definition's."""
@@ -117,13 +122,13 @@ def test_amber_prints_the_same(gb, salt, printed, device, precision):
 def few(positions, radii, elements):
     n = len(radii)
     return replace(
-        random_atoms(n), positions=positions, charges=np.linspace(-0.5, 0.6, n), gb_radii=radii, gb_scales=np.full(n, 0.9),
-        labels=labels_of(np.array(elements), ("MET",)),
+        random_atoms(n), positions=positions, charges=np.linspace(-0.5, 0.6, n), gb_radii=radii,
+        gb_scales=np.full(n, 0.9), labels=labels_of(np.array(elements), ("MET",)),
     )  # fmt: skip
 
 
-# Two atoms and one far away: at the ends of the tables, within and beyond the necks' reach (10.8 and 8.8 A), in the partial
-# overlap of GBn2's sulphur, whose sphere takes away, and across a limit of 9 A.
+# Two atoms beside a third: at the ends of the tables, within and beyond the necks' reach (10.8 and 8.8 A), near GBn2's
+# sulphur, whose sphere takes away, and across a limit of 9 A.
 PAIRS = {
     "ends of the tables": (3.1, (1.0, 2.0), "CO"),
     "within the reach": (10.79, (2.0, 2.0), "CO"),
@@ -138,13 +143,13 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("gb", ["obc2", "gbn", "gbn2"])
+@pytest.mark.parametrize(("gb", "convention"), [*((gb, "openmm") for gb in ("obc2", "gbn", "gbn2")), ("gbn2", "amber")])
 @pytest.mark.parametrize("pair", PAIRS)
-def test_central_differences(pair, gb, device):
+def test_central_differences(pair, gb, convention, device):
     device.require_precision("float64")
     r, radii, elements = PAIRS[pair]
     atoms = few([[0, 0, 0], [0.6 * r, 0, 0.8 * r], [1.5, 2.5, -3.0]], [*radii, 1.4], [*elements, "N"])
-    model = SolventModel(gb=gb, rgb_max=9.0)
+    model = SolventModel(gb=gb, rgb_max=9.0, gbn_convention=convention)
     plan = Energy(atoms, precision="float64", device=device, model=model)
     result, step = plan.evaluate(), 1e-4
     moves = step * np.eye(9).reshape(9, 3, 3)
@@ -166,6 +171,41 @@ def test_spheres_count_as_in_sander():
     np.testing.assert_allclose(radii_definition.hct_term(r, rho, s, limit) / 2, expected, rtol=1e-9, atol=1e-16)
 
 
+def sander_term(r: float, ri: float, sj: float, rgbmax: float) -> float:
+    """The part of an atom's inverse Born radius that sander takes for another atom, test by test in its order."""
+    if r > rgbmax + sj:
+        return 0.0
+    if r > rgbmax - sj:
+        part = 1 + 2 * r / (r - sj) + (r**2 - 4 * rgbmax * r - sj**2) / rgbmax**2 + 2 * np.log((r - sj) / rgbmax)
+        return 0.125 / r * part
+    if r > 4 * sj:  # all negative spheres
+        x = (sj / r) ** 2
+        return sj * x / r**2 * (1 / 3 + x * (2 / 5 + x * (3 / 7 + x * (4 / 9 + x * 5 / 11))))
+    if r > ri + sj:
+        return 0.5 * (sj / (r**2 - sj**2) + 0.5 / r * np.log((r - sj) / (r + sj)))
+    if r > abs(ri - sj):
+        theta = 0.5 / ri / r * (r**2 + ri**2 - sj**2)
+        return 0.25 * (1 / ri * (2 - theta) - 1 / (r + sj) + 1 / r * np.log(ri / (r + sj)))
+    if ri < sj:
+        return 0.5 * (sj / (r**2 - sj**2) + 2 / ri + 0.5 / r * np.log((sj - r) / (r + sj)))
+    return 0.0
+
+
+@pytest.mark.parametrize(("s", "apart"), [(-1.13, 1e-13), (-0.4, 1e-13), (1.1, 2e-6), (2.2, 2e-6)])
+def test_spheres_are_sanders(s, apart):
+    """sander cuts its series short beyond 4 s, which tells in the sixth digit there; negative spheres have no other."""
+    rho, limit = 1.3, 9.0
+    around = [4 * abs(s) + 1e-3, limit - abs(s) - 1e-9, limit - abs(s) + 1e-9]
+    r = np.concatenate([np.linspace(0.303, 11.0, 108), around])
+    options = {"rgb_max": limit, "negative_series": True}
+    found = radii_definition.hct_term(r, np.array(rho), np.array(s), **options) / 2
+    np.testing.assert_allclose(found, [sander_term(x, rho, s, limit) for x in r], rtol=apart, atol=1e-16)
+    inside, step = r[(r > 0.5) & (abs(abs(r - limit) - abs(s)) > 0.01)], 1e-4
+    up, down = ([sander_term(x + sign * step, rho, s, limit) for x in inside] for sign in (1, -1))
+    slopes = definition_of_slope(inside, np.array(rho), np.array(s), **options) / 2
+    np.testing.assert_allclose(slopes, (np.array(up) - down) / (2 * step), rtol=2e-5, atol=1e-7)
+
+
 def test_tables_are_the_papers():
     """Their corners, and straight lines between their steps."""
     distances, sizes = tables()
@@ -173,6 +213,8 @@ def test_tables_are_the_papers():
     assert (distances[0, 0], distances[-1, -1], sizes[0, 0], sizes[-1, -1]) == (2.26685, 4.3084, 0.0381511, 0.0111863)
     necks = Necks.of(few(np.eye(3), [1.0, 1.025, 1.15], ["C"] * 3), 2.0, "gbn")
     assert necks.distances[2, 1] == pytest.approx((distances[3, 0] + distances[3, 1]) / 2, rel=1e-14)
+    nearest = Necks.of(few(np.eye(3), [1.17, 1.18, 1.15], ["C"] * 3), 1.0, "gbn", nearest=True)
+    assert nearest.distances.tolist() == [[distances[i, j] for j in (3, 3, 4)] for i in (3, 3, 4)]
     assert necks.sizes[1, 2] == pytest.approx(sizes[0, 3] + sizes[1, 3], rel=1e-14)
 
 
@@ -183,7 +225,7 @@ def test_without_solvent(device, precision):
     expected = definition.energy(atoms, model)
     for variant in ENERGY_VARIANTS:
         result = Energy(atoms, variant=variant, precision=precision, device=device, model=model).evaluate()
-        assert [result.energy[term] for term in GB_TERMS] == [0, 0, 0]
+        assert not set(result.terms.names) & set(GB_TERMS)
         scale = sum(abs(values).sum() for values in expected.per_atom.values())
         assert result.total == pytest.approx(expected.total, abs=ENERGY[precision] * scale)
         apart = np.linalg.norm(result.gradient - expected.gradient) / np.linalg.norm(expected.gradient)
@@ -191,7 +233,9 @@ def test_without_solvent(device, precision):
         assert np.isnan(result.born_radii).all()
     with pytest.raises(InputError, match="no solvent energy without solvent"):
         Solvent(atoms, device=device, model=model)
-    assert nonbond(atoms, all_pairs(atoms), device=device, model=model).total == pytest.approx(expected.total, rel=1e-4)
+    listed = nonbond(atoms, all_pairs(atoms), device=device, model=model)
+    assert listed.terms.names == ("lennard_jones", "coulomb")
+    assert listed.total == pytest.approx(expected.total, rel=1e-4)
 
 
 @pytest.mark.parametrize(

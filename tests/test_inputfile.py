@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pele_ocl import read
-from pele_ocl.chemistry import solvent_counts, solvent_sentence
+from pele_ocl.atoms.selection import Composition
 from pele_ocl.errors import FormatError, PeleError, printable
 from pele_ocl.inputfile import read_file
 
@@ -54,7 +54,8 @@ def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
 
 def test_solvent_counts() -> None:
     labels = read(STRUCTURES / "hexapeptide.pdb").labels
-    assert (solvent_counts(labels), solvent_sentence(labels), solvent_counts(None)) == ({}, "", {})
+    found = Composition.of(labels)
+    assert (found.waters, found.ions, found.solvent_sentence(), Composition.of(None)) == (0, {}, "", Composition())
 
 
 @pytest.mark.parametrize(
@@ -72,4 +73,4 @@ def test_solvent_sentence(tmp_path: Path, molecules: list[str], sentence: str) -
     (tmp_path / "m.pqr").write_text("\n".join(lines))
     found = read(tmp_path / "m.pqr")
     assert np.isfinite(found.positions).all()
-    assert solvent_sentence(found.labels) == sentence
+    assert Composition.of(found.labels).solvent_sentence() == sentence

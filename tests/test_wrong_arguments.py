@@ -72,6 +72,8 @@ RIGHT: dict[str, Any] = {
     "cutoff": 5.0,
     "n_atoms": len(ATOMS),
     "ions": {"NA": 1},
+    "Atoms.with_radii.name": "bondi",
+    "SolventModel.like.program": "amber",
     "structure": STRUCTURE,
     "values": MAP.values,
     "unit": "mV",
@@ -93,12 +95,20 @@ RIGHT: dict[str, Any] = {
     "model": None,
     "indices": np.arange(3),
     "which": slice(3),
+    "text": "protein",
+    "mask": np.ones(len(STRUCTURE.labels), bool),
     "path": FILE,
     "force_constant": 10.0,
     "PositionalRestraint.atoms": [0, 1],
     "reference": ATOMS.positions,
     "padding": 3.0,
     "read_conformations.path": FILE,
+    "trajectory.paths": FILE,
+    "trajectory.select": slice(len(ATOMS)),
+    "energy_over.trajectory": FILE,
+    "energy_over.select": slice(len(ATOMS)),
+    "batches_over.trajectory": pele_ocl.trajectory(FILE, select=slice(len(ATOMS))),
+    "batches_over.plan": pele_ocl.Energy(ATOMS, device=DEVICE),
     "read_map.path": "map.dx",
     "write_map.path": "out.dx",
     "read_pairs.path": "pairs.txt",
@@ -153,9 +163,11 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.PositionalRestraint: lambda: pele_ocl.PositionalRestraint(1.0),
 }
 # Made by the program alone.
-RESULTS = ("Result", "Batch")
+RESULTS = ("Result", "Batch", "Preparation")
 # Called by the program alone.
-OF_THE_PROGRAM = ("launches",)
+OF_THE_PROGRAM = ("launches", "sizes")
+# Take objects of other libraries, or seconds.
+APART = (pele_ocl.Atoms.from_openmm, pele_ocl.Atoms.from_parmed, pele_ocl.Atoms.from_mdanalysis, pele_ocl.prepare)
 
 
 def calls() -> Iterator[Call]:
@@ -168,9 +180,14 @@ def calls() -> Iterator[Call]:
                 yield Call(name, public)
             example = EXAMPLES[public]()
             for method, _ in inspect.getmembers(public, callable):
-                if method not in OF_THE_PROGRAM and (not method.startswith("_") or method == "__getitem__"):
+                apart = getattr(example, method) in APART
+                if (
+                    method not in OF_THE_PROGRAM
+                    and not apart
+                    and (not method.startswith("_") or method == "__getitem__")
+                ):
                     yield Call(f"{name}.{method}", getattr(example, method))
-        else:
+        elif public not in APART:
             yield Call(name, public)
     for function in (debye_kappa, potential_factor):
         yield Call(function.__name__, function)
@@ -217,3 +234,11 @@ def test_some_wrong_arguments(name, parameter):
 @pytest.mark.parametrize(("name", "parameter"), CASES)
 def test_every_wrong_argument(name, parameter):
     assert not faults(name, parameter, list(WRONG))
+
+
+@pytest.mark.parametrize("function", APART, ids=lambda function: function.__name__)
+def test_wrong_objects_of_other_libraries(function):
+    needed = [p for p in inspect.signature(function).parameters.values() if p.default is inspect.Parameter.empty]
+    for kind in sorted(WRONG):
+        with pytest.raises(pele_ocl.PeleError):
+            function(*[WRONG[kind]] * len(needed))

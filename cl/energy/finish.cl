@@ -8,6 +8,9 @@
 #ifndef PER_ATOM
 #error "PER_ATOM: 1 where the energies of single atoms are wanted, else 0"
 #endif
+#ifndef BEGUN
+#error "BEGUN: 1 where the gradient in the results has begun, to which that of the passes is added; else 0"
+#endif
 
 #include "energy/results.clh"
 
@@ -38,7 +41,8 @@ void finish(
         terms[4] = singles[at].w;
         own.radii[atom] = born[at];
 #if GRADIENT
-        for (int k = 0; k < 3; ++k) own.gradient[3 * (size_t)atom + k] = sums[GRADIENT_SUM + k];
+        global real *gradient = own.gradient + 3 * (size_t)atom;
+        for (int k = 0; k < 3; ++k) gradient[k] = sums[GRADIENT_SUM + k] + (BEGUN ? gradient[k] : (real)0);
 #endif
 #if PER_ATOM
         for (int k = 0; k < N_TERMS; ++k) own.energies[N_TERMS * (size_t)atom + k] = terms[k];

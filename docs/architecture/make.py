@@ -21,7 +21,9 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "command line": (2.5, 1.9, "cli __main__", "commands, options, reports"),
     "public names": (2, 0.9, "__init__", "import pele_ocl"),
     "bench": (3, 0.9, "bench", "timing, tuning, peers"),
+    "trajectories": (0.5, 0.9, "trajectories", "frames in pieces, records"),
     "energy": (0, 0.9, "energy", "all terms and the gradient"),
+    "ase": (0, 0.9, "ase", "calculator for ASE"),
     "nonbond": (1, 0.9, "nonbond", "over a pair list"),
     "solvent": (0.5, 0.9, "solvent", "Born radii, GB energy"),
     "tiled": (0.5, 0.9, "tiled", "passes over tiles"),
@@ -31,7 +33,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "reference": (3, 0.9, "reference", "the definitions, in NumPy"),
     "tuning": (1, 0.9, "tuning", "choices that were measured"),
     "opencl": (0, 0.9, "opencl", "devices, kernels, launches"),
-    "files": (2.35, 1.9, "formats forcefield pairs reading inputfile textfiles", ""),
+    "files": (2.35, 1.9, "formats forcefield interop pairs reading inputfile textfiles", ""),
     "molecules and models": (
         2.15, 2.7, "atoms tiles grid results sampling chemistry gb_models solvent_model potential_model", "",
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .atoms import Atoms, placed, require_atoms
+from .bond_paths import exclusions
 from .bonded import (
     Angles,
     Bonded,
@@ -37,6 +38,7 @@ __all__ = [
     "Topology",
     "Torsions",
     "UreyBradley",
+    "exclusions",
     "placed",
     "require_atoms",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,13 @@ from ..frozen import ReadOnlyArrays, frozen
 from .bonded import Bonded
 from .close_pairs import close_pair
 from .labels import Floats, Ints, Labels, Strings, labels_of
+from .radii import radii_set, tidy_set
+
+if TYPE_CHECKING:
+    from MDAnalysis import AtomGroup, Universe
+    from openmm import System
+    from openmm.app import Topology
+    from parmed import Structure as ParmedStructure
 
 _COMBINING = ("arithmetic", "geometric")
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
@@ -80,6 +88,46 @@ class Atoms(ReadOnlyArrays):
             object.__setattr__(self, "types", frozen(types, np.str_))
         arguments.text("gb_radii_set", self.gb_radii_set)
 
+    @classmethod
+    def from_openmm(cls, topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
+        """The atoms of an OpenMM System with all its parameters, in its order; needs the extra `openmm`.
+
+        topology, system : of openmm.app and openmm, as `createSystem` made them
+        positions : (n, 3), a Quantity, or numbers in nm
+        radii : name of a set, as `with_radii` has them; by default the radii of the System's Generalized Born force, or
+            mbondi2 where it has none
+
+        Read are harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, the
+        NonbondedForce with its exceptions, Lennard-Jones as openmm.app writes it for CHARMM and GROMACS, and GBSAOBC
+        and openmm.app's own GB forces. Box and cutoffs are not used, which a note says. Raises InputError for any
+        other force, by its name, and for Lennard-Jones parameters of pairs (NBFIX).
+        """
+        atoms: Atoms = import_module("..interop.openmm", __package__).from_openmm(topology, system, positions, radii)
+        return atoms
+
+    @classmethod
+    def from_parmed(cls, structure: ParmedStructure) -> Atoms:
+        """The atoms of a ParmEd Structure with all its parameters, through OpenMM; needs both libraries.
+
+        GB radii and scales are those of the structure, or the set mbondi2 where it has none. Raises InputError as
+        `from_openmm` does, and for a structure without coordinates.
+        """
+        atoms: Atoms = import_module("..interop.parmed", __package__).from_parmed(structure)
+        return atoms
+
+    @classmethod
+    def from_mdanalysis(cls, universe: Universe | AtomGroup, forcefield: object = None) -> Atoms:
+        """The atoms of an MDAnalysis Universe or AtomGroup, at the frame where it is.
+
+        forcefield : a ForceField, or a name that ForceField.load knows
+
+        With a force field, or where the universe has no charges, all parameters come from the force field, by default
+        Amber99SB. Else charges, types and bonds are those of the universe, GB radii those of the set mbondi2 (bondi
+        without bonds), and there are no Lennard-Jones parameters: a universe keeps none.
+        """
+        atoms: Atoms = import_module("..interop.mdanalysis", __package__).from_mdanalysis(universe, forcefield)
+        return atoms
+
     def __len__(self) -> int:
         return len(self.positions)
 
@@ -113,6 +161,22 @@ class Atoms(ReadOnlyArrays):
             types=None if self.types is None else self.types[indices],
             notes=(*self.notes, f"{len(indices):,} of {len(self):,} atoms were taken"),
         )
+
+    def selected(self, text: str) -> NDArray[np.bool_]:
+        """The atoms that a text chooses, (n,) True for each: `atoms.selected("within 5 of resname NAP")`.
+
+        docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
+        """
+        from .selection import selection
+
+        return selection(self, text)
+
+    def select(self, text: str) -> Atoms:
+        """The atoms that a text chooses, with the bonds among them: `atoms.select("protein and not resname NAP")`.
+
+        docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
+        """
+        return self[self.selected(text)]
 
     def _chosen(self, which: slice | ArrayLike) -> NDArray[np.intp]:
         """The indices (k,), from 0, that a slice, a mask or a list of indices stands for."""
@@ -161,6 +225,23 @@ class Atoms(ReadOnlyArrays):
             raise InputError(f"positions have shape {there.shape}; ({len(self)}, 3) is needed")
         self._check_finite("positions", there)
         return placed(self, there)
+
+    @property
+    def bond_pairs(self) -> Ints:
+        """`bonds`, or where they are empty the pairs of the bonded terms, (m, 2)."""
+        return self.bonds if len(self.bonds) or self.bonded is None else self.bonded.bonds.atoms
+
+    def with_radii(self, name: str) -> Atoms:
+        """The same atoms with the GB radii and overlap scales of a set, by elements, bonds and residue names.
+
+        name : "bondi", "mbondi", "mbondi2" or "mbondi3" as AMBER defines them, "openmm-obc" or "pele"
+
+        Raises InputError for another name, and where labels or bonds are missing that the set needs.
+        """
+        if self.labels is None:
+            raise InputError(f"the GB radii {name} follow from names and elements, which these atoms lack")
+        radii, scales = radii_set(name, self.labels, self.bond_pairs)
+        return replace(self, gb_radii=radii, gb_scales=scales, gb_radii_set=tidy_set(name))
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Lowest and highest x, y and z, (3,) A each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -139,6 +139,25 @@ class Structure(ReadOnlyArrays):
         if len(self.positions) != n:
             raise InputError(f"{n} labels for {len(self.positions)} positions")
         arguments.text("source", self.source)
+
+    def of_residues(self, mask: NDArray[np.bool_]) -> Structure:
+        """The structure of some residues, whole ones; mask : (n,) True for each of their atoms.
+
+        Raises InputError for another shape and for parts of residues.
+        """
+        mask = arguments.array("the atoms to keep", mask, "b", "booleans")
+        starts, n = self.labels.residue_starts, len(self.labels)
+        if mask.shape != (n,) or (mask != np.repeat(mask[starts], np.diff(starts, append=n))).any():
+            raise InputError(f"the atoms to keep have shape {mask.shape}; ({n},) booleans of whole residues are needed")
+        residues = mask[starts]
+        return replace(
+            self,
+            positions=self.positions[mask],
+            labels=labels_of(self.labels, np.flatnonzero(mask)),
+            segments=self.segments[residues],
+            hetero=self.hetero[residues],
+            lines=self.lines[mask],
+        )
 
     def where(self, i: int) -> str:
         """Where atom i stands, for messages: `protein.pdb:41 (A:ALA5:CA)`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..atoms import Atoms
@@ -24,10 +26,14 @@ SHAKE = 0.35  # A, by which they leave it along each axis; so none come closer t
 
 
 def load(name: str) -> Atoms:
-    """The shipped structure `name` with Amber99SB parameters. Raises InputError for an unknown name."""
+    """The shipped structure `name` with Amber99SB parameters, without its bonded terms.
+
+    So Energy of it has the terms that OpenMM's NonbondedForce and GBSAOBCForce have: nonbonded + solvent. Raises
+    InputError for an unknown name.
+    """
     if name not in SYSTEMS:
         raise InputError(f"there is no shipped structure {name!r}; choose {', '.join(SYSTEMS)}")
-    return read(shipped("data") / "structures" / SYSTEMS[name])
+    return replace(read(shipped("data") / "structures" / SYSTEMS[name]), bonded=None)
 
 
 def ball_of_atoms(n_atoms: int) -> Atoms:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from .structures.control import with_control_file
+
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
 COORDINATES = "pele_ocl.coordinates"  # the InputFile with the positions of a topology
@@ -43,8 +45,9 @@ class EachOnce(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        given = list(args)
-        left = super().parse_args(ctx, args)  # first, so that --help and mistakes in single values are answered first
+        given = args = args if ctx.resilient_parsing else with_control_file(self, ctx, args)
+        # First, so that --help and mistakes in single values are answered first.
+        left = super().parse_args(ctx, list(args))
         if not ctx.resilient_parsing:
             self._refuse_repeated(ctx, given)
             self._refuse_overwriting(ctx)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,9 +15,11 @@ from ..errors import InputError
 from ..formats import require_table_suffix, write_table
 from ..grid import FARTHEST
 from ..solvent_model import SolventModel
+from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
-from .command import INPUT, OUTPUT, EachOnce
+from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
+from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
 from .options import (
     ReadAtoms,
@@ -27,19 +28,35 @@ from .options import (
     require_lennard_jones,
     run_options,
     structure_options,
+    surface_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, ending, energy_lines, headline, label_columns, model_line, origin
+from .report import (
+    area_facts,
+    area_lines,
+    choice_line,
+    composition_as_json,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+    radii_line,
+    settings,
+)
+from .structures.several import each_structure, structures_argument
 from .terminal import say, say_json
 
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=INPUT)
+@structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json.",
+    help="Write energies and gradient of every atom, or of every model: .h5, .csv or .json; or energies of every frame "
+    "of a trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
 @click.option("--no-gradient", is_flag=True, help="Energies alone.")
 @click.option("--fixed-radii", is_flag=True, help="Gradient at Born radii that stay as they are, as PELE has it.")
@@ -53,17 +70,21 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
     help="Terms to compute and to sum, with commas: bond,angle,torsion; by default all that are there.",
 )  # fmt: skip
 @models_option
+@trajectory_options
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
 @run_options
 @structure_options
 @model_options
+@surface_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
+@each_structure
 def energy(
     path: Path, output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
-    one_four: Literal["scale", "exclude"], terms: str | None, models: str, variant: str, precision: str,
+    one_four: Literal["scale", "exclude"], terms: str | None, models: str, over: FrameOptions, variant: str,
+    precision: str,
     device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.
@@ -76,15 +97,22 @@ def energy(
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
     if cutoff is not None and cutoff > FARTHEST:
         raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
+    over.require_alone(models_all=models == "all", per_residue=per_residue, fixed_radii=fixed_radii)
     if output is not None:
-        require_table_suffix(output)
+        (require_record_suffix if over.paths else require_table_suffix)(output)
     require_lennard_jones(path)
     molecule = read_molecule(path, read_atoms, models)
+    per_atom = per_residue or (output is not None and not molecule.numbers and not over.paths)
     plan = Energy(
-        molecule.atoms, gradient=not no_gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
-        per_atom=per_residue or (output is not None and not molecule.numbers), precision=precision, variant=variant,
-        device=device, model=constants, only_terms=None if terms is None else _listed(terms),
+        molecule.atoms, gradient=not (no_gradient or over.paths), fixed_radii=fixed_radii, one_four=one_four,
+        cutoff=cutoff, per_atom=per_atom, precision=precision, variant=variant, device=device, model=constants,
+        only_terms=None if terms is None else _listed(terms),
     )  # fmt: skip
+    if over.paths:
+        contents = summary(plan.names, plan.atoms, plan.model)
+        work = FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen, contents=contents)
+        report_frames(work, over, output, as_json)
+        return
     if molecule.conformations is not None:
         with ProgressLine("Energy") as progress:
             batch = plan.evaluate_batch(molecule.conformations, progress, profile=True)
@@ -122,16 +150,18 @@ def _norms(gradient: Floats | None) -> dict[str, float] | None:
 def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
     return {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
-        "contents": summary(result.terms.names, result.atoms),
+        "contents": summary(result.terms.names, result.atoms, result.model),
+        "settings": settings(result.model, result.atoms),
     }
 
 
 def _headline(molecule: Molecule, result: EnergyResult | EnergyBatch) -> str:
     """The molecule, and what the energy is of."""
-    return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms)}"
+    return f"{headline(molecule.source, result.atoms)}; {summary(result.terms.names, result.atoms, result.model)}"
 
 
 def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
@@ -141,6 +171,7 @@ def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
         **_facts(result),
         **({} if result.model.gb_model.vacuum else {"born_radius": spread}),
         "energy": result.energy,
+        **area_facts(result.model, result.energy),
         "gradient": _norms(result.gradient),
         "seconds": {**result.seconds, "total": elapsed()},
     }
@@ -151,7 +182,13 @@ def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
 
 def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbose: bool) -> str:
     norms = _norms(result.gradient)
-    lines = [_headline(molecule, result), "", *energy_lines(result.energy)]
+    lines = [
+        _headline(molecule, result),
+        radii_line(result.model, result.atoms),
+        "",
+        *energy_lines(result.energy),
+        *area_lines(result.model, result.energy),
+    ]
     if norms is not None:
         longest = f"at most {norms['max']:,.3f} an atom, net {norms['net']:.2g} kcal/mol/A"
         lines.append(f"Gradient      norm {norms['norm']:,.3f}, {longest}")
@@ -159,7 +196,7 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
     if verbose:
         variant = VARIANTS[result.variant]
         kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
-        lines += ["", model_line(result.model), kernel, choice_line(result.device)]
+        lines += ["", model_line(result.model, result.atoms), kernel, choice_line(result.device)]
     if per_residue:
         lines += ["", residue_table(residue_names(result.atoms), [(None, result.per_residue().columns())])]
     return "\n".join(lines)
@@ -180,7 +217,8 @@ def _models_as_json(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -
 
 
 def _models_as_text(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> str:
-    lines = [_headline(molecule, batch), *model_lines(molecule.numbers, _energies(batch))]
+    lines = [_headline(molecule, batch), radii_line(batch.model, batch.atoms)]
+    lines += model_lines(molecule.numbers, _energies(batch))
     lines += ["", ending(batch, batch.seconds["kernel"])]
     if per_residue:
         terms = [result.per_residue().columns() for result in batch]
@@ -193,7 +231,7 @@ def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch) -> Mappi
     return {
         **origin(molecule.source, result.atoms, result),
         **{f"seconds_{name}": value for name, value in result.seconds.items()},
-        **asdict(result.model),
+        **settings(result.model, result.atoms),
     }
 
 

@@ -21,7 +21,7 @@ from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .options import ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import counted, duration, headline, origin
+from .report import composition_as_json, counted, duration, headline, origin
 from .tables import table
 from .terminal import note, say, say_json
 
@@ -144,6 +144,7 @@ def _as_json(result: IonsResult) -> dict[str, Any]:
     rows = zip(result.species, result.positions, result.potentials, result.energies, strict=True)
     return {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "n_ions": len(result),
         "counts": result.counts,
         "net_charge": result.net_charge,

@@ -12,6 +12,7 @@ from ..atoms import Atoms, Floats
 from ..formats import read_conformations
 from ..inputfile import InputFile, read_file
 from .options import ReadAtoms
+from .structures.choice import Bools
 
 models_option = click.option(
     "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
@@ -27,12 +28,14 @@ class Molecule:
     atoms : of the only model, or of the first
     numbers : of the models, in the order of the file; empty where one model was asked for
     conformations : (m, n, 3) A, a row for each of `numbers`
+    chosen : (n_all,) True for each atom of the file that was taken, None where all were
     """
 
     source: InputFile
     atoms: Atoms
     numbers: list[int] = field(default_factory=list)
     conformations: Floats | None = None
+    chosen: Bools | None = None
 
     def models(self) -> Iterator[Atoms]:
         """The atoms of each model."""
@@ -49,7 +52,9 @@ def read_molecule(path: Path, read_atoms: ReadAtoms, models: str = "one") -> Mol
     """
     source = read_file(path)
     if models == "one":
-        return Molecule(source, read_atoms(source))
+        atoms, chosen = read_atoms.chosen(source)
+        return Molecule(source, atoms, chosen=chosen)
     numbers, conformations = read_conformations(source)
     # The first of all models is asked for by its number, so that no note says that the others were not read.
-    return Molecule(source, read_atoms(source, numbers[0]), numbers, conformations)
+    atoms, chosen = read_atoms.chosen(source, numbers[0])
+    return Molecule(source, atoms, numbers, conformations if chosen is None else conformations[:, chosen], chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -31,9 +31,12 @@ from ..pairs import (
 )
 from ..solvent import Solvent, choose_variant
 from ..solvent_model import SolventModel
+from ..trajectories.listing import listing_anew
+from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json
+from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
 from .options import (
     ReadAtoms,
@@ -44,7 +47,21 @@ from .options import (
     structure_options,
 )
 from .progress import ProgressLine
-from .report import choice_line, counted, duration, ending, energy_lines, headline, label_columns, model_line, origin
+from .report import (
+    choice_line,
+    composition_as_json,
+    counted,
+    duration,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+    radii_line,
+    settings,
+)
+from .structures.several import each_structure, structures_argument
 from .terminal import note, say, say_json
 
 DEFAULT_CUTOFF = 12.0
@@ -66,12 +83,14 @@ class Computed:
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=INPUT)
+@structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write energies and gradient, or energies of every model: .h5, .csv or .json.",
+    help="Write energies and gradient, or energies of every model: .h5, .csv or .json; or energies of every frame of a "
+    "trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
 @models_option
+@trajectory_options
 @click.option("--cutoff", type=float, help=f"Pairs up to this distance, Angstrom; {DEFAULT_CUTOFF:g} by default.")
 @click.option("--no-cutoff", is_flag=True, help="All pairs.")
 @click.option("--split-cutoffs", is_flag=True, help="PELE's short list: 10 A, 15 A between charged groups.")
@@ -102,9 +121,10 @@ class Computed:
 @structure_options
 @model_options
 @report_options
+@each_structure
 def nonbond(
-    path: Path, output: Path | None, models: str, cutoff: float | None, no_cutoff: bool, split_cutoffs: bool,
-    pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],
+    path: Path, output: Path | None, models: str, over: FrameOptions, cutoff: float | None, no_cutoff: bool,
+    split_cutoffs: bool, pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],
     one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
     device: str | None, read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
@@ -123,8 +143,9 @@ def nonbond(
         raise click.UsageError("--internal-dielectric vdgbnp takes the place of --solute-dielectric; leave one out")
     if write_pairs is not None and models == "all":
         raise click.UsageError("--write-pairs is for one model, as each has a list of its own; leave out --models all")
+    over.require_alone(models_all=models == "all", write_pairs=write_pairs)
     if output is not None:
-        require_table_suffix(output)
+        (require_record_suffix if over.paths else require_table_suffix)(output)
     if write_pairs is not None:
         require_pairs_suffix(write_pairs)
     require_lennard_jones(path)
@@ -134,9 +155,12 @@ def nonbond(
     listed = None if pairs_file is None else _listed(atoms, pairs_file, one_four)
     list_of = partial(_pairs, cutoff=cutoff, no_cutoff=no_cutoff, split_cutoffs=split_cutoffs, one_four=one_four)
     plan_of = partial(
-        Nonbond, solvent=solvent, gradient=not no_gradient, variant=variant, precision=precision, device=device,
-        model=constants, internal_dielectrics=inside,
+        Nonbond, solvent=solvent, gradient=not (no_gradient or over.paths), variant=variant, precision=precision,
+        device=device, model=constants, internal_dielectrics=inside,
     )  # fmt: skip
+    if over.paths:
+        report_frames(_frame_work(molecule, list_of, listed, plan_of, no_cutoff), over, output, as_json)
+        return
     with ProgressLine("Nonbonded") as progress:
         if molecule.conformations is None or listed is not None or no_cutoff:
             computed = _computed_together(molecule, list_of if listed is None else lambda _: listed, plan_of, progress)
@@ -153,7 +177,7 @@ def nonbond(
         if output is not None:
             _save(output, molecule, computed, constants)
     if as_json:
-        say_json(_as_json(molecule, computed))
+        say_json(_as_json(molecule, computed, constants))
     else:
         say(_as_text(molecule, computed, constants, verbose))
 
@@ -198,6 +222,19 @@ def _computed_one_by_one(
             seconds[name] = seconds.get(name, 0.0) + value
         progress((k + 1) / len(molecule.numbers))
     return Computed(results, pairs, seconds)
+
+
+def _frame_work(
+    molecule: Molecule, list_of: Callable[[Atoms], Pairs], listed: Pairs | None, plan_of: Callable[..., Nonbond],
+    no_cutoff: bool,
+) -> FrameWork:  # fmt: skip
+    """The work on frames: over one list for all of them, or over the pairs within reach in each."""
+    plan = plan_of(molecule.atoms, list_of(molecule.atoms) if listed is None else listed)
+    if listed is not None or no_cutoff:
+        of = {"pairs": "of a file" if listed is not None else "all"}
+        return FrameWork("Nonbonded", molecule.source, plan, of, chosen=molecule.chosen)
+    words = list_of.keywords if isinstance(list_of, partial) else {}
+    return FrameWork("Nonbonded", molecule.source, plan, words, listing_anew(plan, list_of, plan_of), molecule.chosen)
 
 
 def _pairs(
@@ -247,14 +284,16 @@ def _gradient_facts(result: NonbondResult) -> dict[str, float] | None:
     }
 
 
-def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
+def _as_json(molecule: Molecule, computed: Computed, constants: SolventModel) -> dict[str, Any]:
     result = computed.results[0]
     facts = {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "n_pairs": result.n_pairs,
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+        "settings": settings(constants, molecule.atoms),
     }
     seconds = {**computed.seconds, "total": elapsed()}
     if molecule.numbers:
@@ -269,17 +308,18 @@ def _as_json(molecule: Molecule, computed: Computed) -> dict[str, Any]:
 def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
     result, seconds = computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
+    model = [radii_line(constants, molecule.atoms)] if "gb_pair" in result.energy else []
     lines += (
-        model_lines(molecule.numbers, computed.energies)
+        [*model, *model_lines(molecule.numbers, computed.energies)]
         if molecule.numbers
-        else [counted(result.n_pairs, "pair"), "", *_energy_lines(result)]
+        else [counted(result.n_pairs, "pair"), *model, "", *_energy_lines(result)]
     )
     lines += ["", ending(result, seconds["kernel"])]
     if verbose:
         steps = ", ".join(f"{name} {duration(value)}" for name, value in seconds.items())
         lines += [
             "",
-            model_line(constants),
+            model_line(constants, molecule.atoms),
             f"Times: {steps}",
             f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
             choice_line(result.device),
@@ -303,7 +343,7 @@ def _save(output: Path, molecule: Molecule, computed: Computed, constants: Solve
         **origin(molecule.source, molecule.atoms, result),
         "exact": result.exact,
         **{f"seconds_{name}": value for name, value in computed.seconds.items()},
-        **asdict(constants),
+        **settings(constants, molecule.atoms),
     }
     if molecule.numbers:
         columns, units = model_columns(molecule.numbers, computed.energies)

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, wraps
+from dataclasses import fields
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from ..atoms import Atoms
-from ..chemistry import solvent_sentence
+from ..atoms.radii import RADII_SETS
 from ..errors import InputError
-from ..forcefield import ForceField
-from ..formats import is_pqr, is_structure, structure_format, structure_suffix
+from ..formats import is_structure, structure_format, structure_suffix
 from ..gb_models import GB_MODELS
-from ..inputfile import InputFile, read_file
-from ..reading import read
-from ..solvent_model import SolventModel
+from ..solvent_model import GBN_CONVENTIONS, KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
-from .command import COORDINATES, DEBUG, INPUT
-from .terminal import note
+from .command import DEBUG, INPUT
+from .structures.choice import AtomsReader, choice_options, chosen_text
+from .structures.control import OPTION
+from .structures.reader import FILE, StructureReader
 
 Command = Callable[..., Any]
-ReadAtoms = Callable[..., Atoms]
+ReadAtoms = AtomsReader
 
 PATH = click.Path(path_type=Path)
-LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
 DEFAULTS = SolventModel()
+MODEL_FIELDS = [f.name for f in fields(SolventModel)]
+_STRUCTURE_OPTIONS = (
+    "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
+    "allow_missing_terminals",
+)  # fmt: skip
 
 
 def _add(command: Command, options: Sequence[Callable[[Command], Any]]) -> Command:
@@ -44,49 +48,11 @@ def structure_options(command: Command) -> Command:
     """
 
     @wraps(command)
-    def gathered(
-        *, coordinates: Path | None, model: int | None, forcefield: str | None, radii: str | None,
-        templates: tuple[Path, ...], obc: tuple[Path, ...], pele_data: tuple[Path, ...], fallback: bool, **others: Any,
-    ) -> Any:  # fmt: skip
-        told = set[str]()
-
-        @lru_cache(maxsize=1)
-        def field_for(path: Path) -> ForceField | None:
-            if is_pqr(path):
-                _refuse_parameters(path, forcefield, radii, templates, obc, pele_data, fallback)
-                return None
-            return ForceField.load(forcefield, radii, templates, obc, pele_data, fallback)
-
-        def read_atoms(source: InputFile, number: int | None = None) -> Atoms:
-            """The atoms of a file; number : of the model, by default the option's"""
-            if None not in (model, number):
-                raise click.UsageError("choose one of --model and --models")
-            if None not in (coordinates, number):
-                raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
-            tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
-            field = field_for(source.path)
-            atoms = read(source, field, model if number is None else number, places(coordinates))
-            held = solvent_sentence(atoms.labels)
-            for sentence in (*atoms.notes, *([f"{source}: {held}"] if held else [])):
-                tell(f"Note: {sentence}")
-            return atoms
-
-        @lru_cache(maxsize=1)
-        def places(path: Path | None) -> InputFile | None:
-            """The file of the positions, which is read once, and noted for the provenance."""
-            if path is None:
-                return None
-            file = read_file(path)
-            click.get_current_context().meta[COORDINATES] = file
-            return file
-
-        def tell(sentence: str) -> None:
-            """Say it on stderr, once."""
-            if sentence and sentence not in told:
-                told.add(sentence)
-                note(sentence)
-
-        return command(read_atoms=read_atoms, **others)
+    def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
+        given = {name: others.pop(name) for name in _STRUCTURE_OPTIONS}
+        given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
+        reader = StructureReader(selection=chosen_text(select, without, only), **given)
+        return command(read_atoms=AtomsReader(reader.read), **others)
 
     options = [
         click.option(
@@ -94,7 +60,15 @@ def structure_options(command: Command) -> Command:
             "--coordinates",
             type=INPUT,
             metavar="FILE",
-            help="Positions of the atoms of an AMBER topology: .rst7, .inpcrd, .ncrst, .nc or a structure.",
+            help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro "
+            "or another structure.",
+        ),
+        click.option(
+            "--parameters",
+            type=INPUT,
+            multiple=True,
+            metavar="FILE",
+            help="CHARMM parameter file of a .psf: .prm, .str.",
         ),
         click.option(
             "--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."
@@ -102,13 +76,17 @@ def structure_options(command: Command) -> Command:
         click.option(
             "--forcefield",
             metavar="NAME",
-            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...",
+            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, "
+            "ff14SB, ff19SB, charmm36, or XML files with commas between them.",
         ),
         click.option(
+            "--gb-radii",
             "--radii",
-            type=click.Choice(["amber", "pele"]),
-            help="GB radii for atoms that no OBC table names; by default amber with Amber99SB, pele with a force field "
-            "of your own.",
+            "radii",
+            type=click.Choice([*RADII_SETS, FILE, "amber"]),
+            help="GB radii: openmm-obc (amber is its old name) or pele for atoms that no OBC table names, a set of "
+            "AMBER's for all atoms, or file for those that the structure's files bring. By default these, else mbondi3 "
+            "with gbn2, bondi with gbn, pele with a force field of PELE, openmm-obc with Amber99SB.",
         ),
         click.option(
             "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of them."
@@ -116,43 +94,55 @@ def structure_options(command: Command) -> Command:
         click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
         click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
         click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
+        click.option(
+            OPTION,
+            type=INPUT,
+            metavar="FILE",
+            expose_value=False,
+            help="PELE control file; IN may be one, too. Its force field, solvent, constants and structure hold where "
+            "no option says otherwise.",
+        ),
+        click.option(
+            "--allow-missing-terminals/--no-allow-missing-terminals",
+            default=True,
+            show_default=True,
+            help="As in PELE: a chain's end that lacks the atoms of one takes the template of a residue within the "
+            "chain; else that of the end, less these atoms.",
+        ),
+        *choice_options(),
     ]
     return _add(gathered, options)
-
-
-def _refuse_parameters(path: Path, *values: object) -> None:
-    """Raise InputError for options about parameters, which a file that brings them would have no use for."""
-    names = ("--forcefield", "--radii", "--templates", "--obc", "--pele-data", "--fallback")
-    given = [name for name, value in zip(names, values, strict=True) if value]
-    if given:
-        kind = structure_format(path).kind
-        raise InputError(f"{path}: {kind} brings its own charges and radii; leave out {', '.join(given)}")
 
 
 def require_lennard_jones(path: Path) -> None:
     """Raise InputError for a file of a format that has no Lennard-Jones parameters."""
     if is_structure(path) and not structure_format(path).has_lennard_jones:
         suffix = structure_suffix(path)
-        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; give a .pdb or .cif file")
+        advice = structure_format(path).advice
+        raise InputError(f"{path}: a {suffix} file has no Lennard-Jones parameters; {advice}")
 
 
 def model_options(command: Command) -> Command:
     """Options about the solvent; the command gets them as `constants`, a SolventModel."""
 
     @wraps(command)
-    def gathered(
-        *, gb: str, rgb_max: float | None, solute_dielectric: float, solvent_dielectric: float, ionic_strength: float,
-        temperature: float, **others: Any,
-    ) -> Any:  # fmt: skip
-        constants = SolventModel(
-            solute_dielectric, solvent_dielectric, ionic_strength, temperature, rgb_max=rgb_max, gb=gb
-        )
+    def gathered(*, like: str | None, **others: Any) -> Any:
+        context = click.get_current_context()
+        values = {name: others.pop(name) for name in MODEL_FIELDS if name in others}
+        given = {name: v for name, v in values.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT}
+        constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
         return command(constants=constants, **others)
 
-    def option(name: str, default: float, help_text: str) -> Callable[[Command], Command]:
-        return click.option(name, type=float, default=default, show_default=True, help=help_text)
+    def option(name: str, default: float | None, help_text: str) -> Callable[[Command], Command]:
+        return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
 
     options: list[Callable[[Command], Any]] = [
+        click.option(
+            "--like",
+            type=click.Choice(list(PRESETS)),
+            help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, the "
+            "end of the Born integrals; options beside it win.",
+        ),
         click.option(
             "--gb",
             type=click.Choice(list(GB_MODELS)),
@@ -170,8 +160,43 @@ def model_options(command: Command) -> Command:
         option("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
         option("--ionic-strength", DEFAULTS.ionic_strength, "Of a 1:1 salt, mol/L; PELE's own default is 0.15."),
         option("--temperature", DEFAULTS.temperature, "K; matters only with salt."),
-    ]
+        click.option(
+            "--kappa-convention",
+            type=click.Choice(list(KAPPAS)),
+            default=DEFAULTS.kappa_convention,
+            show_default=True,
+            help="How the salt's screening follows from the ionic strength: by Debye and Hueckel, as in sander, as in "
+            "OpenMM.",
+        ),
+        click.option(
+            "--gbn-convention",
+            type=click.Choice(list(GBN_CONVENTIONS)),
+            default=DEFAULTS.gbn_convention,
+            show_default=True,
+            help="Necks between the steps of GBn's tables, and GBn2's sulphur, as in OpenMM or as in sander.",
+        ),
+        option(
+            "--coulomb-constant", DEFAULTS.coulomb_constant,
+            "Of all electrostatic energies, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
+        ),
+    ]  # fmt: skip
     return _add(gathered, options)
+
+
+def surface_options(command: Command) -> Command:
+    """Options about the nonpolar term, for commands that have it; `model_options` takes them, so it stands above."""
+    tension = click.option(
+        "--surface-tension",
+        type=float,
+        help="Of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
+    )
+    return click.option(
+        "--surface",
+        type=click.Choice(list(SURFACES)),
+        default=DEFAULTS.surface,
+        show_default=True,
+        help="Nonpolar term: ace from Born radii, lcpo from the surface area.",
+    )(tension(command))
 
 
 def run_options(command: Command) -> Command:

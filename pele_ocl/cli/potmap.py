@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,23 @@ from ..potmap.models import COMBINATIONS, potmap_models
 from ..units import POTENTIAL_UNITS
 from .clock import elapsed
 from .command import INPUT, OUTPUT, EachOnce
+from .frames import FrameOptions, frame_options
+from .frames.maps import corners
+from .frames.maps import models as models_of
+from .frames.run import FrameLine
 from .options import Command, ReadAtoms, device_list, report_options, run_options, structure_options
 from .progress import ProgressLine
-from .report import binary_size, choice_line, counted, duration, ending, headline, map_facts, map_lines
+from .report import (
+    binary_size,
+    choice_line,
+    composition_as_json,
+    counted,
+    duration,
+    ending,
+    headline,
+    map_facts,
+    map_lines,
+)
 from .report import origin as how_made
 from .terminal import note, one_line, say, say_json
 
@@ -122,8 +137,9 @@ def grid_options(command: Command) -> Command:
 @click.option(
     "--combine",
     type=click.Choice(COMBINATIONS),
-    help="What is written of all models; avg by default. An .h5 file has all.",
+    help="What is written of all models or frames; avg by default. An .h5 file has all.",
 )
+@frame_options
 @click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib).")
 @structure_options
 @report_options
@@ -131,8 +147,8 @@ def potmap(
     path: Path, outputs: tuple[Path, ...], spacing: float, padding: float | None, origin: tuple[float, ...] | None,
     shape: tuple[int, ...] | None, method: str, cutoff: float | None, smooth: bool, variant: str, precision: str,
     device: str | None, dielectric: float, distance_dependent: bool, ionic_strength: float, temperature: float,
-    min_distance: float, units: str, field: bool, models: str, combine: str | None, png: Path | None,
-    read_atoms: ReadAtoms, as_json: bool, verbose: bool,
+    min_distance: float, units: str, field: bool, models: str, combine: str | None,
+    over: FrameOptions, png: Path | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Electrostatic potential of the molecule in IN at the points of a grid.
 
@@ -141,15 +157,18 @@ def potmap(
     """
     if method == "direct" and (cutoff is not None or smooth):
         raise click.UsageError("--cutoff and --smooth belong to --method cutoff")
-    if combine is not None and models == "one":
-        raise click.UsageError("--combine belongs to --models all")
+    over.require_alone(models_all=models == "all", field=field)
+    if combine is not None and models == "one" and not over.paths:
+        raise click.UsageError("--combine belongs to --models all and to trajectories")
     if field and models == "all":
         raise click.UsageError("choose one of --field and --models all")
     _check_targets(outputs, png, field)
     source = read_file(path)
     numbers = [None] if models == "one" else model_numbers(source)
     every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
-    grid = _grid(every, spacing, padding, origin, shape)
+    frames = over.opened(every[0], read_atoms.chosen(source)[1]) if over.paths else None
+    around = every if frames is None or origin is not None else [corners(frames, every[0])]
+    grid = _grid(around, spacing, padding, origin, shape)
     options = {
         "method": method, "cutoff": DEFAULT_CUTOFF if cutoff is None else cutoff, "smooth": smooth, "variant": variant,
         "precision": precision, "device": device_list(device), "dielectric": dielectric,
@@ -158,11 +177,15 @@ def potmap(
     }  # fmt: skip
     if field:
         options["field"] = True
-    _announce(every, grid, options)
+    _announce(every[0], len(every) if frames is None else len(frames), grid, options)
     if not outputs and png is None:
         note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
-    with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
-        computed = _computed(every, grid, combine, {**options, "progress": progress})
+    if frames is not None:
+        with FrameLine("Potential map", len(frames)) as counting:
+            computed = _summed(every[0], models_of(frames, every[0], counting), grid, combine, options)
+    else:
+        with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
+            computed = _computed(every, grid, combine, {**options, "progress": progress})
     _write(source, outputs, png, computed)
     if as_json:
         say_json(_as_json(computed))
@@ -194,11 +217,11 @@ def _grid(
     return Grid.around(together, DEFAULT_PADDING if padding is None else padding, spacing)
 
 
-def _announce(models: list[Atoms], grid: Grid, options: dict[str, Any]) -> None:
+def _announce(atoms: Atoms, n_models: int, grid: Grid, options: dict[str, Any]) -> None:
     """Say how large the map is, and roughly how long it takes."""
-    seconds = len(models) * estimate_seconds(models[0], grid, **options)
+    seconds = n_models * estimate_seconds(atoms, grid, **options)
     size = len(grid) * np.dtype(options["precision"]).itemsize * (4 if options.get("field") else 1)
-    n_atoms = counted(len(models[0]), "atom") + (f" for each of {len(models)} models" if len(models) > 1 else "")
+    n_atoms = counted(len(atoms), "atom") + (f" for each of {n_models:,} models" if n_models > 1 else "")
     note(
         f"{' x '.join(map(str, grid.shape))} points, {binary_size(size)}, {n_atoms}: "
         + (f"about {duration(seconds)}" if seconds >= 1e-3 else "less than 1 ms")
@@ -208,10 +231,7 @@ def _announce(models: list[Atoms], grid: Grid, options: dict[str, Any]) -> None:
 
 def _computed(models: list[Atoms], grid: Grid, combine: str | None, options: dict[str, Any]) -> Computed:
     if len(models) > 1 or combine is not None:
-        summed = potmap_models(models, grid, **options)
-        return Computed(
-            models[0], summed.maps[combine or "avg"], summed.maps, summed.last, summed.n_models, summed.seconds
-        )
+        return _summed(models[0], models, grid, combine, options)
     result = compute(models[0], grid, **options)
     extra = {}
     if result.field is not None:
@@ -220,6 +240,14 @@ def _computed(models: list[Atoms], grid: Grid, combine: str | None, options: dic
         unit, kelvin = f"{result.unit}/A", result.map.temperature
         extra = {name: Map(grid, values, unit, name, kelvin) for name, values in components.items()}
     return Computed(models[0], result.map, extra, result, 1, dict(result.seconds))
+
+
+def _summed(
+    atoms: Atoms, models: Iterable[Atoms], grid: Grid, combine: str | None, options: dict[str, object]
+) -> Computed:
+    """The map of all models of a molecule together, which are taken one by one."""
+    summed = potmap_models(models, grid, **options)
+    return Computed(atoms, summed.maps[combine or "avg"], summed.maps, summed.last, summed.n_models, summed.seconds)
 
 
 def _write(source: InputFile, outputs: tuple[Path, ...], png: Path | None, computed: Computed) -> None:
@@ -245,6 +273,7 @@ def _as_json(computed: Computed) -> dict[str, Any]:
         "origin": facts["origin"],
         "spacing": facts["spacing"],
         "n_atoms": len(computed.atoms),
+        "composition": composition_as_json(computed.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,

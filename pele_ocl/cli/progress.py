@@ -46,12 +46,15 @@ class ProgressLine:
         terminal = sys.stderr.isatty()
         if now - self.start < PATIENCE_SECONDS or now - self.last < (0.2 if terminal else QUIET_SECONDS) or share <= 0:
             return
-        left = (now - self.start) * (1 - share) / share
-        rate = f"{share * self.amount / (now - self.start) / 1e9:,.3g} billion {self.of}/s, " if self.amount else ""
-        line = f"{self.what}: {100 * share:3.0f} %, {rate}{left:.0f} s left"
+        line = f"{self.what}: {self.told(share, now - self.start)}"
         sys.stderr.write(f"\r\033[K{line}" if terminal else f"{line}\n")
         sys.stderr.flush()
         self.last, self.written = now, True
+
+    def told(self, share: float, seconds: float) -> str:
+        """How far the work is, after so many seconds, and how long it may still take."""
+        rate = f"{share * self.amount / seconds / 1e9:,.3g} billion {self.of}/s, " if self.amount else ""
+        return f"{100 * share:3.0f} %, {rate}{seconds * (1 - share) / share:.0f} s left"
 
     def over(self, items: Iterable[Item], counted: Sized) -> Iterator[Item]:
         """The items, with the share of them that is done told behind each; counted : as many of anything"""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import asdict
 from typing import Any, Protocol
 
 import click
@@ -13,10 +12,11 @@ import numpy as np
 
 from .. import __version__
 from ..atoms import Atoms, Labels
+from ..atoms.selection import Composition
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 from ..tuning import describe
 from .clock import elapsed
 from .command import COORDINATES
@@ -65,9 +65,17 @@ def choice_line(devices: str) -> str:
 
 def headline(source: InputFile, atoms: Atoms) -> str:
     """The molecule in one line."""
-    n_residues = "" if atoms.labels is None else f"{counted(len(atoms.labels.residue_starts), 'residue')}, "
-    name = one_line(source.path.name)
-    return f"{name}: {counted(len(atoms), 'atom')}, {n_residues}net charge {atoms.charges.sum():+.3f} e"
+    parts = [counted(len(atoms), "atom")]
+    if atoms.labels is not None:
+        composition = Composition.of(atoms.labels)
+        is_mixed = composition.protein < len(atoms.labels.residue_starts)
+        parts += composition.parts() if is_mixed else [counted(composition.protein, "residue")]
+    return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {atoms.charges.sum():+.3f} e"
+
+
+def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
+    """How many residues of each kind there are, for JSON; None where the kinds are not known."""
+    return None if atoms.labels is None else Composition.of(atoms.labels).as_json()
 
 
 def ending(how: Computation, kernel_seconds: float) -> str:
@@ -76,11 +84,37 @@ def ending(how: Computation, kernel_seconds: float) -> str:
     return f"{how.variant}, {how.precision}, on {how.device}: {times}"
 
 
-def model_line(model: SolventModel) -> str:
+def settings(model: SolventModel, atoms: Atoms) -> dict[str, float | str | None]:
+    """Every constant of the solvent, and the set of the GB radii, for JSON."""
+    return {**model.settings, "gb_radii_set": None if model.gb_model.vacuum else atoms.gb_radii_set}
+
+
+def model_line(model: SolventModel, atoms: Atoms) -> str:
     """The constants of the solvent model."""
-    given = {name: value for name, value in asdict(model).items() if value is not None}
-    values = {name: value if isinstance(value, str) else f"{value:g}" for name, value in given.items()}
-    return "Solvent model: " + ", ".join(f"{name} {value}" for name, value in values.items())
+    texts = {
+        name: f"{value:.10g}" if isinstance(value, float | int) else value
+        for name, value in settings(model, atoms).items()
+        if value not in (None, "")
+    }
+    return "Solvent model: " + ", ".join(f"{name} {text}" for name, text in texts.items())
+
+
+def radii_line(model: SolventModel, atoms: Atoms) -> str:
+    """The GB model and the set of its radii, of which no result goes without a word."""
+    if model.gb_model.vacuum:
+        return "GB model      none: no solvent, no radii"
+    return f"GB model      {model.gb}, radii {atoms.gb_radii_set or 'of no named set'}"
+
+
+def area_facts(model: SolventModel, energy: dict[str, float]) -> dict[str, float]:
+    """The surface area, A^2, for JSON, where there is one."""
+    has_area = model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in energy
+    return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area else {}
+
+
+def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:
+    """The surface area, where there is one."""
+    return [f"Surface area  {area:,.1f} A^2 (LCPO)" for area in area_facts(model, energy).values()]
 
 
 def energy_lines(energy: dict[str, float]) -> list[str]:
@@ -104,15 +138,21 @@ def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
 
 def provenance(source: InputFile) -> dict[str, Any]:
     """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters."""
-    context = click.get_current_context()
-    places = context.meta.get(COORDINATES)
+    places = click.get_current_context().meta.get(COORDINATES)
     return {
         "input": str(source),
         "input_sha256": source.sha256,
         **({} if places is None else {"coordinates": str(places), "coordinates_sha256": places.sha256}),
+        **call_facts(),
+    }
+
+
+def call_facts() -> dict[str, object]:
+    """The program, its command and its parameters."""
+    return {
         "software": f"pele-ocl {__version__}",
         "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
-        "parameters": JsonText(json.dumps(context.params, default=str)),
+        "parameters": JsonText(json.dumps(click.get_current_context().params, default=str)),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +12,44 @@ import click
 from ..atoms import Floats
 from ..formats import require_table_suffix, write_table
 from ..solvent import VARIANTS, Solvent, SolventModel, SolventResult
+from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
-from .command import INPUT, OUTPUT, EachOnce
+from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
+from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
-from .options import ReadAtoms, model_options, report_options, run_options, structure_options
+from .options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from .progress import ProgressLine
-from .report import choice_line, duration, ending, energy_lines, headline, label_columns, model_line, origin
+from .report import (
+    area_facts,
+    area_lines,
+    choice_line,
+    composition_as_json,
+    duration,
+    ending,
+    energy_lines,
+    headline,
+    label_columns,
+    model_line,
+    origin,
+    radii_line,
+    settings,
+)
+from .structures.several import each_structure, structures_argument
 from .terminal import say, say_json
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
-TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 
 
 @click.command(cls=EachOnce)
-@click.argument("path", metavar="IN", type=INPUT)
+@structures_argument
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="OUT",
-    help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json.",
+    help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json; or energies of every "
+    "frame of a trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
 @models_option
+@trajectory_options
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
@@ -42,25 +60,32 @@ TERMS = ("gb_self", "gb_pair", "nonpolar", "total")
 @run_options
 @structure_options
 @model_options
+@surface_options
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
+@each_structure
 def solvent(
-    path: Path, output: Path | None, models: str, variant: str, accuracy: float | None, precision: str,
-    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    path: Path, output: Path | None, models: str, over: FrameOptions, variant: str, accuracy: float | None,
+    precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool,
+    as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file or an AMBER
     topology with -c, also with .gz.
 
-    Generalized Born with the ACE surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
+    Generalized Born with a surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
     """
+    over.require_alone(models_all=models == "all", per_residue=per_residue)
     if output is not None:
-        require_table_suffix(output)
+        (require_record_suffix if over.paths else require_table_suffix)(output)
     molecule = read_molecule(path, read_atoms, models)
+    plan_of = partial(Solvent, variant=variant, precision=precision, device=device, model=constants, accuracy=accuracy)
+    if over.paths:
+        plan = plan_of(molecule.atoms)
+        report_frames(FrameWork("Solvent", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
+        return
     with ProgressLine("Solvent") as progress:
-        plan = Solvent(
-            molecule.atoms, variant=variant, precision=precision, device=device, model=constants, accuracy=accuracy
-        )
+        plan = plan_of(molecule.atoms)
         results = (
             [plan.evaluate(profile=True, progress=progress)]
             if molecule.conformations is None
@@ -78,9 +103,11 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
     result = results[0]
     facts: dict[str, Any] = {
         "n_atoms": len(result.atoms),
+        "composition": composition_as_json(result.atoms),
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+        "settings": settings(result.model, result.atoms),
     }
     if result.accuracy is not None:
         facts |= {"accuracy": result.accuracy, "error": _error_as_json(result)}
@@ -94,6 +121,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         **facts,
         "born_radius": _spread(result),
         "energy": result.energy,
+        **area_facts(result.model, result.energy),
         "seconds": seconds,
         **_residues_as_json(result, per_residue),
     }
@@ -102,7 +130,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
 def _error_as_json(result: SolventResult) -> dict[str, Any] | None:
     """The measured error of the Born radii; null where it could not be measured."""
     error = result.error
-    return None if error is None else {**asdict(error), "about": error.about}
+    return None if error is None else {**vars(error), "about": error.about}
 
 
 def _residues_as_json(result: SolventResult, wanted: bool) -> dict[str, Any]:
@@ -110,8 +138,7 @@ def _residues_as_json(result: SolventResult, wanted: bool) -> dict[str, Any]:
 
 
 def _by_residue(result: SolventResult) -> dict[str, Floats]:
-    terms = result.per_residue()
-    return {name: getattr(terms, name) for name in TERMS}
+    return result.per_residue().columns()
 
 
 def _spread(result: SolventResult) -> dict[str, float]:
@@ -121,7 +148,7 @@ def _spread(result: SolventResult) -> dict[str, float]:
 
 def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool, verbose: bool) -> str:
     result = results[0]
-    lines = [headline(molecule.source, molecule.atoms)]
+    lines = [headline(molecule.source, molecule.atoms), radii_line(result.model, molecule.atoms)]
     if molecule.numbers:
         lines += model_lines(molecule.numbers, [of.energy for of in results])
     else:
@@ -130,6 +157,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
             "",
             f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A",
             *energy_lines(result.energy),
+            *area_lines(result.model, result.energy),
         ]
     if result.accuracy is not None:
         lines += ["", *_error_lines(result)]
@@ -153,7 +181,7 @@ def _error_lines(result: SolventResult) -> list[str]:
 
 def _details(result: SolventResult) -> list[str]:
     return [
-        model_line(result.model),
+        model_line(result.model, result.atoms),
         f"Kernel time: Born radii {duration(result.seconds['born'])}, energy {duration(result.seconds['energy'])}",
         f"Kernel: cl/{VARIANTS[result.variant].file}, {VARIANTS[result.variant].summary}",
         choice_line(result.device),
@@ -174,14 +202,14 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
     attributes = {
         **origin(molecule.source, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
-        **asdict(result.model),
+        **settings(result.model, result.atoms),
         **_error_attributes(result),
     }
     if molecule.numbers:
         columns, units = model_columns(molecule.numbers, [of.energy for of in results])
     else:
         columns = label_columns(result.atoms) | {"born_radii": result.born_radii, "psi": result.psi}
-        columns |= {name: getattr(result.per_atom, name) for name in TERMS}
-        units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(TERMS, UNIT)
+        columns |= result.per_atom.columns()
+        units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(result.energy, UNIT)
         attributes |= {f"energy_{name}": value for name, value in result.energy.items()}
     write_table(output, columns, units, attributes)

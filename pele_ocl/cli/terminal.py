@@ -6,6 +6,8 @@ import io
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -22,8 +24,24 @@ def say(text: str) -> None:
     click.echo(printable(text))
 
 
+_collectors: list[list[object]] = []  # where results go in place of stdout, the last one now
+
+
+@contextmanager
+def collected_json() -> Iterator[list[object]]:
+    """Within the block the results that say_json is given go into a list."""
+    _collectors.append([])
+    try:
+        yield _collectors[-1]
+    finally:
+        _collectors.pop()
+
+
 def say_json(report: object) -> None:
     """Print a result on stdout as one JSON object."""
+    if _collectors:
+        _collectors[-1].append(report)
+        return
     click.echo(json.dumps(report, allow_nan=False).replace("\x7f", "\\u007f"))
 
 

@@ -62,7 +62,7 @@ def energy(
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
-    model : dielectric constants, ions, OBC coefficients; by default SolventModel()
+    model : GB model, constants, ions, nonpolar term; by default SolventModel()
 
     Returns an EnergyResult, kcal/mol and A, with the kernels' time. Cost n^2, memory linear in n.
 

@@ -55,7 +55,9 @@ class Blocks(SumsOfPairs[BlocksLayout]):
             self.buffers["weights"], SHARES=1, **self.gb_macros,
         )  # fmt: skip
         sums = self.buffers["pair_sums"]
-        chain = self._over_blocks("energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self.integral_macros)
+        chain = self._over_blocks(
+            "energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self.integral_macros
+        )
         return [weights, chain]
 
     def _over_blocks(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:

@@ -44,13 +44,12 @@ class Contents:
 
         Raises InputError for names of terms that are not there, and for further terms that do not fit.
         """
-        of_pairs = tuple(name for name in TERMS if options.one_four == "scale" or not name.endswith("_14"))
-        there = (*bonded_names(atoms), *of_pairs)
+        there = terms_there(atoms, model, options.one_four == "scale")
         names = there if only_terms is None else _chosen(only_terms, there)
         pairs = nonbonded_pairs(atoms)
         behind = tuple(name for name in names if name not in PASS_TERMS)
         one_four = pairs.one_four if set(behind) & set(TERMS) else None
-        bonded = BondedTerms(atoms, one_four, model.solute_dielectric, behind)
+        bonded = BondedTerms(atoms, one_four, model, behind)
         checked = _checked_terms(terms, atoms, ALL_TERMS)
         addends = (*((bonded,) if bonded else ()), *checked)
         return cls(
@@ -78,16 +77,29 @@ class Contents:
         """The atoms and the model for the passes, without what makes terms that do not count."""
         if "lennard_jones" not in self.names:
             atoms = replace(atoms, lj_epsilon=np.zeros(len(atoms)))
-        return atoms, model if "nonpolar" in self.names else replace(model, surface_tension=0.0)
+        return atoms, model if "nonpolar" in self.names else replace(model, surface="none", surface_tension=0.0)
 
 
-def summary(names: Sequence[str], atoms: Atoms) -> str:
+def terms_there(atoms: Atoms, model: SolventModel, with_one_four: bool = True) -> tuple[str, ...]:
+    """The terms that atoms have in a model, in the order of results.
+
+    There are no GB and nonpolar energies without solvent, and no nonpolar one with surface="none".
+    """
+    missing = set(GB_TERMS) if model.gb_model.vacuum else {"nonpolar"} if model.surface == "none" else set()
+    of_pairs = (name for name in TERMS if with_one_four or not name.endswith("_14"))
+    return (*bonded_names(atoms), *(name for name in of_pairs if name not in missing))
+
+
+def summary(names: Sequence[str], atoms: Atoms, model: SolventModel) -> str:
     """The name of an energy of these terms: "whole force field", "nonbonded + solvent", or the terms one by one."""
-    wanted = (*bonded_names(atoms), *PASS_TERMS)
-    if not set(wanted) <= set(names):
+    if not set(terms_there(atoms, model, with_one_four=False)) <= set(names):
         return ", ".join(names)
-    whole = "nonbonded + solvent" if atoms.bonded is None else "whole force field"
-    return whole if set(TERMS) <= set(names) else f"{whole}, without 1-4 pairs"
+    in_vacuum = model.gb_model.vacuum
+    if atoms.bonded is None:
+        whole = "nonbonded, in vacuum" if in_vacuum else "nonbonded + solvent"
+    else:
+        whole = "whole force field, in vacuum" if in_vacuum else "whole force field"
+    return whole if set(terms_there(atoms, model)) <= set(names) else f"{whole}, without 1-4 pairs"
 
 
 def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:

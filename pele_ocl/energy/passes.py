@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
+from ..tiled.surface import Surface
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Machine
@@ -49,11 +51,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.contents = contents
         atoms, model = contents.for_passes(atoms, model)
         self.atoms = atoms
-        spheres = SphereTables.of(
-            run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width
-        )
+        spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
+        self.surface = Surface.of(run, atoms, tiles, model)
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
-        sizes = self._common_sizes(len(atoms)) | self._sizes()
+        sizes = self._common_sizes(len(atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
         for addend in contents.addends:
             sizes |= addend.sizes(self)
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
@@ -61,8 +62,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
             run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names
         )
         self.launches = [
-            self.place(), *(self._no_radii() if model.gb_model.vacuum else self._born()), *self._pairs(),
-            *(self._chain() if options.chain else ()), *self._finish(),
+            *([] if self._begun else [self.place()]), *self._behind(contents.grouped, begin=True),
+            *(self._no_radii() if model.gb_model.vacuum else self._born()), *self._pairs(),
+            *(self._chain() if options.chain else ()), *self._finish(), *self._surface(),
             *self._behind(contents.grouped), *self._behind(contents.further),
         ]  # fmt: skip
 
@@ -77,40 +79,66 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """Reals of an atom behind the energies in the results: Born radius, gradient, energies of further terms."""
         return (4 if self.options.gradient else 1) + self.term_macros["MORE_TERMS"]
 
-    def _behind(self, addends: Sequence[Addend]) -> list[KeptLaunch]:
-        """Launches behind the passes, whose terms stand in the results one after the other."""
+    def _behind(self, addends: Sequence[Addend], begin: bool = False) -> list[KeptLaunch]:
+        """Launches behind the passes, or those that begin, whose terms stand in the results one after the other."""
         first = np.cumsum([0, *(len(addend.names) for addend in addends)]).tolist()
-        return [launch for addend, k in zip(addends, first, strict=False) for launch in addend.launches(self, k)]
+        return [
+            launch
+            for addend, k in zip(addends, first, strict=False)
+            if addend.begins(self) == begin
+            for launch in addend.launches(self, k)
+        ]
+
+    @cached_property
+    def _begun(self) -> bool:
+        """Whether there is an addend that begins."""
+        return any(addend.begins(self) for addend in self.contents.grouped)
+
+    @property
+    def begun_macros(self) -> dict[str, int]:
+        """The build definition of kernels that leave the gradient of the passes."""
+        return {"BEGUN": int(self._begun)}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
-        m, n, contents = len(results), len(self.atoms), self.contents
-        first = len(PASS_TERMS) * self.n_energies
-        columns = results[:, first:]
+        m, n, first = len(results), len(self.atoms), len(PASS_TERMS) * self.n_energies
         assert found.born_radii is not None
-        found.born_radii[part] = columns[:, :n]
+        found.born_radii[part] = results[:, first : first + n]
         if found.gradients is not None:
-            found.gradients[part] = columns[:, n : 4 * n].reshape(m, n, 3)
-        for of in (found.energies, found.per_atom):
-            if of is not None:
-                of[part] = 0
-        energies = results[:, :first].reshape(m, -1, len(PASS_TERMS)).transpose(0, 2, 1)
-        counted = [k for k, name in enumerate(PASS_TERMS) if name in contents.names]
-        self._add(found, part, PASS_TERMS, energies if len(counted) == len(PASS_TERMS) else energies[:, counted])
-        end = n * self.n_columns
-        for addends, start, rows in (
-            (contents.further, end - n * self.term_macros["MORE_TERMS"], n), (contents.grouped, end, self.n_energies),
-        ):  # fmt: skip
+            found.gradients[part] = results[:, first + n : first + 4 * n].reshape(m, n, 3)
+        found.energies[part] = 0
+        if found.per_atom is not None:
+            found.per_atom[part] = 0
+        by_row = results[:, :first].reshape(m, -1, len(PASS_TERMS))
+        self._add(found, part, by_row[:, :, self._counted].transpose(0, 2, 1), self.contents.columns(PASS_TERMS))
+        for section, n_terms, columns in self._sections:
+            self._add(found, part, results[:, section].reshape(m, n_terms, -1), columns)
+
+    @staticmethod
+    def _add(found: Found, part: slice, energies: NDArray[Any], columns: NDArray[np.intp]) -> None:
+        """Add energies (m, n_terms, n_atoms or n_tiles) to what is found of the terms that stand in these columns."""
+        # In float64 and one after the other in memory, so that each conformation is added up in the same order.
+        values = energies.astype(np.float64, order="C")
+        found.energies[part, columns] += values.sum(axis=2)
+        if found.per_atom is not None:
+            found.per_atom[part][:, :, columns] += values.transpose(0, 2, 1)
+
+    @cached_property
+    def _counted(self) -> slice | list[int]:
+        """The terms of the passes that count."""
+        counted = [k for k, name in enumerate(PASS_TERMS) if name in self.contents.names]
+        return slice(None) if len(counted) == len(PASS_TERMS) else counted
+
+    @cached_property
+    def _sections(self) -> list[tuple[slice, int, NDArray[np.intp]]]:
+        """Where in the results the energies of each addend stand, of how many terms, and their columns among all."""
+        n, contents, sections = len(self.atoms), self.contents, []
+        start = len(PASS_TERMS) * self.n_energies + n * (self.n_columns - self.term_macros["MORE_TERMS"])
+        for addends, rows in ((contents.further, n), (contents.grouped, self.n_energies)):
             for addend in addends:
                 stop = start + rows * len(addend.names)
-                self._add(found, part, addend.names, columns[:, start:stop].reshape(m, -1, rows))
+                sections.append((slice(start, stop), len(addend.names), contents.columns(addend.names)))
                 start = stop
-
-    def _add(self, found: Found, part: slice, names: Sequence[str], energies: NDArray[Any]) -> None:
-        """Add energies (m, n_terms, n_atoms or n_tiles) to what is found of the terms."""
-        where, values = self.contents.columns(names), energies.astype(np.float64)
-        found.energies[part][:, where] += values.sum(axis=2)
-        if found.per_atom is not None:
-            found.per_atom[part][:, :, where] += values.transpose(0, 2, 1)
+        return sections
 
     @classmethod
     @abstractmethod
@@ -156,9 +184,23 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return dict(zip(("MORE_TERMS", "GROUPED_TERMS"), counts, strict=True))
 
     def _no_radii(self) -> list[KeptLaunch]:
-        """What stands in the place of Born radii where there is no solvent."""
+        """The launches in place of those of Born radii where there is no solvent."""
         self.buffers.setdefault("born_sums", self.run.empty(1))
         return [self._atom_terms(0)]
+
+    def _surface(self) -> list[KeptLaunch]:
+        """The nonpolar energies where they follow from the surface."""
+        surface, options = self.surface, self.options
+        if surface is None:
+            return []
+        return [
+            surface.energies(self, options.gradient),
+            self.each_slot(
+                "energy/surface.cl", "add_surface", np.int32(len(self.atoms)), np.int32(surface.n_heavy),
+                np.int32(PASS_TERMS.index("nonpolar")), surface.starts, surface.atoms, *self.named("pulls", "results"),
+                PER_ATOM=int(options.per_atom), **self.result_macros,
+            ),
+        ]  # fmt: skip
 
     def _atom_terms(self, n_parts: int, shares: int = 1) -> KeptLaunch:
         """Born radii and energies of single atoms, from parts of the Born integrals."""
@@ -228,6 +270,6 @@ class SumsOfPairs(EnergyPasses[L]):
             self.each_slot(
                 "energy/finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
                 *self.named("pair_sums", "singles", "born"), spheres.order, spheres.counts, self.buffers["results"],
-                PER_ATOM=int(self.options.per_atom), **self.result_macros,
+                PER_ATOM=int(self.options.per_atom), **self.result_macros, **self.begun_macros,
             )
         ]  # fmt: skip

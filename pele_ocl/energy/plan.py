@@ -19,6 +19,7 @@ from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..solvent_model import SolventModel
+from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from ..variant import Machine
 from .contents import Contents
@@ -61,9 +62,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         check_options(precision, variant, VARIANTS, per_atom)
         atoms.require(("charges", "lj_sigma", "lj_epsilon", *model.gb_model.parameters), "the energy")
         check_radii(atoms, model)
+        check_surface(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
         self._contents = Contents.of(atoms, options, model, only_terms, terms)
+        self.further_terms = (terms,) if isinstance(terms, Term) else tuple(terms)
         self.options = replace(options, chain=options.chain and self._contents.has_gb)
         super().__init__(
             atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms), per_atom=per_atom
@@ -89,7 +92,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return Pipeline(self.atoms, passes, self._explain, movable=movable)
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
+        """The names of the terms, in the order of results."""
         return self._contents.names
 
     def _explain(self, atoms: Atoms, found: Found, k: int) -> InputError:
@@ -98,6 +102,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         bad = found.bad_atoms(k)
         if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
             return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k])
+        if crowded := crowding(atoms, found, k, self.model):
+            return crowded
         where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
         precise = "" if self.precision == "float64" else ", or use float64"
         return InputError(
@@ -108,7 +114,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _found(self, m: int) -> Found:
         options = self.options
         return Found.empty(
-            m, len(self.atoms), len(self._names), gradients=options.gradient, born_radii=True,
+            m, len(self.atoms), len(self.names), gradients=options.gradient, born_radii=True,
             per_atom=options.per_atom,
         )  # fmt: skip
 
@@ -120,8 +126,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
         return EnergyResult(
             atoms=atoms,
-            terms=Terms.ready(self._names, found.energies[0]),
-            per_atom=None if found.per_atom is None else Terms.ready(self._names, found.per_atom[0]),
+            terms=Terms.ready(self.names, found.energies[0]),
+            per_atom=None if found.per_atom is None else Terms.ready(self.names, found.per_atom[0]),
             model=self.model,
             gradient=None if found.gradients is None else found.gradients[0],
             born_radii=self._radii(found)[0],
@@ -137,8 +143,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return EnergyBatch(
             atoms=self.atoms,
             positions=positions,
-            terms=Terms(self._names, found.energies),
-            per_atom=None if found.per_atom is None else Terms(self._names, found.per_atom),
+            terms=Terms(self.names, found.energies),
+            per_atom=None if found.per_atom is None else Terms(self.names, found.per_atom),
             model=self.model,
             gradients=found.gradients,
             born_radii=self._radii(found),

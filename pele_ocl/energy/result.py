@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
+from ..errors import InputError
 from ..results import TermBatch, TermResult
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 
 PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
 TERMS = ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self", "nonpolar")
@@ -27,6 +28,18 @@ class EnergyResult(TermResult):
     model: SolventModel
     gradient: Floats | None
     born_radii: Floats
+
+    @property
+    def surface_area(self) -> float:
+        """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
+
+        Raises InputError for other models, and where the nonpolar energy is not among the terms.
+        """
+        if "nonpolar" not in self.terms.names:
+            raise InputError(
+                "there is no surface area without the nonpolar energy; choose surface='lcpo' with its term"
+            )
+        return surface_area(self.model, float(self.terms.nonpolar))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

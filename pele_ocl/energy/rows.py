@@ -41,7 +41,9 @@ class Rows(SumsOfPairs[RowsLayout]):
 
     def _chain(self) -> list[KeptLaunch]:
         sums = self.buffers["pair_sums"]
-        return [self._over_rows("energy/chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self.integral_macros)]
+        return [
+            self._over_rows("energy/chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self.integral_macros)
+        ]
 
     def _over_rows(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:
         """A pass row by row, in groups as large as the device allows the kernel."""

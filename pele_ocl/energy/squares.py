@@ -104,7 +104,7 @@ class Squares(EnergyPasses[SquaresLayout]):
     ) -> list[KeptLaunch]:
         """A pass over pairs, slab by slab. begins : whether it is the first; then : what follows the last slab."""
         layout, n_tiles, slabs, launches = self.layout, len(self.tiles), self.slabs, []
-        macros = {"TILE": layout.tile, "ROW": layout.row, **self.term_macros}
+        macros = {"TILE": layout.tile, "ROW": layout.row, **self.term_macros, **self.begun_macros}
         for slab in slabs:
             last = slab is slabs[-1]
             collected = self._collected(slab, begins and slab is slabs[0], then if last else Follows.KEEP_TOTALS)
@@ -121,6 +121,7 @@ class Squares(EnergyPasses[SquaresLayout]):
                     self.each_slot(
                         "energy/collect.cl", "collect", *collected, shares=layout.shares,
                         SHARES=layout.shares, ROW=layout.row, FUSED=0, **self.result_macros,
+                        **self.begun_macros,
                     )
                 )  # fmt: skip
         return launches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,26 @@ from .matching import Match, disulphides
 POLYMER_BOND_A = 2.0
 
 
-def bonds_of(structure: Structure, matches: Sequence[Match]) -> tuple[Ints, tuple[str, ...]]:
-    """All bonds (m, 2), i < j and sorted, and notes about chain ends that wait for a neighbour."""
-    starts = structure.labels.residue_starts
-    inside = [np.argsort(m.order)[m.template.bonds] + start for m, start in zip(matches, starts, strict=True)]
+class Bonding(NamedTuple):
+    """All bonds (m, 2), i < j, sorted; those between residues (k, 2), first residue first; notes about chain ends."""
+
+    bonds: Ints
+    crossing: Ints
+    notes: tuple[str, ...]
+
+
+def bonding_of(structure: Structure, matches: Sequence[Match]) -> Bonding:
+    """The bonds of a structure whose residues have their templates."""
+    starts = structure.labels.residue_starts.tolist()
+    inside = [m.bonds + start for m, start in zip(matches, starts, strict=True)]
     polymer, notes = _polymer_bonds(structure, matches)
     bridges, more_notes = _bridges(structure, matches)
-    pairs = np.sort(np.concatenate([*inside, polymer, bridges]), axis=1)
-    return np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2), notes + more_notes
+    crossing = np.concatenate([polymer, bridges]).astype(np.int32).reshape(-1, 2)
+    i, j = np.concatenate([*inside, crossing]).astype(np.int64).T
+    codes = np.sort(np.minimum(i, j) * len(structure.labels) + np.maximum(i, j))
+    codes = codes[np.diff(codes, prepend=-1) > 0]
+    bonds = np.stack(np.divmod(codes, len(structure.labels)), axis=1).astype(np.int32)
+    return Bonding(bonds, crossing, notes + more_notes)
 
 
 def _open_atoms(structure: Structure, matches: Sequence[Match], end: str) -> Ints:
@@ -30,7 +43,7 @@ def _open_atoms(structure: Structure, matches: Sequence[Match], end: str) -> Int
     for r, (match, start) in enumerate(zip(matches, structure.labels.residue_starts.tolist(), strict=True)):
         local = getattr(match.template, end)
         if local >= 0:
-            atoms[r] = start + int(np.flatnonzero(match.order == local)[0])
+            atoms[r] = start + int(match.places[local]) if match.places[local] >= 0 else -1
     return atoms
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -12,25 +13,30 @@ import numpy as np
 
 from .. import arguments
 from ..atoms import Atoms, Floats, Ints, Structure
+from ..atoms.radii import BONDI_SETS, RADII_SETS, element_rule, radii_set, tidy_set
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
-from .bonding import bonds_of
-from .fallback import element_rule
+from .bonded import AtomParameters, bonded_of
+from .bonding import bonding_of
+from .library import Joined
+from .links import Links
 from .matching import Match, match_residues
 from .obc import Key, lookup, read_obc
 from .origin import Origin
 from .sources import (
     EMBEDDED,
     PeleData,
+    embedded_links,
     embedded_radii,
     embedded_templates,
     find_pele_data,
     is_complete,
     is_protein_folder,
     kind_of_name,
+    load_links,
     load_templates,
 )
-from .templates import Kind, Template
+from .template import Kind, Template
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -47,8 +53,12 @@ class ForceField:
     kind : "amber" (arithmetic sigma, 1-4 scales 1/1.2 and 1/2) or "opls" (geometric sigma, 1/2 and 1/2)
     templates : residue templates by name
     radii : OBC radius (A) and scale by (template, atom name)
+    radii_set : name of the shipped table that completes a user's, or of the set that all radii are of
     fallback : take radius and scale from element and bonds for atoms without a row; Atoms.notes names them
     origin : what Atoms.notes tells of a user's files
+    links : terms across bonds between residues, by the names of the bonded atoms
+    allow_missing_terminals : as PELE's control file has it. A residue at the end of a chain without the atoms of a
+        terminal one gets the template of one within a chain; else that of the end, less the missing atoms
     """
 
     name: str
@@ -56,7 +66,10 @@ class ForceField:
     templates: Mapping[str, Template]
     radii: Mapping[Key, tuple[float, float]]
     fallback: bool = False
+    radii_set: str = ""
     origin: Origin = field(default_factory=Origin)
+    links: Links = field(default_factory=dict)
+    allow_missing_terminals: bool = True
 
     def __repr__(self) -> str:
         own = f"{len(self.templates):,} templates, {len(self.radii):,} radii"
@@ -71,20 +84,24 @@ class ForceField:
         obc: Iterable[str | PathLike[str]] = (),
         pele_data: Iterable[str | PathLike[str]] = (),
         fallback: bool = False,
+        allow_missing_terminals: bool = True,
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
-        name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several
-        radii : built-in OBC radii, "amber" (Amber99's) or "pele" (Tinker's, as PELE has them); by default "amber" with
-            the built-in templates, "pele" with a whole force field of the user
+        name : "amber99sb" or a folder of PELE's Templates ("OPLS2005", "AMBER99sb"); needed if there are several. With
+            the extra `openmm` also "amber14", "ff14SB", "charmm36", ..., or OpenMM's XML files with commas between them
+        radii : built-in OBC radii, "openmm-obc" (of OpenMM's amber99_obc; "amber" is another name) or "pele" (Tinker's,
+            as PELE has them), by default the former with the built-in templates, the latter with a whole force field of
+            the user; or a set of AMBER's, "bondi", "mbondi", "mbondi2" or "mbondi3", in place of all tables
         templates : IMPACT template files, or folders that are searched through and through
         obc : OBC tables, text or JSON
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
         fallback : radii by element and bonds for atoms without a row, instead of an error
+        allow_missing_terminals : of the ForceField
 
-        The twenty amino acids, a folder Protein or a folder of OPLS in `pele_data` make a whole force field: the
-        built-in templates are then left out. Other templates are merged over the built-in ones. Rows that the tables
-        lack come from the built-in radii if `radii` names them, or if no table has alanine.
+        The twenty amino acids or a folder Protein make a whole force field: the built-in templates are then left out.
+        Other templates, those of a DataLocal with ligands alone too, are merged over the built-in ones. Rows that the
+        tables lack come from the built-in radii if `radii` names them, or if no table has alanine.
 
         Raises InputError, FormatError or ParameterError.
         """
@@ -92,29 +109,44 @@ class ForceField:
             if value is not None:
                 arguments.text(what, value)
         arguments.flag("fallback", fallback)
+        arguments.flag("allow_missing_terminals", allow_missing_terminals)
+        if name is not None and _is_openmm(name):
+            return _openmm_force_field(name, radii, [*templates, *obc, *pele_data])
         obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
         pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
         sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
         given = _merged(sets)
         whole = is_complete(given) or any(map(is_protein_folder, sets))
         kind = _kind(name, pele, given, whole)
-        built_in = not whole and kind == "amber"
+        built_in = not whole
         own = {key: t if t.kind else replace(t, kind=kind) for key, t in given.items()}
-        if built_in:
-            own = {**embedded_templates(), **own}
+        links = _merged(map(load_links, [*pele.templates, *map(Path, templates)]))
         tables = {str(path): read_obc(path) for path in obc}
         rows = _merged([*map(read_obc, pele.obc), *tables.values()])
-        chosen = radii or ("amber" if built_in else "pele")
-        shipped_rows = embedded_radii(chosen)
+        chosen = tidy_set(radii or ("openmm-obc" if built_in else "pele"))
+        arguments.choice("radii", chosen, RADII_SETS)
+        shipped_rows = {} if chosen in BONDI_SETS else embedded_radii(chosen)
         completed = radii is not None or ("ALA", "CA") not in rows
         origin = Origin(
             tables=tables,
             rows=rows,
             completed_with=chosen if completed and radii is None and not built_in else "",
             undecided=frozenset(key for key, t in given.items() if t.kind is None),
+            without_protein="" if whole or kind_of_name(pele.name) != "opls" else pele.name,
+            given=frozenset(given),
         )
-        label = _label(pele, given) if whole else pele.name or name or EMBEDDED
-        return cls(label, kind, own, {**shipped_rows, **rows} if completed else rows, fallback, origin)
+        label = _label(pele, given) if whole else EMBEDDED if origin.without_protein else pele.name or name or EMBEDDED
+        return cls(
+            label,
+            kind,
+            Joined(own, embedded_templates()) if built_in else own,
+            {**shipped_rows, **rows} if completed else rows,
+            fallback,
+            chosen,
+            origin,
+            {**embedded_links(), **links} if built_in else links,
+            allow_missing_terminals,
+        )
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
@@ -125,30 +157,51 @@ class ForceField:
         arguments.instance("structure", structure, Structure, "a Structure")
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
-        matches = match_residues(structure, self.templates)
-        bonds, notes = bonds_of(structure, matches)
+        matches = match_residues(structure, self.templates, self.allow_missing_terminals)
+        bonding = bonding_of(structure, matches)
         used = list({id(m.template): m.template for m in matches}.values())
         index = _index(matches, used)
-        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonds)
+        gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonding.bonds)
         kind, kind_notes = self._kind_of(used)
-        return Atoms(
-            positions=structure.positions,
+        parameters = AtomParameters(
             charges=np.concatenate([t.charges for t in used])[index],
             lj_sigma=np.concatenate([t.lj_sigma for t in used])[index],
             lj_epsilon=np.concatenate([t.lj_epsilon for t in used])[index],
+            types=np.array([type_ for t in used for type_ in t.types])[index],
+            elements=np.array([element for t in used for element in t.elements])[index],
+            by_index=np.repeat([t.impropers_by_index for t in used], [len(t) for t in used])[index],
+            combining=_COMBINING[kind],
+            one_four=_ONE_FOUR[kind],
+        )
+        bonded, bonded_notes = bonded_of(structure, matches, bonding, self.links, parameters)
+        return Atoms(
+            positions=structure.positions,
+            charges=parameters.charges,
+            lj_sigma=parameters.lj_sigma,
+            lj_epsilon=parameters.lj_epsilon,
             gb_radii=gb_radii,
             gb_scales=gb_scales,
             labels=structure.labels,
-            bonds=bonds,
+            bonds=bonding.bonds,
             combining=_COMBINING[kind],
             one_four=_ONE_FOUR[kind],
-            notes=structure.notes + notes + gb_notes + kind_notes + self.origin.notes(used, self.kind, self.radii),
+            bonded=bonded,
+            types=parameters.types,
+            gb_radii_set=self._radii_name(used),
+            notes=structure.notes
+            + bonding.notes
+            + gb_notes
+            + kind_notes
+            + bonded_notes
+            + self.origin.notes(used, self.kind, self.radii),
         )
 
     def _solvent(
         self, structure: Structure, used: Sequence[Template], index: Ints, bonds: Ints
     ) -> tuple[Floats, Floats, tuple[str, ...]]:
         """Radii (n,), scales (n,) and notes."""
+        if self.radii_set in BONDI_SETS:
+            return *radii_set(self.radii_set, structure.labels, bonds), ()
         none = (np.nan, np.nan)
         rows = [lookup(self.radii, t.name, atom) or none for t in used for atom in t.names]
         radii, scales = np.array(rows)[index].T
@@ -169,6 +222,15 @@ class ForceField:
         named = ", ".join(dict.fromkeys(keys[missing].tolist()))
         return radii, scales, (f"OBC radius and scale of {len(missing)} atoms follow from their elements: {named}",)
 
+    def _radii_name(self, used: Sequence[Template]) -> str:
+        """The set of the radii: "file" where they are rows of a user's tables."""
+        if self.radii_set in BONDI_SETS:
+            return self.radii_set
+        own = {lookup(self.origin.rows, t.name, atom) is not None for t in used for atom in t.names}
+        return {frozenset({True}): "file", frozenset({False}): self.radii_set}.get(
+            frozenset(own), f"file, {self.radii_set}"
+        )
+
     def _kind_of(self, used: Sequence[Template]) -> tuple[Kind, tuple[str, ...]]:
         """The kind whose rules hold: that of the templates if they agree, else that of the force field."""
         odd = sorted(t.name for t in used if t.kind != self.kind)
@@ -179,6 +241,22 @@ class ForceField:
             f"the templates {', '.join(odd)} are of {other} kind, the others are not: Lennard-Jones parameters of all "
             f"pairs are combined as in {self.name}",
         )
+
+
+def _is_openmm(name: str) -> bool:
+    """Whether OpenMM is to read the force field: one of its own names, or XML files."""
+    found: bool = import_module("..interop.force_fields", __package__).is_named(name)
+    return found
+
+
+def _openmm_force_field(name: str, radii: str | None, files: Sequence[str | PathLike[str]]) -> ForceField:
+    if files:
+        raise InputError(
+            f"{files[0]}: templates and OBC tables do not go with the force field {name}; give an XML file of OpenMM: "
+            f"--forcefield {name},ligand.xml"
+        )
+    field: ForceField = import_module("..interop.force_fields", __package__).load(name, radii)
+    return field
 
 
 def _merged(collections: Iterable[Mapping[K, V]]) -> dict[K, V]:
@@ -195,7 +273,7 @@ def _required(path: Path) -> dict[str, Template]:
 
 
 def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole: bool) -> Kind:
-    """The kind of a force field: that of its alanine if it is a whole one, or what its name says."""
+    """The kind of a force field: that of its alanine if it is a whole one, else that of the built-in one."""
     if whole:
         return given["ALA"].kind or "amber"
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
@@ -203,7 +281,7 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
             f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
             "others come from the folders given with --templates or --pele-data"
         )
-    return kind_of_name(name or pele.name) or "amber"
+    return "amber"
 
 
 def _label(pele: PeleData, given: Mapping[str, Template]) -> str:

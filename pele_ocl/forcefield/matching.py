@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..atoms import Ints, Structure
 from ..chemistry import is_water
 from ..errors import FormatError, ParameterError
 from .names import canonical, residue_names
-from .templates import Template
+from .template import Template
 
 DISULPHIDE_A = 2.5
 
@@ -23,7 +24,7 @@ _SUFFIXES = {
     (False, True): ("E", "", "B", "Z"),
     (True, True): ("Z", "", "B", "E"),
 }
-_PREPARE = "add hydrogens with reduce, PDB2PQR or PELE's preparation"
+_PREPARE = "add hydrogens with `pele-ocl prepare`, or reduce, PDB2PQR or PELE's preparation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,19 @@ class Match:
 
     template: Template
     order: Ints
+
+    @cached_property
+    def places(self) -> Ints:
+        """The place in the residue of each atom of the template; -1 where the residue lacks it."""
+        places = np.full(len(self.template), -1, np.int32)
+        places[self.order] = np.arange(len(self.order))
+        return places
+
+    @cached_property
+    def bonds(self) -> Ints:
+        """(m, 2) bonds within the residue, as places in it."""
+        bonds = self.places[self.template.bonds]
+        return bonds[(bonds >= 0).all(axis=1)]
 
 
 @dataclass(frozen=True)
@@ -45,8 +59,13 @@ class _Residue:
     bridged: bool
 
 
-def match_residues(structure: Structure, templates: Mapping[str, Template]) -> list[Match]:
+def match_residues(
+    structure: Structure, templates: Mapping[str, Template], allow_missing_terminals: bool = True
+) -> list[Match]:
     """One Match a residue, in the order of the structure.
+
+    allow_missing_terminals : a residue at an end of its chain without the atoms of a terminal one gets the template of
+        one within a chain; else that of the end, of which the missing atoms are left out
 
     Raises FormatError for an atom name that stands twice in a residue, ParameterError for residues no template fits.
     """
@@ -55,7 +74,8 @@ def match_residues(structure: Structure, templates: Mapping[str, Template]) -> l
     for number, residue in enumerate(residues):
         if residue not in matches:
             _check_unique(structure, number, residue.atoms)
-            matches[residue] = _match(residue, templates)
+            found = _match(residue, templates)
+            matches[residue] = found if allow_missing_terminals else _as_terminal(found, residue, templates)
     failed = [number for number, residue in enumerate(residues) if matches[residue] is None]
     if failed:
         raise ParameterError(_explain(structure, residues, failed, templates))
@@ -65,9 +85,11 @@ def match_residues(structure: Structure, templates: Mapping[str, Template]) -> l
 def disulphides(structure: Structure) -> Ints:
     """(m, 2) pairs of SG atoms, without hydrogen, closer than 2.5 A."""
     labels = structure.labels
-    names = np.char.upper(labels.names)
-    protonated = labels.residue_index[np.isin(names, ("HG", "HG1", "1HG", "DG", "DG1", "1DG"))]
-    sulphurs = np.flatnonzero((names == "SG") & ~np.isin(labels.residue_index, protonated))
+    sulphurs = np.flatnonzero(np.isin(labels.names, ("SG", "sg", "Sg", "sG")))
+    if len(sulphurs) > 1:
+        names = np.char.upper(labels.names)
+        protonated = labels.residue_index[np.isin(names, ("HG", "HG1", "1HG", "DG", "DG1", "1DG"))]
+        sulphurs = sulphurs[~np.isin(labels.residue_index[sulphurs], protonated)]
     positions = structure.positions[sulphurs]
     pairs: list[tuple[int, int]] = []
     for i, position in enumerate(positions):
@@ -93,24 +115,37 @@ def _residues(structure: Structure) -> list[_Residue]:
     ]
 
 
-def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> list[Template]:
+def _candidates(residue: _Residue, templates: Mapping[str, Template]) -> Iterator[Template]:
+    """The templates that a residue may have by its name, the likeliest first."""
     bases = residue_names(residue.name)
     if residue.bridged:
-        bases.sort(key=lambda base: base != "CYX")
+        bases = tuple(sorted(bases, key=lambda base: base != "CYX"))
     keys = [base + suffix for base in bases for suffix in _SUFFIXES[residue.first, residue.last]]
-    return [templates[key] for key in keys if key in templates]
+    return (templates[key] for key in keys if key in templates)
 
 
 def _match(residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
     """The first candidate with the same atom names: as written, as every dialect would write them, or in capitals."""
-    candidates = [t for t in _candidates(residue, templates) if len(t) == len(residue.atoms)]
-    for spelling in (tuple, canonical, _canonical_capitals):
+    for spelling in _SPELLINGS:
         atoms = spelling(residue.atoms)
-        for template in candidates:
+        for template in _candidates(residue, templates):
+            if len(template) != len(atoms):
+                continue
             index = {name: i for i, name in enumerate(spelling(template.names))}
             if len(index) == len(template) and index.keys() == set(atoms):
                 return Match(template, np.array([index[name] for name in atoms], np.int32))
     return None
+
+
+def _as_terminal(match: Match | None, residue: _Residue, templates: Mapping[str, Template]) -> Match | None:
+    """The match with the template of a chain's end in place of one within a chain, where it has all atoms and more."""
+    if match is None or (match.template.name[-1:] in "BEZ" and match.template.name[:-1] in templates):
+        return match
+    terminal = templates.get(match.template.name + _SUFFIXES[residue.first, residue.last][0])
+    atoms = [match.template.names[i] for i in match.order]
+    if terminal is None or not set(atoms) <= set(terminal.names):
+        return match
+    return Match(terminal, np.array([terminal.names.index(name) for name in atoms], np.int32))
 
 
 def _capitals(name: str) -> str:
@@ -120,6 +155,9 @@ def _capitals(name: str) -> str:
 
 def _canonical_capitals(names: Sequence[str]) -> tuple[str, ...]:
     return canonical([_capitals(name) for name in names])
+
+
+_SPELLINGS: tuple[Callable[[Sequence[str]], tuple[str, ...]], ...] = (tuple, canonical, _canonical_capitals)
 
 
 def _check_unique(structure: Structure, number: int, atoms: Sequence[str]) -> None:
@@ -137,12 +175,12 @@ def _explain(
     structure: Structure, residues: Sequence[_Residue], failed: Sequence[int], templates: Mapping[str, Template]
 ) -> str:
     """The sentence about residues that no template fits: the first of them, and how many more there are."""
-    if not _has_hydrogens(structure):
-        return f"{structure.source} has no hydrogen atoms, and the charges need them; {_PREPARE}"
+    if not has_hydrogens(structure):
+        return without_hydrogens(structure.source)
     residue = residues[failed[0]]
     where = structure.where(int(structure.labels.residue_starts[failed[0]]))
     others = f" ({len(failed) - 1} more {'fail' if len(failed) > 2 else 'fails'}, too)" if len(failed) > 1 else ""
-    candidates = _candidates(residue, templates)
+    candidates = list(_candidates(residue, templates))
     water = _water_problem(residue)
     if water:
         return f"{where}: {water}{others}"
@@ -162,7 +200,16 @@ def _explain(
     return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
 
 
-def _has_hydrogens(structure: Structure) -> bool:
+def without_hydrogens(source: str) -> str:
+    """The sentence about a file without hydrogens, with the command that adds them."""
+    name = re.sub(r"(\.(pdb|ent|cif|mmcif))?(\.gz)?$", "", source, flags=re.IGNORECASE)
+    return (
+        f"{source} has no hydrogen atoms, and the charges need them; "
+        f"add them: `pele-ocl prepare {source} -o {name}-ready.pdb`"
+    )
+
+
+def has_hydrogens(structure: Structure) -> bool:
     """Whether some atom is a hydrogen by its element, or by its name where it has no element: HG may be mercury."""
     labels = structure.labels
     unknown = labels.names[np.isin(labels.elements, ("", "X"))]
@@ -216,4 +263,4 @@ def _advice(missing: Sequence[str]) -> str:
         return "remove them, or give a template with --templates"
     if all(_is_hydrogen(name) for name in missing):
         return _PREPARE
-    return "rebuild the missing atoms, for instance with PDBFixer or PELE's preparation"
+    return "rebuild the missing atoms, with `pele-ocl prepare` or PELE's preparation"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ..chemistry import AMINO_ACIDS, FAMILIES
 
@@ -15,7 +16,8 @@ from ..chemistry import AMINO_ACIDS, FAMILIES
 _PROTONATED = {name for family in FAMILIES if AMINO_ACIDS & set(family) for name in family} | AMINO_ACIDS
 
 
-def residue_names(name: str) -> list[str]:
+@lru_cache(maxsize=1000)
+def residue_names(name: str) -> tuple[str, ...]:
     """The names under which a residue may stand in a force field, the file's own first: HIS, HID, HIE, HIP..."""
     name = name.upper()
     names = [name]
@@ -26,7 +28,7 @@ def residue_names(name: str) -> list[str]:
     if re.fullmatch(r"[A-Z]{1,2}\d?[+-]\d?", name):  # NA+, CL-, MG2+, MG+2
         names.append(re.sub(r"[\d+-]", "", name))
     family = [other for names_ in FAMILIES for other in names_ if set(names) & set(names_)]
-    return list(dict.fromkeys(names + family))
+    return tuple(dict.fromkeys(names + family))
 
 
 def canonical(names: Sequence[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .obc import Key, ObcTable, lookup
-from .templates import Kind, Template
+from .template import Kind, Template
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,12 +17,16 @@ class Origin:
     rows : rows of all tables of the user, those of PELE's folders too
     completed_with : built-in radii that complete a user's force field unasked, "" if none
     undecided : templates whose figures and folders do not tell their kind
+    without_protein : name of a force field of PELE's folders that has ligands alone there, "" if none
+    given : names of the user's templates
     """
 
     tables: Mapping[str, ObcTable] = field(default_factory=dict)
     rows: ObcTable = field(default_factory=dict)
     completed_with: str = ""
     undecided: frozenset[str] = frozenset()
+    without_protein: str = ""
+    given: frozenset[str] = frozenset()
 
     def notes(self, used: Sequence[Template], kind: Kind, radii: Mapping[Key, tuple[float, float]]) -> tuple[str, ...]:
         """Sentences about the parameters of the templates that a structure needs."""
@@ -37,6 +41,11 @@ class Origin:
             yield (
                 "the force field came without a whole OBC table, so built-in radii "
                 f"({self.completed_with}) were taken; give its table with --obc, or choose with --radii"
+            )
+        if self.without_protein and not all(template.name in self.given for template in used):
+            yield (
+                f"the folder of {self.without_protein} has no proteins, so templates of the built-in Amber99SB were "
+                "taken for what it lacks; give PELE's Data folder, too, with --pele-data"
             )
         undecided = sorted(template.name for template in used if template.name in self.undecided)
         if undecided:

@@ -8,18 +8,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from ..atoms.radii import tidy_set
 from ..chemistry import AMINO_ACIDS
 from ..errors import FormatError, InputError, ParameterError
 from ..paths import shipped
 from ..textfiles import lines
+from .library import Library
+from .links import LINK_FILES, Link, LinkKey, Links, read_links
 from .obc import ObcTable, is_obc, read_obc
-from .templates import Kind, Template, is_template, read_template
+from .template import Kind, Template
+from .templates import is_template, read_template
 
 EMBEDDED = "amber99sb"
 _HISTIDINES = frozenset("HIS HID HIE HIP".split())
 # Hidden files, backups of editors and texts that lie in folders of templates.
 _NO_TEMPLATE = re.compile(r"[.#].*|.*~|.*\.(bak|orig|old|swp|md|rst|html)|(readme|license).*", re.IGNORECASE)
-RADII = {"amber": "amber99.txt", "pele": "pele.txt"}
+RADII = {"openmm-obc": "amber99.txt", "pele": "pele.txt"}
 
 
 @dataclass(frozen=True)
@@ -36,14 +40,21 @@ class PeleData:
 
 
 @lru_cache(maxsize=1)
-def embedded_templates() -> dict[str, Template]:
+def embedded_templates() -> Library:
     """The shipped Amber99SB."""
-    return load_templates(shipped("data") / EMBEDDED)
+    return Library(shipped("data") / EMBEDDED, "amber")
+
+
+@lru_cache(maxsize=1)
+def embedded_links() -> Links:
+    """The terms across bonds between residues of the shipped Amber99SB."""
+    return load_links(shipped("data") / EMBEDDED)
 
 
 @lru_cache(maxsize=len(RADII))
 def embedded_radii(radii: str) -> ObcTable:
-    """A shipped OBC table, "amber" or "pele"."""
+    """A shipped OBC table, "openmm-obc" (or "amber") or "pele"."""
+    radii = tidy_set(radii)
     if radii not in RADII:
         raise InputError(f"radii is {radii!r}; choose {' or '.join(map(repr, RADII))}")
     return read_obc(shipped("data") / "obc" / RADII[radii])
@@ -57,7 +68,7 @@ def load_templates(path: Path) -> dict[str, Template]:
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; give an IMPACT template or a folder of them")
     templates: dict[str, Template] = {}
-    for file in _template_files(path):
+    for file in () if path.name in LINK_FILES else _template_files(path):
         template = read_template(file)
         if template.name in templates:
             raise FormatError(
@@ -67,6 +78,14 @@ def load_templates(path: Path) -> dict[str, Template]:
         templates[template.name] = template
     default = templates["ALA"].kind if "ALA" in templates else None
     return {name: _settled(template, default) for name, template in templates.items()}
+
+
+def load_links(path: Path) -> dict[LinkKey, Link]:
+    """The links of a file, or of a folder and all folders in it, by the names of the bonded atoms; later files win."""
+    if path.is_file():
+        return read_links(path) if path.name in LINK_FILES else {}
+    files = sorted(file for name in LINK_FILES for file in path.rglob(name) if file.is_file())
+    return {key: link for file in files for key, link in read_links(file).items()}
 
 
 def is_complete(templates: Iterable[str]) -> bool:
@@ -114,7 +133,7 @@ def kind_of_name(name: str) -> Kind | None:
 def is_parameter_file(file: Path) -> bool:
     """Whether a file that lies in a folder of parameters would be read as a template or an OBC table."""
     text = _text(file)
-    return is_template(text) or is_obc(text)
+    return file.name in LINK_FILES or is_template(text) or is_obc(text)
 
 
 def _template_files(path: Path) -> list[Path]:

@@ -1,18 +1,15 @@
-"""Residue templates in PELE's IMPACT layout: names, Lennard-Jones parameters, charges and bonds of one residue.
+"""Residue templates in PELE's IMPACT layout: names, Lennard-Jones parameters, charges, bonds, angles and torsions.
 
 A file is a header line (name and five counts), one line an atom, and the sections NBON, BOND, THET, PHI, IPHI up to
-END; `*` starts a comment. Fields are separated by blanks. Only what nonbonded energies need is kept.
+END; `*` starts a comment. Fields are separated by blanks.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -21,82 +18,17 @@ from ..chemistry import element
 from ..errors import FormatError
 from ..textfiles import lines, quoted
 from ..textfiles import number as read_number
-
-Kind = Literal["amber", "opls"]
+from .template import Kind, Template
+from .terms import read_terms
 
 _SECTIONS = ("NBON", "BOND", "THET", "PHI", "IPHI", "END")
 _WHOLE = re.compile("[0-9]{1,9}")
 _NBON_FIELDS, _BOND_FIELDS = 8, 4
+# The words of a comment by which data/make_amber99sb.py marks its templates.
+_BY_INDEX = "impropers by index"
 # C, N, O and S: R* is 1.6 to 2.0 A in every Amber force field, sigma 2.9 to 3.8 A in every OPLS one.
 _TELLING_ELEMENTS = frozenset("CNOS")
 _BETWEEN_RSTAR_AND_SIGMA = 2.4
-
-
-@dataclass(frozen=True, eq=False)
-class Template:
-    """One residue of a force field; n atoms in the order of the file.
-
-    name : key of the template, upper case, as the file is called: ALA in a chain, ALAB first, ALAE last, ALAZ alone
-    names : (n,) atom names without padding
-    elements, types : (n,) element guessed from the padded name; the force field's atom type
-    lj_lengths : (n,) A, the column of the file: sigma in an OPLS template, R* = Rmin/2 in an Amber one
-    lj_epsilon, charges : (n,) kcal/mol and e
-    bonds : (m, 2) pairs of atoms, from 0
-    kind : which of the two `lj_lengths` is; None where the file alone does not tell
-    source : the file, for messages
-    """
-
-    name: str
-    names: tuple[str, ...]
-    elements: tuple[str, ...]
-    types: tuple[str, ...]
-    lj_lengths: Floats
-    lj_epsilon: Floats
-    charges: Floats
-    bonds: Ints
-    kind: Kind | None
-    source: str
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @cached_property
-    def lj_sigma(self) -> Floats:
-        """(n,) A, the sigma of Atoms: 2 R* / 2^(1/6) for Amber."""
-        return self.lj_lengths * 2 / 2 ** (1 / 6) if self.kind == "amber" else self.lj_lengths
-
-    @cached_property
-    def n_bonds(self) -> Ints:
-        """(n,) bonds of each atom inside the residue."""
-        return np.bincount(self.bonds.ravel(), minlength=len(self)).astype(np.int32)
-
-    @cached_property
-    def head(self) -> int:
-        """The atom that waits for a bond to the residue before: a backbone N or P that lacks one; -1 if none."""
-        return max(self._open("N", 2), self._open("P", 3))
-
-    @cached_property
-    def tail(self) -> int:
-        """The atom that waits for a bond to the residue after: a backbone C or O3' that lacks one; -1 if none."""
-        return max(self._open("C", 2), self._open("O3'", 1))
-
-    @cached_property
-    def thiol(self) -> int:
-        """A cysteine's sulphur without hydrogen, open for a disulphide; -1 if none."""
-        return self._open("SG", 1)
-
-    def _open(self, name: str, n_bonds: int) -> int:
-        """Index of the atom `name` if it has no more than n_bonds bonds in a residue of a polymer, else -1."""
-        if name not in self.names or not self._in_polymer:
-            return -1
-        i = self.names.index(name)
-        return i if self.n_bonds[i] <= n_bonds else -1
-
-    @cached_property
-    def _in_polymer(self) -> bool:
-        backbones: tuple[frozenset[str], ...] = (frozenset({"N", "CA", "C"}), frozenset({"C4'", "C1'", "O3'"}))
-        cap = "".join(sorted(self.elements)) in ("CCHHHO", "CHHHHN", "HHN")
-        return cap or any(backbone <= set(self.names) for backbone in backbones)
 
 
 def is_template(text: str) -> bool:
@@ -164,8 +96,9 @@ class _Reader:
         self._check_unique(names)
         elements = tuple(element_of(name, self.path.stem.upper()) for name in padded)
         lengths, epsilon, charges = self._nonbonded(n_atoms).T
-        bonds = self._bonds(n_atoms)
+        bonds, bond_parameters = self._bonds(n_atoms)
         self._rows("END")
+        terms = read_terms(self.sections, bonds, bond_parameters, n_atoms, self._error)
         return Template(
             name=self.path.stem.upper(),
             names=names,
@@ -177,6 +110,8 @@ class _Reader:
             bonds=bonds,
             kind=self._kind(elements, lengths),
             source=str(self.path),
+            terms=terms,
+            impropers_by_index=_BY_INDEX in self.comments,
         )
 
     def _n_atoms(self) -> int:
@@ -229,10 +164,11 @@ class _Reader:
             raise FormatError(f"{self.path}: atom {missing[0] + 1} has no NBON row; add one")
         return values
 
-    def _bonds(self, n_atoms: int) -> Ints:
-        """(m, 2) as many bonds as the header promises; PELE's own files all keep that promise."""
-        pairs: list[tuple[int, int]] = []
-        for number, fields in self._rows("BOND"):
+    def _bonds(self, n_atoms: int) -> tuple[Ints, Floats]:
+        """As many bonds (m, 2) as the header promises, as PELE's own files all do, and K and r0 of each."""
+        pairs: dict[tuple[int, int], tuple[int, list[str]]] = {}
+        rows = self._rows("BOND")
+        for number, fields in rows:
             if len(fields) < 2:
                 raise self._error(number, "a bond needs two atom numbers")
             if len(fields) != _BOND_FIELDS:
@@ -240,11 +176,14 @@ class _Reader:
             i, j = (self._index(number, field, n_atoms) for field in fields[:2])
             if i == j:
                 raise self._error(number, f"atom {i + 1} is bonded to itself")
-            pairs.append((min(i, j), max(i, j)))
+            pairs[min(i, j), max(i, j)] = number, fields[2:]
         header, fields = self.sections[""][0]
-        if len(pairs) != int(fields[-4]):
-            raise self._error(header, f"the header promises {int(fields[-4])} bonds, and BOND has {len(pairs)} rows")
-        return np.array(sorted(set(pairs)), np.int32).reshape(-1, 2)
+        if len(rows) != int(fields[-4]):
+            raise self._error(header, f"the header promises {int(fields[-4])} bonds, and BOND has {len(rows)} rows")
+        bonds = sorted(pairs)
+        figures = [pairs[bond] for bond in bonds]
+        parameters = np.array([[self._number(number, field) for field in fields] for number, fields in figures])
+        return np.array(bonds, np.int32).reshape(-1, 2), parameters.reshape(-1, 2)
 
     def _rows(self, section: str) -> list[tuple[int, list[str]]]:
         if section not in self.sections:

@@ -21,7 +21,7 @@ def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
     file_path(path)  # checks it
     read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
     if read is None:
-        raise FormatError(f"{path}: models are read together from PDB files alone, .pdb or .ent; choose one by --model")
+        raise FormatError(f"{path}: models are read together from PDB and mmCIF files; choose one by --model")
     return read(read_file(path))
 
 

@@ -35,12 +35,49 @@ def read_mmcif(path: str | PathLike[str], model: int | None = None) -> Structure
     source = str(file)
     site = _Site(_block(file), source)
     chosen = site.model(model)
+    notes = (model_note(source, site.models[0]),) if model is None and not chosen.all() else ()
+    return _structure(_records(site)[chosen], source, notes)
+
+
+def read_mmcif_conformations(file: InputFile) -> tuple[list[int], Floats]:
+    """All models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
+    numbers = mmcif_models(file)
+    source = str(file)
+    site = _Site(_block(file), source)
+    records = _records(site)
+    names = dict.fromkeys(site.models.tolist())
+    models = [_structure(records[np.asarray(site.models == name)], source) for name in names]
+    first = models[0]
+    for number, other in zip(numbers, models, strict=True):
+        if len(other.positions) != len(first.positions):
+            raise FormatError(
+                f"{source}: model {number} has {len(other.positions):,} atoms, model {numbers[0]} "
+                f"{len(first.positions):,}; conformations of one molecule are needed"
+            )
+        for i in np.flatnonzero(_identities(other) != _identities(first))[:1].tolist():
+            raise FormatError(
+                f"{source}: atom {other.labels.atom(i)} of model {number} stands where model {numbers[0]} has "
+                f"{first.labels.atom(i)}; conformations of one molecule are needed"
+            )
+    return numbers, np.stack([model.positions for model in models])
+
+
+def _identities(model: Structure) -> Strings:
+    """A text for each atom, of its name and residue."""
+    labels = model.labels
+    which = labels.residue_index
+    names = np.array([labels.residue(int(i)) for i in labels.residue_starts], np.str_)
+    return np.char.add(np.char.add(names[which], " "), labels.names)
+
+
+def _records(site: _Site) -> Records:
+    """Every atom of the file."""
     numbers, codes = site.residue_numbers()
     names, residues = site.author("atom_id"), site.author("comp_id")
     symbols = site.strings("type_symbol")
     distinct, inverse = np.unique(np.stack([names, residues, symbols]), axis=1, return_inverse=True)
     pieces = site.pieces()
-    records = Records(
+    return Records(
         positions=np.stack([site.numbers(axis, np.nan) for axis in _COORDINATES], axis=1),
         names=names,
         elements=np.array([element(*atom) for atom in distinct.T.tolist()], np.str_)[inverse.ravel()],
@@ -54,8 +91,11 @@ def read_mmcif(path: str | PathLike[str], model: int | None = None) -> Structure
         pieces=pieces,
         copies=np.zeros_like(pieces),
         lines=np.zeros(len(names), np.int32),
-    )[chosen]
-    notes = (model_note(source, site.models[0]),) if model is None and not chosen.all() else ()
+    )
+
+
+def _structure(records: Records, source: str, notes: tuple[str, ...] = ()) -> Structure:
+    """The Structure of a model; raises FormatError for coordinates that are not finite."""
     whole = structure(records, source, notes)
     bad = ~np.isfinite(whole.positions).all(axis=1)
     if bad.any():
@@ -145,4 +185,4 @@ class _Site:
         return np.array([int(value or 0) for value in values.tolist()], np.int32)
 
 
-FORMAT = StructureFormat(read_mmcif, mmcif_models)
+FORMAT = StructureFormat(read_mmcif, mmcif_models, conformations=read_mmcif_conformations)

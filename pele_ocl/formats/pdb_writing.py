@@ -42,7 +42,7 @@ def write_pdb_with_ions(
     """Write a structure and ions, which get a chain of their own, or go on with the last one where no letter is left.
 
     Of a PDB file the lines are kept as they are: those of the chosen model, and all that belong to no model. Of other
-    files the atoms are written anew, without their charges.
+    files, and where some atoms of the file were left out, the atoms are written anew, without their charges.
 
     target : written as given; see writing.replacing
     source : the file that atoms were read from, an InputFile best, as it does not change
@@ -52,7 +52,7 @@ def write_pdb_with_ions(
     """
     assert atoms.labels is not None
     source = read_file(source)
-    if structure_format(source).has_pdb_records:
+    if structure_format(source).has_pdb_records and len(read_pdb(source, model).lines) == len(atoms):
         before, after, serial = _own_lines(source, model)
     else:
         before, after, serial = list(_new_lines(atoms.labels, atoms.positions, str(source))), [], len(atoms)

@@ -11,7 +11,8 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from ..atoms import Atoms, Floats, Labels
-from ..chemistry import element, hct_scale, is_polymer, is_water
+from ..atoms.radii import hct_scale
+from ..chemistry import element, is_polymer, is_water
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, number, quoted
@@ -71,6 +72,7 @@ def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
         positions=values[:, :3],
         charges=values[:, 3],
         gb_radii=values[:, 4],
+        gb_radii_set="file",
         gb_scales=np.array([hct_scale(symbol) for symbol in labels.elements.tolist()]),
         labels=labels,
         notes=(model_note(str(file), models[0]),) if model is None and len(models) > 1 else (),
@@ -222,4 +224,6 @@ def _value(text: str, quantity: str, where: str) -> float:
     return value
 
 
-FORMAT = StructureFormat(read_pqr, pqr_models, brings_parameters=True, kind="a PQR file", has_lennard_jones=False)
+FORMAT = StructureFormat(
+    read_pqr, pqr_models, brings_parameters=True, has_bonds=False, kind="a PQR file", has_lennard_jones=False
+)

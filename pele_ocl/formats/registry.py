@@ -6,7 +6,7 @@ Modules are imported when a file of theirs is first met.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
@@ -28,7 +28,11 @@ STRUCTURES: dict[str, str] = {
     ".pqr": "pele_ocl.formats.pqr:FORMAT",
     ".prmtop": "pele_ocl.formats.amber:FORMAT",
     ".parm7": "pele_ocl.formats.amber:FORMAT",
-    ".top": "pele_ocl.formats.amber:FORMAT",
+    ".top": "pele_ocl.interop.topology_files:TOP",
+    ".psf": "pele_ocl.interop.topology_files:PSF",
+    ".sdf": "pele_ocl.interop.sdf:FORMAT",
+    ".mol2": "pele_ocl.formats.mol2:FORMAT",
+    ".gro": "pele_ocl.formats.gro:FORMAT",
 }
 MAPS: dict[str, str] = {
     ".dx": "pele_ocl.formats.maps.dx:FORMAT",
@@ -51,8 +55,10 @@ class StructureFormat:
     models : numbers of the models of a file, in their order
     brings_parameters : whether `read` gives Atoms
     kind : a file of the format, for messages
-    has_lennard_jones : whether atoms of the format have Lennard-Jones parameters
+    has_lennard_jones, advice : whether atoms of the format have Lennard-Jones parameters, and what to give where not
+    has_bonds : whether atoms of the format have bonds, where they bring parameters
     topology : the parameters of a file without positions, where the format is of such files; `read` then raises
+    with_parameters : `topology` of a format whose parameters stand in other files
     conformations : numbers and positions (m, n, 3) A of all models, where the format's models can be read together
     has_pdb_records : whether a file's lines can be kept in a PDB file
     """
@@ -64,7 +70,10 @@ class StructureFormat:
     has_pdb_records: bool = False
     kind: str = "the file"
     has_lennard_jones: bool = True
+    has_bonds: bool = True
+    advice: str = "give a .pdb or .cif file"
     topology: Callable[[InputFile], Topology] | None = None
+    with_parameters: Callable[[InputFile, Sequence[str | PathLike[str]]], Topology] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 
-from ..atoms import Atoms, Topology
+import numpy as np
+
+from ..atoms import Atoms, Floats, Topology
 from ..errors import FormatError, InputError
 from ..inputfile import read_file
 from .registry import STRUCTURES, is_structure, structure_format
@@ -15,27 +18,43 @@ def is_topology(path: str | PathLike[str]) -> bool:
     return is_structure(path) and structure_format(path).topology is not None
 
 
-def read_topology(path: str | PathLike[str]) -> Topology:
-    """The atoms of a topology (.prmtop, .parm7, .top), to which `with_positions` gives positions.
+Paths = Sequence[str | PathLike[str]]
+
+
+def read_topology(path: str | PathLike[str], parameters: Paths = ()) -> Topology:
+    """The atoms of a topology (.prmtop, .parm7, .top, .psf), to which `with_positions` gives positions.
+
+    parameters : CHARMM's parameter files, for a .psf
 
     Raises FormatError, with section and line, where the file cannot be read, and for a file of another format.
     """
-    read = structure_format(path).topology
-    if read is None:
+    form = structure_format(path)
+    if form.with_parameters is not None:
+        return form.with_parameters(read_file(path), parameters)
+    if parameters:
+        raise InputError(f"{path}: parameter files go with a .psf; leave out {parameters[0]}")
+    if form.topology is None:
         known = ", ".join(suffix for suffix in STRUCTURES if is_topology(f"x{suffix}"))
         raise FormatError(f"{path}: has coordinates of its own; those of another file are for topologies, {known}")
-    return read(read_file(path))
+    return form.topology(read_file(path))
 
 
-def read_placed(path: str | PathLike[str], coordinates: str | PathLike[str], model: int | None = None) -> Atoms:
+def read_placed(
+    path: str | PathLike[str], coordinates: str | PathLike[str] | Floats, model: int | None = None,
+    parameters: Paths = (),
+) -> Atoms:  # fmt: skip
     """The atoms of a topology at the positions of another file.
 
-    coordinates : a restart of AMBER, text or NetCDF, a NetCDF trajectory, or a structure file of the same atoms
+    coordinates : a restart of AMBER, text or NetCDF, a NetCDF trajectory, a structure file of the same atoms, or the
+        positions themselves, (n, 3) A
     model : number of the model or frame of the coordinates; the first if None
+    parameters : CHARMM's parameter files, for a .psf
 
     Raises FormatError where a file cannot be read or the files have other numbers of atoms.
     """
-    topology = read_topology(path)
+    topology = read_topology(path, parameters)
+    if isinstance(coordinates, np.ndarray):
+        return topology.with_positions(coordinates)
     if not is_structure(coordinates):
         from .amber import place
 

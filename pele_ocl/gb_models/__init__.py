@@ -9,9 +9,10 @@ from __future__ import annotations
 from .elements import GBN, GBN2, GBN2_NUCLEIC
 from .model import GBModel
 from .necks import Necks
+from .radii import AMBER_RADII, default_radii, radii_note
 from .spheres import Spheres
 
-__all__ = ["GB_MODELS", "GBModel", "Necks", "Spheres"]
+__all__ = ["AMBER_RADII", "GB_MODELS", "GBModel", "Necks", "Spheres", "default_radii", "radii_note"]
 
 GB_MODELS = {
     model.name: model

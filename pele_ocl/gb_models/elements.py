@@ -29,6 +29,11 @@ class Elements:
     coefficients: Mapping[str, Coefficients] = field(default_factory=dict)
     other_coefficients: Coefficients = (1.0, 0.8, 4.85)
 
+    @property
+    def has_negative(self) -> bool:
+        """Whether any scale is below 0."""
+        return min(self.scales.values()) < 0
+
     def scales_of(self, symbols: list[str]) -> Floats:
         """Scales of atoms of these elements, (n,)."""
         return np.array([self.scales.get(symbol, self.other_scale) for symbol in symbols], np.float64)
@@ -39,9 +44,7 @@ class Elements:
         return np.array(found, np.float64).reshape(-1, 3)
 
 
-GBN = Elements(
-    {"H": 1.09085413633, "C": 0.484353823306, "N": 0.700147318409, "O": 1.06557401132, "S": 0.602256336067}
-)
+GBN = Elements({"H": 1.09085413633, "C": 0.484353823306, "N": 0.700147318409, "O": 1.06557401132, "S": 0.602256336067})
 _GBN2_OXYGEN = (0.867814, 0.876635, 0.387882)
 GBN2 = Elements(
     {"H": 1.425952, "C": 1.058554, "N": 0.733599, "O": 1.061039, "S": -0.703469},
@@ -77,15 +80,15 @@ def symbols_of(atoms: Atoms, model: str) -> list[str]:
     """
     if atoms.labels is None:
         raise InputError(
-            f"{model} has parameters by element and residue, and these atoms have no labels; read them from a file that "
-            "has names, or give Atoms(labels=...)"
+            f"{model} has parameters by element and residue, and these atoms have no labels; read them from a file "
+            "that has names, or give Atoms(labels=...)"
         )
     unknown = atoms.labels.elements == "X"
     if unknown.any():
         i = int(np.argmax(unknown))
         raise ParameterError(
-            f"the element of {atoms.describe(i)} is not known, by which {model} has its parameters; give its element in "
-            "the file"
+            f"the element of {atoms.describe(i)} is not known, by which {model} has its parameters; give its element "
+            "in the file"
         )
     return [tidy_element(symbol) for symbol in atoms.labels.elements.tolist()]
 

@@ -20,7 +20,8 @@ class GBModel:
     source : the paper that defines it
     function : the macro of cl/physics/gb_radius.clh that selects its radius function
     offset : A, taken off each radius; of a model's own, a user may set another
-    alpha, beta, gamma : coefficients of the radius function, likewise; 0 where it has none, None where they go by element
+    alpha, beta, gamma : coefficients of the radius function, likewise; 0 where it has none, None where each element
+        has its own
     neck_scale : of the neck integrals that pairs add; 0 for none
     elements : parameters by element, which take the place of the atoms' own scales; None where those hold
     nucleic : the same of nucleic acids; None where they have no others
@@ -43,6 +44,11 @@ class GBModel:
     def by_atom(self) -> bool:
         """Whether the coefficients of the radius function go by element."""
         return self.alpha is None
+
+    @property
+    def has_negative(self) -> bool:
+        """Whether elements have scales below 0: spheres that take away."""
+        return self.elements is not None and self.elements.has_negative
 
     @property
     def definitions(self) -> dict[str, int]:
@@ -75,8 +81,8 @@ class GBModel:
             values = np.where(is_nucleic(atoms)[:, None], self.nucleic.coefficients_of(symbols), values)
         return values
 
-    def spheres(self, atoms: Atoms, offset: float) -> Spheres:
-        """The spheres of a molecule's atoms. offset : A
+    def spheres(self, atoms: Atoms, offset: float, nearest_necks: bool = False) -> Spheres:
+        """The spheres of a molecule's atoms. offset : A; nearest_necks : of Necks.of
 
         Raises InputError for atoms that lack what the model needs, ParameterError for radii that have no necks.
         """
@@ -92,5 +98,5 @@ class GBModel:
             rho,
             self.scales(atoms) * rho,
             None if coefficients is None else np.column_stack([coefficients, np.full(n, offset)]),
-            Necks.of(atoms, self.neck_scale, self.name) if self.neck_scale else None,
+            Necks.of(atoms, self.neck_scale, self.name, nearest_necks) if self.neck_scale else None,
         )

@@ -39,8 +39,10 @@ class Necks:
     sizes: Floats
 
     @classmethod
-    def of(cls, atoms: Atoms, scale: float, model: str) -> Necks:
-        """The necks of a molecule in a model of this scale and name; between the steps of the tables by straight lines.
+    def of(cls, atoms: Atoms, scale: float, model: str, nearest: bool = False) -> Necks:
+        """The necks of a molecule in a model of this scale and name.
+
+        nearest : whether radii between the steps of the tables take the nearest one; otherwise straight lines
 
         Raises ParameterError for a radius outside the tables and for too many different radii.
         """
@@ -50,16 +52,19 @@ class Necks:
             outside = (atoms.gb_radii < LEAST_RADIUS) | (atoms.gb_radii > MOST_RADIUS)
             i = int(np.argmax(outside))
             raise ParameterError(
-                f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii from "
-                f"{LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; choose another model or other radii"
+                f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii "
+                f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; choose another model or other radii"
             )
         if len(radii) > MOST_KINDS:
             raise ParameterError(
                 f"the atoms have {len(radii):,} different GB radii, and {model} has necks for {MOST_KINDS} at most; "
                 "choose another model or radii by element"
             )
-        distances, sizes = tables()
-        return cls(kinds.reshape(-1), radii, _between(distances, radii), scale * _between(sizes, radii))
+        places = (radii - LEAST_RADIUS) / STEP
+        if nearest:
+            places = np.floor(places + 0.5)
+        distances, sizes = (_between(table, places) for table in tables())
+        return cls(kinds.reshape(-1), radii, distances, scale * sizes)
 
     @property
     def reach(self) -> float:
@@ -75,9 +80,8 @@ def tables() -> tuple[Floats, Floats]:
     return distances, sizes
 
 
-def _between(table: Floats, radii: Floats) -> Floats:
-    """The table at any radii (k,), bilinear between its steps, (k, k)."""
-    places = (radii - LEAST_RADIUS) / STEP
+def _between(table: Floats, places: Floats) -> Floats:
+    """The table at places (k,) in steps of both of its dimensions, bilinear between the steps, (k, k)."""
     steps = np.arange(len(table))
     along = np.array([np.interp(places, steps, row) for row in table])  # (21, k)
     return np.array([np.interp(places, steps, column) for column in along.T]).T

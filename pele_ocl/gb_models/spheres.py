@@ -14,7 +14,7 @@ class Spheres:
 
     radii, rho : (n,) A, intrinsic and offset radii
     scaled : (n,) A, radii with which the atoms descreen others; below 0 where a model lets them screen
-    constants : (n, 4) alpha, beta, gamma and the offset (A) of each atom's radius function; None where all have the same
+    constants : (n, 4) alpha, beta, gamma and the offset (A) of each atom's radius function; None where all have one
     necks : of pairs; None where the model has none
     """
 

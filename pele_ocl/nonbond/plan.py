@@ -210,6 +210,11 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return Found.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
 
     @property
+    def _names(self) -> tuple[str, ...]:
+        """The terms of results, the first of TERMS: no GB energy in a model without solvent."""
+        return TERMS[:-1] if self.model.gb_model.vacuum else TERMS
+
+    @property
     def _is_exact(self) -> bool:
         return VARIANTS[self.variant].exact or not self.gradient
 
@@ -217,7 +222,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return NonbondResult(
             atoms=atoms,
             n_pairs=len(self.pairs),
-            terms=Terms.ready(TERMS, found.energies[0]),
+            terms=Terms.ready(self._names, found.energies[0, : len(self._names)]),
             gradient=None if found.gradients is None else found.gradients[0],
             exact=self._is_exact,
             device=str(self.device),
@@ -233,7 +238,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             atoms=self.atoms,
             n_pairs=len(self.pairs),
             positions=positions,
-            terms=Terms(TERMS, found.energies),
+            terms=Terms(self._names, found.energies[:, : len(self._names)]),
             gradients=found.gradients,
             exact=self._is_exact,
             errors=errors,

@@ -14,7 +14,6 @@ from ..errors import InputError
 from ..opencl.shared import LIST_MODEL
 from ..plan.conformations import Encoding
 from ..solvent_model import SolventModel
-from ..units import COULOMB_KCAL_A
 
 FIXED_POINT_BITS = 30  # of a coordinate, so that differences fit 32 bits
 LARGEST_SPAN_FLOAT32 = 4000.0  # A; a fixed-point step is then 4e-6 A
@@ -43,14 +42,14 @@ class Traits:
         real = np.dtype(precision)
         # One internal dielectric is taken into the charges; what differs from atom to atom is looked up by pair.
         inside = 1.0 if differ(internal_dielectrics) else float(internal_dielectrics[0])
-        charges = np.sqrt(COULOMB_KCAL_A / (step * inside)) * atoms.charges
+        charges = np.sqrt(model.coulomb_constant / (step * inside)) * atoms.charges
         sigma = atoms.lj_sigma / step
         sigma = np.sqrt(sigma) if atoms.combining == "geometric" else _summable(sigma / 2, real)
         columns = sigma, np.sqrt(4 * atoms.lj_epsilon), np.ones(len(atoms)), 1 / internal_dielectrics
         kernel_model = LIST_MODEL.pack(
             precision,
             own_sigma2=1 / step**2,
-            own_charges=COULOMB_KCAL_A / (step * inside),
+            own_charges=model.coulomb_constant / (step * inside),
             inv_outside=inside / model.solvent_dielectric,
             kappa=model.kappa * step,
             coulomb_cut=1 - atoms.one_four[0],

@@ -1,53 +1,7 @@
-"""Pairs of atoms by their distance along bonds: 1-2, 1-3 and 1-4."""
+"""Pairs of atoms by their distance along bonds, as `atoms` finds them: a force field needs them, too."""
 
 from __future__ import annotations
 
-from typing import Any
+from ..atoms import exclusions
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..atoms import Ints
-
-_Indices = NDArray[np.int64]
-
-
-def exclusions(bonds: Ints, n_atoms: int) -> tuple[Ints, Ints]:
-    """Pairs one or two bonds apart, and pairs three bonds apart.
-
-    bonds : (m, 2) atom indices from 0, in any order; n_atoms : atoms in all
-
-    Returns (pairs_12_13, pairs_14), each (k, 2) with i < j, sorted. A pair that is joined by several paths, in a ring,
-    counts by the shortest one.
-    """
-    one_two = _codes(np.asarray(bonds, np.int64).reshape(-1, 2), n_atoms)
-    pairs = np.stack([one_two // max(n_atoms, 1), one_two % max(n_atoms, 1)], axis=1)
-    first, second = np.concatenate([pairs, pairs[:, ::-1]]).T
-    order = np.argsort(first, kind="stable")
-    first, neighbours = first[order], second[order]
-    starts = np.searchsorted(first, np.arange(n_atoms + 1))
-
-    start, end = _walk(first, neighbours, neighbours, starts)
-    one_three = _codes(np.stack([start, end], axis=1), n_atoms)
-    start, end = _walk(start, end, neighbours, starts)
-    excluded = np.union1d(one_two, one_three)
-    one_four = np.setdiff1d(_codes(np.stack([start, end], axis=1), n_atoms), excluded, assume_unique=True)
-    return _pairs(excluded, n_atoms), _pairs(one_four, n_atoms)
-
-
-def _walk(start: _Indices, end: _Indices, neighbours: _Indices, starts: _Indices) -> tuple[_Indices, _Indices]:
-    """Lengthen each path from `start` to `end` by every neighbour of its end."""
-    counts = starts[end + 1] - starts[end]
-    path = np.repeat(np.arange(len(end)), counts)
-    within = np.arange(len(path)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return start[path], neighbours[starts[end[path]] + within]
-
-
-def _codes(pairs: _Indices, n_atoms: int) -> _Indices:
-    """The pairs as sorted, unique numbers i * n + j with i < j; an atom is no pair with itself."""
-    low, high = pairs.min(axis=1), pairs.max(axis=1)
-    return np.unique((low * n_atoms + high)[low < high])
-
-
-def _pairs(codes: NDArray[Any], n_atoms: int) -> Ints:
-    return np.stack(np.divmod(codes, max(n_atoms, 1)), axis=1).astype(np.int32)
+__all__ = ["exclusions"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..atoms import Atoms, Bonded, Floats, Ints, OneFourPairs
 from ..pairs import nonbonded_pairs
-from ..units import COULOMB_KCAL_A
+from ..solvent_model import SolventModel
 
 
 class Part(NamedTuple):
@@ -22,7 +22,7 @@ class Part(NamedTuple):
 
 
 def bonded_terms(
-    atoms: Atoms, solute_dielectric: float = 1.0, cutoff: float | None = None, one_four: bool = True
+    atoms: Atoms, model: SolventModel | None = None, cutoff: float | None = None, one_four: bool = True
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """By term, energies (n,) kcal/mol of the atoms, which share each equally, and gradients (n, 3) kcal/mol/A.
 
@@ -30,7 +30,7 @@ def bonded_terms(
     """
     per_atom: dict[str, Floats] = {}
     gradients: dict[str, Floats] = {}
-    for part in _parts(atoms, solute_dielectric, cutoff, one_four):
+    for part in _parts(atoms, model or SolventModel(), cutoff, one_four):
         energies = per_atom.setdefault(part.term, np.zeros(len(atoms)))
         gradient = gradients.setdefault(part.term, np.zeros((len(atoms), 3)))
         k = part.atoms.shape[1]
@@ -40,7 +40,7 @@ def bonded_terms(
     return per_atom, gradients
 
 
-def _parts(atoms: Atoms, solute_dielectric: float, cutoff: float | None, one_four: bool) -> Iterator[Part]:
+def _parts(atoms: Atoms, model: SolventModel, cutoff: float | None, one_four: bool) -> Iterator[Part]:
     x, bonded = atoms.positions, atoms.bonded or Bonded()
     for term, bonds in (("bond", bonded.bonds), ("urey_bradley", bonded.urey_bradley)):
         if len(bonds):
@@ -64,7 +64,7 @@ def _parts(atoms: Atoms, solute_dielectric: float, cutoff: float | None, one_fou
     if len(bonded.cmaps):
         yield Part("cmap", bonded.cmaps.atoms, *_cmaps(x, bonded))
     if one_four:
-        yield from _one_four(x, nonbonded_pairs(atoms).one_four, solute_dielectric, cutoff)
+        yield from _one_four(x, nonbonded_pairs(atoms).one_four, model, cutoff)
 
 
 def distance(x: Floats) -> tuple[Floats, Floats]:
@@ -146,12 +146,12 @@ def _cmaps(x: Floats, bonded: Bonded) -> tuple[Floats, Floats]:
     return energies, slopes
 
 
-def _one_four(x: Floats, table: OneFourPairs, solute_dielectric: float, cutoff: float | None) -> Iterator[Part]:
+def _one_four(x: Floats, table: OneFourPairs, model: SolventModel, cutoff: float | None) -> Iterator[Part]:
     """Eqs. 8 and 9."""
     r, slopes = distance(x[table.atoms])
     charges, sigma, epsilon = np.where((r <= (cutoff or np.inf))[:, None], table.parameters, 0).T
     s6 = (sigma / r) ** 6
     by_r = -4 * epsilon * (12 * s6**2 - 6 * s6) / r
     yield Part("lennard_jones_14", table.atoms, 4 * epsilon * (s6**2 - s6), by_r[:, None, None] * slopes)
-    coulomb = COULOMB_KCAL_A * charges / (solute_dielectric * r)
+    coulomb = model.coulomb_factor * charges / r
     yield Part("coulomb_14", table.atoms, coulomb, (-coulomb / r)[:, None, None] * slopes)

@@ -13,9 +13,19 @@ from ..atoms import Atoms, Floats, Ints
 from ..gb_models import Necks, Spheres
 from ..pairs import nonbonded_pairs
 from ..solvent_model import SolventModel
-from ..units import COULOMB_KCAL_A
 from .bonded import bonded_terms
-from .solvent import born_radii_of, coefficients, gb_distance, gb_factor, gb_self, necks_at, nonpolar, sphere_ends
+from .solvent import (
+    born_radii_of,
+    coefficients,
+    gb_distance,
+    gb_factor,
+    gb_self,
+    necks_at,
+    negative_terms,
+    nonpolar,
+    sphere_ends,
+)
+from .surface import surface_areas
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
 PAIR_TERMS = ("lennard_jones", "coulomb", "gb_pair")
@@ -38,7 +48,7 @@ class Energy:
     @property
     def gradient(self) -> Floats:
         """Gradient of the sum, (n, 3) kcal/mol/A."""
-        gradient: Floats = sum(self.gradients.values(), np.zeros_like(self.gradients["gb_self"]))
+        gradient: Floats = sum(self.gradients.values(), np.zeros_like(self.gradients["coulomb"]))
         return gradient
 
 
@@ -78,28 +88,38 @@ def energy(
         per_atom["gb_pair"][rows] = np.where(counted, values, 0).sum(axis=1) / 2
         gradients["gb_pair"][rows] = np.einsum("ij,ijk->ik", np.where(counted, slopes, 0), d)
         by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
-    more, more_gradients = bonded_terms(atoms, model.solute_dielectric, cutoff, one_four == "scale")
+    more, more_gradients = bonded_terms(atoms, model, cutoff, one_four == "scale")
     if in_vacuum:
-        per_atom |= {term: np.zeros(n) for term in ("gb_self", "nonpolar")}
+        for term in ("gb_pair", "gb_self", "nonpolar"):
+            per_atom.pop(term, None)
+            gradients.pop(term)
         return Energy(per_atom | more, gradients | more_gradients, born)
     assert atoms.gb_radii is not None
     per_atom["gb_self"] = gb_self(atoms.charges, born, model)
     per_atom["nonpolar"] = nonpolar(atoms.gb_radii, born, model)
+    if model.surface == "lcpo":
+        areas, slopes = surface_areas(atoms, model)
+        per_atom["nonpolar"], gradients["nonpolar"] = model.surface_tension * areas, model.surface_tension * slopes
     by_radius["gb_self"] = _gb_self_slope(atoms.charges, born, model)
-    by_radius["nonpolar"] = -6 * per_atom["nonpolar"] / born
+    by_radius["nonpolar"] = -6 * nonpolar(atoms.gb_radii, born, model) / born
     if fixed_radii is None:
         for term, gradient in _chain_rule(atoms, model, born, by_radius).items():
             gradients[term] += gradient
+    if model.surface == "none":
+        del per_atom["nonpolar"], gradients["nonpolar"]
     return Energy(per_atom | more, gradients | more_gradients, born)
 
 
-def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None) -> Floats:
+def hct_slope(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, negative_series: bool = False) -> Floats:
     """Eq. 8: the derivative by r of the HCT term of `reference.solvent.hct_term`, 1/A^2."""
     begin, end, counts = sphere_ends(r, rho, s, rgb_max)
     lower, upper = 1 / begin, 1 / end
     slope = np.log(lower / upper) / (2 * r**2) - (1 + s**2 / r**2) * (lower**2 - upper**2) / 4
     result: Floats = np.where(counts, slope, 0.0)
-    return result
+    if not negative_series:
+        return result
+    series, instead = negative_terms(r, s, rgb_max, slope=True)
+    return np.where(instead, series, result)
 
 
 def neck_slope(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
@@ -172,7 +192,7 @@ def _lennard_jones(atoms: Atoms, rows: NDArray[np.intp], r: Floats) -> tuple[Flo
 
 def _coulomb(atoms: Atoms, rows: NDArray[np.intp], r: Floats, model: SolventModel) -> tuple[Floats, Floats]:
     """Eq. 3: energy and (dE/dr)/r."""
-    values = COULOMB_KCAL_A * atoms.charges[rows, None] * atoms.charges[None] / (model.solute_dielectric * r)
+    values = model.coulomb_constant * atoms.charges[rows, None] * atoms.charges[None] / (model.solute_dielectric * r)
     return values, -values / r**2
 
 
@@ -181,7 +201,7 @@ def _gb_pair(
 ) -> tuple[Floats, Floats, Floats]:
     """Eqs. 4 and 5: energy, (dE/dr)/r and dE/dB of the rows' atoms."""
     own, other = born[rows, None], born[None]
-    charges = COULOMB_KCAL_A * atoms.charges[rows, None] * atoms.charges[None]
+    charges = model.coulomb_constant * atoms.charges[rows, None] * atoms.charges[None]
     gauss = np.exp(-(r**2) / (4 * own * other))
     f = gb_distance(r, own, other)
     values = -charges * gb_factor(f, model)
@@ -193,7 +213,7 @@ def _gb_self_slope(charges: Floats, born: Floats, model: SolventModel) -> Floats
     """Eq. 6: dE/dB of the self energies."""
     screened = np.exp(-model.kappa * born) / model.solvent_dielectric
     slope: Floats = (
-        COULOMB_KCAL_A
+        model.coulomb_constant
         / 2
         * charges**2
         * ((1 / model.solute_dielectric - screened) / born**2 - model.kappa * screened / born)
@@ -204,12 +224,13 @@ def _gb_self_slope(charges: Floats, born: Floats, model: SolventModel) -> Floats
 def _chain_rule(atoms: Atoms, model: SolventModel, born: Floats, by_radius: dict[str, Floats]) -> dict[str, Floats]:
     """Eq. 9: what the terms' derivatives by the Born radii add to their gradients."""
     spheres = model.spheres(atoms)
-    rho, s, necks, limit = spheres.rho, spheres.scaled, spheres.necks, model.rgb_max
+    rho, s, necks, options = spheres.rho, spheres.scaled, spheres.necks, (model.rgb_max, model.negative_series)
     psi, _ = born_radii_of(atoms, model)
     by_integral = radius_slope(psi, born, spheres, model)
     gradients = {term: np.zeros((len(atoms), 3)) for term in by_radius}
     for rows, d, r, counted in _pairs(atoms.positions, None):
-        taken, given = hct_slope(r, rho[rows, None], s[None], limit) / 2, hct_slope(r, rho[None], s[rows, None], limit) / 2
+        taken = hct_slope(r, rho[rows, None], s[None], *options) / 2
+        given = hct_slope(r, rho[None], s[rows, None], *options) / 2
         if necks is not None:
             own, others = necks.kinds[rows, None], necks.kinds[None]
             taken, given = taken + neck_slope(r, necks, own, others), given + neck_slope(r, necks, others, own)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..solvent_model import SolventModel
-from ..units import COULOMB_KCAL_A
 
 BLOCK = 1 << 18  # pairs at a time, so that memory stays bounded
 
@@ -55,7 +54,7 @@ def nonbond(
         s2 = _sigma2(atoms, i, j) if sigma2 is None else sigma2[part]
         charges = atoms.charges[i] * atoms.charges[j] if charge_products is None else charge_products[part]
         eps = np.maximum(inside[i], inside[j])
-        terms = [_lennard_jones(atoms, i, j, s2, r2, scale_lj), _coulomb(charges, r2, eps, scale_coulomb)]
+        terms = [_lennard_jones(atoms, i, j, s2, r2, scale_lj), _coulomb(charges, r2, eps, scale_coulomb, model)]
         if born_radii is not None:
             terms.append(_gb(charges, r2, born_radii[i] * born_radii[j], eps, model))
         pull = np.sum([slope for _, slope in terms], axis=0)[:, None] * d
@@ -88,9 +87,9 @@ def _lennard_jones(
     return well * (s6 * s6 - s6), -well * (12 * s6 * s6 - 6 * s6) / r2
 
 
-def _coulomb(charges: Floats, r2: Floats, eps: Floats, scale: Floats) -> tuple[Floats, Floats]:
+def _coulomb(charges: Floats, r2: Floats, eps: Floats, scale: Floats, model: SolventModel) -> tuple[Floats, Floats]:
     """Eq. 3."""
-    energy = COULOMB_KCAL_A * charges / (eps * np.sqrt(r2)) * scale
+    energy = model.coulomb_constant * charges / (eps * np.sqrt(r2)) * scale
     return energy, -energy / r2
 
 
@@ -99,6 +98,6 @@ def _gb(charges: Floats, r2: Floats, product: Floats, eps: Floats, model: Solven
     gauss = np.exp(-r2 / (4 * product))
     f = np.sqrt(r2 + product * gauss)
     screened = np.exp(-model.kappa * f) / model.solvent_dielectric
-    energy = -COULOMB_KCAL_A * charges * (1 / eps - screened) / f
-    per_f = -energy / f - COULOMB_KCAL_A * charges * model.kappa * screened / f
+    energy = -model.coulomb_constant * charges * (1 / eps - screened) / f
+    per_f = -energy / f - model.coulomb_constant * charges * model.kappa * screened / f
     return energy, per_f * (1 - gauss / 4) / f

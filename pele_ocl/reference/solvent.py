@@ -11,9 +11,9 @@ from ..atoms import Atoms, Floats
 from ..gb_models import Necks, Spheres
 from ..gb_models.necks import REACH
 from ..solvent_model import SolventModel
-from ..units import COULOMB_KCAL_A
 
 ROWS = 256  # atoms at a time, so that memory stays linear in atoms
+NEGATIVE_TERMS = 5  # of the series of negative spheres as sander has it
 
 
 def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -24,10 +24,24 @@ def sphere_ends(r: Floats, rho: Floats, s: Floats, rgb_max: float | None) -> tup
     return begin, np.where(counts, end, begin), counts
 
 
-def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None) -> Floats:
+def negative_terms(r: Floats, s: Floats, rgb_max: float | None, slope: bool) -> tuple[Floats, NDArray[np.bool_]]:
+    """sander's HCT terms (1/A) of spheres of s < 0, or their slopes by r (1/A^2), and which pairs have these.
+
+    They are twice the series of eq. 4, cut after NEGATIVE_TERMS terms, where all of the sphere is within rgb_max (A).
+    """
+    k = np.arange(1, NEGATIVE_TERMS + 1)
+    factors = 2 * k / (2 * k + 1)
+    powers = (s / r)[..., None] ** (2 * k + 1)
+    series = (-(2 * k + 2) * factors * powers).sum(-1) / r**2 if slope else (factors * powers).sum(-1) / r
+    limit = np.inf if rgb_max is None else rgb_max
+    return np.where(r < limit + s, series, 0.0), np.broadcast_to(s < 0, series.shape)
+
+
+def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None, negative_series: bool = False) -> Floats:
     """Eq. 2: the HCT term of spheres of scaled radius s at distances r for atoms of offset radius rho, A; 1/A.
 
     rgb_max : A, within which of an atom spheres count; None for all of them
+    negative_series : whether spheres of s < 0 have sander's series, of SolventModel
     """
     begin, end, counts = sphere_ends(r, rho, s, rgb_max)
     lower, upper = 1 / begin, 1 / end
@@ -40,19 +54,22 @@ def hct_term(r: Floats, rho: Floats, s: Floats, rgb_max: float | None = None) ->
     )
     term = np.where(rho < s - r, term + 2 * (1 / rho - lower), term)
     result: Floats = np.where(counts, term, 0.0)
-    return result
+    if not negative_series:
+        return result
+    series, instead = negative_terms(r, s, rgb_max, slope=False)
+    return np.where(instead, series, result)
 
 
 def necks_at(
     r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """r - d0 (A) and m0 (1/A) of the necks that atoms of these kinds take from others at distances r; which there are."""
+    """r - d0 (A) and m0 (1/A) of the necks that atoms of these kinds take from others at distances r; which exist."""
     there = r < necks.radii[kinds] + necks.radii[others] + REACH
     return r - necks.distances[others, kinds], necks.sizes[others, kinds], there
 
 
 def neck_term(r: Floats, necks: Necks, kinds: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
-    """Eq. 14: the neck's part of the Born integrals of atoms of these kinds, from others at distances r, 1/A."""
+    """Eq. 1 of docs/theory/gb-models.md: what atoms of these kinds take from others at distances r, 1/A."""
     x, size, there = necks_at(r, necks, kinds, others)
     term: Floats = np.where(there, size / (1 + x**2 + 0.3 * x**6), 0.0)
     return term
@@ -117,9 +134,12 @@ def _radii_of(
     for rows, r in _distances(positions, atoms):
         apart = np.isfinite(r)
         distances = np.where(apart, r, 1.0)
-        terms = hct_term(distances, spheres.rho[rows, None], spheres.scaled[None], model.rgb_max) / 2
+        terms = (
+            hct_term(distances, spheres.rho[rows, None], spheres.scaled[None], model.rgb_max, model.negative_series) / 2
+        )
         if spheres.necks is not None:
-            terms = terms + neck_term(distances, spheres.necks, spheres.necks.kinds[rows, None], spheres.necks.kinds[None])
+            kinds = spheres.necks.kinds
+            terms = terms + neck_term(distances, spheres.necks, kinds[rows, None], kinds[None])
         integrals.append(np.where(apart, terms, 0.0).sum(axis=1))
     psi = spheres.rho[atoms] * np.concatenate(integrals)
     own = Spheres(
@@ -144,7 +164,7 @@ def gb_factor(f: Floats, model: SolventModel) -> Floats:
 
 def gb_self(charges: Floats, born: Floats, model: SolventModel) -> Floats:
     """Eq. 9: self energy of each atom, (n,) kcal/mol."""
-    energy: Floats = -COULOMB_KCAL_A / 2 * charges**2 * gb_factor(born, model)
+    energy: Floats = -model.coulomb_constant / 2 * charges**2 * gb_factor(born, model)
     return energy
 
 
@@ -155,11 +175,11 @@ def gb_pair(positions: Floats, charges: Floats, born: Floats, model: SolventMode
         apart = np.isfinite(r)
         f = gb_distance(np.where(apart, r, 1.0), born[rows, None], born[None])
         potential = np.where(apart, charges[None] * gb_factor(f, model), 0.0).sum(axis=1)
-        energy[rows] = -COULOMB_KCAL_A / 2 * charges[rows] * potential
+        energy[rows] = -model.coulomb_constant / 2 * charges[rows] * potential
     return energy
 
 
 def nonpolar(radii: Floats, born: Floats, model: SolventModel) -> Floats:
     """Eq. 11: the ACE surface term of each atom, (n,) kcal/mol."""
-    energy: Floats = 4 * np.pi * model.surface_tension * (radii + model.probe_radius) ** 2 * (radii / born) ** 6
+    energy: Floats = 4 * np.pi * model.ace_tension * (radii + model.probe_radius) ** 2 * (radii / born) ** 6
     return energy

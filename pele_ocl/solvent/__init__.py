@@ -1,4 +1,4 @@
-"""Born radii and implicit-solvent energy: OBC Generalized Born with the ACE nonpolar term."""
+"""Born radii and implicit-solvent energy: Generalized Born with a nonpolar term."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def solvent(
 ) -> SolventResult:
     """Born radii and implicit-solvent energy of a molecule.
 
-    The OBC model (Onufriev, Bashford and Case, Proteins 55, 383 (2004)) over HCT integrals, with the ACE nonpolar
-    term; docs/theory/solvent.md has the formulas. Use Solvent to evaluate many conformations of one molecule.
+    By default the OBC model (Onufriev, Bashford and Case, Proteins 55, 383 (2004)) over HCT integrals, with the ACE
+    nonpolar term; docs/theory/solvent.md has the formulas. Use Solvent to evaluate many conformations of one molecule.
 
     atoms : Atoms with charges, gb_radii and gb_scales; n >= 1
     variant : key of VARIANTS, or "auto": how the Born radii are computed
     precision : "float32" or "float64"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
-    model : dielectric constants, ions, OBC coefficients; by default SolventModel()
+    model : GB model, constants, ions, nonpolar term; by default SolventModel()
     progress : called with the share done, 0 to 1, of the step at work
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes
         "tree" for large molecules in float32, in float64 where an accuracy is given

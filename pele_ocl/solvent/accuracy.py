@@ -24,7 +24,7 @@ def checked_accuracy(accuracy: float | None) -> float | None:
 def tolerance(accuracy: float, model: SolventModel) -> float:
     """The largest sum of |a| d^4 / D^8 with which a box counts as far, 1/A; docs/theory/tree.md, eq. 6."""
     least = LEFT_OUT * (UNBOUNDED if model.gb_model.function == "GB_RADIUS_HCT" else 1.0)
-    return least * (accuracy / DEFAULT) ** POWER
+    return float(least * (accuracy / DEFAULT) ** POWER)
 
 
 def far_radii(accuracy: float) -> int:

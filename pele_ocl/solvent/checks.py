@@ -10,7 +10,7 @@ from ..solvent_model import SolventModel
 
 
 def check_radii(atoms: Atoms, model: SolventModel) -> None:
-    """Raise ParameterError or InputError for atoms that lack what the model needs, such as a radius above the offset."""
+    """Raise ParameterError or InputError for atoms without what the model needs, such as radii above the offset."""
     if model.gb_model.vacuum:
         return
     assert atoms.gb_radii is not None

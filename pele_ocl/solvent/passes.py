@@ -14,6 +14,7 @@ from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
+from ..tiled.surface import Surface
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Progress
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
+ITEMS = 64  # of a work-group where tiles do not matter
 COLUMNS = len(TERMS) + 2  # of the results, cl/solvent/atoms.cl: terms, Born radius, psi
 
 
@@ -44,10 +46,12 @@ class SolventPasses(TiledPasses):
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
         n_chunks, _ = layout.chunks(len(tiles))
         sizes = {"inverses": tiles.n_slots, "potential": n_chunks * tiles.n_slots, "results": COLUMNS * len(atoms)}
-        super().__init__(run, atoms, tiles, encoding, model, spheres, sizes | self._sizes(), most)
+        self.surface = Surface.of(run, atoms, tiles, model)
+        sizes |= self._sizes() | (self.surface.sizes if self.surface else {})
+        super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
         self.placing = [self.place()]
         self.born = self._born()
-        self.energy = [*self._before_energy(), self._potential(), self._pair_energies()]
+        self.energy = [*self._before_energy(), self._potential(), self._pair_energies(), *self._surface()]
 
     @property
     def pairs(self) -> float:
@@ -118,6 +122,20 @@ class SolventPasses(TiledPasses):
             spheres.counts, self.buffers["potential"], width=layout.width, pairs=self.pairs, TILE=layout.tile,
             VECTORS=layout.vectors, SCREENED=int(model.kappa > 0),
         )  # fmt: skip
+
+    def _surface(self) -> list[KeptLaunch]:
+        """The nonpolar energies where they follow from the surface."""
+        surface, n_heavy = self.surface, self.surface.n_heavy if self.surface else 0
+        if surface is None:
+            return []
+        return [
+            surface.energies(self, False),
+            self.run.keep(
+                "solvent/surface.cl", "keep_surface", (n_heavy, 1), (ITEMS, 1), np.int32(len(self.atoms)),
+                np.int32(n_heavy), np.int32(COLUMNS), np.int32(TERMS.index("nonpolar")), surface.atoms,
+                *self.named("pulls", "results"),
+            ),
+        ]  # fmt: skip
 
     def _pair_energies(self) -> KeptLaunch:
         n_chunks, _ = self.layout.chunks(len(self.tiles))

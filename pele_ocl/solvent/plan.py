@@ -18,12 +18,13 @@ from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent_model import SolventModel
+from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
 from .error import RadiusError, measured_error
 from .layout import SolventLayout
-from .result import TERMS, SolventBatch, SolventResult
+from .result import TERMS, SolventBatch, SolventResult, terms_of
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
         atoms.require(("charges", *model.gb_model.parameters), "the solvent energy")
         check_radii(atoms, model)
+        check_surface(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
         super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms))
@@ -78,7 +80,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m, self.accuracy or DEFAULT
         )  # fmt: skip
         run.finish()  # evaluations may go to another queue
-        return Pipeline(self.atoms, passes, _explain)
+        return Pipeline(self.atoms, passes, partial(_explain, self.model))
 
     def _found(self, m: int) -> Found:
         n = len(self.atoms)
@@ -90,10 +92,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.psi is not None
         assert found.per_atom is not None
         error, seconds = self._measured(atoms, found.born_radii[0], seconds)
+        names = terms_of(self.model)
         return SolventResult(
             atoms=atoms,
-            terms=Terms.ready(TERMS, found.energies[0]),
-            per_atom=Terms.ready(TERMS, found.per_atom[0]),
+            terms=Terms.ready(names, found.energies[0, : len(names)]),
+            per_atom=Terms.ready(names, found.per_atom[0, :, : len(names)]),
             model=self.model,
             born_radii=found.born_radii[0],
             psi=found.psi[0],
@@ -115,11 +118,12 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         if good is not None:
             there = self.atoms.moved(positions[good]) if self.accuracy else self.atoms
             error, seconds = self._measured(there, found.born_radii[good], seconds)
+        names = terms_of(self.model)
         return SolventBatch(
             atoms=self.atoms,
             positions=positions,
-            terms=Terms(TERMS, found.energies),
-            per_atom=Terms(TERMS, found.per_atom),
+            terms=Terms(names, found.energies[..., : len(names)]),
+            per_atom=Terms(names, found.per_atom[..., : len(names)]),
             model=self.model,
             born_radii=found.born_radii,
             psi=found.psi,
@@ -144,12 +148,14 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         return error, {**seconds, "error": taken, "total": seconds["total"] + taken}
 
 
-def _explain(atoms: Atoms, found: Found, k: int) -> InputError:
+def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputError:
     """The error of a conformation with a Born radius or an energy that cannot be, with the atom that is the cause."""
     assert found.born_radii is not None
     born = found.born_radii[k]
     bad = ~(np.isfinite(born) & (born > 0))
     if bad.any():
         return born_radius_error(atoms, int(np.argmax(bad)), born)
+    if crowded := crowding(atoms, found, k, model):
+        return crowded
     i = int(np.argmax(found.bad_atoms(k)))
     return InputError(f"the energy of {atoms.describe(i)} is not finite; check its charge and the dielectric constants")

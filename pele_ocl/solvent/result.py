@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 
 from ..atoms import Floats
 from ..results import TermBatch, TermResult, Terms
-from ..solvent_model import SolventModel
+from ..solvent_model import SolventModel, surface_area
 from .error import RadiusError
 
 TERMS = ("gb_self", "gb_pair", "nonpolar")
+
+
+def terms_of(model: SolventModel) -> tuple[str, ...]:
+    """The terms that a model has, the first of TERMS: no nonpolar energy with surface="none"."""
+    return TERMS[:-1] if model.surface == "none" else TERMS
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -33,6 +38,14 @@ class SolventResult(TermResult):
     psi: Floats
     accuracy: float | None = None
     error: RadiusError | None = None
+
+    @property
+    def surface_area(self) -> float:
+        """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
+
+        Raises InputError for other models.
+        """
+        return surface_area(self.model, float(self.terms.nonpolar) if self.model.surface == "lcpo" else 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

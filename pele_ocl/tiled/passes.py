@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TiledPasses(Passes):
-    """Passes that begin with `place_tiles`; cl/common/place.cl says what is in the buffers that it fills.
+    """Passes that begin with `place_tiles`; cl/common/place.clh says what is in the buffers that it fills.
 
     spheres : SphereTables of the molecule
     """
@@ -40,13 +40,19 @@ class TiledPasses(Passes):
 
     def place(self) -> KeptLaunch:
         """The launch that brings positions to the tiles."""
-        spheres, encoding = self.spheres, self.encoding
         return self.each_slot(
-            "common/place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(encoding.step),
-            encoding.origin_step, self.buffers["positions"], spheres.order, spheres.largest_s, spheres.scaled,
-            spheres.charges, spheres.coefficients,
-            *self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"), **encoding.macros,
+            "common/place.cl", "place_tiles", np.int32(len(self.atoms)), self.run.dtype.type(self.encoding.step),
+            self.buffers["positions"], *self.place_arguments(), **self.encoding.macros,
         )  # fmt: skip
+
+    def place_arguments(self) -> list[Argument]:
+        """PLACE_ARGUMENTS of cl/common/place.clh."""
+        spheres = self.spheres
+        return [
+            self.encoding.origin_step, spheres.order, spheres.largest_s, spheres.scaled, spheres.charges,
+            spheres.coefficients,
+            *self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents"),
+        ]  # fmt: skip
 
     def each_slot(self, file: str, name: str, *args: Argument, shares: int = 1, **defines: int) -> KeptLaunch:
         """The launch of a kernel of a work-group a tile, of so many work-items a slot."""
@@ -73,7 +79,6 @@ class TiledPasses(Passes):
     def solvent_constants(self) -> tuple[Argument, np.void]:
         """The solvent model as kernels of single atoms take it, cl/energy/terms.clh."""
         model, by_atom = self.model, self.spheres.constants
-        tension = 0.0 if model.gb_model.vacuum else model.surface_tension
         return by_atom or self.run.vector4(*model.radius_constants), self.run.vector4(
-            model.outside, model.kappa, 4 * np.pi * tension, model.probe_radius
+            model.outside, model.kappa, 4 * np.pi * model.ace_tension, model.probe_radius
         )

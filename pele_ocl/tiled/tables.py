@@ -15,7 +15,6 @@ from ..gb_models.necks import REACH
 from ..opencl.shared import REACHES
 from ..solvent_model import SolventModel
 from ..tiles import Tiles
-from ..units import COULOMB_KCAL_A
 from .necks import NeckTables
 from .series import series_coefficients
 
@@ -53,9 +52,7 @@ class SphereTables:
     necks: NeckTables | None
 
     @classmethod
-    def of(
-        cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int
-    ) -> SphereTables:
+    def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, charges: Floats, width: int) -> SphereTables:
         """The tables of a molecule.
 
         charges : (n,) in the unit that the kernels want
@@ -63,7 +60,7 @@ class SphereTables:
         """
         spheres = model.spheres(atoms)
         by_slot = tiles.by_slot(spheres.scaled)
-        coefficients = series_coefficients(by_slot)
+        coefficients = series_coefficients(by_slot, model.negative_series)
         constants, necks = spheres.constants, spheres.necks
         return cls(
             packed_reaches(run, spheres, model),
@@ -95,5 +92,5 @@ def packed_reaches(run: Run, spheres: Spheres, model: SolventModel) -> np.void:
 
 def scaled_charges(atoms: Atoms, model: SolventModel, precision: str) -> Floats:
     """Charges times the root of Coulomb's constant over the solute dielectric, (n,)."""
-    charges: Floats = atoms.charges * math.sqrt(COULOMB_KCAL_A / model.solute_dielectric)
+    charges: Floats = atoms.charges * math.sqrt(model.coulomb_constant / model.solute_dielectric)
     return rounded_charges(charges).astype(np.float64) if precision == "float32" else charges

@@ -1,8 +1,11 @@
 // Bonded terms and 1-4 pairs; docs/theory/bonded.md. A work-group owns ATOMS neighbouring atoms of one conformation (third
 // dimension), and computes every term of theirs once. Several work-items leave what a term gives to each atom in a slot of
-// its own, and then add up the slots of each atom in order; a single one adds to few slots, one for each sort of term and
-// atom. No atomics, the same bits every run. Terms of atoms of several groups are computed by each of them. After all
-// other passes, whose gradient it adds to.
+// its own, in local memory where that of each group suffices, and then add up the slots of each atom in order; a single one
+// adds to few slots, one for each sort of term and atom. No atomics, the same bits every run. Terms of atoms of several
+// groups are computed by each of them.
+//
+// Where BEGINS this is the first launch and begins the gradient; the groups behind those of bonded terms, which have no
+// atoms then, bring positions to the tiles. Else it comes after all other passes, whose gradient it adds to.
 #include "common/real.clh"
 #include "common/vector.clh"
 #include "energy/results.clh"
@@ -20,12 +23,24 @@
 #ifndef ITEMS
 #error "ITEMS: work-items of a work-group, a power of two"
 #endif
+#ifndef LOCAL_SLOTS
+#error "LOCAL_SLOTS: slots of a group in local memory; 0 where they are in global memory"
+#endif
+#ifndef BEGINS
+#error "BEGINS: 1 for the first launch, else 0"
+#endif
+#if BEGINS
+#include "common/place.clh"
+#endif
 #define TOGETHER 32  // work-items that should do the same, on GPUs
-#if ITEMS == 1
+#if LOCAL_SLOTS
 #define SLOTS local
-#define KEEP +=
 #else
 #define SLOTS global
+#endif
+#if ITEMS == 1
+#define KEEP +=
+#else
 #define KEEP =
 #endif
 
@@ -35,12 +50,13 @@ typedef struct {
     global const int4 *atoms, *places;   // (n_tasks) members and their slots; a member of another group has none
     global const int2 *details;          // (n_tasks) first of its parameters, and how many, or the size of its map
     global const fine4 *parameters;
-    SLOTS real4 *slots;                  // of the conformation or the group: gradient, energy
+    SLOTS real4 *slots;                  // gradient, energy
+    int first_slot;                      // the place that comes first in them
 } Work;
 
 INLINE void keep(const Work *work, int place, fine slope, Vector by, fine energy) {
     if (place < 0) return;
-    work->slots[place] KEEP (real4)((real)(slope * by.x), (real)(slope * by.y), (real)(slope * by.z), (real)energy);
+    work->slots[place - work->first_slot] KEEP (real4)((real)(slope * by.x), (real)(slope * by.y), (real)(slope * by.z), (real)energy);
 }
 
 INLINE void stretch(const Work *work, int task) {
@@ -128,11 +144,38 @@ INLINE void meet(const Work *work, int task, real cutoff2) {
     keep(work, places.w, coulomb * inv_r2, d, coulomb / 2);
 }
 
-// Goes on with the work-items that the kinds before leave free.
+#if ITEMS > 1
+// A component of the slots from `begin` on before `end`.
+INLINE real sum_of(SLOTS const real *component, int begin, int end) {
+    real sum = 0;
+    #pragma unroll 8
+    for (int slot = begin; slot < end; ++slot) sum += component[4 * slot];
+    return sum;
+}
+#endif
+
+// Goes on with the work-items that the kinds before leave free, after whole lots of TOGETHER.
 #define EACH_TASK(kind, call) \
-    for (int begin = starts[kind], end = starts[kind + 1], \
-             before = (begin - starts[0] + TOGETHER - 1) / TOGETHER * TOGETHER, \
-             task = begin + ((item - before) & (ITEMS - 1)); task < end; task += ITEMS) call
+    for (int task = starts[kind] + ((item - taken) & (ITEMS - 1)); task < starts[kind + 1]; task += ITEMS) call; \
+    taken += (starts[kind + 1] - starts[kind] + TOGETHER - 1) / TOGETHER * TOGETHER
+
+#if BEGINS
+// A slot, by a work-item that looks at all atoms of the tile by itself: no barrier, which not every group would come to.
+INLINE void place_alone(
+    int i, int n_tiles, int n_atoms, real step, global const coordinate *positions, PLACE_ARGUMENTS()) {
+    coordinate lowest[3], highest[3];
+    global const int *members = order + i / TILE * TILE;
+    #pragma unroll 8
+    for (int other = 0; other < TILE; ++other) {
+        global const coordinate *point = positions + 3 * ((size_t)get_global_id(2) * n_atoms + members[other]);
+        for (int k = 0; k < 3; ++k) {
+            lowest[k] = other ? min(lowest[k], point[k]) : point[k];
+            highest[k] = other ? max(highest[k], point[k]) : point[k];
+        }
+    }
+    place_slot(i, n_tiles, n_atoms, step, positions, lowest, highest, PLACED);
+}
+#endif
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void bonded_terms(
@@ -150,29 +193,51 @@ void bonded_terms(
     global const fine4 *restrict parameters,
     global const int *restrict slot_starts,       // (n_atoms, TERMS) first slot of each term, and at the end one more
     global real4 *all_slots,                      // (n_conformations, n_slots)
+#if BEGINS
+    const int n_tiles,
+    PLACE_ARGUMENTS(restrict),
+#endif
     global real *restrict results)                // energy/results.clh
 {
     local real energies[ATOMS * TERMS];
-#if ITEMS == 1
-    local real4 slots[ATOMS * TERMS];
-    for (int k = 0; k < ATOMS * TERMS; ++k) slots[k] = 0;
-#else
-    global real4 *slots = all_slots + (size_t)get_global_id(2) * n_slots;
-#endif
     const int item = get_local_id(0), group = get_group_id(0), conformation = get_global_id(2);
+    const int n_groups = (n_atoms + ATOMS - 1) / ATOMS;
+    const int first = min(group * ATOMS, n_atoms), count = min(ATOMS, n_atoms - first);
+#if LOCAL_SLOTS
+    local real4 slots[LOCAL_SLOTS];
+#else
+    global real4 *slots = all_slots + (size_t)conformation * n_slots;
+#endif
+#if BEGINS
+    if (group >= n_groups) {
+        const int i = (group - n_groups) * ITEMS + item;
+        if (i < n_tiles * TILE) place_alone(i, n_tiles, n_atoms, step, positions, PLACED);
+    }
+#endif
+#if ITEMS == 1
+    for (int k = 0; k < ATOMS * TERMS; ++k) slots[k] = 0;
+    const int first_slot = 0;
+#else
+    global const int *own_starts = slot_starts + (size_t)TERMS * first;
+    const int first_slot = LOCAL_SLOTS ? own_starts[0] : 0;
+    local int ends[ATOMS * TERMS + 1];
+    for (int k = item; k <= count * TERMS; k += ITEMS) ends[k] = own_starts[k] - first_slot;
+#endif
+    int starts[BONDED_KINDS + 1], taken = 0;
+    #pragma unroll
+    for (int kind = 0; kind <= BONDED_KINDS; ++kind) 
+        starts[kind] = kind_starts[min(BONDED_KINDS * group + kind, BONDED_KINDS * n_groups)];
     const Work work = {
-        positions + 3 * (size_t)conformation * n_atoms, step, atoms, places, details, parameters, slots};
-    global const int *starts = kind_starts + BONDED_KINDS * group;
+        positions + 3 * (size_t)conformation * n_atoms, step, atoms, places, details, parameters, slots, first_slot};
     EACH_TASK(STRETCH, stretch(&work, task));
     EACH_TASK(BEND, bend(&work, task));
     EACH_TASK(TWIST, twist(&work, task));
     EACH_TASK(HOLD, hold(&work, task));
     EACH_TASK(CROSS_TWISTS, cross_twists(&work, task));
     EACH_TASK(MEET, meet(&work, task, cutoff2));
-    barrier(CLK_GLOBAL_MEM_FENCE);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
     const Results own = results_of(results, conformation, n_rows, n_atoms);
-    const int first = group * ATOMS, count = min(ATOMS, n_atoms - first);
 #if ITEMS == 1
     for (int k = 0; k < count; ++k) {
         real4 gradient = 0;
@@ -186,22 +251,18 @@ void bonded_terms(
 #endif
     }
 #else
-    // A work-item a component: x, y, z of the gradient, energy.
-    global const real *components = (global const real *)slots;
-    for (int k = item; k < 4 * count; k += ITEMS) {
-        const int atom = first + k / 4, component = k % 4;
-        global const int *ends = slot_starts + (size_t)TERMS * atom;
-        real gradient = 0;
-        for (int term = 0; term < TERMS; ++term) {
-            real sum = 0;
-            for (int slot = ends[term]; slot < ends[term + 1]; ++slot) sum += components[4 * slot + component];
-            gradient += sum;
-            if (component == 3) energies[k / 4 * TERMS + term] = sum;
-        }
+    // A work-item a component of an atom's gradient, or one of its energies.
+    SLOTS const real *components = (SLOTS const real *)slots;
 #if GRADIENT
-        if (component < 3) own.gradient[3 * (size_t)atom + component] += gradient;
-#endif
+    for (int k = item; k < 3 * count; k += ITEMS) {
+        const int atom = k / 3;
+        global real *out = own.gradient + 3 * (size_t)first + k;
+        const real before = BEGINS ? (real)0 : *out;
+        *out = before + sum_of(components + k % 3, ends[atom * TERMS], ends[(atom + 1) * TERMS]);
     }
+#endif
+    for (int k = ITEMS - 1 - item; k < count * TERMS; k += ITEMS)
+        energies[k] = sum_of(components + 3, ends[k], ends[k + 1]);
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
     global real *grouped = own.grouped + (size_t)first_term * n_rows;
@@ -211,8 +272,9 @@ void bonded_terms(
 #else
     for (int term = item; term < TERMS; term += ITEMS) {
         real sum = 0;
+        #pragma unroll 8
         for (int k = 0; k < count; ++k) sum += energies[k * TERMS + term];
-        for (int row = group; row < n_rows; row += get_num_groups(0)) {
+        for (int row = group; group < n_groups && row < n_rows; row += n_groups) {
             grouped[(size_t)term * n_rows + row] = sum;
             sum = 0;
         }

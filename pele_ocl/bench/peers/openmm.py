@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
-from ...pairs import exclusions
+from ...pairs import exclusions, nonbonded_pairs
 from ...solvent_model import SolventModel
 from ...units import JOULE_PER_CALORIE
 from .peer import AbsentError, load
@@ -95,21 +95,15 @@ class OpenMM:
 
 
 def whole_energy(atoms: Atoms, model: SolventModel) -> System:
-    """System of NonbondedForce and GBSAOBCForce without a cutoff, 1-4 pairs scaled: our `energy`."""
+    """System of NonbondedForce and GBSAOBCForce without a cutoff, 1-4 pairs scaled: our `energy` less bonded terms."""
     openmm = load("openmm")
     system, pairs, gb = _forces_of(atoms)
     _set_solvent(gb, model)
-    excluded, one_four = exclusions(atoms.bonds, len(atoms))
-    _exclude(pairs, excluded)
-    assert atoms.lj_sigma is not None
-    assert atoms.lj_epsilon is not None
-    by_coulomb, by_lj = atoms.one_four
-    i, j = one_four.T
-    charges = by_coulomb * atoms.charges[i] * atoms.charges[j]
-    sigmas = NM_PER_A * (atoms.lj_sigma[i] + atoms.lj_sigma[j]) / 2
-    wells = JOULE_PER_CALORIE * by_lj * np.sqrt(atoms.lj_epsilon[i] * atoms.lj_epsilon[j])
-    for exception in zip(i.tolist(), j.tolist(), charges.tolist(), sigmas.tolist(), wells.tolist(), strict=True):
-        pairs.addException(*exception)
+    apart = nonbonded_pairs(atoms)
+    _exclude(pairs, apart.excluded)
+    to_openmm = 1.0, NM_PER_A, JOULE_PER_CALORIE
+    for (i, j), values in zip(apart.one_four.atoms.tolist(), apart.one_four.parameters * to_openmm, strict=True):
+        pairs.addException(i, j, *values.tolist(), True)  # in place of its exclusion
     pairs.setNonbondedMethod(openmm.NonbondedForce.NoCutoff)
     gb.setNonbondedMethod(openmm.GBSAOBCForce.NoCutoff)
     system.addForce(pairs)
@@ -148,7 +142,7 @@ def pairs_within_cutoff(atoms: Atoms, cutoff: float, with_gb: bool = False) -> S
 def _set_solvent(gb: GBSAOBCForce, model: SolventModel) -> None:
     gb.setSoluteDielectric(model.solute_dielectric)
     gb.setSolventDielectric(model.solvent_dielectric)
-    gb.setSurfaceAreaEnergy(model.surface_tension * JOULE_PER_CALORIE / NM_PER_A**2)
+    gb.setSurfaceAreaEnergy(model.ace_tension * JOULE_PER_CALORIE / NM_PER_A**2)
 
 
 def _exclude(pairs: NonbondedForce, excluded: Indices) -> None:

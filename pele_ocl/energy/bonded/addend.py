@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ...atoms import Atoms, OneFourPairs
+from ...solvent_model import SolventModel
 from ..terms.term import Addend
 from .groups import Groups
 from .tasks import Tasks
 
 if TYPE_CHECKING:
+    from ...opencl.kernel import Kernel
     from ...opencl.launch import KeptLaunch
     from ..passes import AnyPasses
 
 # Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
 ATOMS_CPU, ITEMS_CPU = 128, 1
-ATOMS_GPU, ITEMS_GPU = 32, 128
+ATOMS_GPU, ITEMS_GPU = 32, 256
+LOCAL_BYTES = 40 << 10  # of local memory that a group takes at most
 
 BONDED_TERMS = {  # the tables of each term
     "bond": ("bonds",),
@@ -47,12 +50,10 @@ class BondedTerms(Addend):
 
     grouped: ClassVar[bool] = True
 
-    def __init__(
-        self, atoms: Atoms, one_four: OneFourPairs | None, solute_dielectric: float, names: Sequence[str]
-    ) -> None:
+    def __init__(self, atoms: Atoms, one_four: OneFourPairs | None, model: SolventModel, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._n_atoms = len(atoms)
-        self._tasks = Tasks.of(atoms, one_four, solute_dielectric, self._names)
+        self._tasks = Tasks.of(atoms, one_four, model, self._names)
         self._groups: dict[tuple[int, bool], Groups] = {}
 
     def __bool__(self) -> bool:
@@ -65,26 +66,43 @@ class BondedTerms(Addend):
 
     def sizes(self, passes: AnyPasses) -> Mapping[str, int]:
         size, items = self._shape(passes)
-        return {} if items == 1 else {"bonded_slots": 4 * self._groups_of(size, False).n_slots}
+        groups = self._groups_of(size, items == 1)
+        return {} if self._local_slots(passes, groups) else {"bonded_slots": 4 * groups.n_slots}
+
+    def begins(self, passes: AnyPasses) -> bool:
+        return self._shape(passes)[1] % passes.tiles.size == 0
 
     def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         run, encoding = passes.run, passes.encoding
-        size, items = self._shape(passes)
+        size, most_items = self._shape(passes)
+        begins, tile, n_tiles = self.begins(passes), passes.tiles.size, len(passes.tiles)
+        least = tile if begins else 1
+
+        def build(lots: int) -> Kernel:
+            items = lots * least
+            return run.kernel(
+                "energy/terms/bonded.cl", "bonded_terms", ATOMS=size, ITEMS=items, TERMS=len(self._names),
+                LOCAL_SLOTS=self._local_slots(passes, self._groups_of(size, items == 1)), BEGINS=int(begins), TILE=tile,
+                PER_ATOM=int(passes.options.per_atom), GEOMETRIC=0, **encoding.macros, **passes.result_macros,
+            )  # fmt: skip
+
+        kernel, lots = run.built_to_fit(most_items // least, build, least)
+        items = lots * least
+        n_groups = -(-self._n_atoms // size) + (-(-n_tiles * tile // items) if begins else 0)
         groups = self._groups_of(size, items == 1)
         fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
         slots = passes.buffers.get("bonded_slots") or run.empty(0)
         real, cutoff = run.dtype.type, passes.options.cutoff
         cutoff2 = np.finfo(run.dtype).max if cutoff is None else real(cutoff**2)
         return [
-            run.keep(
-                "energy/terms/bonded.cl", "bonded_terms", (-(-self._n_atoms // size) * items, 1), (items, 1),
+            run.keep_kernel(
+                kernel, (n_groups * items, 1), (items, 1),
                 np.int32(self._n_atoms), np.int32(passes.n_energies), np.int32(index), np.int32(groups.n_slots),
                 real(encoding.step), cutoff2, passes.buffers["positions"], run.upload(groups.starts, np.int32),
                 run.upload(groups.members, np.int32), run.upload(groups.places, np.int32),
                 run.upload(groups.details, np.int32), run.upload(self._tasks.parameters, fine),
-                run.upload(groups.slot_starts, np.int32), slots, passes.buffers["results"],
-                ATOMS=size, ITEMS=items, TERMS=len(self._names), PER_ATOM=int(passes.options.per_atom), GEOMETRIC=0,
-                **encoding.macros, **passes.result_macros,
+                run.upload(groups.slot_starts, np.int32), slots,
+                *([np.int32(n_tiles), *passes.place_arguments()] if begins else []), passes.buffers["results"],
             )
         ]  # fmt: skip
 
@@ -93,6 +111,15 @@ class BondedTerms(Addend):
         is_cpu = passes.run.device.kind == "CPU"
         size, items = (ATOMS_CPU, ITEMS_CPU) if is_cpu else (ATOMS_GPU, ITEMS_GPU)
         return max(size, passes.tiles.size), min(items, passes.run.device.largest_group)
+
+    def _local_slots(self, passes: AnyPasses, groups: Groups) -> int:
+        """Room for the slots of any group in local memory, one of few sizes, each a kernel; 0 where there is too little."""
+        if groups.shared:
+            return groups.size * len(self._names)
+        slots = 1 << max(8, (groups.most_slots - 1).bit_length())
+        run, n_energies = passes.run, groups.size * len(self._names)
+        taken = run.dtype.itemsize * (4 * slots + n_energies) + 4 * (n_energies + 1)
+        return slots if taken <= min(LOCAL_BYTES, run.device.handle.local_mem_size) else 0
 
     def _groups_of(self, size: int, shared: bool) -> Groups:
         if (size, shared) not in self._groups:

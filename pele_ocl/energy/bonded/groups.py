@@ -15,12 +15,18 @@ from .tasks import MEMBERS, Tasks
 class Groups:
     """The tasks of each group: all in which one of its atoms is a member; cl/energy/terms/bonded.cl.
 
+    size : atoms of a group
+    shared : whether all that a group adds to an atom's row of results goes to one slot, counted from its first one
+    n_rows : rows of results, one of each term
     starts : (n_groups * kinds + 1,) first record of each kind
     members, places : (n_records, 4) atoms, and their slots, -1 for atoms of other groups; a CMAP term takes two records
     details : (n_records, 2) first row of parameters and count; 0 for the second record of a CMAP term
     slot_starts : (n_atoms * n_rows + 1,) first slot of each atom's share of each row of results
     """
 
+    size: int
+    shared: bool
+    n_rows: int
     starts: NDArray[np.int32]
     members: NDArray[np.int32]
     places: NDArray[np.int32]
@@ -32,12 +38,15 @@ class Groups:
         """Slots in all."""
         return int(self.slot_starts[-1])
 
+    @property
+    def most_slots(self) -> int:
+        """Slots of the group that has most."""
+        firsts = np.append(self.slot_starts[: -1 : self.size * self.n_rows], self.slot_starts[-1])
+        return int(np.diff(firsts).max())
+
     @classmethod
     def of(cls, tasks: Tasks, n_atoms: int, n_rows: int, size: int, shared: bool) -> Groups:
-        """The tasks, sorted by kind, of groups of `size` atoms.
-
-        shared : whether all that a group adds to an atom's row of results goes to one slot, counted from its first one
-        """
+        """The tasks, sorted by kind, of groups of `size` atoms."""
         n_groups = -(-n_atoms // size)
         group, task = _copies(tasks, size)
         members = tasks.members[task]
@@ -55,6 +64,9 @@ class Groups:
         half = np.where(second[:, None], np.arange(4, MEMBERS), np.arange(4))
         counts = np.where(second, 0, tasks.counts[task][record])
         return cls(
+            size,
+            shared,
+            n_rows,
             np.searchsorted(codes, np.arange(n_groups * kinds + 1)).astype(np.int32),
             np.maximum(np.take_along_axis(members[record], half, axis=1), 0).astype(np.int32),
             np.take_along_axis(places[record], half, axis=1).astype(np.int32),

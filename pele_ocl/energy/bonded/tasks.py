@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...atoms import Atoms, Bonded, Floats, OneFourPairs, Torsions
 from ...opencl.shared import BondedKind
-from ...units import COULOMB_KCAL_A
+from ...solvent_model import SolventModel
 from .spline import patches
 
 MEMBERS = 8  # of a task at most, the atoms of a CMAP term's two torsions
@@ -47,7 +47,7 @@ class Tasks:
         return len(self.kinds)
 
     @classmethod
-    def of(cls, atoms: Atoms, one_four: OneFourPairs | None, solute_dielectric: float, names: Sequence[str]) -> Tasks:
+    def of(cls, atoms: Atoms, one_four: OneFourPairs | None, model: SolventModel, names: Sequence[str]) -> Tasks:
         """Those of the terms named, by the order of the kinds. one_four : None where 1-4 pairs do not count"""
         bonded = Bonded() if atoms.bonded is None else atoms.bonded
         parts = [_harmonic(bonded, *of, names) for of in HARMONIC if of[1] in names]
@@ -59,7 +59,7 @@ class Tasks:
         if "cmap" in names:
             parts.append(_cmaps(bonded, names.index("cmap")))
         if one_four is not None:
-            parts.append(_pairs(one_four, solute_dielectric, names))
+            parts.append(_pairs(one_four, model, names))
         return cls.joined(parts or [cls.plain(BondedKind.MEET, np.empty((0, 2), np.int64), 0, np.empty((0, 0)))])
 
     @classmethod
@@ -129,11 +129,11 @@ def _cmaps(bonded: Bonded, row: int) -> Tasks:
     return Tasks(tasks.kinds, tasks.members, tasks.rows, starts[which], sizes[which], parameters)
 
 
-def _pairs(one_four: OneFourPairs, solute_dielectric: float, names: Sequence[str]) -> Tasks:
+def _pairs(one_four: OneFourPairs, model: SolventModel, names: Sequence[str]) -> Tasks:
     """Each atom of a pair is a member twice: once for Lennard-Jones, once for Coulomb."""
     charges, sigma, epsilon = one_four.parameters.T
     terms = ("lennard_jones_14", "coulomb_14")
-    by_coulomb = COULOMB_KCAL_A / solute_dielectric if terms[1] in names else 0.0
+    by_coulomb = model.coulomb_factor if terms[1] in names else 0.0
     by_lj = 4.0 if terms[0] in names else 0.0
     rows = np.repeat([names.index(term) if term in names else 0 for term in terms], 2)
     parameters = np.column_stack([by_coulomb * charges, sigma**2, by_lj * epsilon])

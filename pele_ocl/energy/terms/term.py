@@ -37,6 +37,10 @@ class Addend(ABC):
         """Reals of one conformation in buffers of its own, by name."""
         return {}
 
+    def begins(self, passes: AnyPasses) -> bool:
+        """Whether its one launch is the first of all, begins the gradient and brings positions to the tiles."""
+        return False
+
     @abstractmethod
     def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         """The launches that add the terms. index : of the first of them in `further` or `grouped`"""

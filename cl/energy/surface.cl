@@ -1,0 +1,48 @@
+// Adds the LCPO surface energies to the results, and their gradient to the other terms'. A work-group owns a tile of one
+// conformation (third dimension), a work-item a heavy atom; after the passes that leave energies and gradient.
+#include "common/real.clh"
+#include "energy/results.clh"
+
+#ifndef TILE
+#error "TILE: slots in a tile; also the size of a work-group"
+#endif
+#ifndef PER_ATOM
+#error "PER_ATOM: 1 where the energies of single atoms are wanted, else 0"
+#endif
+
+kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
+void add_surface(
+    const int n_tiles,
+    const int n_atoms,
+    const int n_heavy,
+    const int term,                          // of the nonpolar energy among the terms
+    global const int *restrict starts,       // (n_tiles + 1) first heavy atom of each tile
+    global const int *restrict atoms,        // (n_heavy) the atom of each heavy one
+    global const real4 *restrict pulls,      // (n_conformations, n_heavy) of common/surface.cl
+    global real *restrict results)           // energy/results.clh
+{
+    local real scratch[TILE];
+    const int item = get_local_id(0), tile = get_group_id(0), conformation = get_global_id(2), k = starts[tile] + item;
+    const Results own = results_of(results, conformation, PER_ATOM ? n_atoms : n_tiles, n_atoms);
+    scratch[item] = 0;
+    if (k < starts[tile + 1]) {
+        const real4 pull = pulls[(size_t)conformation * n_heavy + k];
+        const size_t atom = atoms[k];
+#if GRADIENT
+        own.gradient[3 * atom] += pull.x;
+        own.gradient[3 * atom + 1] += pull.y;
+        own.gradient[3 * atom + 2] += pull.z;
+#endif
+#if PER_ATOM
+        own.energies[N_TERMS * atom + term] = pull.w;
+#endif
+        scratch[item] = pull.w;
+    }
+#if !PER_ATOM
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item) return;
+    real sum = 0;
+    for (int other = 0; other < TILE; ++other) sum += scratch[other];
+    own.energies[N_TERMS * (size_t)tile + term] = sum;
+#endif
+}

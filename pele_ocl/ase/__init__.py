@@ -1,0 +1,126 @@
+"""A calculator for ASE, the Atomic Simulation Environment: `from pele_ocl.ase import Calculator`.
+
+    molecule = pele_ocl.read("protein.pdb")
+    atoms = pele_ocl.ase.to_ase(molecule)
+    atoms.calc = pele_ocl.ase.Calculator(molecule, precision="float64")
+    print(atoms.get_potential_energy(), atoms.get_forces())  # eV, eV/A
+
+Needs ASE: pip install 'pele-ocl[ase]'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import gemmi
+import numpy as np
+
+from ..atoms import Atoms, Ints, require_atoms
+from ..energy import Energy
+from ..energy.terms import Term
+from ..errors import InputError, PeleError
+from ..solvent_model import SolventModel
+
+try:
+    import ase
+    from ase.calculators.calculator import Calculator as AseCalculator
+    from ase.calculators.calculator import all_changes
+    from ase.units import kcal, mol
+except ModuleNotFoundError as error:
+    if (error.name or "").split(".")[0] != "ase":
+        raise
+    raise PeleError("the calculator needs ASE, which is not installed: pip install 'pele-ocl[ase]'") from None
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+__all__ = ["Calculator", "to_ase"]
+
+EV = kcal / mol  # eV in a kcal/mol
+
+
+class Calculator(AseCalculator):  # type: ignore[misc]
+    """Energy (eV), forces (eV/A) and energies of atoms (eV) of one molecule, for ASE.
+
+    molecule : Atoms with all parameters; the atoms of ASE have its order, and move
+    The other options are those of `Energy`. float64 serves optimizers that go on to forces below 1e-3 eV/A.
+
+    The plan is made at the first calculation and kept. Raises InputError for atoms of other number or elements, for
+    periodic ones, and as `Energy` does.
+    """
+
+    implemented_properties: ClassVar[list[str]] = ["energy", "free_energy", "forces", "energies"]
+
+    def __init__(
+        self,
+        molecule: Atoms,
+        *,
+        one_four: Literal["scale", "exclude"] = "scale",
+        cutoff: float | None = None,
+        terms: Sequence[Term] = (),
+        precision: str = "float32",
+        variant: str = "auto",
+        device: Device | int | str | None = None,
+        model: SolventModel | None = None,
+    ) -> None:
+        require_atoms(molecule)
+        super().__init__()
+        self.molecule = molecule
+        self._numbers = atomic_numbers(molecule)
+        self._plan_of = partial(
+            Energy, molecule, one_four=one_four, cutoff=cutoff, terms=terms, precision=precision, variant=variant,
+            device=device, model=model,
+        )  # fmt: skip
+        self._plans: dict[bool, Energy] = {}
+
+    def calculate(
+        self,
+        atoms: ase.Atoms | None = None,
+        properties: Sequence[str] = ("energy",),
+        system_changes: Sequence[str] = all_changes,
+    ) -> None:
+        """Fill `results`; called by ASE. Energies of atoms are computed where they are asked for alone."""
+        super().calculate(atoms, properties, system_changes)
+        self._require_same(self.atoms)
+        result = self._plan("energies" in properties).evaluate(self.atoms.positions)
+        assert result.gradient is not None
+        self.results = {"energy": EV * result.total, "free_energy": EV * result.total, "forces": -EV * result.gradient}
+        if result.per_atom is not None:
+            self.results["energies"] = EV * result.per_atom.total
+
+    def _plan(self, per_atom: bool) -> Energy:
+        """The plan, made at the first call; a second one where energies of atoms are wanted."""
+        if per_atom not in self._plans:
+            self._plans[per_atom] = self._plan_of(per_atom=per_atom)
+        return self._plans[per_atom]
+
+    def _require_same(self, atoms: ase.Atoms) -> None:
+        """Raise InputError for atoms that are not those of the molecule."""
+        if len(atoms) != len(self.molecule):
+            raise InputError(f"ASE gives {len(atoms):,} atoms; the calculator is for {len(self.molecule):,}")
+        if atoms.pbc.any():
+            raise InputError("the atoms are periodic, which an implicit solvent is not; set atoms.pbc = False")
+        other = (self._numbers > 0) & (atoms.numbers > 0) & (atoms.numbers != self._numbers)
+        if other.any():
+            i = int(np.argmax(other))
+            there = gemmi.Element(int(atoms.numbers[i])).name
+            raise InputError(
+                f"ASE gives {there} as {self.molecule.describe(i)}; make a calculator for these atoms, in their order"
+            )
+
+
+def to_ase(molecule: Atoms) -> ase.Atoms:
+    """The atoms for ASE: elements and positions, in the same order; X where an element is unknown."""
+    require_atoms(molecule)
+    return ase.Atoms(numbers=atomic_numbers(molecule), positions=molecule.positions)
+
+
+def atomic_numbers(molecule: Atoms) -> Ints:
+    """(n,) atomic numbers by the elements of the labels; 0 where unknown."""
+    if molecule.labels is None:
+        return np.zeros(len(molecule), np.int32)
+    elements = molecule.labels.elements.tolist()
+    known = {element: gemmi.Element(element).atomic_number for element in set(elements)}
+    return np.array([known[element] for element in elements], np.int32)

@@ -1,0 +1,114 @@
+"""Parameters of LCPO surface areas (Weiser, Shenkin and Still, J. Comput. Chem. 20, 217 (1999)) of each atom.
+
+By AMBER's rules where atoms have AMBER's types, else by element, number of heavy neighbours and hybridisation, which
+the bonds tell. Fluorine and magnesium are not in the paper; their figures are those of AmberTools.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .labels import Floats, Ints
+from .radii import bonds_both_ways, elements_of
+
+if TYPE_CHECKING:
+    from .atoms import Atoms
+
+# Radius (A, without probe), P1, P2, P3 and P4 (1/A^2) by element, hybridisation and number of heavy neighbours.
+PARAMETERS = {
+    "C sp3 1": (1.7, 0.77887, -0.28063, -0.0012968, 0.00039328),
+    "C sp3 2": (1.7, 0.56482, -0.19608, -0.0010219, 0.0002658),
+    "C sp3 3": (1.7, 0.23348, -0.072627, -0.00020079, 0.00007967),
+    "C sp3 4": (1.7, 0.0, 0.0, 0.0, 0.0),
+    "C sp2 2": (1.7, 0.51245, -0.15966, -0.00019781, 0.00016392),
+    "C sp2 3": (1.7, 0.070344, -0.019015, -0.000022009, 0.000016875),
+    "O sp3 1": (1.6, 0.77914, -0.25262, -0.0016056, 0.00035071),
+    "O sp3 2": (1.6, 0.49392, -0.16038, -0.00015512, 0.00016453),
+    "O sp2 1": (1.6, 0.68563, -0.1868, -0.00135573, 0.00023743),
+    "O carboxylate 1": (1.6, 0.88857, -0.33421, -0.0018683, 0.00049372),
+    "N sp3 1": (1.65, 0.078602, -0.29198, -0.0006537, 0.00036247),
+    "N sp3 2": (1.65, 0.22599, -0.036648, -0.0012297, 0.000080038),
+    "N sp3 3": (1.65, 0.051481, -0.012603, -0.00032006, 0.000024774),
+    "N sp2 1": (1.65, 0.73511, -0.22116, -0.00089148, 0.0002523),
+    "N sp2 2": (1.65, 0.41102, -0.12254, -0.000075448, 0.00011804),
+    "N sp2 3": (1.65, 0.062577, -0.017874, -0.00008312, 0.000019849),
+    "S 1": (1.9, 0.7722, -0.26393, 0.0010629, 0.0002179),
+    "S 2": (1.9, 0.54581, -0.19477, -0.0012873, 0.00029247),
+    "P 3": (1.9, 0.3865, -0.18249, -0.0036598, 0.0004264),
+    "P 4": (1.9, 0.03873, -0.0089339, 0.0000083582, 0.0000030381),
+    "Cl": (1.8, 0.98318, -0.40437, 0.00011249, 0.00049901),
+    "F": (1.47, 0.68563, -0.1868, -0.00135573, 0.00023743),
+    "Mg": (1.18, 0.49392, -0.16038, -0.00015512, 0.00016453),
+}
+# What stands before the number of heavy neighbours in a key.
+COUNTED = frozenset(key[:-2] for key in PARAMETERS if key[-1].isdigit())
+LONGEST_AMBER_TYPE = 2  # characters
+
+
+def lcpo_parameters(atoms: Atoms) -> Floats:
+    """Radius (A, without probe), P1, P2, P3 and P4 (1/A^2) of each atom, (n, 5); all 0 for hydrogen, which has none.
+
+    Raises InputError for atoms without labels or bonds, and for an atom that LCPO has no parameters for.
+    """
+    if atoms.labels is None:
+        raise InputError("LCPO surfaces follow from elements, which these atoms lack; choose the surface ace or none")
+    elements, bonds = elements_of(atoms.labels), atoms.bond_pairs
+    if len(atoms) > 1 and not len(bonds):
+        raise InputError("LCPO surfaces follow from bonds, which these atoms lack; choose the surface ace or none")
+    ends = bonds_both_ways(bonds)
+    n_bonds = np.bincount(ends[:, 0], minlength=len(atoms))
+    n_heavy = np.bincount(ends[elements[ends[:, 1]] != "H", 0], minlength=len(atoms))
+    types = atoms.types
+    if types is not None and np.char.str_len(types).max(initial=0) <= LONGEST_AMBER_TYPE:
+        shapes = [
+            _shape_by_type(*each) for each in zip(elements.tolist(), types.tolist(), n_bonds.tolist(), strict=True)
+        ]
+    else:
+        shapes = _shapes_by_bonds(elements, n_bonds, ends)
+    parameters = np.zeros((len(atoms), 5))
+    for i in np.flatnonzero(elements != "H").tolist():
+        key = f"{shapes[i]} {n_heavy[i]}" if shapes[i] in COUNTED else shapes[i]
+        if key not in PARAMETERS:
+            raise InputError(
+                f"LCPO has no parameters for {atoms.describe(i)}: {elements[i]}, {n_bonds[i]} bonds, {n_heavy[i]} of "
+                "them to heavy atoms; leave it out, or choose the surface ace or none"
+            )
+        parameters[i] = PARAMETERS[key]
+    return parameters
+
+
+def _shape_by_type(element: str, amber_type: str, n_bonds: int) -> str:
+    """The first part of a key of PARAMETERS by AMBER's rules."""
+    if element == "C":
+        return "C sp3" if n_bonds == 4 else "C sp2"
+    if element == "O":
+        return {"O": "O sp2 1", "O2": "O carboxylate 1"}.get(amber_type, "O sp3")
+    if element == "N":
+        return "N sp3" if amber_type == "N3" else "N sp2"
+    if element == "S":
+        return "S 1" if amber_type == "SH" else "S 2"
+    return element
+
+
+def _shapes_by_bonds(elements: NDArray[np.str_], n_bonds: NDArray[np.intp], ends: Ints) -> list[str]:
+    """The first part of a key of PARAMETERS by what each atom is bonded to."""
+    shapes = elements.astype(np.dtype("U16"))
+    first, second = ends.T
+    is_carbon, is_nitrogen, is_oxygen = (elements == symbol for symbol in "CNO")
+    planar = is_carbon & (n_bonds == 3)
+    shapes[is_carbon] = np.where(n_bonds[is_carbon] == 4, "C sp3", "C sp2")
+    conjugated = np.zeros(len(elements), bool)
+    conjugated[first[planar[second]]] = True
+    shapes[is_nitrogen & np.isin(n_bonds, (3, 4))] = "N sp3"
+    shapes[is_nitrogen & ((n_bonds == 2) | ((n_bonds == 3) & conjugated))] = "N sp2"
+    terminal = is_oxygen & (n_bonds == 1)
+    shapes[is_oxygen & (n_bonds == 2)] = "O sp3"
+    shapes[terminal] = "O sp2"
+    # Two oxygens with no other bond at one atom: a carboxylate, or a phosphate, which AMBER treats alike.
+    partners = np.bincount(second[terminal[first]], minlength=len(elements))
+    shapes[first[terminal[first] & (partners[second] > 1)]] = "O carboxylate"
+    return [str(shape) for shape in shapes]

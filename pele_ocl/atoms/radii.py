@@ -1,0 +1,155 @@
+"""Sets of intrinsic GB radii with the overlap scales of HCT and OBC, by element, bonds and residue names.
+
+Bondi's radii and their modifications as AMBER's tleap makes them: bondi (Bondi 1964), mbondi (Tsui and Case 2001),
+mbondi2 (Onufriev, Bashford and Case 2004) and mbondi3 (Nguyen, Roe and Simmerling 2013); and the rule of Tinker's Born
+radii, which PELE's and OpenMM's tables follow, `pele` and `openmm-obc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import choice
+from ..errors import InputError
+from .labels import Floats, Ints, Labels
+
+BONDI_SETS = ("bondi", "mbondi", "mbondi2", "mbondi3")
+TINKER_SETS = ("openmm-obc", "pele")
+RADII_SETS = (*TINKER_SETS, *BONDI_SETS)
+
+Strings = NDArray[np.str_]
+
+# Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber has them; Tinker has one for iron, too.
+_SCALES = {"H": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96}
+_TINKER_SCALES = {**_SCALES, "D": 0.85, "Fe": 0.88}
+_OTHER_SCALE = 0.80
+
+_BONDI = {"H": 1.2, "C": 1.7, "N": 1.55, "O": 1.5, "F": 1.5, "Si": 2.1, "P": 1.85, "S": 1.8, "Cl": 1.7}
+_OTHER_BONDI = 1.5
+# Radii of hydrogens by the element that they are bonded to.
+_HYDROGENS: Mapping[str, Mapping[str, float]] = {
+    "bondi": {},
+    "mbondi": {"C": 1.3, "N": 1.3, "O": 0.8, "S": 0.8},
+    "mbondi2": {"N": 1.3},
+    "mbondi3": {"N": 1.3},
+}
+# The last one of mbondi3: hydrogens of arginine's guanidinium, oxygens of carboxylates, by residue and atom names.
+_ARGININE = (1.17, ("ARG",), ("HH", "HE"))
+_CARBOXYLATES = ((1.4, ("ASP", "AS4"), ("OD",)), (1.4, ("GLU", "GL4"), ("OE",)))
+_TERMINAL_OXYGEN, _TERMINAL_RADIUS = "OXT", 1.4
+
+# Element: {bonds: radius}, None for any other number of bonds.
+_TINKER_BY_BONDS: dict[str, dict[int | None, float]] = {
+    "C": {None: 1.90, 3: 1.875, 2: 1.825},
+    "N": {None: 1.7063, 4: 1.625, 1: 1.60},
+    "O": {None: 1.535, 1: 1.48},
+}
+_TINKER_HYDROGEN, _TINKER_HYDROGEN_ON = 1.25, {"N": 1.15, "O": 1.05}
+_TINKER = {
+    "F": 1.47, "P": 1.87, "S": 1.775, "Fe": 2.00, "Li": 1.432, "Na": 1.992, "Mg": 1.70, "Si": 1.80, "Cl": 1.735,
+    "K": 2.123, "Ca": 1.817, "Br": 1.90, "Rb": 2.26, "I": 2.10, "Cs": 2.507, "Ba": 2.188,
+}  # fmt: skip
+_OTHER_TINKER = 2.0
+_OPENMM_NITROGEN = 1.706  # in place of Tinker's 1.7063
+
+
+def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
+    """Intrinsic radii (n,) A and overlap scales (n,) of a set.
+
+    name : one of RADII_SETS; "amber" is another name of "openmm-obc"
+    bonds : (m, 2) all bonds, those between residues too
+
+    Raises InputError for an unknown set, and where there are no bonds that the radii would follow from.
+    """
+    name = tidy_set(name)
+    choice("the set of GB radii", name, RADII_SETS)
+    elements = elements_of(labels)
+    if name != "bondi" and len(elements) > 1 and not len(bonds):
+        raise InputError(f"the GB radii {name} follow from bonds, of which these atoms have none; bondi needs none")
+    if name in TINKER_SETS:
+        radii, scales = element_rule(elements, bonds)
+        if name == "openmm-obc":
+            radii[(elements == "N") & (radii == _TINKER_BY_BONDS["N"][None])] = _OPENMM_NITROGEN
+        return radii, scales
+    radii = _looked_up(elements, _BONDI, _OTHER_BONDI)
+    for neighbour, radius in _HYDROGENS[name].items():
+        radii[hydrogens_on(elements, bonds, neighbour)] = radius
+    if name == "mbondi3":
+        _modify_third(radii, labels, elements, bonds)
+    return radii, _looked_up(elements, _SCALES, _OTHER_SCALE)
+
+
+def tidy_set(name: str) -> str:
+    """The name of a set: `amber`, as it was called once, is `openmm-obc`."""
+    return "openmm-obc" if name == "amber" else name
+
+
+def hct_scale(symbol: str) -> float:
+    """HCT overlap scale of an element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, others 0.80."""
+    return _TINKER_SCALES.get(symbol, _OTHER_SCALE)
+
+
+def element_rule(elements: Sequence[str] | NDArray[np.str_], bonds: Ints) -> tuple[Floats, Floats]:
+    """Radius (n,) in A and HCT scale (n,) of atoms by element and number of bonds, as Tinker assigns them.
+
+    elements : (n,) symbols, capitalised
+    bonds : (m, 2) all bonds, those between residues too
+    """
+    symbols = np.asarray(elements, np.str_)
+    n_bonds = np.bincount(bonds.ravel(), minlength=len(symbols))
+    radii = _looked_up(symbols, _TINKER, _OTHER_TINKER)
+    for element, by_bonds in _TINKER_BY_BONDS.items():
+        mine = symbols == element
+        for count, radius in by_bonds.items():
+            radii[mine if count is None else mine & (n_bonds == count)] = radius
+    radii[symbols == "H"] = _TINKER_HYDROGEN
+    for neighbour, radius in _TINKER_HYDROGEN_ON.items():
+        radii[hydrogens_on(symbols, bonds, neighbour)] = radius
+    return radii, _looked_up(symbols, _TINKER_SCALES, _OTHER_SCALE)
+
+
+def elements_of(labels: Labels) -> Strings:
+    """Element symbols (n,), capitalised; deuterium and tritium as hydrogen."""
+    symbols = np.char.capitalize(np.char.strip(labels.elements))
+    return np.where(np.isin(symbols, ("D", "T")), "H", symbols)
+
+
+def bonds_both_ways(bonds: Ints) -> Ints:
+    """Bonds from both of their ends, (2 m, 2)."""
+    return np.concatenate([bonds, bonds[:, ::-1]]).reshape(-1, 2)
+
+
+def hydrogens_on(elements: Strings, bonds: Ints, neighbour: str) -> Ints:
+    """Indices of the hydrogens that are bonded to an atom of this element."""
+    ends = bonds_both_ways(bonds)
+    found: Ints = ends[(elements[ends[:, 0]] == "H") & (elements[ends[:, 1]] == neighbour), 0]
+    return found
+
+
+def _looked_up(elements: Strings, values: Mapping[str, float], other: float) -> Floats:
+    unique, places = np.unique(elements, return_inverse=True)
+    return np.array([values.get(str(symbol), other) for symbol in unique], np.float64)[places]
+
+
+def _modify_third(radii: Floats, labels: Labels, elements: Strings, bonds: Ints) -> None:
+    """The changes from mbondi2 to mbondi3."""
+    names = np.char.lstrip(labels.names, "0123456789")  # 1HH1 is HH11
+    for radius, residues, prefixes in (_ARGININE, *_CARBOXYLATES):
+        begins = np.any([np.char.startswith(names, prefix) for prefix in prefixes], axis=0)
+        mine = np.isin(labels.residue_names, residues) & begins
+        if radius == _TERMINAL_RADIUS:  # but for those that carry a hydrogen: AMBER has names of its own for these
+            mine &= ~np.isin(labels.residue_index, labels.residue_index[_hydroxyls(elements, bonds, mine)])
+        radii[mine] = radius
+    for oxygen in np.flatnonzero(names == _TERMINAL_OXYGEN):
+        pair = (names == "O") & (labels.residue_index == labels.residue_index[oxygen])
+        radii[pair] = radii[oxygen] = _TERMINAL_RADIUS
+
+
+def _hydroxyls(elements: Strings, bonds: Ints, chosen: NDArray[np.bool_]) -> Ints:
+    """Indices of the chosen atoms that a hydrogen is bonded to."""
+    ends = bonds_both_ways(bonds)
+    found: Ints = ends[chosen[ends[:, 0]] & (elements[ends[:, 1]] == "H"), 0]
+    return found

@@ -1,0 +1,74 @@
+"""Choice of atoms by a text: `protein and not resname NAP`, in the words that MDAnalysis and VMD share.
+
+docs/selection.md lists the words.
+"""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from ... import arguments
+from ...errors import InputError
+from ..atoms import Atoms
+from ..labels import Labels
+from .kinds import KINDS, Composition, residue_kinds
+from .parser import Parser, whole_residues
+from .words import Bools, Described
+
+__all__ = ["KINDS", "Composition", "Selection", "residue_kinds", "selection"]
+
+
+class Selection:
+    """A selection that was read once and is applied to as many molecules as one likes."""
+
+    def __init__(self, text: str) -> None:
+        """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""
+        self.text = arguments.text("the selection", text)
+        self._words = Parser(text).words
+
+    def __repr__(self) -> str:
+        return f"Selection({self.text!r})"
+
+    @property
+    def needs_types(self) -> bool:
+        """Whether it chooses by atom types, which force fields give."""
+        return "type" in self._words
+
+    def mask(self, atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Bools:
+        """(n,) True for each atom that is chosen; parameters and errors as in `selection`."""
+        described = _described(atoms, positions)
+        parser = Parser(self.text)
+        mask = parser.choice(described)
+        if not mask.any():
+            reason = "".join(f"; {sentence}" for sentence in parser.empty[:1])
+            raise InputError(f"the selection {self.text!r} takes no atom{reason}")
+        return mask
+
+    def whole_residues(self, labels: Labels, mask: Bools) -> Bools:
+        """(n,) True for all atoms of the residues of which an atom is chosen."""
+        return whole_residues(Described(len(labels), labels), mask)
+
+
+def selection(atoms: Atoms | Labels, text: str, positions: ArrayLike | None = None) -> Bools:
+    """The atoms that a text chooses, (n,) True for each.
+
+    atoms : Atoms, or the Labels of n atoms
+    text : `protein and not resname NAP`, say; docs/selection.md lists the words
+    positions : (n, 3) A, for distances; by default those of Atoms
+
+    Raises InputError for a text that is no selection, with the place of the word that is wrong, for one that chooses
+    no atom, and for what it names and the atoms lack: labels, types or positions.
+    """
+    return Selection(text).mask(atoms, positions)
+
+
+def _described(atoms: Atoms | Labels, positions: ArrayLike | None) -> Described:
+    """The atoms as the words see them."""
+    if not isinstance(atoms, Labels):
+        arguments.instance("atoms", atoms, Atoms, "Atoms, or Labels,")
+    there = None if positions is None else arguments.positions_of(positions)
+    if there is not None and len(there) != len(atoms):
+        raise InputError(f"positions have shape {there.shape}; ({len(atoms)}, 3) is needed")
+    if isinstance(atoms, Labels):
+        return Described(len(atoms), atoms, there)
+    return Described(len(atoms), atoms.labels, atoms.positions if there is None else there, atoms.types)

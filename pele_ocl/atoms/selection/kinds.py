@@ -1,0 +1,102 @@
+"""The kinds of residues, and how many of each a molecule has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from ...chemistry import is_nucleotide, is_polymer, is_water
+from ..labels import Labels, Strings
+
+KINDS = ("protein", "nucleic", "water", "ion", "ligand")
+
+# CHARMM's names of nucleotides, which are those of free bases, and CYT of a cysteine, too: the sugar tells.
+_BASES = frozenset(("ADE", "CYT", "GUA", "THY", "URA"))
+_SUGAR = ("C1'", "C1*")
+_NAMED = 6  # kinds of ligands or ions in a sentence
+
+
+def residue_kinds(labels: Labels) -> Strings:
+    """The kind of each residue, (n_residues,) of KINDS.
+
+    protein: amino acids and caps of their chains; nucleic: nucleotides; ion: other residues of one atom; ligand: the
+    rest. Names decide, those of protonation states and of other programs included.
+    """
+    if not len(labels):
+        return np.empty(0, "<U7")
+    starts = labels.residue_starts
+    names = labels.residue_names[starts].tolist()
+    alone = (np.diff(starts, append=len(labels)) == 1).tolist()
+    sweet = np.logical_or.reduceat(np.isin(labels.names, _SUGAR), starts).tolist() if _BASES & set(names) else alone
+    known = {row: _kind(*row) for row in set(zip(names, alone, sweet, strict=True))}
+    return np.array([known[row] for row in zip(names, alone, sweet, strict=True)])
+
+
+def _kind(name: str, alone: bool, has_sugar: bool) -> str:
+    """The kind of a residue by its name, whether it is a single atom, and whether it has a sugar."""
+    if is_water(name):
+        return "water"
+    if is_nucleotide(name) or (name.upper() in _BASES and has_sugar):
+        return "nucleic"
+    if is_polymer(name):
+        return "protein"
+    return "ion" if alone else "ligand"
+
+
+@dataclass(frozen=True)
+class Composition:
+    """How many residues of each kind a molecule has; ligands and ions by name."""
+
+    protein: int = 0
+    nucleic: int = 0
+    ligands: dict[str, int] = field(default_factory=dict)
+    ions: dict[str, int] = field(default_factory=dict)
+    waters: int = 0
+
+    @classmethod
+    def of(cls, labels: Labels | None) -> Composition:
+        """The composition of a molecule; that of nothing where there are no labels."""
+        if labels is None or not len(labels):
+            return cls()
+        kinds = residue_kinds(labels).tolist()
+        names = labels.residue_names[labels.residue_starts].tolist()
+        counts = Counter(kinds)
+        named = {
+            kind: dict(Counter(name for name, of in zip(names, kinds, strict=True) if of == kind))
+            for kind in ("ligand", "ion")
+        }
+        return cls(counts["protein"], counts["nucleic"], named["ligand"], named["ion"], counts["water"])
+
+    def as_json(self) -> dict[str, int | dict[str, int]]:
+        """The counts by the names of the fields."""
+        return asdict(self)
+
+    def parts(self) -> list[str]:
+        """`76 amino acids`, `1 ligand (NAP)`, `2 ions (1 NA, 1 CL)`, `58 waters`: what there is, in this order."""
+        found = [_counted(self.protein, "amino acid"), _counted(self.nucleic, "nucleotide")]
+        found += [_named(self.ligands, "ligand"), _named(self.ions, "ion"), _counted(self.waters, "water")]
+        return [part for part in found if part]
+
+    def solvent_sentence(self) -> str:
+        """`58 waters and 2 ions are part of the solute`, "" where there are none."""
+        n_ions = sum(self.ions.values())
+        counts = [part for part in (_counted(self.waters, "water"), _counted(n_ions, "ion")) if part]
+        verb = "is" if self.waters + n_ions == 1 else "are"
+        return f"{' and '.join(counts)} {verb} part of the solute" if counts else ""
+
+
+def _counted(n: int, what: str) -> str:
+    """`1 water`, `2 waters`, "" for none."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}" if n else ""
+
+
+def _named(counts: dict[str, int], what: str) -> str:
+    """`3 ions (1 NA, 2 CL)`, `1 ligand (NAP)`, "" for none."""
+    if not counts:
+        return ""
+    total = sum(counts.values())
+    shown = [name if total == 1 else f"{n:,} {name}" for name, n in list(counts.items())[:_NAMED]]
+    more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
+    return f"{_counted(total, what)} ({', '.join(shown)}{more})"

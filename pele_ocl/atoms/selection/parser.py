@@ -1,0 +1,254 @@
+"""Selections as texts: their tokens, their grammar, and what is wrong with a text that is none.
+
+either  = both ("or" both)*
+both    = one ("and" one)*
+one     = "not" one | "byres" one | "within" D "of" one | "around" D one | "(" either ")" | word values
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arguments import MOST_INT32
+from ...errors import InputError
+from ..labels import Strings
+from .nearby import near
+from .words import ALONE, NAMED, NUMBERED, Bools, Described, Number, present, with_names, with_numbers
+
+Choice = Callable[[Described], Bools]
+
+_TOKEN = re.compile(r'"[^"]*"|[()]|[<>=!]=?|[^\s()"<>=!]+|"')
+_NUMBERS = re.compile(r"(-?\d{1,9})([A-Za-z]?)(?:[:-](-?\d{1,9})([A-Za-z]?))?")
+_LOWEST, _HIGHEST = (-MOST_INT32, ""), (MOST_INT32, "~")  # "~" stands behind all insertion codes
+_COMPARED = ("<", "<=", ">", ">=")
+_OPERATORS = ("and", "or", "not")
+_RELATIONS = ("byres", "within", "around")
+KNOWN = (*ALONE, *NAMED, *NUMBERED, *_RELATIONS, *_OPERATORS)
+_DEEPEST = 100  # levels of parentheses
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, a quoted name or a parenthesis, and its place in the text, from 1."""
+
+    text: str
+    place: int
+
+    @property
+    def is_quoted(self) -> bool:
+        return self.text.startswith('"')
+
+    @property
+    def word(self) -> str:
+        """The word in the form of the grammar: operators may be in capitals."""
+        return self.text.lower() if self.text.lower() in _OPERATORS else self.text
+
+    @property
+    def value(self) -> str:
+        """The name without its quotes."""
+        return self.text[1:-1] if self.is_quoted else self.text
+
+
+class Parser:
+    """One reading of a text; `choice` is what it says, `empty` what its words did not find when it was applied."""
+
+    def __init__(self, text: str) -> None:
+        """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""
+        self._text = text
+        self._tokens = [Token(found[0], found.start() + 1) for found in _TOKEN.finditer(text)]
+        self._at = self._depth = 0
+        self.empty: list[str] = []
+        if not self._tokens:
+            raise InputError("the selection is empty; write 'protein', say, or 'all'")
+        self.choice = self._either()
+        if self._at < len(self._tokens):
+            raise self._misplaced(self._tokens[self._at])
+
+    @property
+    def words(self) -> set[str]:
+        """The words of the text."""
+        return {token.text for token in self._tokens}
+
+    def _peek(self) -> str:
+        """The next word, "" at the end."""
+        return self._tokens[self._at].word if self._at < len(self._tokens) else ""
+
+    def _take(self, needed: str) -> Token:
+        """The next token, or InputError where the text ends."""
+        if self._at == len(self._tokens):
+            last = self._tokens[-1]
+            raise InputError(f"the selection {self._text!r} ends behind {last.text!r}, where {needed} is needed")
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _wrong(self, token: Token, why: str) -> InputError:
+        return InputError(f"the selection {self._text!r} has {token.text!r} at character {token.place}; {why}")
+
+    def _misplaced(self, token: Token) -> InputError:
+        """The error for a word that cannot stand where it does."""
+        if token.text == '"':
+            return self._wrong(token, "a second quotation mark is needed")
+        if token.text == ")":
+            return self._wrong(token, "there is no parenthesis for it to close")
+        if token.word in KNOWN or token.text == "(":
+            return self._wrong(token, "'and' or 'or' is needed before it")
+        return self._wrong(token, f"known words are {', '.join(KNOWN)}")
+
+    def _either(self) -> Choice:
+        parts = [self._both()]
+        while self._peek() == "or":
+            self._at += 1
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else lambda atoms: np.logical_or.reduce([part(atoms) for part in parts])
+
+    def _both(self) -> Choice:
+        parts = [self._one()]
+        while self._peek() == "and":
+            self._at += 1
+            parts.append(self._one())
+        return parts[0] if len(parts) == 1 else lambda atoms: np.logical_and.reduce([part(atoms) for part in parts])
+
+    def _one(self) -> Choice:
+        self._depth += 1
+        token = self._take("a word such as protein")
+        if self._depth > _DEEPEST:
+            raise self._wrong(token, f"selections are at most {_DEEPEST} levels deep")
+        found = self._behind(token)
+        self._depth -= 1
+        return found
+
+    def _behind(self, token: Token) -> Choice:
+        """The choice that a word begins."""
+        if token.word == "not":
+            negated = self._one()
+            return lambda atoms: ~negated(atoms)
+        if token.text == "(":
+            return self._enclosed(token)
+        if token.text in _RELATIONS:
+            return self._related(token)
+        if token.text in ALONE:
+            return self._noted(ALONE[token.text], f"is {token.text}", None)
+        if token.text in NAMED:
+            return self._named(token)
+        if token.text in NUMBERED:
+            return self._numbered(token)
+        if token.word in ("and", "or", ")"):
+            raise self._wrong(token, "a word such as protein is needed there")
+        raise self._wrong(token, f"known words are {', '.join(KNOWN)}")
+
+    def _enclosed(self, opening: Token) -> Choice:
+        inner = self._either()
+        if self._peek() != ")":
+            if self._at < len(self._tokens):
+                raise self._misplaced(self._tokens[self._at])
+            raise self._wrong(opening, "the parenthesis is not closed")
+        self._at += 1
+        return inner
+
+    def _related(self, token: Token) -> Choice:
+        """Whole residues, or the surroundings, of the choice behind the word."""
+        distance = 0.0 if token.text == "byres" else self._distance(self._take("a distance in A"))
+        if token.text == "within":
+            of = self._take("'of'")
+            if of.text != "of":
+                raise self._wrong(of, f"'of' is needed there, as in 'within {distance:g} of protein'")
+        is_enclosed = self._peek() == "("
+        inner = self._one()
+        if self._peek() in ("and", "or") and not is_enclosed:
+            why = f"it is not clear what {token.text!r} extends to; put parentheses, as in '{token.text} "
+            example = {"byres": "(...)", "within": f"{distance:g} of (...)", "around": f"{distance:g} (...)"}
+            raise self._wrong(self._tokens[self._at], f"{why}{example[token.text]}'")
+        if token.text == "byres":
+            return lambda atoms: whole_residues(atoms, inner(atoms))
+        return lambda atoms: _surroundings(atoms, inner(atoms), distance, with_group=token.text == "within")
+
+    def _distance(self, token: Token) -> float:
+        try:
+            distance = float(token.text)
+        except ValueError:
+            distance = math.nan
+        if not 0 <= distance < math.inf:
+            raise self._wrong(token, "a distance in A is needed there")
+        return distance
+
+    def _named(self, token: Token) -> Choice:
+        patterns = [self._name(self._take(f"a name for {token.text!r}"), token)]
+        while self._at < len(self._tokens) and self._is_name(self._tokens[self._at]):
+            patterns.append(self._name(self._take("a name"), token))
+        column = NAMED[token.text]
+        what = " ".join(["is", token.text, *(text for text, _ in patterns)])
+        return self._noted(lambda atoms: with_names(column(atoms), patterns), what, column)
+
+    def _name(self, value: Token, token: Token) -> tuple[str, bool]:
+        if value.text in ('"', "(", ")") or value.word in _OPERATORS:
+            raise self._wrong(value, f"a name for {token.text!r} is needed there")
+        return value.value, value.is_quoted
+
+    def _is_name(self, token: Token) -> bool:
+        return token.text not in ('"', "(", ")") and token.word not in KNOWN
+
+    def _numbered(self, token: Token) -> Choice:
+        if self._peek() in _COMPARED:
+            ranges = [self._compared(token)]
+        else:
+            ranges = [self._range(self._take(f"a number for {token.text!r}"), token)]
+        while self._at < len(self._tokens) and _NUMBERS.fullmatch(self._peek()):
+            ranges.append(self._range(self._take("a number"), token))
+        column = NUMBERED[token.text]
+        return self._noted(lambda atoms: with_numbers(*column(atoms), ranges), f"has that {token.text}", None)
+
+    def _compared(self, token: Token) -> tuple[Number, Number]:
+        """The range of `resid >= 5`."""
+        operator = self._take("an operator").text
+        value = self._take(f"a number for {token.text!r}")
+        if not re.fullmatch(r"-?\d{1,9}", value.text):
+            raise self._wrong(value, "a number is needed there")
+        number = int(value.text)
+        if operator.startswith("<"):
+            return _LOWEST, (number, "~") if operator == "<=" else (number - 1, "~")
+        return ((number, "") if operator == ">=" else (number + 1, "")), _HIGHEST
+
+    def _range(self, value: Token, token: Token) -> tuple[Number, Number]:
+        found = _NUMBERS.fullmatch(value.text)
+        if found is None or (token.text == "index" and found[2]):
+            raise self._wrong(value, f"a number for {token.text!r}, or a range such as 5:20, is needed there")
+        first, last = (int(found[1]), found[2]), (int(found[3] or found[1]), found[4] or ("" if found[3] else found[2]))
+        if self._peek() == "to" and found[3] is None:
+            self._at += 1
+            end = _NUMBERS.fullmatch(self._take("a number").text)
+            if end is None or end[3]:
+                raise self._wrong(self._tokens[self._at - 1], "a number is needed there")
+            last = (int(end[1]), end[2])
+        if last < first:
+            raise self._wrong(value, "a range begins with its lower number")
+        return first, last
+
+    def _noted(self, choice: Choice, what: str, column: Callable[[Described], Strings] | None) -> Choice:
+        """The same choice; that it finds nothing is kept for the message."""
+
+        def noted(atoms: Described) -> Bools:
+            found = choice(atoms)
+            if not found.any():
+                there = "" if column is None else f" (there are {present(column(atoms))})"
+                self.empty.append(f"no atom {what}{there}")
+            return found
+
+        return noted
+
+
+def whole_residues(atoms: Described, chosen: Bools) -> Bools:
+    """(n,) True for all atoms of the residues that have a chosen one."""
+    number = atoms.names.residue_index
+    return np.isin(number, number[chosen])
+
+
+def _surroundings(atoms: Described, group: Bools, distance: float, *, with_group: bool) -> Bools:
+    if atoms.positions is None:
+        raise InputError("the positions of the atoms are not known, so that distances choose nothing")
+    found = near(atoms.positions, group, distance)
+    return found if with_group else found & ~group

@@ -1,0 +1,173 @@
+"""The words of selections that name atoms by what they are, and the atoms that each stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ..labels import Floats, Ints, Labels, Strings
+from .kinds import residue_kinds
+
+Bools = NDArray[np.bool_]
+Number = tuple[int, str]  # a residue number and its insertion code
+
+_PROTEIN_BACKBONE = ("N", "CA", "C", "O")
+_NUCLEIC_BACKBONE = (
+    "P",
+    "O5'",
+    "C5'",
+    "C4'",
+    "C3'",
+    "O3'",
+    "OP1",
+    "OP2",
+    "O1P",
+    "O2P",
+    "O5*",
+    "C5*",
+    "C4*",
+    "C3*",
+    "O3*",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """The n atoms that a selection chooses from, and all that is known of them.
+
+    labels : None where they have none; positions : (n, 3) A; types : (n,) of a force field
+    """
+
+    n_atoms: int
+    labels: Labels | None = None
+    positions: Floats | None = None
+    types: Strings | None = None
+
+    @property
+    def names(self) -> Labels:
+        """The labels, or InputError where there are none."""
+        if self.labels is None:
+            raise InputError("these atoms have no names of atoms and residues; choose them by 'index'")
+        return self.labels
+
+    @cached_property
+    def residues(self) -> Ints:
+        """(n,) number of each atom's residue in the order of `residue_starts`."""
+        sizes = np.diff(self.names.residue_starts, append=self.n_atoms)
+        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+
+    @cached_property
+    def kinds(self) -> Strings:
+        """(n,) kind of each atom's residue."""
+        return np.asarray(residue_kinds(self.names)[self.residues], np.str_)
+
+    @cached_property
+    def hydrogens(self) -> Bools:
+        """(n,) True for hydrogens: by element or, where that is unknown, by name."""
+        elements = self.names.elements
+        unknown = np.isin(elements, ("", "X"))
+        by_name = [name.lstrip("0123456789").upper().startswith("H") for name in self.names.names[unknown].tolist()]
+        found: Bools = np.isin(elements, ("H", "D"))
+        found[unknown] = by_name
+        return found
+
+    @cached_property
+    def backbone(self) -> Bools:
+        """(n,) True for the atoms of the main chain of amino acids and nucleotides."""
+        names = self.names.names
+        protein = (self.kinds == "protein") & np.isin(names, _PROTEIN_BACKBONE)
+        return np.asarray(protein | ((self.kinds == "nucleic") & np.isin(names, _NUCLEIC_BACKBONE)), np.bool_)
+
+    def of_kind(self, kind: str) -> Bools:
+        """(n,) True for the atoms of residues of one kind."""
+        return np.asarray(self.kinds == kind, np.bool_)
+
+
+# Words that stand alone.
+ALONE: dict[str, Callable[[Described], Bools]] = {
+    "all": lambda atoms: np.ones(atoms.n_atoms, np.bool_),
+    "protein": lambda atoms: atoms.of_kind("protein"),
+    "nucleic": lambda atoms: atoms.of_kind("nucleic"),
+    "water": lambda atoms: atoms.of_kind("water"),
+    "waters": lambda atoms: atoms.of_kind("water"),
+    "ion": lambda atoms: atoms.of_kind("ion"),
+    "ions": lambda atoms: atoms.of_kind("ion"),
+    "ligand": lambda atoms: atoms.of_kind("ligand"),
+    "ligands": lambda atoms: atoms.of_kind("ligand"),
+    "backbone": lambda atoms: atoms.backbone,
+    "sidechain": lambda atoms: atoms.of_kind("protein") & ~atoms.backbone,
+    "hydrogen": lambda atoms: atoms.hydrogens,
+    "heavy": lambda atoms: ~atoms.hydrogens,
+}
+
+
+def _types(atoms: Described) -> Strings:
+    if atoms.types is None:
+        raise InputError("the atom types are not known, so that 'type' chooses nothing; choose by 'name' or 'element'")
+    return atoms.types
+
+
+# Words with names behind them, in which * and ? stand for any letters and any letter.
+NAMED: dict[str, Callable[[Described], Strings]] = {
+    "name": lambda atoms: atoms.names.names,
+    "resname": lambda atoms: atoms.names.residue_names,
+    "chain": lambda atoms: atoms.names.chains,
+    "segid": lambda atoms: atoms.names.chains,
+    "element": lambda atoms: atoms.names.elements,
+    "type": _types,
+}
+
+
+def _residue_numbers(atoms: Described) -> tuple[Ints, Strings | None]:
+    return atoms.names.residue_numbers, atoms.names.insertion_codes
+
+
+def _indices(atoms: Described) -> tuple[Ints, Strings | None]:
+    return np.arange(atoms.n_atoms, dtype=np.int32), None
+
+
+# Words with numbers or ranges behind them.
+NUMBERED: dict[str, Callable[[Described], tuple[Ints, Strings | None]]] = {
+    "resid": _residue_numbers,
+    "resnum": _residue_numbers,
+    "index": _indices,
+}
+
+
+def with_names(column: Strings, patterns: Sequence[tuple[str, bool]]) -> Bools:
+    """(n,) True where the name is one of several; patterns : text, and whether it stands as it is."""
+    found = np.zeros(len(column), np.bool_)
+    plain = [text for text, is_literal in patterns if is_literal or not re.search(r"[*?]", text)]
+    wild = [text for text, is_literal in patterns if not is_literal and re.search(r"[*?]", text)]
+    if wild:
+        forms = [re.escape(text).replace(r"\*", ".*").replace(r"\?", ".") for text in wild]
+        pattern = re.compile("|".join(forms))
+        plain += [name for name in set(column.tolist()) if pattern.fullmatch(name)]
+    for name in dict.fromkeys(plain):
+        found |= column == name
+    return found
+
+
+def with_numbers(numbers: Ints, codes: Strings | None, ranges: Sequence[tuple[Number, Number]]) -> Bools:
+    """(n,) True where the number is in one of several ranges, both ends included; insertion codes come in order."""
+    found = np.zeros(len(numbers), np.bool_)
+    for (first, first_code), (last, last_code) in ranges:
+        inside = (numbers >= first) & (numbers <= last)
+        if codes is not None:
+            inside &= (numbers > first) | (codes >= first_code)
+            inside &= (numbers < last) | (codes <= last_code)
+        found |= inside
+    return found
+
+
+def present(column: NDArray[Any]) -> str:
+    """The distinct values of a column for messages."""
+    values = [str(value) for value in np.unique(column).tolist() if str(value)]
+    return ", ".join(values[:12]) + (f" and {len(values) - 12} more" if len(values) > 12 else "")

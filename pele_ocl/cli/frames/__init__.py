@@ -1,0 +1,8 @@
+"""The common part of commands that go through trajectories: options, the way through the frames, reports."""
+
+from __future__ import annotations
+
+from .options import FrameOptions, frame_options, trajectory_options
+from .run import FrameWork, report_frames
+
+__all__ = ["FrameOptions", "FrameWork", "frame_options", "report_frames", "trajectory_options"]

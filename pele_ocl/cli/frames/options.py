@@ -1,0 +1,97 @@
+"""Options about trajectories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+
+import click
+import numpy as np
+
+from ...atoms import Atoms, Floats
+from ...trajectories import Trajectory
+from ..command import INPUT
+from ..options import Command
+from ..structures.choice import Bools
+
+
+@dataclass(frozen=True)
+class FrameOptions:
+    """The trajectory that a command was given; it has none where `paths` is empty.
+
+    words : of --frames; select : of --select, which names atoms of the frames, too; topology : their structure
+    resume : whether to go on with the output
+    """
+
+    paths: tuple[Path, ...]
+    words: str | None
+    select: str | None
+    topology: Path | None
+    resume: bool = False
+
+    def require_alone(self, **others: object) -> None:
+        """Raise for options of a trajectory without one, and for options, by name, that one leaves no room for."""
+        if not self.paths:
+            given: dict[str, object] = {"--frames": self.words, "--topology": self.topology}
+            for name, value in (given | {"--resume": self.resume or None}).items():
+                if value is not None:
+                    raise click.UsageError(f"{name} is about a trajectory; give one with -t")
+            return
+        for name, value in others.items():
+            if value:
+                option = "--models all" if name == "models_all" else f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"choose one of {option} and -t")
+
+    def first_positions(self, atoms: Atoms) -> Floats:
+        """The positions (n, 3) A of the first frame, which is of these atoms."""
+        (positions,) = next(iter(Trajectory(self.paths, atoms, self.words, chunk=1)))
+        return np.asarray(positions, np.float64)
+
+    def opened(self, atoms: Atoms, chosen: Bools | None = None) -> Trajectory:
+        """The frames, which are of these atoms; chosen : which of the structure's atoms they are, None for all."""
+        select = self.select if chosen is None else chosen
+        return Trajectory(self.paths, atoms, self.words, select, self.topology)
+
+
+def trajectory_options(command: Command) -> Command:
+    """Options about a trajectory, whose results may be resumed; the command gets `over`, FrameOptions."""
+    resume = click.option("--resume", is_flag=True, help="Go on with OUT where an interrupted run ended.")
+    return resume(frame_options(command))
+
+
+def frame_options(command: Command) -> Command:
+    """Options about a trajectory; the command gets `over`, FrameOptions. Stands above structure_options.
+
+    With --topology, --select is about the structure that it names, without it about IN.
+    """
+
+    @wraps(command)
+    def gathered(
+        *, trajectory: tuple[Path, ...], frames: str | None, select: str | None, topology: Path | None,
+        resume: bool = False, **others: object,
+    ) -> object:  # fmt: skip
+        over = FrameOptions(trajectory, frames, select if trajectory else None, topology, resume)
+        return command(over=over, select=select if topology is None else None, **others)
+
+    decorated: Command = gathered
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+_OPTIONS: tuple[Callable[[Command], Command], ...] = (
+    click.option(
+        "-t", "--trajectory", type=INPUT, multiple=True, metavar="FILE",
+        help="Frames in place of the positions in IN: .nc, .dcd, .xtc, .trr, .mdcrd, .h5, .pdb or .cif; may be given "
+        "several times.",
+    ),
+    click.option(
+        "--frames", metavar="A:B:C",
+        help="START:STOP:STEP of the frames wanted, from 0 across all trajectories; -100: are the last hundred.",
+    ),
+    click.option(
+        "--topology", type=INPUT, metavar="FILE", help="Structure of all atoms of the trajectory, for --select."
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Which atoms and which structures a command takes."""

@@ -1,0 +1,131 @@
+"""The reading of a structure as a command's options say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import click
+
+from ...atoms import Atoms, Floats
+from ...atoms.selection import Composition
+from ...errors import InputError
+from ...forcefield import ForceField
+from ...formats import is_pqr, is_topology, read_topology, structure_format
+from ...gb_models import default_radii, radii_note
+from ...inputfile import InputFile, read_file
+from ...reading import Coordinates, read_chosen
+from ..command import COORDINATES
+from ..terminal import note
+from .choice import Chosen
+
+LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
+FILE = "file"  # GB radii of the structure's own
+
+
+class FirstFrame(Protocol):
+    """The trajectory that a command was given, in whose first frame a topology stands; no paths where there is none."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]: ...
+
+    def first_positions(self, atoms: Atoms) -> Floats: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructureReader:
+    """The options about structure and parameters, and the atoms that they make of a file.
+
+    selection : of all three options that choose atoms; gb, like : of the solvent, None where the command has none
+    over : the trajectory, None where the command takes none
+    """
+
+    coordinates: Path | None
+    parameters: tuple[Path, ...]
+    model: int | None
+    forcefield: str | None
+    radii: str | None
+    templates: tuple[Path, ...]
+    obc: tuple[Path, ...]
+    pele_data: tuple[Path, ...]
+    fallback: bool
+    allow_missing_terminals: bool
+    selection: str | None
+    gb: str | None
+    like: str | None
+    over: FirstFrame | None
+    _told: set[str] = field(default_factory=set, init=False)
+
+    def read(self, source: InputFile, number: int | None = None) -> Chosen:
+        """The chosen atoms of a file, and which they are; number : of the model, by default that of --model."""
+        if None not in (self.model, number):
+            raise click.UsageError("choose one of --model and --models")
+        if None not in (self.coordinates, number):
+            raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
+        self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
+        brings_parameters = is_pqr(source.path)
+        if brings_parameters:
+            self._refuse_parameters(source.path)
+        atoms, taken = read_chosen(
+            source, None if brings_parameters else self._forcefield, self.model if number is None else number,
+            self._positions(source), self.parameters, select=self.selection,
+        )  # fmt: skip
+        if self.radii == FILE and not brings_parameters and not atoms.gb_radii_set.startswith(FILE):
+            raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
+        if brings_parameters and self.radii not in (None, FILE):
+            atoms = atoms.with_radii(self.radii)
+        self._tell_notes(source, atoms)
+        return atoms, taken
+
+    @cached_property
+    def _forcefield(self) -> ForceField:
+        """The force field of files that bring no parameters."""
+        named = None if self.radii == FILE else self.radii
+        has_tables = self.radii == FILE or self.obc or self.pele_data
+        radii = named or (None if has_tables else default_radii(self.gb, self.like))
+        return ForceField.load(
+            self.forcefield, radii, self.templates, self.obc, self.pele_data, self.fallback,
+            self.allow_missing_terminals,
+        )  # fmt: skip
+
+    def _refuse_parameters(self, path: Path) -> None:
+        """Raise InputError for options about parameters, which a file that brings them would have no use for."""
+        form = structure_format(path)
+        follow_from_bonds = self.radii in (None, FILE, "bondi") or form.has_bonds
+        options = {
+            "--forcefield": self.forcefield, "--radii": None if follow_from_bonds else self.radii,
+            "--templates": self.templates, "--obc": self.obc, "--pele-data": self.pele_data,
+            "--fallback": self.fallback,
+        }  # fmt: skip
+        given = [name for name, value in options.items() if value]
+        if given:
+            raise InputError(f"{path}: {form.kind} brings its own charges and radii; leave out {', '.join(given)}")
+
+    def _positions(self, source: InputFile) -> Coordinates:
+        """The file of the positions of a topology, or those of the first frame."""
+        if self._coordinates is None and self.over is not None and self.over.paths and is_topology(source.path):
+            return self.over.first_positions(read_topology(source, self.parameters).parameters)
+        return self._coordinates
+
+    @cached_property
+    def _coordinates(self) -> InputFile | None:
+        """The file of --coordinates, which is read once, and noted for the provenance."""
+        if self.coordinates is None:
+            return None
+        file = read_file(self.coordinates)
+        click.get_current_context().meta[COORDINATES] = file
+        return file
+
+    def _tell_notes(self, source: InputFile, atoms: Atoms) -> None:
+        unfit = "" if self.gb is None else radii_note(self.gb, atoms.gb_radii_set)
+        held = Composition.of(atoms.labels).solvent_sentence()
+        for sentence in (unfit, *atoms.notes, f"{source}: {held}" if held else ""):
+            self._tell(sentence and f"Note: {sentence}")
+
+    def _tell(self, sentence: str) -> None:
+        """Say it on stderr, once."""
+        if sentence and sentence not in self._told:
+            self._told.add(sentence)
+            note(sentence)

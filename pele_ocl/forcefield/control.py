@@ -1,0 +1,149 @@
+"""PELE's control file, `pele.conf`: the force field, the solvent and the structure that it names.
+
+It is JSON with `//` comments, and with `$WORDS` where a program that prepares runs fills something in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from ..errors import FormatError, printable
+from ..textfiles import lines, quoted
+
+_DATA_FOLDERS = ("Data", "DataLocal")
+_MOST = 1e6
+_DEFAULT_IONIC_STRENGTH = 0.15  # mol/L, PELE's own
+# Solvents of PELE by the GB model that stands for them here, and whether it is PELE's.
+_SOLVENTS = {"OBC": ("obc2", True), "VACUUM": ("none", True), "VDGBNP": ("obc2", False), "SGBNP": ("obc2", False)}
+# Strings are left as they are; comments go, and words with $ become strings. A comma before a bracket is not JSON.
+_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\$\{?\w+\}?', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\\n])*")|,(?=\s*[}\]])')
+
+
+@dataclass(frozen=True)
+class ControlFile:
+    """Settings of a control file as far as energies need them.
+
+    path : the file
+    forcefield : name of the force field, "OPLS2005"; None where the file names none
+    data : folders Data and DataLocal beside the file or in the working directory
+    structures : the first complex of the file; empty where a `$WORD` stands in its place
+    gb : the GB model of the solvent, "none" in vacuum
+    ionic_strength : mol/L, 0 where the Debye length is not used
+    allow_missing_terminals : of ForceField
+    notes : sentences about settings that could not be followed
+    """
+
+    path: Path
+    forcefield: str | None
+    data: tuple[Path, ...]
+    structures: tuple[Path, ...]
+    gb: str
+    ionic_strength: float
+    allow_missing_terminals: bool
+    notes: tuple[str, ...] = ()
+
+
+def read_control(path: str | PathLike[str]) -> ControlFile:
+    """Read a control file. Raises FormatError, with the line where it is known, for all that is not one."""
+    text = "".join(lines(path, "PELE control"))
+    file = Path(path)
+    blocks = _Blocks(file)
+    start = blocks.block(_json(file, text), "Initialization", required=True)
+    solvent = blocks.block(start, "Solvent")
+    kind = blocks.text(solvent, "solventType", "SGBNP" if solvent else "VACUUM").upper()
+    if kind not in _SOLVENTS:
+        raise FormatError(f"{file}: the solventType {quoted(kind)} is none of {', '.join(_SOLVENTS)}")
+    gb, own = _SOLVENTS[kind]
+    strength = blocks.number(solvent, "ionicStrength", _DEFAULT_IONIC_STRENGTH)
+    hidden = f"{file}: parameters of the solvent {kind} are not public; OBC set II was taken in its place"
+    notes = [] if own else [hidden]
+    paths = list(_complex(blocks, start))
+    several = start.get("MultipleComplex")
+    if isinstance(several, list) and len(several) > 1 and paths:
+        notes.append(f"{file}: names {len(several)} complexes; the first, {printable(paths[0][:80])}, was taken")
+    return ControlFile(
+        path=file,
+        forcefield=blocks.text(start, "ForceField", "") or None,
+        data=tuple(folder for name in _DATA_FOLDERS if (folder := _beside(file, Path(name))).is_dir()),
+        structures=tuple(_beside(file, Path(name)) for name in paths if "$" not in name),
+        gb=gb,
+        ionic_strength=strength if solvent and blocks.flag(solvent, "useDebyeLength", True) else 0.0,
+        allow_missing_terminals=blocks.flag(start, "allowMissingTerminals", False),
+        notes=tuple(notes),
+    )
+
+
+def _json(file: Path, text: str) -> object:
+    def cleaned(match: re.Match[str]) -> str:
+        token = match[0]
+        if token.startswith("/"):
+            return "\n" * token.count("\n")
+        return f'"{token}"' if token.startswith("$") else token
+
+    plain = _LAST_COMMA.sub(lambda match: match[1] or "", _TOKEN.sub(cleaned, text))
+    try:
+        found: object = json.loads(plain)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"{file}:{error.lineno}: the control file is broken ({error.msg}); mend the line") from None
+    except (RecursionError, ValueError):  # brackets in brackets; numbers of thousands of digits
+        raise FormatError(f"{file}: the control file is broken; write it again") from None
+    return found
+
+
+def _complex(blocks: _Blocks, start: dict[str, object]) -> Iterator[str]:
+    """The paths of the first complex."""
+    several = start.get("MultipleComplex")
+    first = several[0] if isinstance(several, list) and several else start.get("Complex")
+    files = first.get("files") if isinstance(first, dict) else None
+    for each in files if isinstance(files, list) else []:
+        if isinstance(each, dict):
+            yield blocks.text(each, "path", "$")
+
+
+def _beside(file: Path, name: Path) -> Path:
+    """A path of the file: from the working directory, as PELE has it, or from the file's folder if it is there."""
+    beside = file.parent / name
+    return beside if not name.exists() and beside.exists() else name
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The settings of a file, each of its type or FormatError."""
+
+    file: Path
+
+    def block(self, of: object, name: str, required: bool = False) -> dict[str, object]:
+        """The block of that name, empty where there is none."""
+        found = of.get(name) if isinstance(of, dict) else None
+        if isinstance(found, dict):
+            return found
+        if required:
+            raise FormatError(f"{self.file}: there is no block {name}, so it is no control file of PELE")
+        return {}
+
+    def text(self, of: dict[str, object], name: str, default: str) -> str:
+        found = of.get(name, default)
+        if not isinstance(found, str):
+            raise self._fault(name, found, "a text")
+        return found
+
+    def number(self, of: dict[str, object], name: str, default: float) -> float:
+        found = of.get(name, default)
+        if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < _MOST:
+            raise self._fault(name, found, "a number")
+        return float(found)
+
+    def flag(self, of: dict[str, object], name: str, default: bool) -> bool:
+        found = of.get(name, default)
+        if not isinstance(found, bool):
+            raise self._fault(name, found, "true or false")
+        return found
+
+    def _fault(self, name: str, found: object, needed: str) -> FormatError:
+        return FormatError(f"{self.file}: {name} is {quoted(found)}; {needed} is needed")

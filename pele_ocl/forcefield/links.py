@@ -1,0 +1,122 @@
+"""Bonds between residues and the terms across them: PELE's files `inter_residue_bonds` and `disulphide_bonds`.
+
+A line is a label, atom names and figures; BOND, ANGL, TORS and ITOR have the figures of BOND, THET, PHI and IPHI. A
+star behind a name stands for the second residue, `#` starts a comment; NAME and ATOID only say again what follows. In
+the built-in force field `N:N3` is an atom N of type N3.
+
+A term applies where its consecutive atoms are bonded, an improper where its third atom is bonded to the three others.
+By names alone, PELE's lines about CD of proline would hit every lysine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import FormatError
+from ..textfiles import lines, quoted
+from ..textfiles import number as read_number
+from .terms import as_angles, as_torsions, torsion_problem
+
+LINK_FILES = ("inter_residue_bonds", "disulphide_bonds")
+
+# Label: atoms, and figures at least and at most.
+_LAYOUTS = {"BOND": (2, 2, 2), "ANGL": (3, 2, 2), "TORS": (4, 3, 4), "ITOR": (4, 3, 4)}
+
+
+class LinkAtom(NamedTuple):
+    """An atom by its name, in the first or the second of two residues; `type` is "" where any will do."""
+
+    name: str
+    second: bool
+    type: str = ""
+
+
+class LinkTerm(NamedTuple):
+    """Atoms of two residues, and parameters as the tables of Bonded have them."""
+
+    atoms: tuple[LinkAtom, ...]
+    parameters: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A bond between two residues and the terms across it."""
+
+    bond: LinkTerm
+    angles: list[LinkTerm] = field(default_factory=list)
+    torsions: list[LinkTerm] = field(default_factory=list)
+    impropers: list[LinkTerm] = field(default_factory=list)
+
+
+LinkKey = tuple[str, str]
+Links = Mapping[LinkKey, Link]
+
+
+def read_links(path: str | PathLike[str]) -> dict[LinkKey, Link]:
+    """The bond of a file by the names of its atoms, ("C", "N") say, with the terms that go with it.
+
+    Raises FormatError, with file and line, for lines that the layout does not allow, and for a file of no or two bonds.
+    """
+    terms: dict[str, list[LinkTerm]] = {label: [] for label in _LAYOUTS}
+    for number, line in enumerate(lines(path, "parameter"), 1):
+        fields = line.split("#")[0].split()
+        if not fields or fields[0] in ("NAME", "ATOID"):
+            continue
+        label, term = _term(f"{path}:{number}", fields)
+        if term.parameters[0] != 0 or label == "BOND":
+            terms[label].append(term)
+    if len(terms["BOND"]) != 1:
+        raise FormatError(f"{path}: holds {len(terms['BOND'])} lines BOND; one bond between two residues is needed")
+    (bond,) = terms["BOND"]
+    key = bond.atoms[0].name, bond.atoms[1].name
+    return {key: Link(bond, terms["ANGL"], terms["TORS"], terms["ITOR"])}
+
+
+def _term(where: str, fields: list[str]) -> tuple[str, LinkTerm]:
+    label = fields[0]
+    if label not in _LAYOUTS:
+        raise FormatError(f"{where}: {quoted(label)} is no label; {', '.join(_LAYOUTS)}, NAME and ATOID are")
+    n_atoms, least, most = _LAYOUTS[label]
+    words = list(_words(fields[1:]))
+    names, figures = words[:n_atoms], [word for word, _ in words[n_atoms:]]
+    if len(names) < n_atoms or not least <= len(figures) <= most or any(second for _, second in words[n_atoms:]):
+        raise FormatError(f"{where}: {label} needs {n_atoms} atoms and {least} figures; write the line anew")
+    values = [read_number(figure) for figure in figures]
+    for value, figure in zip(values, figures, strict=True):
+        if value is None or not math.isfinite(value):
+            raise FormatError(f"{where}: {quoted(figure)} is not a number")
+    atoms = tuple(LinkAtom(*_named(word, second)) for word, second in names)
+    if len({atom.second for atom in atoms}) != 2 or len(set(atoms)) != n_atoms:
+        raise FormatError(f"{where}: {label} needs atoms of both residues, each once; mark those of the second with *")
+    return label, LinkTerm(atoms, _parameters(where, label, [value or 0.0 for value in values]))
+
+
+def _words(fields: list[str]) -> Iterator[tuple[str, bool]]:
+    """Each word and whether a star stands at its end or behind it."""
+    for field_, following in zip(fields, [*fields, ""][1:], strict=True):
+        if field_ != "*":
+            word = field_.removesuffix("*")
+            yield word, word != field_ or following == "*"
+
+
+def _named(word: str, second: bool) -> tuple[str, bool, str]:
+    name, _, type_ = word.partition(":")
+    return name.replace("_", ""), second, type_
+
+
+def _parameters(where: str, label: str, figures: list[float]) -> tuple[float, ...]:
+    row = np.array([figures + [0.0] * (4 - len(figures))])
+    if label == "BOND":
+        return tuple(figures)
+    if label == "ANGL":
+        return tuple(as_angles(row[:, :2])[0].tolist())
+    problem = torsion_problem(figures)
+    if problem:
+        raise FormatError(f"{where}: {problem}")
+    return tuple(as_torsions(row)[0].tolist())

@@ -1,0 +1,158 @@
+"""Mol2 files (Tripos): positions, charges, bonds and atom types of ligands, SYBYL's or GAFF's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import NoReturn
+
+import numpy as np
+
+from ..atoms import Atoms, Ints, Labels
+from ..chemistry import element
+from ..errors import FormatError
+from ..inputfile import InputFile, read_file
+from ..textfiles import lines, number, quoted
+from .assembly import model_note, shown_models
+from .registry import StructureFormat
+
+Row = tuple[int, list[str]]  # line number and fields
+
+_TYPE, _RESIDUE_NUMBER, _RESIDUE, _CHARGE = 5, 6, 7, 8  # fields of an atom
+_TWO_LETTERS = ("cl", "br")
+_SET, _SET_WITHOUT_BONDS = "mbondi2", "bondi"
+
+
+@dataclass
+class _Molecule:
+    """The rows of the sections of one molecule, by name."""
+
+    sections: dict[str, list[Row]] = field(default_factory=dict)
+
+    def rows(self, name: str) -> list[Row]:
+        return self.sections.get(name, [])
+
+
+def read_mol2(path: str | PathLike[str], model: int | None = None) -> Atoms:
+    """Atoms with the charges, bonds and types of a mol2 file.
+
+    GB radii are of the set mbondi2, or bondi where there are no bonds. There are no Lennard-Jones parameters.
+
+    model : number of the molecule, from 1, in a file with several; the first if None
+
+    Raises FormatError, with the line, for whatever cannot be read, and for a file without charges.
+    """
+    file = read_file(path)
+    molecules = _molecules(file)
+    if model is not None and not 1 <= model <= len(molecules):
+        raise FormatError(f"{file}: has no model {model}; it has {shown_models(range(1, len(molecules) + 1))}")
+    chosen = molecules[(model or 1) - 1]
+    rows = chosen.rows("ATOM")
+    head = [fields[0].upper() for _, fields in chosen.rows("MOLECULE")]
+    if "NO_CHARGES" in head:
+        raise FormatError(f"{file}: says NO_CHARGES; write it with charges, with antechamber or Open Babel say")
+    values = np.array([_numbers(row, file) for row in rows])
+    bonds = _bonds(chosen.rows("BOND"), [fields[0] for _, fields in rows], file)
+    atoms = Atoms(
+        positions=values[:, :3],
+        charges=values[:, 3],
+        labels=_labels(rows),
+        bonds=bonds,
+        types=np.array([fields[_TYPE] for _, fields in rows], np.str_),
+        notes=(model_note(str(file), 1),) if model is None and len(molecules) > 1 else (),
+    )
+    return atoms.with_radii(_SET if len(bonds) else _SET_WITHOUT_BONDS)
+
+
+def mol2_models(file: InputFile) -> list[int]:
+    """Numbers of the molecules, from 1."""
+    return list(range(1, len(_molecules(file)) + 1))
+
+
+def _molecules(file: InputFile) -> list[_Molecule]:
+    found = [molecule for molecule in _each(file) if molecule.rows("ATOM")]
+    return found or _none(file)
+
+
+def _none(file: InputFile) -> NoReturn:
+    raise FormatError(f"{file}: holds no @<TRIPOS>ATOM section with atoms; is it a mol2 file?")
+
+
+def _each(file: InputFile) -> Iterator[_Molecule]:
+    molecule, section = _Molecule(), ""
+    for line_number, line in enumerate(lines(file, "mol2"), 1):
+        text = line.strip()
+        if text.startswith("@<TRIPOS>"):
+            section = text.removeprefix("@<TRIPOS>").strip().upper()
+            if section == "MOLECULE":
+                yield molecule
+                molecule = _Molecule()
+            molecule.sections.setdefault(section, [])
+        elif text and not text.startswith("#") and section:
+            molecule.sections[section].append((line_number, text.split()))
+    yield molecule
+
+
+def _numbers(row: Row, file: InputFile) -> list[float]:
+    """x, y, z and charge of an atom."""
+    line_number, fields = row
+    if len(fields) <= _CHARGE:
+        raise FormatError(
+            f"{file}:{line_number}: an atom needs number, name, x, y, z, type, residue number, residue and charge, not "
+            f"{len(fields)} fields"
+        )
+    values = [number(fields[k]) for k in (2, 3, 4, _CHARGE)]
+    for value, k in zip(values, (2, 3, 4, _CHARGE), strict=True):
+        if value is None or not math.isfinite(value):
+            raise FormatError(f"{file}:{line_number}: {quoted(fields[k])} is not a number")
+    return [value for value in values if value is not None]
+
+
+def _labels(rows: list[Row]) -> Labels:
+    numbers = [fields[_RESIDUE_NUMBER] for _, fields in rows]
+    changes = [k > 0 and numbers[k] != numbers[k - 1] for k in range(len(numbers))]
+    # AMBER appends the number to the name of a residue, as in ALA3.
+    residues = [fields[_RESIDUE].removesuffix(fields[_RESIDUE_NUMBER]) or fields[_RESIDUE] for _, fields in rows]
+    return Labels(
+        names=np.array([fields[1] for _, fields in rows], np.str_),
+        elements=np.array([_element(fields[_TYPE], fields[1]) for _, fields in rows], np.str_),
+        residue_names=np.array(residues, np.str_),
+        residue_numbers=np.array([int(text) if text.isdecimal() else 1 for text in numbers], np.int32),
+        insertion_codes=np.full(len(rows), ""),
+        chains=np.full(len(rows), ""),
+        residue_index=np.cumsum(changes, dtype=np.int32),
+    )
+
+
+def _element(kind: str, name: str) -> str:
+    """The element of a type: SYBYL's C.ar and Cl, GAFF's ca and cl; the name decides where it is neither."""
+    symbol = kind.split(".")[0]
+    if symbol[:1].islower():
+        return symbol[:2].capitalize() if symbol[:2] in _TWO_LETTERS else symbol[0].upper()
+    return element(name, "", symbol)
+
+
+def _bonds(rows: list[Row], identifiers: list[str], file: InputFile) -> Ints:
+    """(m, 2) bonds by the numbers that the file gives its atoms."""
+    places = {identifier: k for k, identifier in enumerate(identifiers)}
+    pairs = []
+    for line_number, fields in rows:
+        ends = fields[1:3]
+        unknown = [end for end in ends if end not in places]
+        if len(ends) < 2 or unknown or ends[0] == ends[1]:
+            raise FormatError(f"{file}:{line_number}: {quoted(' '.join(fields))} is no bond of two atoms of the file")
+        pairs.append(sorted(places[end] for end in ends))
+    return np.unique(np.array(pairs, np.int32).reshape(-1, 2), axis=0)
+
+
+FORMAT = StructureFormat(
+    read_mol2,
+    mol2_models,
+    brings_parameters=True,
+    kind="a mol2 file",
+    has_lennard_jones=False,
+    advice="give an AMBER topology of the ligand, its OpenMM XML file with a .pdb file "
+    "(--forcefield amber14,ligand.xml), or peleffy's template of it (--templates)",
+)

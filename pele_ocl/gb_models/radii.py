@@ -1,0 +1,31 @@
+"""The sets of intrinsic radii that GB models were made with."""
+
+from __future__ import annotations
+
+import re
+
+# The sets of radii that models were made with, by which AMBER's users choose them; the neck models with no other.
+AMBER_RADII = {"hct": "mbondi", "obc1": "mbondi2", "obc2": "mbondi2", "gbn": "bondi", "gbn2": "mbondi3"}
+_NECK_MODELS = ("gbn", "gbn2")
+
+
+def default_radii(gb: str | None, like: str | None = None) -> str | None:
+    """The set of GB radii for structures that bring none; None for that of the force field's table.
+
+    gb : name of the model, None where there is none; like : program whose constants are wanted, as in SolventModel.like
+    """
+    if like == "pele":
+        return "pele"
+    return AMBER_RADII.get(gb or "") if like == "amber" or gb in _NECK_MODELS else None
+
+
+def radii_note(gb: str, radii: str) -> str:
+    """A sentence where a model was not made for a set of radii, else "".
+
+    radii : name of the set, alone or within the longer one that tleap writes
+    """
+    made_for = AMBER_RADII.get(gb)
+    named = re.findall(r"\b(m?bondi[23]?|openmm-obc|pele)\b", radii)
+    if gb not in _NECK_MODELS or named[-1:] == [made_for]:
+        return ""
+    return f"the GB model {gb} was made with the radii {made_for}, not with {radii or 'those of no named set'}"

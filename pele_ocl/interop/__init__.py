@@ -1,0 +1,1 @@
+"""Molecules of other programs: OpenMM, GROMACS, CHARMM, MDAnalysis, ParmEd and PDBFixer, each where it is installed."""

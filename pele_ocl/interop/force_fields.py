@@ -1,0 +1,140 @@
+"""Force fields in OpenMM's XML files for bare structures: `amber14`, `ff14SB`, `charmm36`, or any file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import arguments
+from ..atoms import Atoms, Structure
+from ..atoms.radii import RADII_SETS, tidy_set
+from ..errors import InputError, ParameterError
+from ..forcefield import ForceField
+from ..forcefield.matching import has_hydrogens, without_hydrogens
+from ..textfiles import quoted
+from .extras import extra
+from .openmm import from_openmm
+from .topologies import topology_of
+
+if TYPE_CHECKING:
+    from openmm import System
+    from openmm.app import ForceField as OpenMMForceField
+
+_WATER = "amber14/tip3p.xml"  # with the ions that go with it
+# The names that users know, in small letters without "-" and "_", and OpenMM's files.
+_NAMED = {
+    "amber14": ("amber14-all.xml", _WATER),
+    "ff14sb": ("amber14/protein.ff14SB.xml", _WATER),
+    "amber19": ("amber19-all.xml", _WATER),
+    "ff19sb": ("amber19/protein.ff19SB.xml", _WATER),
+    "charmm36": ("charmm36.xml", "charmm36/water.xml"),
+    **{
+        name: (f"{name}.xml", "tip3p.xml")
+        for name in ("amber96", "amber99sbildn", "amber99sbnmr", "amber03", "amber10", "amberfb15")
+    },
+    "ff99sbildn": ("amber99sbildn.xml", "tip3p.xml"),
+}
+
+
+def is_named(name: str) -> bool:
+    """Whether a force field's name, or the first of several with commas, is one of OpenMM's, or an XML file."""
+    first = name.split(",")[0].strip()
+    return first.lower().endswith(".xml") or _tidy(first) in _NAMED
+
+
+def names() -> list[str]:
+    """The names of force fields that OpenMM brings."""
+    return list(_NAMED)
+
+
+def load(name: str, radii: str | None = None) -> XmlForceField:
+    """The force field of a name, of an XML file, or of several with commas between them: `amber14,ligand.xml`.
+
+    radii : the name of a set of GB radii; by default the radii of a Generalized Born force in the files, or mbondi2
+
+    Raises InputError where OpenMM is not installed, and for unknown names and files.
+    """
+    if radii is not None:
+        arguments.choice("the set of GB radii", tidy_set(radii), RADII_SETS)
+    files = tuple(file for part in name.split(",") for file in _files(part.strip()))
+    return XmlForceField(name, "amber", {}, {}, files=files, set_of_radii=radii)
+
+
+@dataclass(frozen=True, eq=False)
+class XmlForceField(ForceField):
+    """A force field of OpenMM's XML files, with bonded terms of its own.
+
+    files : names of files that OpenMM brings, or paths
+    set_of_radii : the GB radii that atoms get; None for those of the files
+    """
+
+    files: tuple[str, ...] = ()
+    set_of_radii: str | None = None
+
+    def __repr__(self) -> str:
+        return f"ForceField({self.name}: {', '.join(self.files)})"
+
+    def assign(self, structure: Structure) -> Atoms:
+        """Parameters for every atom of a structure, which needs all its hydrogens.
+
+        Residues are matched by their elements and bonds, which follow from distances. Raises ParameterError for
+        residues without a template.
+        """
+        if len(structure.labels) == 0:
+            raise InputError(f"{structure.source} has no atoms; give a structure that has some")
+        topology = topology_of(structure)
+        system = self._system(structure, self._loaded, topology)
+        atoms = from_openmm(topology, system, structure.positions / 10, self.set_of_radii)
+        return replace(atoms, labels=structure.labels, notes=structure.notes + atoms.notes)
+
+    @cached_property
+    def _loaded(self) -> OpenMMForceField:
+        try:
+            return extra("openmm.app", f"the force field {self.name}").ForceField(*self.files)
+        except Exception as error:  # OpenMM raises what its XML parser does, and bare Exceptions
+            raise InputError(f"the force field {self.name} cannot be read: {quoted(error)}") from error
+
+    def _system(self, structure: Structure, field: OpenMMForceField, topology: object) -> System:
+        app = extra("openmm.app", f"the force field {self.name}")
+        try:
+            return field.createSystem(topology, nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
+        except ValueError as error:
+            unmatched = [residue.index for residue in field.getUnmatchedResidues(topology)]
+            raise ParameterError(self._sentence(structure, unmatched, str(error))) from error
+
+    def _sentence(self, structure: Structure, unmatched: list[int], problem: str) -> str:
+        """OpenMM's error as one sentence with the residue in the file."""
+        if not unmatched:
+            return f"{structure.source}: {self.name} gives no parameters: {' '.join(problem.split())}"
+        if not has_hydrogens(structure):
+            return without_hydrogens(structure.source)
+        residue = structure.labels.residues[unmatched[0]].name
+        hint = re.search(r"\)\.\s*(The set .*?|This might .*?)\.?\s+(For more information|$)", problem, re.DOTALL)
+        why = f" ({' '.join(hint[1].split())})" if hint else ""
+        more = f" ({len(unmatched) - 1} more {'fail' if len(unmatched) > 2 else 'fails'}, too)" if unmatched[1:] else ""
+        return (
+            f"{structure.where(int(structure.labels.residue_starts[unmatched[0]]))}: {self.name} has no residue "
+            f"{residue} of these atoms{why}{more}; complete it with `pele-ocl prepare`, or give an XML file that has "
+            f"it behind a comma: --forcefield {self.name},residue.xml"
+        )
+
+
+def _files(name: str) -> tuple[str, ...]:
+    """The files of a name; raises InputError for one that is unknown or not there."""
+    if _tidy(name) in _NAMED:
+        return _NAMED[_tidy(name)]
+    if not name.lower().endswith(".xml"):
+        raise InputError(
+            f"there is no force field {quoted(name)}; OpenMM brings {', '.join(_NAMED)}, or give an XML file"
+        )
+    brought = Path(str(extra("openmm.app", f"the force field {name}").__file__)).parent / "data" / name
+    if not Path(name).is_file() and not brought.is_file():
+        raise InputError(f"{name}: there is no such file; give the path of an XML file of OpenMM")
+    return (name,)
+
+
+def _tidy(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(".", "")

@@ -1,0 +1,122 @@
+"""Intrinsic radii and overlap scales of the Generalized Born force of an OpenMM System, or of a named set."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Floats, Ints, Labels
+from ..atoms.radii import BONDI_SETS, hct_scale, radii_set, tidy_set
+from ..errors import InputError
+from .extras import extra
+from .forces import A_PER_NM, Forces, terms
+
+if TYPE_CHECKING:
+    from openmm import CustomGBForce
+    from openmm.app import Topology
+
+DEFAULT_SET = "mbondi2"
+_HOME = "openmm.app.internal.customgbforces"  # the only place that has radii and scales by element
+# A part of the Born radius of each CustomGBForce of openmm.app, without blanks, and the name of the model.
+_MODELS = {
+    "1/(1/or-I)": "hct",
+    "tanh(0.8*psi+2.909125*psi^3)": "obc1",
+    "tanh(psi-0.8*psi^2+4.85*psi^3)": "obc2",
+    "tanh(1.09511284*psi": "gbn",
+    "tanh(alpha*psi-beta*psi^2+gamma*psi^3)": "gbn2",
+}
+_WITH_OWN_SCALES = ("gbn", "gbn2")  # of a table by element, which belongs to the model and not to the atoms
+_OFFSET_NM = re.compile(r"offset=(0\.\d+)")
+
+
+@dataclass(frozen=True, eq=False)
+class GBParameters:
+    """radii (n,) A and scales (n,), None where nothing gives them; the name of the set; notes."""
+
+    radii: Floats | None
+    scales: Floats | None
+    name: str
+    notes: tuple[str, ...] = ()
+
+
+def gb_parameters(
+    forces: Forces, topology: Topology, labels: Labels, bonds: Ints, charges: Floats, radii: str | None = None
+) -> GBParameters:
+    """The GB parameters of a System.
+
+    charges : (n,) e, with which those of the GB force have to agree
+    radii : a name in RADII_SETS; by default those of the GB force, or mbondi2 where there is none
+
+    Raises InputError for two GB forces, a CustomGBForce that is none of openmm.app's, and other charges.
+    """
+    if radii is not None:
+        return GBParameters(*radii_set(radii, labels, bonds), tidy_set(radii))
+    found = [*forces.of("GBSAOBCForce"), *forces.of("CustomGBForce")]
+    if len(found) > 1:
+        raise InputError(f"the System has {len(found)} Generalized Born forces; one is needed, or none")
+    if not found:
+        try:
+            return GBParameters(*radii_set(DEFAULT_SET, labels, bonds), DEFAULT_SET)
+        except InputError as error:
+            return GBParameters(None, None, "", (str(error),))
+    force = found[0]
+    if type(force).__name__ == "GBSAOBCForce":
+        rows = terms(force, "getNumParticles", "getParticleParameters", 3)
+        model, own, scales = "obc2", rows[:, 1] * A_PER_NM, rows[:, 2]
+    else:
+        model, rows, own, scales = _custom(force)
+    if np.abs(rows[:, 0] - charges).max(initial=0) > 1e-6:
+        raise InputError("the Generalized Born force has other charges than the NonbondedForce; give both the same")
+    notes = [f"the System's Generalized Born model is {model}; the model that is computed is the one you choose"]
+    if model in _WITH_OWN_SCALES:
+        notes += _unusual(topology, model, rows, scales)
+        scales = _element_scales(labels)
+    return GBParameters(own, scales, _set_of(own, labels, bonds), tuple(notes))
+
+
+def _element_scales(labels: Labels) -> Floats:
+    return np.array([hct_scale(symbol) for symbol in labels.elements.tolist()])
+
+
+def _custom(force: CustomGBForce) -> tuple[str, Floats, Floats, Floats]:
+    """Model, parameters as they stand, radii (n,) A and scales (n,) of a CustomGBForce of openmm.app."""
+    names = [force.getPerParticleParameterName(p) for p in range(force.getNumPerParticleParameters())]
+    values = [force.getComputedValueParameters(k) for k in range(force.getNumComputedValues())]
+    born = re.sub(r"\s", "", next((expression for name, expression, _ in values if name == "B"), ""))
+    model = next((model for part, model in _MODELS.items() if part in born), None)
+    terms_of_energy = [force.getEnergyTermParameters(k)[0] for k in range(force.getNumEnergyTerms())]
+    offset = _OFFSET_NM.search(";".join([*(expression for _, expression, _ in values), *terms_of_energy]))
+    if model is None or offset is None or names[:3] != ["charge", "or", "sr"]:
+        raise InputError(
+            f"the System has a CustomGBForce ({force.getName()}) that is none of openmm.app's (HCT, OBC1, OBC2, GBn, "
+            "GBn2); remove it from the System and choose a model here"
+        )
+    rows = terms(force, "getNumParticles", "getParticleParameters", len(names))
+    return model, rows, (rows[:, 1] + float(offset[1])) * A_PER_NM, rows[:, 2] / rows[:, 1]
+
+
+def _unusual(topology: Topology, model: str, rows: Floats, scales: Floats) -> list[str]:
+    """A note where scales or coefficients are not the model's own, by element."""
+    standard = getattr(extra(_HOME, "a set of GB radii"), {"gbn": "GBSAGBnForce", "gbn2": "GBSAGBn2Force"}[model])
+    try:
+        own = np.asarray(standard.getStandardParameters(topology), np.float64)[:, 1:]
+    except IndexError:
+        return []
+    there = np.column_stack([scales, rows[:, 3:6]]) if model == "gbn2" else scales[:, None]
+    n = int((np.abs(there - own).max(axis=1) > 1e-6).sum())
+    return (
+        [f"{n:,} atoms have other scales or coefficients than {model} gives their elements; {model}'s are taken"]
+        if n
+        else []
+    )
+
+
+def _set_of(radii: Floats, labels: Labels, bonds: Ints) -> str:
+    """`file`, with the name of the set that the radii are of, where they are of one."""
+    for name in BONDI_SETS if len(bonds) else ():
+        if np.allclose(radii_set(name, labels, bonds)[0], radii, rtol=0, atol=1e-6):
+            return f"file ({name})"
+    return "file"

@@ -1,0 +1,205 @@
+"""Charges, Lennard-Jones parameters, exclusions and 1-4 pairs of OpenMM's nonbonded forces."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats, Ints, OneFourPairs
+from ..errors import InputError
+from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
+
+if TYPE_CHECKING:
+    from openmm import CustomBondForce, CustomNonbondedForce
+
+Combining = Literal["arithmetic", "geometric"]
+Pair = tuple[int, int]
+
+# Lennard-Jones energies as openmm.app and ParmEd write them: tables by type (CHARMM's XML files; PSF and GROMACS with
+# NBFIX; ParmEd, in two ways), GROMACS' roots of C6 and C12, geometric rules.
+_TABLES = (form("acoef(type1, type2)/r^12 - bcoef(type1, type2)/r^6"),)
+_ROOT_TABLES = tuple(
+    form(f"(a/r6)^2-b/r6; {r6}; a=acoef(type1, type2); b=bcoef(type1, type2)")
+    for r6 in ("r6=r^6", "r6=r2*r2*r2; r2=r^2")
+)
+_ROOTS = (form("A1*A2/r^12-C1*C2/r^6"),)
+_GEOMETRIC = (form("4*epsilon*((sigma/r)^12-(sigma/r)^6); sigma=sqrt(sigma1*sigma2); epsilon=sqrt(epsilon1*epsilon2)"),)
+_GEOMETRIC_ROOTS = (
+    form("epsilon1*epsilon2*(sigr6^2-sigr6); sigr6=sigr2*sigr2*sigr2; sigr2=(sigc/r)^2; sigc=sigma1*sigma2"),
+)
+_SCALED_PAIR = re.compile(r"(\d+\.?\d*(?:e[-+]?\d+)?)\*epsilon\*\(\(sigma/r\)\^12-\(sigma/r\)\^6\);?")
+_POWER_PAIR = re.compile(r"-C/r\^6\+A/r\^12;?")
+_SAME = 1e-5  # of coefficients, which force-field files round
+
+
+@dataclass(frozen=True, eq=False)
+class Nonbonded:
+    """charges (n,) e, sigma (n,) A, epsilon (n,) kcal/mol with their rule, 1-4 pairs and (k, 2) excluded pairs."""
+
+    charges: Floats
+    sigma: Floats
+    epsilon: Floats
+    combining: Combining
+    one_four: OneFourPairs
+    excluded: Ints
+    notes: tuple[str, ...] = ()
+
+
+def nonbonded_parameters(forces: Forces, n: int) -> Nonbonded:
+    """The nonbonded parameters of a System of n particles.
+
+    Raises InputError for other numbers of NonbondedForce than one, Lennard-Jones parameters of pairs (NBFIX), and
+    custom forces of another energy.
+    """
+    found = forces.of("NonbondedForce")
+    if len(found) != 1:
+        raise InputError(f"the System has {len(found)} forces of the class NonbondedForce; exactly one is needed")
+    force = found[0]
+    if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
+        raise InputError("the System's NonbondedForce has parameter offsets, which are not computed here; remove them")
+    particles = terms(force, "getNumParticles", "getParticleParameters", 3)
+    sigma, epsilon, combining = particles[:, 1], particles[:, 2], "arithmetic"
+    customs = forces.of("CustomNonbondedForce")
+    rows = terms(force, "getNumExceptions", "getExceptionParameters", 5)
+    if customs:
+        sigma, epsilon, combining = _custom(customs, particles)
+        _require_same_exclusions(customs[0], rows)
+    exceptions = _exceptions(rows, forces)
+    kept = (exceptions[:, 2] != 0) | (exceptions[:, 4] != 0)
+    pairs = exceptions[:, :2].astype(np.int32)
+    parameters = exceptions[:, 2:] * [1.0, A_PER_NM, KCAL_PER_KJ]
+    return Nonbonded(
+        charges=particles[:, 0],
+        sigma=np.where(epsilon == 0, 0.0, sigma) * A_PER_NM,
+        epsilon=epsilon * KCAL_PER_KJ,
+        combining=combining,  # type: ignore[arg-type]
+        one_four=OneFourPairs(pairs[kept], parameters[kept]),
+        excluded=pairs[~kept],
+        notes=_notes(force.getNonbondedMethod() != force.NoCutoff),
+    )
+
+
+def _notes(cut: bool) -> tuple[str, ...]:
+    return ("the System's cutoff is not used: all pairs are computed",) if cut else ()
+
+
+def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> tuple[Floats, Floats, Combining]:
+    """Sigma (n,) nm, epsilon (n,) kJ/mol and the rule of a CustomNonbondedForce, the only one."""
+    force = customs[0]
+    if len(customs) > 1 or particles[:, 2].any() or force.getNumInteractionGroups():
+        raise InputError(
+            f"the System has a CustomNonbondedForce ({force.getName()}) beside other Lennard-Jones terms; "
+            "remove what is not part of the force field"
+        )
+    energy = form(force.getEnergyFunction())
+    names = [force.getPerParticleParameterName(p) for p in range(force.getNumPerParticleParameters())]
+    values = dict(zip(names, terms(force, "getNumParticles", "getParticleParameters", len(names)).T, strict=True))
+    if energy in _ROOTS:
+        return (*_from_coefficients(values["A"] ** 2, values["C"] ** 2), "geometric")
+    if energy in _GEOMETRIC:
+        return values["sigma"], values["epsilon"], "geometric"
+    if energy in _GEOMETRIC_ROOTS:
+        return values["sigma"] ** 2, values["epsilon"] ** 2 / 4, "geometric"
+    if energy in _TABLES or energy in _ROOT_TABLES:
+        a, b = (_table(force, name) for name in ("acoef", "bcoef"))
+        types = values["type"].astype(np.intp)
+        return _from_tables(a**2 if energy in _ROOT_TABLES else a, b, types)
+    raise InputError(
+        f"the System has a CustomNonbondedForce ({force.getName()}) of energy {force.getEnergyFunction()!r}, which is "
+        "not computed here; a NonbondedForce, or Lennard-Jones terms as openmm.app writes them, are needed"
+    )
+
+
+def _table(force: CustomNonbondedForce, name: str) -> Floats:
+    """(t, t) a table by two types; both tables that are read are symmetric."""
+    names = [force.getTabulatedFunctionName(k) for k in range(force.getNumTabulatedFunctions())]
+    columns, rows, values = force.getTabulatedFunction(names.index(name)).getFunctionParameters()
+    return np.array(values, np.float64).reshape(rows, columns)
+
+
+def _from_coefficients(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Sigma and epsilon of a/r^12 - b/r^6; both 0 where there is no such energy."""
+    there = (a > 0) & (b > 0)
+    sigma = np.where(there, np.divide(a, b, out=np.ones_like(a), where=there), 0.0) ** (1 / 6)
+    return sigma, np.where(there, np.divide(b**2, 4 * a, out=np.zeros_like(a), where=there), 0.0)
+
+
+def _from_tables(a: Floats, b: Floats, types: NDArray[np.intp]) -> tuple[Floats, Floats, Combining]:
+    """Sigma and epsilon of atoms by type, where one rule gives the coefficients of all pairs of types."""
+    used = np.unique(types)
+    sigma, epsilon = _from_coefficients(np.diag(a).copy(), np.diag(b).copy())
+    eps = np.sqrt(np.outer(epsilon, epsilon))
+    rules: dict[Combining, Floats] = {
+        "arithmetic": (sigma[:, None] + sigma) / 2,
+        "geometric": np.sqrt(np.outer(sigma, sigma)),
+    }
+    among = np.ix_(used, used)
+    wrong: dict[Combining, NDArray[np.intp]] = {}
+    for rule, sigmas in rules.items():
+        same = [
+            np.abs(given - made)[among] <= _SAME * np.abs(given[among])
+            for given, made in ((a, 4 * eps * sigmas**12), (b, 4 * eps * sigmas**6))
+        ]
+        wrong[rule] = np.argwhere(~(same[0] & same[1]))
+        if not len(wrong[rule]):
+            return sigma[types], epsilon[types], rule
+    i, j = (int(np.flatnonzero(types == used[t])[0]) for t in min(wrong.values(), key=len)[0])
+    raise InputError(
+        f"the Lennard-Jones parameters of the pair of atoms {i} and {j} do not follow from those of each atom (NBFIX), "
+        "which is not computed here; leave out such atoms, ions say, or take a force field without such pairs"
+    )
+
+
+def _require_same_exclusions(custom: CustomNonbondedForce, exceptions: Floats) -> None:
+    excluded = {_pair(*custom.getExclusionParticles(k)) for k in range(custom.getNumExclusions())}
+    if excluded != {_pair(*row) for row in exceptions[:, :2].astype(int).tolist()}:
+        raise InputError(
+            f"the CustomNonbondedForce ({custom.getName()}) and the NonbondedForce exclude other pairs; "
+            "give both the same exclusions"
+        )
+
+
+def _exceptions(rows: Floats, forces: Forces) -> Floats:
+    """(k, 5) atoms, charge product, sigma and epsilon of each exception, those of a CustomBondForce among them."""
+    rows = rows.copy()
+    place = {_pair(i, j): k for k, (i, j) in enumerate(rows[:, :2].astype(int).tolist())}
+    for force in forces.of("CustomBondForce"):
+        if force.getNumBonds():
+            for i, j, sigma, epsilon in _pair_energies(force).tolist():
+                k = place.get(_pair(int(i), int(j)))
+                if k is None or rows[k, 4]:
+                    raise InputError(
+                        f"the CustomBondForce ({force.getName()}) acts on atoms {int(i)} and {int(j)}, which are no "
+                        "1-4 pair without Lennard-Jones energy of the NonbondedForce; remove that force"
+                    )
+                rows[k, 3:] = sigma, epsilon
+    rows[rows[:, 4] == 0, 3] = 0.0
+    return rows
+
+
+def _pair_energies(force: CustomBondForce) -> Floats:
+    """(k, 4) atoms, sigma nm and epsilon kJ/mol of the 1-4 pairs of a CustomBondForce."""
+    expression = re.sub(r"\s", "", force.getEnergyFunction())
+    names = [force.getPerBondParameterName(p) for p in range(force.getNumPerBondParameters())]
+    scaled = _SCALED_PAIR.fullmatch(expression)
+    if not (scaled and names == ["sigma", "epsilon"]) and not (
+        _POWER_PAIR.fullmatch(expression) and names == ["C", "A"]
+    ):
+        raise InputError(
+            f"the System has a CustomBondForce ({force.getName()}) of energy {force.getEnergyFunction()!r}, which is "
+            "not computed here; remove it from the System"
+        )
+    rows = terms(force, "getNumBonds", "getBondParameters", 4)
+    if scaled:
+        rows[:, 3] *= float(scaled[1]) / 4
+    else:
+        rows[:, 2:] = np.stack(_from_coefficients(rows[:, 3], rows[:, 2]), axis=1)
+    return rows
+
+
+def _pair(i: int, j: int) -> Pair:
+    return (i, j) if i < j else (j, i)

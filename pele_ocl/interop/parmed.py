@@ -1,0 +1,41 @@
+"""ParmEd's structures as Atoms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..errors import InputError
+from .extras import extra
+from .forces import A_PER_NM
+from .openmm import from_openmm
+
+if TYPE_CHECKING:
+    from parmed import Structure
+
+
+def from_parmed(structure: Structure) -> Atoms:
+    """The atoms of a ParmEd Structure; Atoms.from_parmed has the description."""
+    app = extra("openmm.app", "a structure of ParmEd")
+    if getattr(structure, "coordinates", None) is None:
+        raise InputError("the ParmEd structure has no coordinates; load it with those of its atoms")
+    try:
+        system = structure.createSystem(nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
+    except Exception as error:  # ParmEd's own classes of errors, among others
+        raise InputError(f"ParmEd makes no System of the structure: {error}") from error
+    atoms = from_openmm(structure.topology, system, np.asarray(structure.coordinates) / A_PER_NM)
+    radii = np.array([atom.solvent_radius for atom in structure.atoms])
+    types = np.array([str(atom.type) for atom in structure.atoms], np.str_)
+    if not radii.all():
+        return replace(atoms, types=types)
+    scales = np.array([atom.screen for atom in structure.atoms])
+    return replace(
+        atoms,
+        gb_radii=radii,
+        gb_scales=scales if scales.all() else atoms.gb_scales,
+        gb_radii_set="file",
+        types=types,
+    )

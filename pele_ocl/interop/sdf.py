@@ -1,0 +1,84 @@
+"""SDF files of ligands: GAFF's parameters, through the OpenFF toolkit and openmmforcefields, where both are installed.
+
+Both come from conda-forge alone, so that no extra of pip can bring them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..errors import FormatError, InputError
+from ..formats.registry import StructureFormat
+from ..inputfile import InputFile
+from ..textfiles import quoted
+from .extras import extra
+from .forces import A_PER_NM
+from .openmm import from_openmm
+
+if TYPE_CHECKING:
+    from openff.toolkit import Molecule
+
+_WAYS = (
+    "give the ligand as a mol2 file with charges, an AMBER topology, an OpenMM XML file beside a .pdb file "
+    "(--forcefield amber14,ligand.xml) or peleffy's template (--templates)"
+)
+
+
+def read_sdf(file: InputFile, model: int | None = None) -> Atoms:
+    """The atoms of a ligand with the parameters of GAFF; charges are those of the file, or AM1-BCC.
+
+    model : number of the molecule, from 1; the first if None
+
+    Raises InputError, which names the other ways, where openff-toolkit or openmmforcefields is not installed, and
+    FormatError for files that they cannot read.
+    """
+    molecules = _molecules(file)
+    if model is not None and not 1 <= model <= len(molecules):
+        raise FormatError(f"{file}: has no model {model}; it has {len(molecules):,}")
+    molecule = molecules[(model or 1) - 1]
+    app = extra("openmm.app", "an SDF file")
+    generator = _installed("openmmforcefields.generators").GAFFTemplateGenerator(molecules=molecule)
+    field = app.ForceField()
+    field.registerTemplateGenerator(generator.generator)
+    topology = molecule.to_topology().to_openmm()
+    try:
+        system = field.createSystem(topology, nonbondedMethod=app.NoCutoff, constraints=None)
+    except Exception as error:  # of the programs that make charges, too
+        raise InputError(f"{file}: GAFF gives no parameters: {quoted(error)}; {_WAYS}") from error
+    positions = np.asarray(molecule.conformers[0].m_as("angstrom"))
+    return from_openmm(topology, system, positions / A_PER_NM)
+
+
+def sdf_models(file: InputFile) -> list[int]:
+    """Numbers of the molecules, from 1."""
+    return list(range(1, len(_molecules(file)) + 1))
+
+
+def _molecules(file: InputFile) -> list[Molecule]:
+    toolkit = _installed("openff.toolkit")
+    try:
+        found = toolkit.Molecule.from_file(str(file), file_format="SDF", allow_undefined_stereo=True)
+    except Exception as error:  # the toolkit's wrappers raise whatever comes
+        raise FormatError(f"{file}: the OpenFF toolkit cannot read it: {quoted(error)}") from error
+    molecules = found if isinstance(found, list) else [found]
+    if not molecules or not molecules[0].conformers:
+        raise FormatError(f"{file}: holds no molecule with coordinates")
+    return molecules
+
+
+def _installed(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(
+            "an SDF file has no parameters, and GAFF's need openff-toolkit and openmmforcefields of conda-forge; "
+            + _WAYS
+        ) from None
+
+
+FORMAT = StructureFormat(read_sdf, sdf_models, brings_parameters=True, kind="an SDF file")

@@ -1,0 +1,117 @@
+"""GROMACS topologies (.top) and CHARMM's (.psf with parameter files), through the readers of openmm.app."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Atoms, Topology
+from ..errors import FormatError, InputError, PeleError
+from ..formats.amber import read_topology as read_amber
+from ..formats.amber.topology import refuse_models, refuse_reading_alone
+from ..formats.registry import StructureFormat
+from ..inputfile import InputFile, read_file
+from ..textfiles import lines, quoted
+from .extras import extra
+from .openmm import from_openmm
+
+if TYPE_CHECKING:
+    from openmm.app import CharmmPsfFile, GromacsTopFile
+
+_GROMACS = ("[", "#", ";")  # a directive, an instruction of the preprocessor, a comment
+
+
+def read_top(file: InputFile) -> Topology:
+    """The topology of a .top file, AMBER's or GROMACS', which its first line tells apart."""
+    first = next((line for line in lines(file, "topology") if line.strip()), "")
+    return read_gromacs(file) if first.lstrip().startswith(_GROMACS) else read_amber(file)
+
+
+def read_gromacs(path: str | PathLike[str]) -> Topology:
+    """The topology of a GROMACS .top file with all that it includes; needs the extra `openmm`.
+
+    Files to include are looked for beside it and in GROMACS' own folder, which GMXDATA names. Raises FormatError where
+    it cannot be read, and InputError for terms that are not computed here.
+    """
+    app = extra("openmm.app", "a GROMACS topology")
+    file = _plain(path, "a GROMACS topology")
+    try:
+        with _quietly():
+            return _topology(app.GromacsTopFile(str(file)), file)
+    except PeleError:
+        raise
+    except Exception as error:  # openmm.app raises whatever comes
+        raise _unreadable(file, "GROMACS topology", error) from error
+
+
+def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[str]]) -> Topology:
+    """The topology of a CHARMM .psf file; needs the extra `openmm`.
+
+    parameters : CHARMM's parameter, topology and stream files (.prm, .par, .rtf, .top, .str), all that are needed
+
+    Raises FormatError where a file cannot be read, and InputError without parameters and for terms that are not
+    computed here, NBFIX among them.
+    """
+    if not parameters:
+        raise InputError(f"{path}: a PSF has no parameters; name CHARMM's files of them: --parameters FILE")
+    app = extra("openmm.app", "a CHARMM topology")
+    file = _plain(path, "a CHARMM PSF")
+    files = [str(read_file(each).path) for each in parameters]
+    try:
+        with _quietly():
+            return _topology(app.CharmmPsfFile(str(file)), file, app.CharmmParameterSet(*files))
+    except PeleError:
+        raise
+    except Exception as error:
+        raise _unreadable(file, "CHARMM PSF", error) from error
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Without what openmm.app prints, and without warnings of files that it leaves open."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _plain(path: str | PathLike[str], kind: str) -> Path:
+    """The path of a file that OpenMM opens by itself."""
+    file = read_file(path).path
+    if file.suffix.lower() == ".gz":
+        raise FormatError(f"{file}: {kind} is read with the files beside it; unpack it with gunzip")
+    return file
+
+
+def _topology(made: GromacsTopFile | CharmmPsfFile, file: Path, *parameters: object) -> Topology:
+    """The parameters of a file that openmm.app has read, without positions."""
+    app = extra("openmm.app", str(file))
+    system = made.createSystem(*parameters, nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
+    places = np.zeros((system.getNumParticles(), 3))
+    try:
+        atoms: Atoms = from_openmm(made.topology, system, places)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error
+    return Topology(atoms, str(file))
+
+
+def _unreadable(file: Path, kind: str, error: Exception) -> FormatError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return FormatError(f"{file}: OpenMM cannot read this {kind}: {quoted(reason)}")
+
+
+TOP = StructureFormat(refuse_reading_alone, refuse_models, brings_parameters=True, kind="a topology", topology=read_top)
+PSF = StructureFormat(
+    refuse_reading_alone,
+    refuse_models,
+    brings_parameters=True,
+    kind="a CHARMM topology",
+    topology=lambda file: read_charmm(file, ()),
+    with_parameters=read_charmm,
+)

@@ -1,0 +1,106 @@
+"""LCPO surfaces of a molecule's tiles: the tables of its heavy atoms and the launch that computes their energies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..atoms.lcpo import lcpo_parameters
+from ..errors import InputError
+from ..plan.found import Found
+from ..solvent_model import SolventModel
+from ..tiles import Tiles
+
+if TYPE_CHECKING:
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.memory import Buffer
+    from ..opencl.run import Run
+    from .passes import TiledPasses
+
+NEIGHBOURS = 192  # that an atom may have; in folded proteins it has up to 70
+TILES_AROUND = 256  # listed once for all atoms of a tile, on CPUs
+FAR_AWAY = 1e4  # A, as in cl/common/surface.cl
+ITEMS = 64  # of an atom on GPUs
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Buffers of the heavy atoms in the order of the tiles' slots; cl/common/surface.cl says what is in them."""
+
+    n_heavy: int
+    largest: Buffer
+    starts: Buffer
+    slots: Buffer
+    atoms: Buffer
+    radii: Buffer
+    traits: Buffer
+
+    @classmethod
+    def of(cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel) -> Surface | None:
+        """The tables of a molecule, None where the model has another nonpolar term."""
+        if model.surface != "lcpo":
+            return None
+        radii, *p = lcpo_parameters(atoms).T
+        reach = np.where(radii > 0, radii + model.probe_radius, 0.0)
+        slots = np.flatnonzero(tiles.used & (radii[tiles.order] > 0))
+        heavy = tiles.order[slots]
+        p1, p2, p3, p4 = (model.surface_tension * values[heavy] for values in p)
+        traits = np.zeros((tiles.n_slots, 4))
+        bare = 4 * np.pi * p1 * reach[heavy] ** 2
+        traits[slots] = np.stack([2 * np.pi * p2, 2 * np.pi * p3, 4 * np.pi**2 * p4, bare], axis=1)
+        by_slot = np.full(tiles.n_slots, -FAR_AWAY)
+        by_slot[slots] = reach[heavy]
+        starts = np.searchsorted(slots, tiles.size * np.arange(len(tiles) + 1))
+        return cls(
+            len(heavy), run.upload(tiles.largest(reach)), run.upload(starts, np.int32),
+            run.upload(slots, np.int32), run.upload(heavy, np.int32), run.upload(by_slot), run.upload(traits),
+        )  # fmt: skip
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Reals in the buffer of its own, for one conformation."""
+        return {"pulls": 4 * self.n_heavy}
+
+    def energies(self, passes: TiledPasses, gradient: bool) -> KeptLaunch:
+        """The launch that fills "pulls"; positions must be in the tiles."""
+        run, tiles = passes.run, passes.tiles
+        items, width = shape_for(run)
+        groups = len(tiles) if items == 1 else items * self.n_heavy
+        return run.keep(
+            "common/surface.cl", "lcpo_energies", (groups, 1), (items, 1), np.int32(len(tiles)),
+            np.int32(self.n_heavy), *passes.named("x", "y", "z", "origins", "extents"), self.largest,
+            self.starts, self.slots, self.radii, self.traits, passes.buffers["pulls"], width=width,
+            TILE=tiles.size, GROUP=items, NEIGHBOURS=NEIGHBOURS, TILES_AROUND=TILES_AROUND, GRADIENT=int(gradient),
+        )  # fmt: skip
+
+
+def shape_for(run: Run) -> tuple[int, int]:
+    """Work-items of an atom, and reals in a vector."""
+    return (1, run.device.vector_width(run.precision)) if run.device.kind == "CPU" else (ITEMS, 1)
+
+
+def check_surface(atoms: Atoms, model: SolventModel) -> None:
+    """Raise InputError for atoms without parameters of the surface that the model has."""
+    if model.surface == "lcpo" and not lcpo_parameters(atoms).any():
+        raise InputError("LCPO surfaces are of heavy atoms, of which there is none; choose the surface ace or none")
+
+
+def crowding(atoms: Atoms, found: Found, k: int, model: SolventModel) -> InputError | None:
+    """The error of a conformation with an atom whose LCPO neighbours are too many; None where there is no such atom."""
+    if model.surface != "lcpo":
+        return None
+    reach = lcpo_parameters(atoms)[:, 0] + model.probe_radius
+    reach[reach == model.probe_radius] = 0
+    heavy = np.flatnonzero(reach)
+    for i in heavy[found.bad_atoms(k)[heavy]].tolist():
+        r2 = ((atoms.positions[heavy] - atoms.positions[i]) ** 2).sum(axis=1)
+        count = int((r2 < (reach[heavy] + reach[i]) ** 2).sum()) - 1
+        if count > NEIGHBOURS:
+            return InputError(
+                f"{atoms.describe(i)} has {count} neighbours, too many for an LCPO surface, which takes up to "
+                f"{NEIGHBOURS}; check for molecules on top of each other"
+            )
+    return None

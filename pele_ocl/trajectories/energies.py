@@ -1,0 +1,187 @@
+"""Energies of all frames of a trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import callback, described, file_path, flag
+from ..atoms import Atoms, Floats
+from ..energy import Energy, EnergyBatch
+from ..errors import InputError
+from ..nonbond import Nonbond, NonbondBatch
+from ..results import Terms
+from ..solvent import Solvent, SolventBatch
+from ..variant import Progress
+from .files import Positions
+from .fingerprints import settings_of, sha256_of
+from .frames import FrameWords
+from .reading import Trajectory
+from .recording import Settings, joined, recorder_for
+from .selection import Selection
+from .streaming import Evaluate, Evaluated, Part, results_over
+
+FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
+AnyPlan = Energy | Solvent | Nonbond
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrameEnergies:
+    """Energies of the frames of a trajectory.
+
+    frames : (m,) their numbers, from 0 across all files
+    terms : Terms of shape (m, n_terms), kcal/mol; NaN where a frame failed
+    errors : why frames failed, by their number
+    """
+
+    frames: NDArray[np.int64]
+    terms: Terms
+    errors: Mapping[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __repr__(self) -> str:
+        return f"FrameEnergies({len(self):,} frames, {len(self.errors):,} failed; {', '.join(self.terms.names)})"
+
+    @property
+    def total(self) -> Floats:
+        """Sum of all terms of each frame, (m,) kcal/mol."""
+        return self.terms.total
+
+
+def energy_over(
+    atoms: Atoms | AnyPlan,
+    trajectory: Trajectory | Paths,
+    *,
+    frames: FrameWords = None,
+    select: Selection | None = None,
+    topology: str | PathLike[str] | None = None,
+    output: str | PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> FrameEnergies:
+    """Energies of all frames of a trajectory, read in pieces while the device computes.
+
+    Memory is that of a few pieces, and 8 bytes a frame and term for the result.
+
+    atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made
+    trajectory : a Trajectory, or paths that `pele_ocl.trajectory` takes, with its `frames`, `select` and `topology`
+    output : .h5, .csv or .jsonl, to which results are appended as they come
+    resume : True to go on with an `output` that an interrupted run of the same settings left
+    progress : called with the share of the frames done, 0 to 1
+
+    A frame that fails has NaN in its terms and the reason in `errors`. Raises FormatError and InputError as
+    `trajectory` does, and FormatError for an output of other settings.
+    """
+    plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
+    output = None if output is None else file_path(output, "output")
+    flag("resume", resume)
+    callback("progress", progress)
+    over = trajectory_for(plan, trajectory, frames, select, topology)
+    settings = settings_of(plan, over, plan_settings(plan)) if output is not None else {}
+    tell = None if progress is None else lambda done: progress(done / len(over))
+    parts = list(
+        recorded(
+            over, evaluate_with(plan), workers_of(plan), output=output, resume=resume, settings=settings, tell=tell
+        )
+    )
+    results = joined([part.results for part in parts])
+    numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])
+    terms = Terms.of({name: values for name, values in results.columns.items() if name != "total"})
+    return FrameEnergies(numbers, terms, {int(numbers[k]): text for k, text in sorted(results.errors.items())})
+
+
+def batches_over(
+    plan: AnyPlan, trajectory: Trajectory | Paths, *, progress: Progress | None = None
+) -> Iterator[tuple[range, FrameBatch]]:
+    """Numbers of neighbouring frames, and the batch that a plan makes of them, gradients and all, piece by piece.
+
+    Frames that fail are in the batch's `errors`. Raises FormatError and InputError as `trajectory` does.
+    """
+    callback("progress", progress)
+    over = trajectory_for(plan, trajectory)
+    tell = None if progress is None else lambda done: progress(done / len(over))
+
+    def evaluate(positions: Positions, inner: Progress | None) -> FrameBatch:
+        return plan.evaluate_batch(positions, inner, errors="record")
+
+    for part in results_over(over, evaluate, workers=workers_of(plan), tell=tell):
+        yield part.frames, part.results
+
+
+def recorded(
+    frames: Trajectory, evaluate: Evaluate[Evaluated], workers: int = 1, *, output: str | PathLike[str] | None,
+    resume: bool, settings: Settings, tell: Callable[[float], None] | None = None,
+) -> Iterator[Part[Evaluated]]:  # fmt: skip
+    """The results of frames as `results_over` has them, each written to `output` when it is there.
+
+    Where a run is resumed, the first part has what was there already; tell : with the number of all frames done
+    """
+    if output is None:
+        yield from results_over(frames, evaluate, workers=workers, tell=tell)
+        return
+    with recorder_for(output, settings, frames.frames) as recorder, ThreadPoolExecutor(1) as writer:
+        earlier = recorder.resume() if resume else None
+        first = recorder.done
+        if earlier is not None:
+            yield Part(frames.frames[:first], earlier, is_earlier=True)
+        told = None if tell is None else lambda done: tell(first + done)
+        writing: Future[None] | None = None
+        for part in results_over(frames, evaluate, first=first, workers=workers, tell=told):
+            if writing is not None:
+                writing.result()
+            writing = writer.submit(recorder.append, part.results)
+            yield part
+        if writing is not None:
+            writing.result()
+
+
+def evaluate_with(plan: AnyPlan) -> Evaluate[Evaluated]:
+    """The function that evaluates positions by a plan and keeps the energies."""
+
+    def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
+        batch: FrameBatch = plan.evaluate_batch(positions, progress, errors="record")
+        return Evaluated(batch.terms.columns(), batch.errors)
+
+    return evaluate
+
+
+def workers_of(plan: AnyPlan) -> int:
+    """How many pieces a plan's device is given at a time: a GPU would wait while the host ends one and begins another.
+
+    A CPU is busy in both cases.
+    """
+    return 1 if plan.device.kind == "CPU" else 2
+
+
+def plan_settings(plan: AnyPlan) -> dict[str, object]:
+    """The options of a plan that decide on its results."""
+    if isinstance(plan, Energy):
+        further = {"further_terms_sha256": sha256_of(plan.further_terms)} if plan.further_terms else {}
+        return {"quantity": plan.quantity, "options": asdict(plan.options), "terms": ", ".join(plan.names), **further}
+    if isinstance(plan, Nonbond):
+        return {"quantity": plan.quantity, "gb": plan.gb, "n_pairs": len(plan.pairs)}
+    return {"quantity": plan.quantity}
+
+
+def trajectory_for(
+    plan: AnyPlan, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
+    topology: str | PathLike[str] | None = None,
+) -> Trajectory:  # fmt: skip
+    """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options beside it."""
+    if not isinstance(plan, AnyPlan):
+        raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
+    if not isinstance(trajectory, Trajectory):
+        return Trajectory(trajectory, plan.atoms, frames, select, topology)
+    if (frames, select, topology) != (None, None, None):
+        raise InputError("frames, select and topology belong to paths; the Trajectory that was given has its own")
+    if trajectory.n_atoms != len(plan.atoms):
+        raise InputError(f"the frames have {trajectory.n_atoms:,} atoms, the structure {len(plan.atoms):,}")
+    return trajectory

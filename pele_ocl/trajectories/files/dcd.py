@@ -1,0 +1,75 @@
+"""DCD trajectories, as CHARMM, NAMD, X-PLOR and OpenMM write them.
+
+A frame is a record of Fortran's: the unit cell where there is one, then x, y and z of all atoms in float32, each
+between marks of its length. MDTraj's reader, VMD's plugin, prints lines on stdout, which is for results.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError
+from .framefile import AtomChoice, Positions, RecordFile
+
+_HEAD = 84  # bytes of the first record
+_CELL = 48
+_MOST = 1 << 24  # bytes of titles
+
+
+class DcdFile(RecordFile):
+    """A DCD file of either byte order."""
+
+    def __init__(self, path: Path) -> None:
+        with open(path, "rb") as stream:
+            head = stream.read(_HEAD + 8)
+            order = next((o for o in "<>" if head[:4] == np.array(_HEAD, f"{o}i4").tobytes()), None)
+            if order is None or head[4:8] != b"CORD":
+                raise FormatError(f"{path}: not a DCD file with marks of 32 bits; does its suffix belong to it?")
+            self._mark = np.dtype(f"{order}i4")
+            try:
+                counts = np.frombuffer(head, self._mark, 20, 8)
+                self._record(stream)  # titles
+                n = int(np.frombuffer(self._record(stream), self._mark, 1)[0])
+            except ValueError:
+                raise FormatError(f"{path}: its head is cut off or damaged; copy the file again") from None
+            offset = stream.tell()
+        if counts[8]:
+            raise FormatError(f"{path}: leaves out atoms that do not move; write it anew with all atoms")
+        is_charmm = counts[19] != 0  # X-PLOR has other numbers at the places of the flags
+        cell = _CELL + 8 if is_charmm and counts[10] else 0
+        axis = 4 * n + 8
+        super().__init__(path, n, offset, cell + (4 if is_charmm and counts[11] == 1 else 3) * axis)
+        self.is_partial |= int(counts[0]) > self.n_frames
+        self._starts = [cell + 4 + k * axis for k in range(3)]
+        self._value = np.dtype(f"{order}f4")
+
+    def _record(self, stream: BinaryIO) -> bytes:
+        """The next record of the head. Raises ValueError where it is damaged."""
+        (length,) = np.frombuffer(stream.read(4), self._mark, 1).tolist()
+        if not 0 <= length < _MOST:
+            raise ValueError("no length of a head's record")
+        data = stream.read(length)
+        if stream.read(4) != np.array(length, self._mark).tobytes():
+            raise ValueError("the marks differ")
+        return data
+
+    def read(self, frames: range, atoms: AtomChoice) -> Positions:
+        raw, size = self.raw(frames), 4 * self.n_atoms
+        columns = [raw[:, start : start + size].view(self._value)[:, atoms] for start in self._starts]
+        self._check(raw, size, frames)
+        positions: Positions = np.empty((*columns[0].shape, 3), np.float32)
+        for axis, column in enumerate(columns):
+            positions[:, :, axis] = column
+        return positions
+
+    def _check(self, raw: NDArray[np.uint8], size: int, frames: range) -> None:
+        """Raise FormatError for a frame whose marks are not those of its length."""
+        marks = [raw[:, place : place + 4] for s in self._starts for place in (s - 4, s + size)]
+        expected = np.frombuffer(np.array(size, self._mark).tobytes(), np.uint8)
+        wrong = np.flatnonzero((np.concatenate(marks, axis=1) != np.tile(expected, len(marks))).any(axis=1))
+        if len(wrong):
+            raise FormatError(f"{self.path}: frame {frames[int(wrong[0])]} is damaged; copy the file again")

@@ -1,0 +1,70 @@
+"""AMBER's text trajectories: a title, then ten numbers of F8.3 a line, and a line of the box behind each frame.
+
+The file does not say how many atoms a frame has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import FormatError
+from .decimals import WIDTH, decimals
+from .framefile import AtomChoice, Positions, RecordFile
+
+_A_LINE = 10
+
+
+class MdcrdFile(RecordFile):
+    """A text trajectory of frames of n atoms."""
+
+    def __init__(self, path: Path, n_atoms: int) -> None:
+        """n_atoms : of each frame. Raises FormatError where the first frame has other lines."""
+        full, rest = divmod(3 * n_atoms, _A_LINE)
+        widths = [_A_LINE * WIDTH] * full + ([rest * WIDTH] if rest else [])
+        with open(path, "rb") as stream:
+            title = stream.readline(4096)
+            lines = [stream.readline(4096) for _ in widths]
+            after = stream.readline(4096)
+        self._end = len(title) - len(title.rstrip(b"\r\n"))
+        found = [len(line.rstrip(b"\r\n")) for line in lines]
+        if found != widths or not self._end:
+            raise FormatError(_why_not(path, n_atoms, full + bool(rest)))
+        box = len(after.rstrip(b"\r\n")) == 3 * WIDTH and n_atoms > 1
+        length = sum(widths) + len(widths) * self._end + (3 * WIDTH + self._end if box else 0)
+        super().__init__(path, n_atoms, len(title), length)
+        self._full, self._rest = full, rest * WIDTH
+        self._ends = np.cumsum(np.array(widths) + self._end) - 1
+
+    def read(self, frames: range, atoms: AtomChoice) -> Positions:
+        raw = self.raw(frames)
+        wrong = np.flatnonzero((raw[:, self._ends] != ord("\n")).any(axis=1))
+        if len(wrong):
+            raise FormatError(
+                f"{self.path}: the lines of frame {frames[int(wrong[0])]} are not those of {self.n_atoms:,} atoms; "
+                "copy the file again, or give the structure that belongs to it"
+            )
+        line = _A_LINE * WIDTH + self._end
+        lines = raw[:, : self._full * line].reshape(len(raw), self._full, line)[:, :, : _A_LINE * WIDTH]
+        rest = raw[:, self._full * line : self._full * line + self._rest]
+        fields = np.concatenate([lines.reshape(len(raw), -1), rest], axis=1).reshape(len(raw), self.n_atoms, 3, WIDTH)
+        return decimals(fields[:, atoms])[0]
+
+
+def _why_not(path: Path, n_atoms: int, n_lines: int) -> str:
+    """The sentence for a first frame that does not fit, with the number of atoms that it seems to have."""
+    lengths = []
+    with open(path, "rb") as stream:
+        stream.readline()
+        for line in stream:
+            lengths.append(len(line.rstrip(b"\r\n")))
+            if lengths[-1] != _A_LINE * WIDTH or len(lengths) > 10**6:
+                break
+    numbers, odd = divmod(sum(lengths), WIDTH)
+    if not odd and numbers % 3 == 0 and len(lengths) < 10**6:
+        return (
+            f"{path}: its frames seem to have {numbers // 3:,} atoms, the structure {n_atoms:,}; "
+            "choose those of the structure by --select, with --topology"
+        )
+    return f"{path}: the first {n_lines:,} lines behind the title are not those of {n_atoms:,} atoms in F8.3"

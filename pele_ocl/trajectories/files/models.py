@@ -1,0 +1,136 @@
+"""Structure files of several models as trajectories: PDB files in pieces, others read whole."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Floats
+from ...errors import FormatError
+from ...formats import read_conformations, read_structure
+from ...inputfile import InputFile
+from .decimals import WIDTH, decimals
+from .framefile import AtomChoice, FrameFile, Positions
+
+_MODEL = b"\nMODEL"
+_BLOCK = 1 << 24  # bytes
+_NAMES = [*range(6), *range(12, 27)]  # columns of the record's name and of the atom's identity
+_PLACES = 30 + np.arange(3 * WIDTH).reshape(3, WIDTH)
+_ATOM = re.compile(rb"^(ATOM|HETATM)", re.MULTILINE | re.IGNORECASE)
+
+
+class WholeFile(FrameFile):
+    """All models of a structure file in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._positions = read_conformations(path)[1]
+        super().__init__(path, self._positions.shape[1], self._positions.shape[0])
+
+    def read(self, frames: range, atoms: AtomChoice) -> Positions:
+        positions: Positions = self._positions[frames.start : frames.stop : frames.step, atoms]
+        return positions
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class PdbFile(FrameFile):
+    """A PDB file with MODEL records, read model by model.
+
+    Models whose lines stand as those of the first are read together; others by the reader of structures.
+    """
+
+    def __init__(self, path: Path, starts: list[int]) -> None:
+        """starts : of the MODEL records, bytes"""
+        self._stream = open(path, "rb")
+        try:
+            self._learn(path, starts)
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def _learn(self, path: Path, starts: list[int]) -> None:
+        """Learn from the first model where things stand."""
+        self._starts = [*starts, path.stat().st_size]
+        self._first = self._bytes(0, self._starts[1])
+        structure = read_structure(InputFile(path, self._first))
+        ends = np.flatnonzero(np.frombuffer(self._first, np.uint8) == ord("\n"))
+        lines = structure.lines.astype(np.intp) - 1
+        head = _after_model(self._first[starts[0] :]) + starts[0]
+        last = int(ends[lines.max()]) + 1 if lines.max() < len(ends) else len(self._first)
+        self._span = last - head
+        begins = np.concatenate([[0], ends + 1])[lines] - head
+        self._ends = ends[(ends >= head) & (ends < last)] - head
+        self._names: NDArray[np.intp] = begins[:, np.newaxis] + np.array(_NAMES)
+        self._places: NDArray[np.intp] = begins[:, np.newaxis, np.newaxis] + _PLACES
+        row = np.frombuffer(self._first, np.uint8)[np.newaxis, head:last]
+        self._identity = np.take(row, self._names, axis=1, mode="clip")
+        positions, sound = decimals(np.take(row, self._places, axis=1, mode="clip"))
+        self._is_plain = sound and bool((positions[0] == structure.positions).all())
+        super().__init__(path, len(lines), len(starts))
+
+    def read(self, frames: range, atoms: AtomChoice) -> Positions:
+        texts = [self._bytes(self._starts[k], self._starts[k + 1]) for k in frames]
+        plain = self._read_plain(texts) if self._is_plain else None
+        positions: Positions = (self._read_any(texts, frames) if plain is None else plain)[:, atoms]
+        return positions
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        self._stream.seek(start)
+        return self._stream.read(end - start)
+
+    def _read_plain(self, texts: list[bytes]) -> Floats | None:
+        """Positions of models that stand in the columns of the first; None where one does not."""
+        heads = [_after_model(text) for text in texts]
+        for text, head in zip(texts, heads, strict=True):
+            if len(text) < head + self._span or _ATOM.search(text, head + self._span):
+                return None
+        joined = b"".join(text[head : head + self._span] for text, head in zip(texts, heads, strict=True))
+        rows = np.frombuffer(joined, np.uint8).reshape(len(texts), self._span)
+        if (rows[:, self._ends] != ord("\n")).any() or (np.take(rows, self._names, axis=1) != self._identity).any():
+            return None
+        positions, sound = decimals(np.take(rows, self._places, axis=1))
+        return positions if sound else None
+
+    def _read_any(self, texts: list[bytes], frames: range) -> Floats:
+        """Positions of models by the reader of structures, which names what is wrong."""
+        positions = read_conformations(InputFile(self.path, b"".join([self._first, *texts])))[1]
+        if len(positions) != len(texts) + 1:
+            raise FormatError(f"{self.path}: one of the models {frames.start + 1} to {frames.stop} has no atoms")
+        found: Floats = positions[1:]
+        return found
+
+
+def _after_model(text: bytes) -> int:
+    """The place behind the MODEL record that a text begins with."""
+    return text.find(b"\n") + 1
+
+
+def open_models(path: Path) -> FrameFile:
+    """A structure file, each model a frame."""
+    if path.suffix.lower() not in (".pdb", ".ent"):
+        return WholeFile(path)
+    starts = _model_starts(path)
+    return PdbFile(path, starts) if len(starts) > 1 else WholeFile(path)
+
+
+def _model_starts(path: Path) -> list[int]:
+    """The places of the MODEL records in a file."""
+    starts: list[int] = []
+    with open(path, "rb") as stream:
+        place, rest = -1, b"\n"  # the first line begins as those behind line ends do
+        while data := stream.read(_BLOCK):
+            text = rest + data
+            at = text.find(_MODEL)
+            while at >= 0:
+                starts.append(place + at + 1)
+                at = text.find(_MODEL, at + 1)
+            rest = text[1 - len(_MODEL) :]
+            place += len(text) - len(rest)
+    return starts

@@ -1,0 +1,99 @@
+"""GROMACS' XTC and TRR trajectories, through MDTraj."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError
+from ..extra import mdtraj_module
+from .framefile import AtomChoice, FrameFile, Positions
+
+_UNPACKED, _WIDE_XTC = 9, 2023  # atoms; magic number of files for more than 2^31 bytes a frame
+_NANOMETER = np.float32(10.0)  # A
+
+
+class _Handle(Protocol):
+    """MDTraj's XTCTrajectoryFile or TRRTrajectoryFile."""
+
+    @property
+    def offsets(self) -> NDArray[np.int64]: ...
+    def seek(self, offset: int) -> None: ...
+    def read(self, n_frames: int, stride: int) -> tuple[NDArray[np.float32], ...]: ...
+    def close(self) -> None: ...
+
+
+class XdrFile(FrameFile):
+    """A file of MDTraj's; positions are float32 from the start."""
+
+    def __init__(self, path: Path, opened: Callable[[str], _Handle], size: Callable[[BinaryIO], int]) -> None:
+        """size : bytes of the frame whose header a stream stands at"""
+        try:
+            self._file = opened(str(path))
+            places = self._file.offsets
+            first = self._file.read(n_frames=1, stride=1)[0]
+        except (OSError, RuntimeError, ValueError, EOFError) as error:
+            raise FormatError(f"{path}: cannot be read ({error}); copy the file again") from None
+        with open(path, "rb") as stream:
+            stream.seek(int(places[-1]))
+            end = int(places[-1]) + size(stream)
+        whole = path.stat().st_size
+        super().__init__(path, first.shape[1], len(places) - (end > whole), end != whole)
+
+    def read(self, frames: range, atoms: AtomChoice) -> Positions:
+        try:
+            self._file.seek(frames.start)
+            found = self._file.read(n_frames=len(frames), stride=frames.step)[0]
+        except (OSError, RuntimeError, ValueError, EOFError) as error:
+            raise FormatError(f"{self.path}: cannot be read beyond frame {frames.start} ({error})") from None
+        if len(found) < len(frames):
+            raise FormatError(
+                f"{self.path}: ends behind frame {frames.start + len(found) * frames.step - 1}, in the middle of the "
+                "next; copy the file again, or choose whole frames by --frames"
+            )
+        positions: Positions = found[:, atoms] * _NANOMETER
+        return positions
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._file.close()
+
+
+def open_xtc(path: Path) -> FrameFile:
+    """An XTC file, whose positions were rounded when it was written, to 0.01 A most often."""
+    return XdrFile(path, mdtraj_module("mdtraj.formats").XTCTrajectoryFile, _xtc_size)
+
+
+def open_trr(path: Path) -> FrameFile:
+    """A TRR file."""
+    return XdrFile(path, mdtraj_module("mdtraj.formats").TRRTrajectoryFile, _trr_size)
+
+
+def _xtc_size(stream: BinaryIO) -> int:
+    """Bytes of an XTC frame: a header of 52, then plain positions of up to 9 atoms, or packed ones and their length."""
+    magic, n = _integers(stream, 2)
+    if n <= _UNPACKED:
+        return 56 + 12 * n
+    stream.seek(80, 1)
+    wide = magic == _WIDE_XTC
+    *_, packed = _integers(stream, 2 if wide else 1)
+    return (96 if wide else 92) + -(-packed // 4) * 4
+
+
+def _trr_size(stream: BinaryIO) -> int:
+    """Bytes of a TRR frame: a header, whose length its numbers' precision decides, and the blocks that it announces."""
+    _, _, length = _integers(stream, 3)
+    stream.seek(-(-length // 4) * 4, 1)
+    *blocks, n, _, _ = _integers(stream, 13)
+    is_double = blocks[2] == 72 or 24 * n in blocks[7:]  # the box, or positions, velocities, forces
+    return 12 + -(-length // 4) * 4 + 52 + (16 if is_double else 8) + sum(blocks)
+
+
+def _integers(stream: BinaryIO, n: int) -> list[int]:
+    data = stream.read(4 * n).ljust(4 * n, b"\0")  # cut off: the frame ends beyond the file
+    return [int.from_bytes(data[k : k + 4], "big") for k in range(0, 4 * n, 4)]

@@ -1,0 +1,90 @@
+"""Settings as texts, by which an interrupted run knows its inputs again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..energy.terms import Term
+from ..formats.tables import flat_texts
+from ..solvent_model import SolventModel
+from .reading import Trajectory
+
+_ENDS = 1 << 20  # bytes at either end of a file that tell it from others
+
+
+class Planned(Protocol):
+    """A plan, as far as its results depend on it."""
+
+    atoms: Atoms
+    model: SolventModel
+    precision: str
+    variant: str
+
+    @property
+    def device(self) -> object: ...
+
+
+def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -> dict[str, str]:
+    """All that decides on the results of frames, as texts by name; more : what else does."""
+    chosen = frames.frames
+    return flat_texts(
+        {
+            **more,
+            "n_atoms": len(plan.atoms),
+            "atoms_sha256": sha256_of(plan.atoms),
+            "trajectory": [_fingerprint(path) for path in frames.paths],
+            "frames": f"{chosen.start}:{chosen.stop}:{chosen.step}",
+            "frame_atoms_sha256": frames.atoms_sha256,
+            "device": str(plan.device),
+            "variant": plan.variant,
+            "precision": plan.precision,
+            "model": asdict(plan.model),
+        }
+    )
+
+
+def sha256_of(value: object) -> str:
+    """The SHA-256 of everything that energies depend on in atoms or terms, labels and notes left out."""
+    digest = hashlib.sha256()
+    _add(digest, value)
+    return digest.hexdigest()
+
+
+class _Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+
+def _add(digest: _Digest, value: object) -> None:
+    """Let a value count, arrays by their bytes, dataclasses field by field."""
+    if isinstance(value, Term):  # of a user's class, which need not be a dataclass
+        digest.update(f"{type(value).__qualname__} {value.names}".encode())
+        _add(digest, [item for pair in sorted(vars(value).items()) for item in pair])
+    elif is_dataclass(value):
+        for f in fields(value):
+            if f.name not in ("labels", "notes"):
+                digest.update(f.name.encode())
+                _add(digest, getattr(value, f.name))
+    elif isinstance(value, np.ndarray):
+        digest.update(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, tuple | list):
+        for item in value:
+            _add(digest, item)
+    else:
+        digest.update(repr(value).encode())
+
+
+def _fingerprint(path: Path) -> dict[str, object]:
+    """Name, size and the SHA-256 of both ends of a file; to read all of it would take as long as to compute."""
+    with open(path, "rb") as stream:
+        head = stream.read(_ENDS)
+        size = stream.seek(0, 2)
+        stream.seek(max(0, size - _ENDS))
+        digest = hashlib.sha256(head + stream.read(_ENDS)).hexdigest()
+    return {"name": path.name, "bytes": size, "sha256_of_ends": digest}

@@ -1,0 +1,55 @@
+"""Nonbonded energies of frames of which each has a pair list of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..atoms import Atoms
+from ..errors import InputError
+from ..nonbond import Nonbond
+from ..pairs import Pairs
+from ..results import Terms
+from ..solvent import Solvent, choose_variant
+from ..variant import Progress
+from .files import Positions
+from .streaming import Evaluate, Evaluated
+
+
+def listing_anew(
+    plan: Nonbond, list_of: Callable[[Atoms], Pairs], plan_of: Callable[[Atoms, Pairs], Nonbond]
+) -> Evaluate[Evaluated]:
+    """The function that evaluates each frame over the pairs that a list for it has; `n_pairs` is a column of its own.
+
+    plan : of the molecule at its own positions; list_of : the pairs of atoms; plan_of : a plan of atoms and pairs
+
+    The Born radii of all frames of a piece come from one batch.
+    """
+    names = plan.evaluate().terms.names
+    exact = choose_variant(plan.device.kind, len(plan.atoms))
+    solvent = (
+        Solvent(plan.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model)
+        if plan.gb
+        else None
+    )
+
+    def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
+        m = len(positions)
+        values, n_pairs = np.full((m, len(names)), np.nan), np.zeros(m, np.int64)
+        batch = None if solvent is None else solvent.evaluate_batch(positions, errors="record")
+        errors = {} if batch is None else dict(batch.errors)
+        for k, there in enumerate(positions):
+            try:
+                if k not in errors:
+                    atoms = plan.atoms.moved(there)
+                    pairs = list_of(atoms)
+                    found = plan_of(atoms, pairs).evaluate(born_radii=None if batch is None else batch.born_radii[k])
+                    values[k], n_pairs[k] = found.terms.values, len(pairs)
+            except InputError as error:
+                errors[k] = str(error)
+            if progress is not None:
+                progress((k + 1) / m)
+        return Evaluated({**Terms(names, values).columns(), "n_pairs": n_pairs}, errors)
+
+    return evaluate

@@ -1,0 +1,195 @@
+"""The frames of trajectory files, read in pieces."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+
+from ..arguments import file_path, file_paths, instance, whole_number
+from ..atoms import Atoms
+from ..errors import FormatError, InputError
+from .files import AtomChoice, FrameFile, Positions, open_frames
+from .frames import FrameWords, frames_slice, parts_of
+from .selection import Selection, selected_atoms, topology_file, topology_of
+
+PIECE_ATOMS = 1 << 20  # atoms of a piece that is handed out
+READ_ATOMS = 1 << 17  # atoms that are read at a time, those that are not wanted among them
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Neighbouring frames of a trajectory.
+
+    frames : their numbers, from 0 across all files; positions : (len(frames), n, 3) A
+    """
+
+    frames: range
+    positions: Positions
+
+
+class Trajectory:
+    """Frames of one or several files, one behind the other, as arrays of bounded size.
+
+    Iteration yields positions (m, n, 3) A, m up to `chunk`, as often as it is begun. They are float64, or float32 where
+    a file holds no more digits.
+
+    paths : of the files; counts : frames in each
+    frames : the numbers of those that are read, from 0 across all files
+    n_atoms : of the positions that are handed out; n_file_atoms : of the frames in the files
+    """
+
+    def __init__(
+        self, paths: str | PathLike[str] | Sequence[str | PathLike[str]], atoms: Atoms | None = None,
+        frames: FrameWords = None, select: Selection | None = None, topology: str | PathLike[str] | None = None,
+        chunk: int | None = None,
+    ) -> None:  # fmt: skip
+        """Open each file once and count its frames; parameters and errors as those of `trajectory`."""
+        if atoms is not None:
+            instance("atoms", atoms, Atoms, "Atoms")
+        one = isinstance(paths, str | PathLike)
+        self.paths = tuple(file_path(path) for path in (file_paths("paths", (paths,) if one else paths)))
+        if not self.paths:
+            raise InputError("there is no trajectory; give the path of one")
+        names = None if topology is None else topology_file(file_path(topology, "topology"))
+        self._hint = len(atoms) if atoms is not None and names is None else None if names is None else names.n_atoms
+        self.counts: list[int] = []
+        self.n_file_atoms, partial = 0, None
+        for path in self.paths:
+            with open_frames(path, self._hint) as file:
+                if self.counts and file.n_atoms != self.n_file_atoms:
+                    raise FormatError(
+                        f"{path}: has {file.n_atoms:,} atoms, {self.paths[0]} {self.n_file_atoms:,}; all files of a "
+                        "trajectory are of one system"
+                    )
+                self.n_file_atoms = file.n_atoms
+                self.counts.append(file.n_frames)
+            partial = (len(self.counts) - 1) if file.is_partial and partial is None else partial
+        wanted = frames_slice(frames)
+        self.frames = range(*wanted.indices(sum(self.counts)))
+        if not self.frames:
+            raise InputError(f"the frames {frames} are none of the {sum(self.counts):,} of {self._named()}")
+        if partial is not None:
+            self._refuse_partial(partial, wanted)
+        if names is None and isinstance(select, str) and atoms is not None and len(atoms) == self.n_file_atoms:
+            names = None if atoms.labels is None else topology_of(atoms.labels)
+        if names is not None and names.n_atoms != self.n_file_atoms:
+            raise FormatError(
+                f"{topology}: has {names.n_atoms:,} atoms, the frames of {self.paths[0]} have {self.n_file_atoms:,}"
+            )
+        chosen = None if select is None else selected_atoms(select, self.n_file_atoms, names)
+        self.n_atoms = self.n_file_atoms if chosen is None else len(chosen)
+        if atoms is not None:
+            self._check_atoms(len(atoms), chosen is not None)
+        self._atoms: AtomChoice = slice(None)
+        if chosen is not None:
+            is_run = bool((np.diff(chosen) == 1).all())
+            self._atoms = slice(int(chosen[0]), int(chosen[-1]) + 1) if is_run else chosen
+        self.chunk = (
+            max(1, PIECE_ATOMS // self.n_atoms) if chunk is None else whole_number("chunk", chunk, least=1)
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __iter__(self) -> Iterator[Positions]:
+        for piece in self.pieces():
+            yield piece.positions
+
+    def __repr__(self) -> str:
+        return f"Trajectory({len(self):,} frames of {self.n_atoms:,} atoms, {self._named()})"
+
+    def pieces(self, first: int = 0, size: Callable[[], int] | None = None) -> Iterator[Piece]:
+        """The frames in pieces.
+
+        first : how many of the chosen frames are left out at the start
+        size : asked before each piece how many frames it may have; by default `chunk`
+
+        Raises FormatError where a file turns out to be damaged or to have changed.
+        """
+        opened: tuple[int, FrameFile] | None = None
+        try:
+            while first < len(self.frames):
+                frames = self.frames[first : first + (self.chunk if size is None else size())]
+                positions = []
+                for index, own in parts_of(frames, self.counts):
+                    if opened is None or opened[0] != index:
+                        if opened is not None:
+                            opened[1].close()
+                        opened = index, open_frames(self.paths[index], self._hint)
+                    positions.append(self._read(opened[1], own))
+                yield Piece(frames, positions[0] if len(positions) == 1 else np.concatenate(positions))
+                first += len(frames)
+        finally:
+            if opened is not None:
+                opened[1].close()
+
+    @property
+    def atoms_sha256(self) -> str:
+        """The SHA-256 of the atoms' choice, "all" where there is none."""
+        if isinstance(self._atoms, slice) and self._atoms == slice(None):
+            return "all"
+        return hashlib.sha256(np.arange(self.n_file_atoms, dtype=np.int64)[self._atoms].tobytes()).hexdigest()
+
+    def _read(self, file: FrameFile, frames: range) -> Positions:
+        """Positions of frames of one file, read a few at a time where it has many atoms that are not wanted."""
+        step = max(1, READ_ATOMS // self.n_file_atoms)
+        blocks = [file.read(frames[k : k + step], self._atoms) for k in range(0, len(frames), step)]
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+    def _check_atoms(self, n: int, is_selected: bool) -> None:
+        if n == self.n_atoms or (is_selected and n == self.n_file_atoms):
+            return
+        if is_selected:
+            raise InputError(
+                f"the selection names {self.n_atoms:,} of {self.n_file_atoms:,} atoms; the structure has {n:,}"
+            )
+        raise FormatError(
+            f"{self.paths[0]}: its frames have {self.n_file_atoms:,} atoms, the structure {n:,}; "
+            + (
+                "choose those of the structure by --select"
+                if self.n_file_atoms > n
+                else "give the structure that the frames are of"
+            )
+        )
+
+    def _refuse_partial(self, file: int, wanted: slice) -> None:
+        """Raise FormatError unless the frames end, as the user says, before the one that is cut off."""
+        end = sum(self.counts[: file + 1])
+        if wanted.stop is None or wanted.stop < 0 or wanted.stop > end:
+            raise FormatError(
+                f"{self.paths[file]}: ends in the middle of a frame, behind {self.counts[file]:,} whole ones; copy the "
+                f"file again, or take the whole ones by --frames :{end}"
+            )
+
+    def _named(self) -> str:
+        more = f" and {len(self.paths) - 1:,} more" if len(self.paths) > 1 else ""
+        return f"{self.paths[0]}{more}"
+
+
+def trajectory(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    atoms: Atoms | None = None,
+    *,
+    frames: FrameWords = None,
+    select: Selection | None = None,
+    topology: str | PathLike[str] | None = None,
+    chunk: int | None = None,
+) -> Trajectory:
+    """Frames of trajectory files, to be iterated over in pieces (m, n, 3) A: memory does not grow with their number.
+
+    paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models
+    atoms : the molecule that the frames are of, whose number of atoms they must have
+    frames : "START:STOP:STEP", a slice, or one number; counted from 0 across all files
+    select : the atoms of each frame that are wanted, in MDTraj's language ("protein", "not water", "index < 332"), or
+        (k,) indices, (n,) booleans or a slice
+    topology : a structure file of all atoms of the frames, for names in `select`, where `atoms` are fewer
+    chunk : frames of a piece; by default about a million atoms
+
+    Raises FormatError for files that are missing, damaged, cut off or of other atoms, and InputError for frames and
+    selections that are none, and where MDTraj is needed and not installed.
+    """
+    return Trajectory(paths, atoms, frames, select, topology, chunk)

@@ -1,0 +1,44 @@
+"""Files that results of frames are appended to as they come, and that an interrupted run goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+from ...errors import FormatError
+from ...formats import refuse_target
+from .hdf5 import Hdf5Recorder
+from .recorder import Recorder, Settings, joined
+from .text import CsvRecorder, JsonLinesRecorder
+
+__all__ = ["RECORDERS", "Recorder", "Settings", "joined", "recorder_for", "require_record_suffix"]
+
+RECORDERS: dict[str, Callable[[Path, Settings, range], Recorder]] = {
+    ".h5": Hdf5Recorder,
+    ".csv": CsvRecorder,
+    ".jsonl": JsonLinesRecorder,
+}
+
+
+def require_record_suffix(path: str | PathLike[str]) -> str:
+    """The suffix of a file of results of frames; raises FormatError unless it is a key of RECORDERS."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in RECORDERS:
+        raise FormatError(
+            f"{path}: unknown suffix {suffix!r}; results of a trajectory, which are appended, end in "
+            f"{', '.join(RECORDERS)}"
+        )
+    return suffix
+
+
+def recorder_for(path: str | PathLike[str], settings: Settings, frames: range) -> Recorder:
+    """The file of results at a path, which is written from the start unless its `resume` is called.
+
+    settings : what decides on the results; frames : of all rows
+
+    Raises FormatError for an unknown suffix and a folder that cannot be written to.
+    """
+    suffix = require_record_suffix(path)
+    refuse_target(path)
+    return RECORDERS[suffix](Path(path), settings, frames)

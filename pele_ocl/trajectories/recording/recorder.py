@@ -1,0 +1,88 @@
+"""The interface of files that results are appended to, and what an earlier run left in one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from ...errors import FormatError
+from ..streaming import Evaluated
+
+Settings = Mapping[str, str]  # by which results are made, as texts
+UNIT = "kcal/mol"  # of every column of real numbers
+
+
+class Recorder(ABC):
+    """A file of results, one row a frame, that keeps its rows whenever its program ends.
+
+    frames : of all rows, when it is complete
+    done : rows that it has
+    """
+
+    def __init__(self, path: Path, settings: Settings, frames: range) -> None:
+        self.path, self.settings, self.frames = path, settings, frames
+        self.done = 0
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def resume(self) -> Evaluated | None:
+        """Go on with the file where it ends; its rows, or None where it has none yet.
+
+        Raises FormatError for a file of other settings, or that is no such file.
+        """
+
+    @abstractmethod
+    def append(self, results: Evaluated) -> None:
+        """Write further rows, all or none of which stay if the program is killed later."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+    def require_names(self, there: Iterable[str], results: Evaluated) -> None:
+        """Raise FormatError where rows have other columns than the file."""
+        if list(there) != list(results.columns):
+            raise FormatError(
+                f"{self.path}: holds {', '.join(there)}, not {', '.join(results.columns)}; give another name to -o"
+            )
+
+    def require_settings(self, found: Settings) -> None:
+        """Raise FormatError where the file was made with other settings."""
+        for name in [*self.settings, *found]:
+            if found.get(name) != self.settings.get(name):
+                raise FormatError(
+                    f"{self.path}: was made with {name} {found.get(name, 'unset')}, now it is "
+                    f"{self.settings.get(name, 'unset')}; resume with the same settings, or give another name to -o"
+                )
+
+    def require_frame(self, row: int, frame: int) -> None:
+        """Raise FormatError where a row is of another frame than it should be."""
+        if row >= len(self.frames) or self.frames[row] != frame:
+            raise FormatError(f"{self.path}: has frame {frame} where another is due; give another name to -o")
+
+
+def error_texts(results: Evaluated) -> list[str]:
+    """A text of one line for each row, empty where the frame did not fail."""
+    n = len(next(iter(results.columns.values())))
+    return [" ".join(results.errors[k].split()) if k in results.errors else "" for k in range(n)]
+
+
+def joined(parts: list[Evaluated]) -> Evaluated:
+    """The rows of several results, one behind the other."""
+    names, first = list(parts[0].columns), 0
+    errors: dict[int, str] = {}
+    for part in parts:
+        errors |= {first + k: text for k, text in part.errors.items()}
+        first += len(part.columns[names[0]])
+    return Evaluated({name: np.concatenate([part.columns[name] for part in parts]) for name in names}, errors)

@@ -1,0 +1,181 @@
+"""CSV and JSON lines: settings at the head, then a line for each frame."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError
+from ..streaming import Evaluated
+from .recorder import UNIT, Recorder, Settings, error_texts
+
+
+class TextRecorder(Recorder):
+    """A text file; of a line that was cut off, nothing is kept."""
+
+    def __init__(self, path: Path, settings: Settings, frames: range) -> None:
+        super().__init__(path, settings, frames)
+        self._stream: BinaryIO | None = None
+        self._names: list[str] = []
+
+    def resume(self) -> Evaluated | None:
+        if not self.path.exists():
+            return None
+        head = self.head().encode()
+        with open(self.path, "rb") as stream:
+            there = stream.read(len(head))
+            if there != head:
+                if not head.startswith(there):
+                    self._refuse(stream)
+                return None  # killed before it wrote a frame
+            lines = [line.decode("utf-8", "replace") for line in stream if line.endswith(b"\n")]
+        found = self.rows(lines)
+        if found is None:
+            return None
+        self._names = list(found.columns)
+        self._stream = open(self.path, "r+b")
+        self._stream.truncate(len(head) + sum(len(line.encode()) for line in lines))
+        self._stream.seek(0, 2)
+        self.done = len(next(iter(found.columns.values())))
+        return found
+
+    def append(self, results: Evaluated) -> None:
+        if self._stream is None:
+            self._stream = open(self.path, "wb")
+            self._stream.write(self.head().encode())
+            self._names = list(results.columns)
+            self._stream.write(self.heading(results).encode())
+        self.require_names(self._names, results)
+        n = len(next(iter(results.columns.values())))
+        self._stream.write(self.lines(self.frames[self.done : self.done + n], results).encode())
+        self._stream.flush()
+        self.done += n
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+    @abstractmethod
+    def head(self) -> str:
+        """The settings."""
+
+    @abstractmethod
+    def heading(self, results: Evaluated) -> str:
+        """The line above the rows, if there is one."""
+
+    @abstractmethod
+    def lines(self, frames: range, results: Evaluated) -> str:
+        """The lines of some frames."""
+
+    @abstractmethod
+    def rows(self, lines: list[str]) -> Evaluated | None:
+        """The results that the lines behind the settings hold."""
+
+    @abstractmethod
+    def settings_in(self, stream: BinaryIO) -> Settings:
+        """The settings of a file, empty for another file."""
+
+    def _refuse(self, stream: BinaryIO) -> None:
+        stream.seek(0)
+        self.require_settings(self.settings_in(stream))
+        raise FormatError(f"{self.path}: holds something else than results of frames; give another name to -o")
+
+    def _read(self, rows: Iterator[tuple[int, Sequence[float | None], str]], names: list[str]) -> Evaluated | None:
+        """Results of rows: frame, values, error."""
+        values: list[list[float]] = []
+        errors = {}
+        for k, (frame, row, error) in enumerate(rows):
+            self.require_frame(k, frame)
+            values.append([math.nan if value is None else value for value in row])
+            if error:
+                errors[k] = error
+        columns = zip(names, zip(*values, strict=True), strict=True)
+        return Evaluated({name: np.array(column) for name, column in columns}, errors) if values else None
+
+
+class CsvRecorder(TextRecorder):
+    """CSV as write_table has it: lines of `# name: value`, a header with units, rows; the last column is `error`."""
+
+    def head(self) -> str:
+        return "".join(f"# {name}: {value}\n" for name, value in self.settings.items())
+
+    def heading(self, results: Evaluated) -> str:
+        heads = [f"{name} [{UNIT}]" if column.dtype.kind == "f" else name for name, column in results.columns.items()]
+        return ",".join(["frame", *heads, "error"]) + "\n"
+
+    def lines(self, frames: range, results: Evaluated) -> str:
+        text = io.StringIO()
+        columns = [column.tolist() for column in results.columns.values()]
+        csv.writer(text, lineterminator="\n").writerows(zip(frames, *columns, error_texts(results), strict=True))
+        return text.getvalue()
+
+    def rows(self, lines: list[str]) -> Evaluated | None:
+        if len(lines) < 2:
+            return None
+        names = [head.partition(" [")[0] for head in lines[0].rstrip("\n").split(",")[1:-1]]
+        try:
+            table = ((int(row[0]), [_number(word) for word in row[1:-1]], row[-1]) for row in csv.reader(lines[1:]))
+            return self._read(table, names)
+        except (ValueError, IndexError) as error:
+            raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start anew") from None
+
+    def settings_in(self, stream: BinaryIO) -> Settings:
+        lines = (line.decode("utf-8", "replace").rstrip("\n") for line in stream)
+        pairs = (line[2:].partition(": ") for line in lines if line.startswith("# "))
+        return {name: value for name, _, value in pairs}
+
+
+class JsonLinesRecorder(TextRecorder):
+    """JSON lines: an object of the settings, then one a frame, with its terms or with the reason why it failed."""
+
+    def head(self) -> str:
+        return json.dumps({"settings": self.settings, "unit": UNIT}, ensure_ascii=False) + "\n"
+
+    def heading(self, results: Evaluated) -> str:
+        return ""
+
+    def lines(self, frames: range, results: Evaluated) -> str:
+        names = list(results.columns)
+        columns = [_finite(column) for column in results.columns.values()]
+        errors = error_texts(results)
+        rows = (dict(zip(("frame", *names), row, strict=True)) for row in zip(frames, *columns, strict=True))
+        texts = (row | {"error": error} if error else row for row, error in zip(rows, errors, strict=True))
+        return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in texts)
+
+    def rows(self, lines: list[str]) -> Evaluated | None:
+        if not lines:
+            return None
+        try:
+            found = [json.loads(line) for line in lines]
+            names = [name for name in found[0] if name not in ("frame", "error")]
+            table = ((row["frame"], [row[name] for name in names], row.get("error", "")) for row in found)
+            return self._read(table, names)
+        except (ValueError, KeyError, TypeError) as error:
+            raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start anew") from None
+
+    def settings_in(self, stream: BinaryIO) -> Settings:
+        try:
+            found = json.loads(stream.readline())["settings"]
+        except (ValueError, KeyError, TypeError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def _number(word: str) -> float:
+    """A number of a row: an int where it has no point, no exponent and is not NaN."""
+    return int(word) if word.lstrip("-").isdigit() else float(word)
+
+
+def _finite(values: NDArray[np.generic]) -> list[float | None]:
+    """Numbers as JSON has them: null where one is not finite."""
+    listed: list[float | None] = values.tolist()
+    return [None if value is None or value - value != 0 else value for value in listed]

@@ -1,0 +1,109 @@
+"""Frames evaluated piece by piece, while other threads read the next ones and record the last."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..plan.plan import CHUNK_ATOMS
+from ..variant import Progress
+from .files import Positions
+from .reading import Piece, Trajectory
+
+T = TypeVar("T")
+
+_MOST_CHUNKS = 8  # of a piece, so that what a piece costs by itself does not count
+_PIECE_SECONDS = 1.0  # after which results are recorded
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """Results of neighbouring frames.
+
+    columns : name -> (m,) numbers, the terms in kcal/mol and their total among them; NaN where a frame failed
+    errors : why frames failed, by their place among these, from 0
+    """
+
+    columns: Mapping[str, NDArray[np.generic]]
+    errors: Mapping[int, str]
+
+
+# Results of positions (m, n, 3) A; what it is told of progress may be None.
+Evaluate = Callable[[Positions, Progress | None], T]
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Generic[T]):
+    """The results of neighbouring frames.
+
+    frames : their numbers; is_earlier : whether an earlier run computed them
+    """
+
+    frames: range
+    results: T
+    is_earlier: bool = False
+
+
+class Pace:
+    """How many frames a piece has: as many as a device computes in about a second, up to a few chunks of it."""
+
+    def __init__(self, n_atoms: int) -> None:
+        self._chunk = max(1, CHUNK_ATOMS // n_atoms)
+        self._frames = self._chunk
+
+    def __call__(self) -> int:
+        return self._frames
+
+    def took(self, n_frames: int, seconds: float) -> None:
+        """Learn from a piece."""
+        wanted = int(n_frames / max(seconds, 1e-6) * _PIECE_SECONDS)
+        chunks = min(_MOST_CHUNKS, 2 * -(-self._frames // self._chunk), wanted // self._chunk)
+        self._frames = chunks * self._chunk if chunks else max(1, wanted)
+
+
+def results_over(
+    frames: Trajectory, evaluate: Evaluate[T], *, first: int = 0, workers: int = 1,
+    tell: Callable[[float], None] | None = None,
+) -> Iterator[Part[T]]:  # fmt: skip
+    """The results of frames in their order; memory is that of a few pieces.
+
+    first : how many frames are left out at the start
+    workers : pieces that are evaluated at a time
+    tell : called with the number of frames done since the start, a fraction where a piece is under way
+    """
+    pace, done = Pace(frames.n_atoms), 0
+
+    def computed(piece: Piece, before: int) -> Part[T]:
+        start, m = time.perf_counter(), len(piece.frames)
+        progress = None if tell is None or workers > 1 else lambda share: tell(before + share * m)
+        results = evaluate(piece.positions, progress)
+        pace.took(m, time.perf_counter() - start)
+        return Part(piece.frames, results)
+
+    with ThreadPoolExecutor(workers) as pool:
+        under_way: deque[Future[Part[T]]] = deque()
+        for piece in ahead(frames.pieces(first, pace)):
+            under_way.append(pool.submit(computed, piece, done))
+            done += len(piece.frames)
+            del piece
+            if len(under_way) > workers:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The items, each made in another thread while the one before is in use."""
+    with ThreadPoolExecutor(1) as other:
+        coming = other.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = other.submit(next, items, None)
+            yield item
+            del item

@@ -1,0 +1,120 @@
+"""Several structures in one call: the results of each alone, and a row that says why for one that fails."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import h5py
+import pytest
+from click.testing import CliRunner, Result
+
+from pele_ocl.cli import main
+
+STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
+UBIQUITIN, HEXAPEPTIDE = STRUCTURES / "ubiquitin.pdb", STRUCTURES / "hexapeptide.pdb"
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    path = tmp_path / "bad.pdb"
+    path.write_text("ATOM garbage\n")
+    return path
+
+
+def without_times(report: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in report.items() if name != "seconds"}
+
+
+@pytest.mark.parametrize("command", ["energy", "solvent", "nonbond"])
+def test_each_is_what_it_is_alone(command: str) -> None:
+    done = run(command, UBIQUITIN, HEXAPEPTIDE, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["n_failed"] == 0
+    for path, structure in zip((UBIQUITIN, HEXAPEPTIDE), found["structures"], strict=True):
+        assert structure.pop("structure") == str(path)
+        assert without_times(structure) == without_times(json.loads(run(command, path, "--json").stdout))
+
+
+def test_a_structure_that_fails_is_a_row_that_says_why(bad: Path, tmp_path: Path) -> None:
+    table = tmp_path / "out.csv"
+    done = run("energy", HEXAPEPTIDE, bad, tmp_path / "none.pdb", "-o", table)
+    assert done.exit_code == 1
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines[0] == "3 structures, of which 2 failed"
+    assert re.fullmatch(rf"{HEXAPEPTIDE} +96( +-?[\d.]+){{12}}", lines[4])
+    assert re.fullmatch(rf"{bad} +{bad}:1: the line ends before the coordinates do; .*", lines[5])
+    assert re.fullmatch(rf"{tmp_path}/none.pdb +{tmp_path}/none.pdb: no such file", lines[6])
+    text = table.read_text()
+    rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    assert [row["structure"] for row in rows] == [str(HEXAPEPTIDE), str(bad), f"{tmp_path}/none.pdb"]
+    alone = json.loads(run("energy", HEXAPEPTIDE, "--json").stdout)["energy"]
+    assert float(rows[0]["total [kcal/mol]"]) == alone["total"]
+    assert rows[1]["total [kcal/mol]"] == "nan"
+    assert (rows[0]["error"], rows[2]["error"]) == ("", f"{tmp_path}/none.pdb: no such file")
+    found = json.loads(run("energy", bad, HEXAPEPTIDE, "--json").stdout)
+    assert found["n_failed"] == 1
+    assert found["structures"][0]["error"].startswith(f"{bad}:1: the line ends")
+
+
+def test_hdf5_and_json_have_a_row_for_each(bad: Path, tmp_path: Path) -> None:
+    run("solvent", UBIQUITIN, bad, "-o", tmp_path / "out.h5")
+    with h5py.File(tmp_path / "out.h5") as file:
+        assert file["structure"].asstr()[:].tolist() == [str(UBIQUITIN), str(bad)]
+        assert file["n_atoms"][:].tolist() == [1231, 0]
+        assert file["total"].attrs["unit"] == "kcal/mol"
+        assert len(file.attrs["inputs_sha256"]) == 2
+    run("solvent", UBIQUITIN, bad, "-o", tmp_path / "out.json")
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["columns"]["total"][1] is None
+    assert found["parameters"]["path"] == [str(UBIQUITIN), str(bad)]
+
+
+def test_models_are_rows_too(tmp_path: Path) -> None:
+    atoms = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    models = [f"MODEL {k}\n" + "\n".join(atoms) + "\nENDMDL\n" for k in (3, 4)]
+    (tmp_path / "models.pdb").write_text("".join(models))
+    done = run("energy", tmp_path / "models.pdb", HEXAPEPTIDE, "--models", "all", "-o", tmp_path / "out.json")
+    assert done.exit_code == 0, done.output
+    assert [line.split()[1:3] for line in done.stdout.splitlines()[4:7]] == [["3", "96"], ["4", "96"], ["1", "96"]]
+    columns = json.loads((tmp_path / "out.json").read_text())["columns"]
+    assert columns["model"] == [3, 4, 1]
+    assert columns["total"] == pytest.approx([columns["total"][2]] * 3)
+
+
+def test_one_error_of_all_is_about_an_option(tmp_path: Path) -> None:
+    done = run("energy", UBIQUITIN, HEXAPEPTIDE, "--device", "no such device")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: no OpenCL device fits 'no such device'")
+    assert done.stderr.count("\n") == 1
+    done = run("energy", tmp_path / "a.pdb", tmp_path / "b.pdb")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "2 structures, of which 2 failed")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("nonbond", "--write-pairs", "pairs.h5"), "--write-pairs is for one structure"),
+        (("energy", "--per-residue"), "--per-residue of several structures is told by --json"),
+    ],
+)
+def test_options_for_one_structure(words: tuple[str, ...], sentence: str) -> None:
+    done = run(words[0], UBIQUITIN, HEXAPEPTIDE, *words[1:])
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+
+
+def test_outputs_are_no_inputs(tmp_path: Path) -> None:
+    target = tmp_path / "b.json"
+    target.write_text("")
+    done = run("energy", HEXAPEPTIDE, target, "-o", target)
+    assert done.exit_code == 1
+    assert "give the output another name" in done.stderr

@@ -1,0 +1,156 @@
+"""Bare PDB files made ready with PDBFixer, and read again with the built-in force field."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import error_of, run
+
+from pele_ocl import FormatError, InputError, energy, prepare, read
+
+HEXAPEPTIDE = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
+ATOMS = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+WATER = "HETATM 9001  O   HOH A 201      20.000  40.000  10.000  1.00  0.00           O"
+ZINC = "HETATM 9002 ZN    ZN A 202      40.000  40.000  10.000  1.00  0.00          ZN"
+LIGAND = [
+    f"HETATM 900{k}  C{k}  LIG A 203      {60 + 1.5 * k:6.3f}  40.000  10.000  1.00  0.00           C" for k in (3, 4)
+]
+HEAVY = [line for line in ATOMS if line[76:78] != " H"]
+
+
+@pytest.fixture(autouse=True)
+def _extra():
+    pytest.importorskip("pdbfixer")
+
+
+def file_of(folder, lines, name="bare.pdb"):
+    path = folder / name
+    path.write_text("\n".join([*lines, "END\n"]))
+    return path
+
+
+def residue(line):
+    return int(line[22:26])
+
+
+def test_hydrogens_are_added_where_they_belong(tmp_path):
+    target = tmp_path / "ready.pdb"
+    changes = prepare(file_of(tmp_path, HEAVY), target)
+    atoms, before = read(target), read(HEXAPEPTIDE)
+    assert len(atoms) == len(before) == changes.n_atoms
+    assert changes.hydrogens_added == sum(line[76:78] == " H" for line in ATOMS)
+    assert (changes.removed, changes.atoms_added, changes.residues_added, changes.relaxed) == ({}, {}, {}, True)
+    assert [str(r) for r in atoms.labels.residues] == [str(r) for r in before.labels.residues]
+    heavy = {(line[12:16].strip(), residue(line)): line[30:54] for line in HEAVY}
+    written = {
+        (line[12:16].strip(), residue(line)): line[30:54]
+        for line in target.read_text().splitlines()
+        if line.startswith("ATOM")
+    }
+    assert all(written[key] == place for key, place in heavy.items())
+    result = energy(atoms, precision="float64").energy
+    assert result["lennard_jones"] < 100  # no hydrogen stands in another atom
+
+
+def test_two_runs_give_one_file(tmp_path):
+    bare = file_of(tmp_path, HEAVY)
+    for name in ("one.pdb", "two.pdb"):
+        prepare(bare, tmp_path / name)
+    assert (tmp_path / "one.pdb").read_text() == (tmp_path / "two.pdb").read_text()
+
+
+def test_missing_atoms_waters_ligands_and_alternates(tmp_path):
+    some = [line for line in HEAVY if line[12:16].strip() not in ("CG", "OXT", "SD", "CE") or residue(line) > 1]
+    some = [line for line in some if line[12:16] != " OXT"]
+    first = next(k for k, line in enumerate(some) if residue(line) == 2 and line[12:16] == " CB ")
+    twice = [
+        f"{some[first][:16]}A{some[first][17:54]}  0.40{some[first][60:]}",
+        f"{some[first][:16]}B{some[first][17:30]}  50.000  50.000  50.000  0.30{some[first][60:]}",
+    ]
+    some[first : first + 1] = twice
+    bare = file_of(tmp_path, [*some, "TER", WATER, ZINC, *LIGAND])
+    changes = prepare(bare, tmp_path / "ready.pdb")
+    assert changes.removed == {"HOH": 1, "ZN": 1, "LIG": 1}
+    assert sorted(changes.atoms_added["A:MET1"]) == ["CE", "CG", "SD"]
+    assert ["OXT"] in changes.atoms_added.values()
+    assert len(changes.alternates) == 1
+    atoms = read(tmp_path / "ready.pdb")
+    assert len(atoms) == len(ATOMS)
+    assert np.abs(atoms.positions).max() < 50
+    changes = prepare(bare, tmp_path / "all.pdb", keep_water=True, keep_hetero=True)
+    assert changes.removed == {}
+    assert changes.left_alone == ["A:LIG203"]
+    assert not changes.relaxed
+    assert (
+        sum("HOH" in line for line in (tmp_path / "all.pdb").read_text().splitlines() if line.startswith("HETATM")) == 3
+    )
+
+
+def test_residues_within_a_chain_are_built_and_those_at_its_ends_told(tmp_path):
+    names = [line[17:20] for line in HEAVY if line[12:16] == " CA "]
+    sequence = f"SEQRES   1 A    8  GLY {' '.join(names)} GLY"
+    gap = [line for line in HEAVY if residue(line) != 4]
+    changes = prepare(file_of(tmp_path, [sequence, *gap]), tmp_path / "ready.pdb")
+    assert list(changes.residues_added.values()) == [[names[3]]]
+    assert sorted(changes.residues_missing.values()) == [["GLY"], ["GLY"]]
+    labels = read(tmp_path / "ready.pdb").labels
+    assert [(r.name, r.number) for r in labels.residues] == [(name, k + 1) for k, name in enumerate(names)]
+
+
+def disulphide():
+    """Two cysteines whose sulphurs are 2.05 A apart."""
+    import pdbfixer
+
+    template = Path(pdbfixer.__file__).parent / "templates" / "CYS.pdb"
+    lines = [
+        line.rstrip()
+        for line in template.read_text().splitlines()
+        if line.startswith(("ATOM", "HETATM")) and line[76:78].strip() != "H"
+    ]
+    places = np.array([[float(line[k : k + 8]) for k in (30, 38, 46)] for line in lines])
+    sulphur = next(k for k, line in enumerate(lines) if line[12:16].strip() == "SG")
+    outward = places[sulphur] - places.mean(axis=0)
+    middle = places[sulphur] + 1.025 * outward / np.linalg.norm(outward)
+    written = []
+    for chain, there in (("A", places), ("B", 2 * middle - places)):
+        for line, (x, y, z) in zip(lines, there, strict=True):
+            written.append(f"ATOM  {line[6:17]}CYS {chain}   1    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00{line[66:]}")
+        written.append("TER")
+    return written
+
+
+def test_disulphides_and_forms_at_a_low_ph(tmp_path):
+    changes = prepare(file_of(tmp_path, disulphide()), tmp_path / "ready.pdb")
+    assert changes.disulphides == [("A:CYS1", "B:CYS1")]
+    assert changes.protonation == {"A:CYS1": "CYX", "B:CYS1": "CYX"}
+    acid = prepare(file_of(tmp_path, HEAVY), tmp_path / "acid.pdb", ph=1)
+    assert "ASH" in acid.protonation.values()
+    with pytest.raises(InputError, match="ph is 15"):
+        prepare(file_of(tmp_path, HEAVY), tmp_path / "acid.pdb", ph=15)
+
+
+def test_the_command_tells_what_it_changed(tmp_path):
+    bare = file_of(tmp_path, [*HEAVY, "TER", WATER])
+    assert f"`pele-ocl prepare {bare} -o {tmp_path}/bare-ready.pdb`" in error_of("energy", bare)
+    text = run("prepare", bare, "-o", tmp_path / "bare-ready.pdb").stdout
+    assert "Removed       1 HOH" in text
+    assert "Hydrogens     " in text
+    assert "lennard jones" in run("energy", tmp_path / "bare-ready.pdb").stdout
+    report = json.loads(run("prepare", bare, "-o", tmp_path / "bare-ready.pdb", "--keep-water", "--json").stdout)
+    assert (report["removed"], report["ph"]) == ({}, 7.0)
+    assert "give it the suffix .pdb" in error_of("prepare", bare, "-o", tmp_path / "x.cif")
+    assert "no such file" in error_of("prepare", tmp_path / "none.pdb", "-o", tmp_path / "x.pdb")
+
+
+def test_nothing_is_written_without_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pdbfixer", None)
+    with pytest.raises(InputError, match=r"preparing a structure needs pdbfixer: pip install 'pele-ocl\[openmm\]'"):
+        prepare(file_of(tmp_path, HEAVY), tmp_path / "ready.pdb")
+    assert not (tmp_path / "ready.pdb").exists()
+    monkeypatch.undo()
+    with pytest.raises(FormatError, match="no such file"):
+        prepare(tmp_path / "none.pdb", tmp_path / "ready.pdb")

@@ -1,0 +1,147 @@
+"""Sets of GB radii against OpenMM's, by element, bonds and residue names; and how users choose them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import pele_ocl
+from pele_ocl import InputError
+from pele_ocl.atoms.radii import BONDI_SETS, RADII_SETS, radii_set
+from pele_ocl.cli import main
+from pele_ocl.forcefield import ForceField
+from pele_ocl.gb_models import default_radii, radii_note
+
+STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
+PEPTIDE = STRUCTURES / "hexapeptide.pdb"
+
+
+@pytest.fixture(scope="module")
+def ubiquitin():
+    return pele_ocl.read(STRUCTURES / "ubiquitin.pdb")
+
+
+def topology_of(atoms):
+    """OpenMM's Topology of atoms with labels and bonds."""
+    app = pytest.importorskip("openmm.app")
+    topology = app.Topology()
+    chain, labels, made = topology.addChain(), atoms.labels, []
+    for k, start in enumerate(labels.residue_starts.tolist()):
+        residue = topology.addResidue(str(labels.residue_names[start]), chain)
+        for i in np.flatnonzero(labels.residue_index == labels.residue_index[start]).tolist():
+            element = app.Element.getBySymbol(str(labels.elements[i]))
+            made.append((i, topology.addAtom(str(labels.names[i]), element, residue)))
+        assert made[-1][0] >= k
+    by_index = dict(made)
+    assert list(by_index) == list(range(len(atoms)))
+    for i, j in atoms.bonds.tolist():
+        topology.addBond(by_index[i], by_index[j])
+    return topology
+
+
+@pytest.mark.parametrize("name", BONDI_SETS)
+def test_sets_of_amber_are_those_of_openmm(ubiquitin, name):
+    forces = pytest.importorskip("openmm.app.internal.customgbforces")
+    radii, scales = radii_set(name, ubiquitin.labels, ubiquitin.bonds)
+    topology = topology_of(ubiquitin)
+    np.testing.assert_allclose(radii, getattr(forces, f"_{name}_radii")(topology), rtol=1e-15)
+    np.testing.assert_array_equal(scales, [forces._screen_parameter(atom)[0] for atom in topology.atoms()])
+
+
+def test_radii_of_protonated_acids_and_termini():
+    """Aspartic acid has no carboxylate, whatever the residue is called; arginine's atoms by old names."""
+    names = "CG OD1 OD2 HD2 NE HE 1HH1 C O OXT H".split()
+    elements = "C O O H N H H C O O H".split()
+    residues = ["ASP"] * 4 + ["ARG"] * 3 + ["GLY"] * 3 + ["H"]
+    index = np.array([0] * 4 + [1] * 3 + [2] * 3 + [3])
+    blank = np.array([""] * 11)
+    labels = pele_ocl.atoms.Labels(np.array(names), np.array(elements), np.array(residues), index, blank, blank, index)
+    bonds = np.array([[0, 1], [0, 2], [2, 3], [4, 5], [7, 8], [7, 9]])
+    expected = [1.7, 1.5, 1.5, 1.2, 1.55, 1.17, 1.17, 1.7, 1.4, 1.4, 1.2]
+    np.testing.assert_array_equal(radii_set("mbondi3", labels, bonds)[0], expected)
+    apart = bonds[[0, 1, 3, 4, 5]]
+    np.testing.assert_array_equal(radii_set("mbondi3", labels, apart)[0][:4], [1.7, 1.4, 1.4, 1.2])
+    assert radii_set("mbondi", labels, bonds)[0][3] == 0.8
+
+
+@pytest.mark.parametrize("name", ["pele", "openmm-obc"])
+def test_computed_sets_are_the_tables(ubiquitin, name):
+    table = ForceField.load(radii=name).assign(pele_ocl.formats.read_structure(STRUCTURES / "ubiquitin.pdb"))
+    computed = ubiquitin.with_radii(name)
+    assert table.gb_radii_set == computed.gb_radii_set == name
+    np.testing.assert_array_equal(computed.gb_radii, table.gb_radii)
+    np.testing.assert_array_equal(computed.gb_scales, table.gb_scales)
+
+
+def test_atoms_name_their_radii(ubiquitin):
+    assert ubiquitin.gb_radii_set == "openmm-obc"
+    assert ubiquitin.with_radii("mbondi2").gb_radii_set == "mbondi2"
+    assert ubiquitin.with_radii("mbondi3")[:20].gb_radii_set == "mbondi3"
+    assert ubiquitin.with_radii("amber").gb_radii_set == "openmm-obc"
+    direct = ForceField.load(radii="mbondi3").assign(pele_ocl.formats.read_structure(STRUCTURES / "ubiquitin.pdb"))
+    np.testing.assert_array_equal(direct.gb_radii, ubiquitin.with_radii("mbondi3").gb_radii)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda atoms: atoms.with_radii("bondi4"), "the set of GB radii is 'bondi4'; choose 'openmm-obc' or"),
+        (lambda atoms: replace(atoms, labels=None).with_radii("bondi"), "bondi follow from names and elements, which"),
+        (
+            lambda atoms: replace(atoms, bonds=np.empty((0, 2), int), bonded=None).with_radii("mbondi"),
+            "mbondi follow from bonds, of",
+        ),
+    ],
+)
+def test_sets_that_cannot_be(ubiquitin, make, message):
+    with pytest.raises(InputError, match=message):
+        make(ubiquitin)
+
+
+def test_defaults_and_notes():
+    assert [default_radii(gb) for gb in ("hct", "obc2", "gbn", "gbn2", None)] == [None, None, "bondi", "mbondi3", None]
+    assert [default_radii(gb, "amber") for gb in ("hct", "obc2", "gbn2")] == ["mbondi", "mbondi2", "mbondi3"]
+    assert default_radii("obc2", "pele") == "pele"
+    assert radii_note("gbn2", "ArgH and AspGluO modified Bondi2 radii (mbondi3)") == ""
+    assert radii_note("gbn2", "mbondi2") == "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
+    assert radii_note("gbn", "mbondi").endswith("radii bondi, not with mbondi")
+    assert radii_note("gbn2", "").endswith("not with those of no named set")
+    assert radii_note("obc2", "mbondi") == ""
+
+
+def run(*options):
+    return CliRunner().invoke(main, ["solvent", *map(str, options)])
+
+
+@pytest.mark.parametrize("name", [*RADII_SETS, "amber"])
+def test_the_option(name):
+    report = json.loads(run(PEPTIDE, "--gb-radii", name, "--json").stdout)
+    assert report["settings"]["gb_radii_set"] == ("openmm-obc" if name == "amber" else name)
+    assert f"radii {report['settings']['gb_radii_set']}\n" in run(PEPTIDE, "--radii", name).stdout
+
+
+def test_constants_of_programs_as_an_option():
+    report = json.loads(run(PEPTIDE, "--like", "amber", "--ionic-strength", 0.1, "--json").stdout)
+    settings = report["settings"]
+    assert (settings["coulomb_constant"], settings["solvent_dielectric"]) == (18.2223**2, 78.5)
+    assert (settings["surface"], settings["gb_radii_set"], settings["rgb_max"]) == ("none", "mbondi2", 25.0)
+    assert settings["kappa"] == pytest.approx(0.73 * np.sqrt(0.010806))
+    changed = run(PEPTIDE, "--like", "amber", "--solvent-dielectric", 80, "--gb-radii", "mbondi", "--json")
+    settings = json.loads(changed.stdout)["settings"]
+    assert (settings["solvent_dielectric"], settings["gb_radii_set"]) == (80, "mbondi")
+
+
+def test_radii_of_files(tmp_path):
+    bare = run(PEPTIDE, "--gb-radii", "file")
+    assert bare.exit_code == 1
+    assert "no file brings GB radii; give an OBC table with --obc, or name a set" in bare.stderr
+    pqr = tmp_path / "ion.pqr"
+    pqr.write_text("ATOM      1  NA  NA  A   1       0.000   0.000   0.000  1.0000 1.8000\n")
+    own = json.loads(run(pqr, "--gb-radii", "file", "--json").stdout)
+    assert own["settings"]["gb_radii_set"] == "file"
+    assert own["born_radius"]["max"] == pytest.approx(1.71)
+    bondi = json.loads(run(pqr, "--gb-radii", "bondi", "--json").stdout)
+    assert bondi["born_radius"]["max"] == pytest.approx(1.41)

@@ -1,0 +1,312 @@
+"""Selections: the atoms that each word takes, sentences for texts that are none, molecules without the rest."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from pele_ocl import Atoms, InputError, Labels, ParameterError, read
+from pele_ocl.atoms.selection import Composition, Selection, residue_kinds, selection
+from pele_ocl.atoms.selection.nearby import near
+from pele_ocl.cli import main
+from pele_ocl.cli.structures.choice import chosen_text
+
+STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
+
+# name, residue, number, insertion code, chain
+ROWS = [
+    *[(name, "ALA", 5, "", "A") for name in ("N", "H", "CA", "CB", "C", "O")],
+    *[(name, "GLY", 6, "", "A") for name in ("N", "CA", "C", "O", "OXT")],
+    *[(name, "GLY", 6, "A", "A") for name in ("N", "CA", "C", "O")],
+    *[(name, "DA", 1, "", "B") for name in ("P", "O5'", "C1'", "N9")],
+    *[(name, "NAP", 300, "", "L") for name in ("C1", "C2", "H1", "PA")],
+    *[(name, "HOH", 400, "", "W") for name in ("O", "H1", "H2")],
+    ("NA", "NA", 500, "", "I"),
+    ("CL", "Cl-", 501, "", "I"),
+    ("CA", "CA", 502, "", "I"),
+]
+ELEMENTS = {"CA5": "C", "CL": "Cl", "NA": "Na", "PA": "P"}
+
+
+def labels_of(rows: list[tuple[str, str, int, str, str]]) -> Labels:
+    names, residues, numbers, codes, chains = map(list, zip(*rows, strict=True))
+    elements = [
+        "Ca" if (name, residue) == ("CA", "CA") else ELEMENTS.get(name, name[0])
+        for name, residue in zip(names, residues, strict=True)
+    ]
+    identities = list(zip(residues, numbers, codes, chains, strict=True))
+    index = np.cumsum([k > 0 and row != identities[k - 1] for k, row in enumerate(identities)])
+    return Labels(names, elements, residues, np.array(numbers), codes, chains, index)
+
+
+@pytest.fixture(scope="module")
+def atoms() -> Atoms:
+    n = len(ROWS)
+    positions = np.arange(3 * n).reshape(n, 3) * [1.0, 0, 0]
+    return Atoms(positions, np.zeros(n), labels=labels_of(ROWS), types=np.array([f"t{k % 3}" for k in range(n)]))
+
+
+@pytest.fixture(scope="module")
+def ubiquitin() -> Atoms:
+    return read(STRUCTURES / "ubiquitin.pdb")
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("all", range(29)),
+        ("protein", range(15)),
+        ("nucleic", range(15, 19)),
+        ("ligand", range(19, 23)),
+        ("water", range(23, 26)),
+        ("ions", (26, 27, 28)),
+        ("protein and not resname ALA", range(6, 15)),
+        ("not (protein or nucleic or water)", (19, 20, 21, 22, 26, 27, 28)),
+        ("backbone", (0, 2, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16)),
+        ("sidechain", (1, 3, 10)),
+        ("hydrogen", (1, 21, 24, 25)),
+        ("heavy and resname NAP HOH", (19, 20, 22, 23)),
+        ("name CA", (2, 7, 12, 28)),
+        ("name CA and protein", (2, 7, 12)),
+        ("name CA CB OR name PA", (2, 3, 7, 12, 22, 28)),
+        ("name C? and ligand", (19, 20)),
+        ("name *1*", (17, 19, 21, 24)),
+        ('name "O5\'" "C*"', (16,)),
+        ("resname Cl-", (27,)),
+        ("element Na Cl Ca", (26, 27, 28)),
+        ("type t0 and index 0:6", (0, 3, 6)),
+        ("chain A and resid 6", range(6, 11)),
+        ("resid 6A", range(11, 15)),
+        ("resid 5:6", range(11)),
+        ("resid 5:6A", range(15)),
+        ("resnum 6-300 and not chain A", range(19, 23)),
+        ("resid 1 to 5 and segid A B", (*range(6), *range(15, 19))),
+        ("index 3 5:6 8", (3, 5, 6, 8)),
+        ("index < 6 or index>=27", (*range(6), 27, 28)),
+        ("resid <= 6 and resid > 5", range(6, 15)),
+        ("byres name PA", range(19, 23)),
+        ("within 3 of index 10", (9, 10, 11)),
+        ("around 3 index 10", (9, 11)),
+        ("within 3 of (index 10 or index 20) and ligand", (19, 20, 21)),
+        ("byres (within 3.5 of resid 6A)", (*range(6, 19),)),
+        ("NOT protein AND not within 30 of resname NA", (15,)),
+    ],
+)
+def test_atoms_that_words_take(atoms: Atoms, text: str, taken: Sequence[int]) -> None:
+    assert np.flatnonzero(atoms.selected(text)).tolist() == list(taken)
+
+
+def test_select_gives_atoms(atoms: Atoms, ubiquitin: Atoms) -> None:
+    assert atoms.select("protein").notes == ("15 of 29 atoms were taken",)
+    some = ubiquitin.select("resid 5:20 and heavy")
+    assert len(some) == ubiquitin.selected("resid 5:20 and heavy").sum()
+    assert 0 < len(some.bonds) < len(ubiquitin.bonds)
+    assert (selection(ubiquitin.labels, "name CA") == ubiquitin.selected("name CA")).all()
+    assert (selection(ubiquitin.labels, "within 4 of resid 9", ubiquitin.positions) ==
+            ubiquitin.selected("within 4 of resid 9")).all()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "the selection is empty"),
+        ("protein and nmae CA", "has 'nmae' at character 13; known words are all, protein, "),
+        ("protein nucleic", "has 'nucleic' at character 9; 'and' or 'or' is needed before it"),
+        ("(protein", "has '(' at character 1; the parenthesis is not closed"),
+        ("(protein nucleic)", "has 'nucleic' at character 10; 'and' or 'or' is needed"),
+        ("protein)", "has ')' at character 8; there is no parenthesis for it to close"),
+        ("protein and", "ends behind 'and', where a word such as protein is needed"),
+        ("or protein", "has 'or' at character 1; a word such as protein is needed there"),
+        ("name and resid 5", "has 'and' at character 6; a name for 'name' is needed"),
+        ('name "CA', "has '\"' at character 6"),
+        ('protein "CA"', "has '\"CA\"' at character 9"),
+        ("resid ALA", "has 'ALA' at character 7; a number for 'resid', or a range such as 5:20"),
+        ("resid 9:3", "has '9:3' at character 7; a range begins with its lower number"),
+        ("resid 9 to x", "has 'x' at character 12; a number is needed there"),
+        ("resid < CA", "has 'CA' at character 9; a number is needed there"),
+        ("index = 3", "has '=' at character 7; a number for 'index'"),
+        ("index 3A", "has '3A' at character 7; a number for 'index'"),
+        ("within protein", "has 'protein' at character 8; a distance in A is needed"),
+        ("within inf of protein", "has 'inf' at character 8; a distance in A is needed"),
+        ("within 5 protein", "has 'protein' at character 10; 'of' is needed there, as in 'within 5 of protein'"),
+        ("within 5 of resid 5 and name CA", "has 'and' at character 21; it is not clear what 'within' extends to"),
+        ("byres protein or water", "has 'or' at character 15; it is not clear what 'byres' extends to"),
+        ("(" * 200 + "protein" + ")" * 200, "selections are at most 100 levels deep"),
+        ("chain Q and protein", r"takes no atom; no atom is chain Q (there are A, B, I, L, W)"),
+        ("resid 77", "takes no atom; no atom has that resid"),
+        ("protein and water", "takes no atom"),
+    ],
+)
+def test_texts_that_are_no_selection(atoms: Atoms, text: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=re.escape(sentence)) as caught:
+        atoms.selected(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_atoms_lack(atoms: Atoms) -> None:
+    bare = Atoms(np.eye(3), np.zeros(3))
+    assert bare.selected("index 0 2 or within 0.1 of index 1").all()
+    with pytest.raises(InputError, match="have no names"):
+        bare.selected("protein")
+    with pytest.raises(InputError, match="types are not known"):
+        selection(atoms.labels, "type CT")
+    with pytest.raises(InputError, match="positions of the atoms are not known"):
+        selection(atoms.labels, "within 5 of protein")
+    with pytest.raises(InputError, match=r"positions have shape \(2, 3\); \(29, 3\) is needed"):
+        selection(atoms, "all", np.zeros((2, 3)))
+    with pytest.raises(InputError, match="a text is needed"):
+        selection(atoms, 5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="Atoms, or Labels, is needed"):
+        selection("protein.pdb", "all")  # type: ignore[arg-type]
+
+
+def test_near_is_what_all_distances_say(ubiquitin: Atoms) -> None:
+    positions = ubiquitin.positions
+    distances = np.linalg.norm(positions[:, None] - positions[None], axis=-1)
+    rng = np.random.default_rng(7)
+    for distance in (0.0, 0.9, 1.5, 4.0, 7.3, 12.0, 60.0):
+        for share in (0.002, 0.05, 0.6):
+            group = rng.random(len(positions)) < share
+            expected = (distances[:, group] <= distance).any(axis=1)
+            assert (near(positions, group, distance) == expected).all(), (distance, share)
+    wide = positions * 1e4  # more room than cells
+    assert (near(wide, group, 2e4) == (distances[:, group] <= 2).any(axis=1)).all()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "protein", "backbone", "name CA CB and resid 5:20", "resname A* and not name H*", "byres (name CB and resid 3)",
+        "around 4.5 resid 10", "element N or resid 70-76", "not (resname LYS GLY) and name N", "index 5:9",
+    ],
+)  # fmt: skip
+def test_mdanalysis_takes_the_same(text: str) -> None:
+    mdanalysis = pytest.importorskip("MDAnalysis")
+    path = STRUCTURES / "ubiquitin.pdb"
+    found = mdanalysis.Universe(str(path)).select_atoms(text, periodic=False)
+    assert np.flatnonzero(read(path).selected(text)).tolist() == found.indices.tolist()
+
+
+def test_kinds_of_residues() -> None:
+    names = {
+        "protein": "ALA HID CYX NALA CGLN ACE NME MSE SEP CYT",
+        "nucleic": "DA U RA5 DT3 A5 U3 G PSU",
+        "ligand": "LIG UNK NAP ATP GOL HEM SO4",
+        "water": "HOH WAT TIP3",
+    }
+    for kind, these in names.items():
+        for name in these.split():
+            assert residue_kinds(labels_of([("N", name, 1, "", ""), ("C", name, 1, "", "")])).tolist() == [kind], name
+    assert residue_kinds(labels_of([("C1'", "CYT", 1, "", ""), ("ZN", "ZN", 2, "", "")])).tolist() == ["nucleic", "ion"]
+
+
+def test_composition(atoms: Atoms) -> None:
+    found = Composition.of(atoms.labels)
+    assert found == Composition(3, 1, {"NAP": 1}, {"NA": 1, "Cl-": 1, "CA": 1}, 1)
+    assert found.parts() == [
+        "3 amino acids", "1 nucleotide", "1 ligand (NAP)", "3 ions (1 NA, 1 Cl-, 1 CA)", "1 water",
+    ]  # fmt: skip
+    assert Composition.of(None).parts() == []
+
+
+@pytest.fixture(scope="module")
+def bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The hexapeptide beside a ligand for which there is no template, and an ion."""
+    peptide = (STRUCTURES / "hexapeptide.pdb").read_text().splitlines()
+    lines = [line for line in peptide if line.startswith(("ATOM", "TER"))]
+    lines += [
+        f"HETATM{900 + k:5d}  {name:<3s} LIG L   1    {30 + k:8.3f}{0:8.3f}{0:8.3f}  1.00  0.00           {name[0]}"
+        for k, name in enumerate(("C1", "O1"))
+    ]
+    lines += [f"HETATM  950 NA    NA I   1    {40:8.3f}{0:8.3f}{0:8.3f}  1.00  0.00          NA", "END"]
+    path = tmp_path_factory.mktemp("bound") / "bound.pdb"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_ligand_without_template_is_left_out(bound: Path) -> None:
+    with pytest.raises(ParameterError, match="no template for the residue LIG"):
+        read(bound)
+    whole, alone = read(bound, select="not resname LIG"), read(bound, select="protein")
+    peptide = read(STRUCTURES / "hexapeptide.pdb")
+    assert len(whole) == len(peptide) + 1
+    for name in ("positions", "charges", "lj_sigma", "gb_radii", "bonds"):
+        assert (getattr(alone, name) == getattr(peptide, name)).all()
+    assert f"{len(peptide)} of {len(peptide) + 3} atoms were taken" in alone.notes
+
+
+def test_residues_that_are_cut_get_their_parameters_as_a_whole(bound: Path) -> None:
+    peptide = read(STRUCTURES / "hexapeptide.pdb")
+    cut = read(bound, select="name CA CB and protein")
+    mask = peptide.selected("name CA CB")
+    assert (cut.charges == peptide.charges[mask]).all()
+    assert (cut.bonds == peptide[mask].bonds).all()
+    assert sum("atoms were taken" in note for note in cut.notes) == 1
+    assert len(read(STRUCTURES / "hexapeptide.pdb", select="all").notes) == len(peptide.notes)
+
+
+def test_options_make_one_selection() -> None:
+    assert chosen_text(None, None, None) is None
+    assert chosen_text("name CA", None, None) == "name CA"
+    assert chosen_text(None, "HOH,NA*", None) == 'not (resname "HOH" or resname NA*)'
+    assert chosen_text("heavy", "water", "protein,ligand") == "(heavy) and (not (water)) and (protein or ligand)"
+    assert Selection("type CT and name CA").needs_types
+    assert not Selection("name CA").needs_types
+
+
+def run(*words: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_commands_choose(bound: Path, tmp_path: Path) -> None:
+    code, out, _ = run("energy", bound, "--without", "LIG", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert report["composition"] == Composition(6, ions={"NA": 1}).as_json()
+    code, out, notes = run("solvent", bound, "--without", "LIG")
+    assert out.startswith("bound.pdb: 97 atoms, 6 amino acids, 1 ion (NA), net charge")
+    assert "96 of" not in notes
+    assert "Note: 97 of 99 atoms were taken" in notes
+    code, out, _ = run("solvent", bound, "--only", "protein", "--json")
+    code, alone, _ = run("solvent", STRUCTURES / "hexapeptide.pdb", "--json")
+    assert json.loads(out)["energy"] == json.loads(alone)["energy"]
+    code, _, notes = run("ions", bound, "--only", "protein", "--ion", "NA:1", "-o", tmp_path / "ions.pdb")
+    assert code == 0, notes
+    written = (tmp_path / "ions.pdb").read_text()
+    assert "LIG" not in written
+    assert len(re.findall("^(?:ATOM|HETATM)", written, re.MULTILINE)) == 97
+
+
+def test_models_of_chosen_atoms(tmp_path: Path, bound: Path) -> None:
+    lines = [line for line in bound.read_text().splitlines() if line.startswith(("ATOM", "HETATM"))]
+    models = [f"MODEL {k}\n" + "\n".join(lines) + "\nENDMDL\n" for k in (1, 2)]
+    (tmp_path / "models.pdb").write_text("".join(models))
+    code, out, _ = run("energy", tmp_path / "models.pdb", "--models", "all", "--only", "protein", "--json")
+    assert code == 0
+    report = json.loads(out)
+    _, alone, _ = run("energy", bound, "--only", "protein", "--json")
+    assert report["n_atoms"] == 96
+    assert [model["total"] for model in report["models"]] == pytest.approx([json.loads(alone)["energy"]["total"]] * 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("--only", "protien"), 2, "there is no kind 'protien'; choose of protein, nucleic"),
+        (("--without", "HOH,"), 2, "lacks a name before or behind a comma"),
+        (("--without", "(HOH"), 2, "names of residues are needed"),
+        (("--select", "chain Q"), 1, "the selection 'chain Q' takes no atom; no atom is chain Q (there are A"),
+        (("--select", "chian A"), 1, "has 'chian' at character 1"),
+    ],
+)
+def test_options_that_are_wrong(words: tuple[str, ...], code: int, sentence: str) -> None:
+    found = run("solvent", STRUCTURES / "hexapeptide.pdb", *words)
+    assert found[0] == code
+    assert sentence in found[2]

@@ -1,0 +1,104 @@
+"""The constants of the solvent model: those of other programs, and that every energy takes them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import load_system, random_atoms
+from test_energy import EVERY_VARIANT, options
+from tolerance import ENERGY
+
+import pele_ocl
+from pele_ocl import Energy, InputError, Solvent, SolventModel
+from pele_ocl.pairs import all_pairs
+from pele_ocl.units import COULOMB_KCAL_A
+
+AMBER = 18.2223**2
+
+
+def test_defaults_are_those_there_were():
+    assert SolventModel().coulomb_constant == COULOMB_KCAL_A
+    assert SolventModel().surface_tension == 0.0054
+    assert SolventModel(surface="lcpo").surface_tension == 0.0072
+    assert SolventModel(surface="lcpo", surface_tension=0.005).surface_tension == 0.005
+    assert SolventModel().rgb_max is None
+
+
+def test_kappa_as_programs_have_it():
+    amber = SolventModel.like("amber", ionic_strength=0.15)
+    assert amber.kappa == pytest.approx(0.73 * np.sqrt(0.10806 * 0.15), rel=1e-15)
+    assert replace(amber, temperature=400.0, solvent_dielectric=10.0).kappa == amber.kappa
+    openmm = SolventModel.like("openmm", ionic_strength=0.15, temperature=300.0)
+    assert openmm.kappa == pytest.approx(7.3 * 50.33355 * np.sqrt(0.15 / 78.5 / 300) / 10, rel=1e-15)
+    pele = SolventModel.like("pele", ionic_strength=0.25)
+    assert pele.kappa == SolventModel(ionic_strength=0.25).kappa
+    # Three programs, the same theory: they differ by tenths of a per cent.
+    for model in (amber, openmm, SolventModel(ionic_strength=0.15, solvent_dielectric=78.5)):
+        assert model.kappa == pytest.approx(0.0929, rel=3e-3)
+
+
+def test_presets():
+    assert SolventModel.like("amber").coulomb_constant == AMBER
+    assert (SolventModel.like("amber").surface, SolventModel.like("amber").rgb_max) == ("none", 25.0)
+    assert SolventModel.like("openmm") == SolventModel(solvent_dielectric=78.5, kappa_convention="openmm")
+    assert SolventModel.like("pele") == SolventModel(coulomb_constant=332.0637)
+    changed = SolventModel.like("amber", gb="obc1", rgb_max=None, surface="lcpo")
+    assert (changed.gb, changed.rgb_max, changed.surface_tension) == ("obc1", None, 0.0072)
+    settings = changed.settings
+    assert settings["kappa"] == 0
+    assert settings["coulomb_constant"] == AMBER
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SolventModel(coulomb_constant=0), "coulomb_constant is 0; it must be positive"),
+        (lambda: SolventModel(kappa_convention="sander"), "kappa_convention is 'sander'; choose 'debye' or 'amber'"),
+        (lambda: SolventModel(surface="sasa"), "surface is 'sasa'; choose 'ace' or 'lcpo' or 'none'"),
+        (lambda: SolventModel(rgb_max=0), "rgb_max is 0; it must be positive"),
+        (lambda: SolventModel.like("charmm"), "program is 'charmm'; choose 'amber' or 'openmm' or 'pele'"),
+        (lambda: SolventModel.like("amber", epsilon=80), "a SolventModel has no epsilon"),
+    ],
+)
+def test_values_that_cannot_be(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+@EVERY_VARIANT
+def test_coulombs_constant_is_in_every_energy(device, precision, variant):
+    atoms = random_atoms(90, seed=3)
+    there = options(device, precision, variant)
+    usual, doubled = (
+        Energy(atoms, model=SolventModel(coulomb_constant=factor * COULOMB_KCAL_A), **there).evaluate()
+        for factor in (1, 2)
+    )
+    for term in ("coulomb", "gb_pair", "gb_self"):
+        assert getattr(doubled, term) == pytest.approx(2 * getattr(usual, term), rel=ENERGY[precision])
+    for term in ("lennard_jones", "nonpolar"):
+        assert getattr(doubled, term) == getattr(usual, term)
+
+
+def test_coulombs_constant_in_solvent_and_nonbond(device, precision):
+    atoms, model = load_system("hexapeptide").atoms, SolventModel(coulomb_constant=AMBER)
+    pairs = all_pairs(atoms)
+    for compute in (
+        lambda model: Solvent(atoms, model=model, device=device, precision=precision).evaluate(),
+        lambda model: pele_ocl.nonbond(atoms, pairs, model=model, device=device, precision=precision),
+    ):
+        usual, amber = compute(None), compute(model)
+        for term in {"coulomb", "gb_pair", "gb_self"} & set(usual.energy):
+            expected = usual.energy[term] * AMBER / COULOMB_KCAL_A
+            assert amber.energy[term] == pytest.approx(expected, rel=ENERGY[precision])
+
+
+def test_no_surface_is_no_nonpolar_energy(device, precision):
+    atoms, model = random_atoms(60), SolventModel(surface="none")
+    for plan in (Energy, Solvent):
+        bare, usual = (
+            plan(atoms, model=of, device=device, precision=precision).evaluate() for of in (model, SolventModel())
+        )
+        assert bare.terms.names == tuple(name for name in usual.terms.names if name != "nonpolar")
+        assert bare.total == pytest.approx(usual.total - usual.nonpolar, rel=ENERGY[precision])
+        with pytest.raises(InputError, match=r"there is (a|no) surface area with"):
+            _ = bare.surface_area

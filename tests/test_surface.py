@@ -1,0 +1,264 @@
+"""LCPO surfaces: parameters, areas against OpenMM and AMBER's cpptraj, kernels against the definition."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import labels_of_elements, random_atoms
+from test_energy import EVERY_VARIANT, options
+from test_radii import topology_of
+from test_reference_nonbond import relative
+from tolerance import DIFFERENCES, ENERGY, GRADIENT
+
+import pele_ocl
+from pele_ocl import Atoms, Energy, InputError, Solvent, SolventModel
+from pele_ocl.atoms.lcpo import lcpo_parameters
+from pele_ocl.cli import main
+from pele_ocl.reference.energy import energy as definition
+from pele_ocl.reference.surface import surface_areas
+from pele_ocl.solvent import VARIANTS as SOLVENT_VARIANTS
+from pele_ocl.tiled.surface import NEIGHBOURS
+
+ROOT = Path(__file__).parent.parent
+STRUCTURES, AMBER = ROOT / "data" / "structures", ROOT.parent / "shared" / "amber_samples"
+LCPO = SolventModel(surface="lcpo")
+NONE = SolventModel(surface="none")
+
+
+@pytest.fixture(scope="module")
+def peptide():
+    """Without bonded terms, since with all forces of a relaxed structure little is left but rounding."""
+    return replace(pele_ocl.read(STRUCTURES / "hexapeptide.pdb"), bonded=None)
+
+
+@pytest.fixture(scope="module")
+def ubiquitin():
+    return pele_ocl.read(STRUCTURES / "ubiquitin.pdb")
+
+
+def carbons(n, seed=0, density=0.1):
+    """n atoms as `random_atoms` has them, rings of planar carbon to LCPO."""
+    bonds = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
+    return replace(random_atoms(n, seed, density), labels=labels_of_elements(["C"] * n), bonds=bonds)
+
+
+def openmm_surface(atoms, parameters, probe=1.4):
+    """Area, A^2, and its gradient, (n, 3) A, by OpenMM's Reference platform."""
+    openmm = pytest.importorskip("openmm")
+    system, force = openmm.System(), openmm.LCPOForce()
+    force.setSurfaceTension(1.0)
+    for radius, p1, p2, p3, p4 in parameters.tolist():
+        system.addParticle(1.0)
+        force.addParticle((radius + probe) / 10 if radius else 0.0, p1, p2, p3, 100 * p4)
+    system.addForce(force)
+    platform = openmm.Platform.getPlatformByName("Reference")
+    context = openmm.Context(system, openmm.VerletIntegrator(1e-9), platform)
+    context.setPositions(atoms.positions / 10)
+    state = context.getState(getEnergy=True, getForces=True)
+    return 100 * state.getPotentialEnergy()._value, -10 * state.getForces(asNumpy=True)._value
+
+
+@pytest.mark.parametrize("name", ["hexapeptide", "ubiquitin"])
+def test_parameters_by_bonds_are_those_of_openmm(name):
+    lcpo = pytest.importorskip("openmm.app.internal.lcpo")
+    atoms = pele_ocl.read(STRUCTURES / f"{name}.pdb")
+    expected = [[getattr(v, "_value", v) for v in row] for row in lcpo.getLCPOParamsTopology(topology_of(atoms))]
+    np.testing.assert_array_equal(lcpo_parameters(atoms), expected)
+
+
+def test_types_of_amber_decide_where_they_are_there(peptide):
+    """An oxygen of type OH with one bond is no carbonyl, nor is nitrogen of type N3 planar."""
+    n = len(peptide)
+    types = np.where(peptide.labels.elements == "O", "OH", np.where(peptide.labels.elements == "N", "N3", "CT"))
+    plain, typed = lcpo_parameters(peptide), lcpo_parameters(replace(peptide, types=types))
+    oxygen = np.flatnonzero((peptide.labels.names == "O") & (peptide.labels.residue_index == 1))[0]
+    nitrogen = np.flatnonzero((peptide.labels.names == "N") & (peptide.labels.residue_index == 1))[0]
+    assert (plain[oxygen, 1], typed[oxygen, 1]) == (0.68563, 0.77914)
+    assert (plain[nitrogen, 1], typed[nitrogen, 1]) == (0.41102, 0.22599)
+    others = np.array(["opls_235"] * n)
+    np.testing.assert_array_equal(lcpo_parameters(replace(peptide, types=others)), plain)
+
+
+def test_the_definition_is_openmms(ubiquitin):
+    area, gradient = openmm_surface(ubiquitin, lcpo_parameters(ubiquitin))
+    areas, slopes = surface_areas(ubiquitin, LCPO)
+    assert areas.sum() == pytest.approx(area, rel=1e-12)
+    assert relative(slopes, gradient) < 1e-12
+
+
+def test_an_atom_alone_has_the_area_of_its_sphere():
+    atoms = Atoms([[0, 0, 0], [9, 0, 0]], [0, 0], labels=labels_of_elements(["Cl", "H"]), bonds=[[0, 1]])
+    heavy = replace(atoms, labels=labels_of_elements(["F", "H"]))
+    areas, gradient = surface_areas(heavy, LCPO)
+    assert areas.tolist() == [pytest.approx(4 * np.pi * 2.87**2 * 0.68563), 0]
+    assert not gradient.any()
+    with pytest.raises(InputError, match=r"LCPO has no parameters for atom 0.*: Br, 1 bonds, 0 of them to heavy atoms"):
+        lcpo_parameters(replace(atoms, labels=labels_of_elements(["Br", "H"])))
+
+
+@EVERY_VARIANT
+def test_energy_and_gradient_are_the_definitions(device, precision, variant, peptide):
+    there = dict(per_atom=variant != "squares", **options(device, precision, variant))
+    bare, result = (Energy(peptide, model=model, **there).evaluate() for model in (NONE, LCPO))
+    expected = definition(peptide, LCPO)
+    areas = expected.per_atom["nonpolar"]
+    assert result.nonpolar == pytest.approx(areas.sum(), rel=ENERGY[precision])
+    assert result.total == pytest.approx(expected.total, rel=10 * ENERGY[precision])
+    parts = np.sqrt(sum(np.sum(gradient**2) for gradient in expected.gradients.values()))  # which nearly cancel
+    assert np.linalg.norm(result.gradient - expected.gradient) < GRADIENT[precision] * parts
+    assert relative(result.gradient - bare.gradient, expected.gradients["nonpolar"]) < 10 * GRADIENT[precision]
+    if result.per_atom is not None:
+        scale = 50 * ENERGY[precision] * abs(areas).max()
+        np.testing.assert_allclose(result.per_atom.nonpolar, areas, atol=scale)
+
+
+def test_energies_alone_and_fixed_radii(device, precision, peptide):
+    there = dict(device=device, precision=precision)
+    expected, result = definition(peptide, LCPO), Energy(peptide, model=LCPO, **there).evaluate()
+    alone = Energy(peptide, model=LCPO, gradient=False, **there).evaluate()
+    assert alone.nonpolar == pytest.approx(result.nonpolar, rel=ENERGY[precision])
+    fixed = Energy(peptide, model=LCPO, fixed_radii=True, **there).evaluate()
+    bare = Energy(peptide, model=NONE, fixed_radii=True, **there).evaluate()
+    assert relative(fixed.gradient - bare.gradient, expected.gradients["nonpolar"]) < 10 * GRADIENT[precision]
+
+
+@pytest.mark.parametrize("variant", SOLVENT_VARIANTS)
+def test_solvent_has_the_areas(device, precision, variant, peptide):
+    areas = surface_areas(peptide, LCPO)[0]
+    result = Solvent(peptide, model=LCPO, **options(device, precision, variant)).evaluate()
+    np.testing.assert_allclose(result.per_atom.nonpolar / 0.0072, areas, atol=50 * ENERGY[precision] * areas.max())
+    assert result.surface_area == pytest.approx(areas.sum(), rel=ENERGY[precision])
+    assert result.nonpolar == pytest.approx(0.0072 * areas.sum(), rel=ENERGY[precision])
+    assert not result.per_atom.nonpolar[peptide.labels.elements == "H"].any()
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("n", [3, 33, 500])
+def test_all_sizes(device, precision, n):
+    device.require_precision(precision)
+    atoms = carbons(n, seed=n)
+    areas, slopes = surface_areas(atoms, LCPO)
+    there = dict(device=device, precision=precision)
+    bare, result = (Energy(atoms, model=model, **there).evaluate() for model in (NONE, LCPO))
+    # Dense as these are, areas of atoms cancel: parts are what the digits are of.
+    parts = 4 * np.pi * 3.1**2 * 0.51245 * n * 0.0072
+    assert abs(result.nonpolar - 0.0072 * areas.sum()) < 10 * ENERGY[precision] * parts
+    error = np.linalg.norm(result.gradient - bare.gradient - 0.0072 * slopes)
+    assert error < GRADIENT[precision] * (np.linalg.norm(bare.gradient) + 10 * np.linalg.norm(0.0072 * slopes))
+
+
+def test_more_tiles_around_than_are_listed(device, monkeypatch, ubiquitin):
+    from pele_ocl.tiled import surface
+
+    plan = Solvent(ubiquitin, model=LCPO, device=device)
+    listed = plan.evaluate().per_atom.nonpolar
+    monkeypatch.setattr(surface, "TILES_AROUND", 5)
+    np.testing.assert_array_equal(Solvent(ubiquitin, model=LCPO, device=device).evaluate().per_atom.nonpolar, listed)
+
+
+def test_groups_of_gpus_list_the_same_neighbours(device, precision, monkeypatch):
+    """Work-items of a group mark their neighbours together; CPUs have one."""
+    from pele_ocl.tiled import surface
+
+    if device.kind != "CPU":
+        pytest.skip("groups are of many work-items here anyway")
+    atoms = carbons(300)
+    alone = Solvent(atoms, model=LCPO, device=device, precision=precision).evaluate().per_atom.nonpolar
+    monkeypatch.setattr(surface, "shape_for", lambda run: (64, 1))
+    groups = Solvent(atoms, model=LCPO, device=device, precision=precision).evaluate().per_atom.nonpolar
+    np.testing.assert_allclose(groups, alone, atol=20 * ENERGY[precision] * abs(alone).max())
+
+
+def test_batches_and_runs_have_the_same_bits(device, precision, ubiquitin):
+    plan = Energy(ubiquitin, model=LCPO, device=device, precision=precision)
+    noise = np.random.default_rng(3).normal(0, 0.05, ubiquitin.positions.shape)
+    batch = plan.evaluate_batch(np.stack([ubiquitin.positions, ubiquitin.positions + noise]))
+    for k in (0, 1):
+        again = plan.evaluate(batch.positions[k])
+        np.testing.assert_array_equal(again.energies, batch[k].energies)
+        np.testing.assert_array_equal(again.gradient, batch[k].gradient)
+    assert batch.nonpolar[1] == pytest.approx(
+        0.0072 * surface_areas(ubiquitin.moved(batch.positions[1]), LCPO)[0].sum(), rel=2 * ENERGY[precision]
+    )
+
+
+def test_central_differences(device, peptide):
+    device.require_precision("float64")
+    plan = Energy(peptide, model=replace(LCPO, surface_tension=1.0), device=device, precision="float64")
+    gradient = plan.evaluate().gradient
+    along = np.random.default_rng(2).normal(size=gradient.shape)
+    up, down = (plan.evaluate(peptide.positions + step * along).total for step in (1e-5, -1e-5))
+    assert (up - down) / 2e-5 == pytest.approx((gradient * along).sum(), rel=DIFFERENCES)
+
+
+@pytest.mark.parametrize("plan", [Solvent, Energy])
+def test_too_many_neighbours_are_an_error(plan, device, precision):
+    atoms = carbons(NEIGHBOURS + 30, density=3.0)
+    with pytest.raises(InputError, match="neighbours, too many for an LCPO surface, which takes up to 192; check for"):
+        plan(atoms, model=LCPO, device=device, precision=precision).evaluate()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(labels=None), "LCPO surfaces follow from elements, which these atoms lack"),
+        (dict(bonds=np.empty((0, 2), int), bonded=None), "LCPO surfaces follow from bonds, which these atoms lack"),
+    ],
+)
+@pytest.mark.parametrize("plan", [Solvent, Energy])
+def test_atoms_that_have_no_surface(plan, peptide, change, message):
+    with pytest.raises(InputError, match=message):
+        plan(replace(peptide, **change), model=LCPO)
+
+
+def test_areas_are_those_of_lcpo_alone(peptide):
+    with pytest.raises(InputError, match="there is a surface area with surface='lcpo'"):
+        _ = Solvent(peptide).evaluate().surface_area
+
+
+@pytest.mark.parametrize("command", ["solvent", "energy"])
+def test_the_option(command, peptide):
+    path = str(STRUCTURES / "hexapeptide.pdb")
+    report = json.loads(CliRunner().invoke(main, [command, path, "--surface", "lcpo", "--json"]).stdout)
+    area = surface_areas(peptide, LCPO)[0].sum()
+    assert report["settings"]["surface_tension"] == 0.0072
+    assert report["surface_area"] == pytest.approx(area, rel=1e-6)
+    text = CliRunner().invoke(main, [command, path, "--surface", "lcpo", "--surface-tension", "0.005"]).stdout
+    assert f"Surface area  {area:,.1f} A^2 (LCPO)" in text
+
+
+def sections(path):
+    """The sections of a prmtop file that this test needs, as blank-separated words or fields of four characters."""
+    found = {}
+    for part in path.read_text().split("%FLAG ")[1:]:
+        head, form, *lines = part.splitlines()
+        width = 4 if "a4" in form else None
+        text = [line[i : i + 4].strip() for line in lines for i in range(0, len(line), 4)] if width else None
+        found[head.strip()] = text if width else " ".join(lines).split()
+    return found
+
+
+@pytest.mark.skipif(not AMBER.exists(), reason="AMBER's samples are not here")
+def test_areas_of_cpptraj(device):
+    """100 frames of DPDP: cpptraj prints areas in A^2 with four digits."""
+    netcdf = pytest.importorskip("netCDF4")
+    parm = sections(AMBER / "DPDP.parm7")
+    names = {1: "H", 12: "C", 14: "N", 16: "O", 32: "S"}
+    elements = [names[round(float(mass))] for mass in parm["MASS"]]
+    bonds = np.array(parm["BONDS_INC_HYDROGEN"] + parm["BONDS_WITHOUT_HYDROGEN"], int).reshape(-1, 3)[:, :2] // 3
+    with netcdf.Dataset(AMBER / "DPDP.nc") as file:
+        frames = np.array(file["coordinates"][:], float)
+    n = len(elements)
+    atoms = Atoms(
+        frames[0], np.zeros(n), gb_radii=np.full(n, 1.5), gb_scales=np.full(n, 0.8), bonds=bonds,
+        labels=labels_of_elements(elements), types=np.array(parm["AMBER_ATOM_TYPE"][:n]),
+    )  # fmt: skip
+    printed = np.loadtxt(AMBER / "surf.dat")[:, 1]
+    areas = Solvent(atoms, model=LCPO, device=device).evaluate_batch(frames).nonpolar / 0.0072
+    assert abs(areas - printed).max() < 6e-3  # of 2,700 A^2 in float32
+    if device.has_float64:
+        precise = Solvent(atoms, model=LCPO, device=device, precision="float64").evaluate_batch(frames).nonpolar
+        assert abs(precise / 0.0072 - printed).max() < 6e-5

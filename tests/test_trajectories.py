@@ -1,0 +1,307 @@
+"""Frames of trajectory files: every format, choice of frames and atoms, sentences for what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from conftest import DEVICES, random_atoms
+from trajectory_helpers import DIGITS, NANOMETERS, SUFFIXES, moving, pdb_model, write_trajectory
+
+import pele_ocl
+from pele_ocl import Energy, FormatError, InputError, Nonbond, Solvent, all_pairs, energy_over, trajectory
+from pele_ocl.errors import PeleError
+from pele_ocl.trajectories import Trajectory, batches_over
+from pele_ocl.trajectories.files.decimals import decimals
+from pele_ocl.trajectories.statistics import Statistics
+from pele_ocl.trajectories.streaming import Evaluated, results_over
+
+M = 23
+
+
+@pytest.fixture(scope="module")
+def atoms():
+    return random_atoms(40)
+
+
+@pytest.fixture(scope="module")
+def frames(atoms):
+    return moving(atoms.positions, M)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, frames):
+    folder = tmp_path_factory.mktemp("trajectories")
+    return {suffix: write_trajectory(folder / f"t.{suffix}", frames) for suffix in SUFFIXES}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_format_gives_the_positions_that_were_written(suffix, files, frames, atoms):
+    opened = trajectory(files[suffix], atoms, chunk=7)
+    pieces = list(opened)
+    assert [len(piece) for piece in pieces] == [7, 7, 7, 2]
+    assert np.abs(np.concatenate(pieces) - frames).max() <= DIGITS[suffix]
+    some = trajectory(files[suffix], atoms, frames="2:-3:4", select=[5, 1, 30])
+    assert list(some.frames) == list(range(M))[2:-3:4]
+    assert np.abs(np.concatenate(list(some)) - frames[2:-3:4][:, [5, 1, 30]]).max() <= DIGITS[suffix]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_energies_are_those_of_the_same_positions_as_arrays(suffix, files, atoms):
+    plan = Energy(atoms, gradient=False, device=DEVICES[0])
+    given = np.concatenate(list(trajectory(files[suffix], atoms)))
+    found = energy_over(plan, files[suffix])
+    assert np.array_equal(found.terms.values, plan.evaluate_batch(given).terms.values)
+    assert found.terms.names == plan.evaluate_batch(given[:1]).terms.names
+    assert np.array_equal(found.frames, np.arange(M))
+
+
+def test_every_plan_goes_through_frames(files, frames, atoms):
+    for plan in (Solvent(atoms, device=DEVICES[0]), Nonbond(atoms, all_pairs(atoms), device=DEVICES[0])):
+        expected = plan.evaluate_batch(frames)
+        assert np.array_equal(energy_over(plan, files["nc"]).terms.values, expected.terms.values)
+    batches = list(batches_over(plan, files["nc"]))
+    assert np.array_equal(np.concatenate([batch.gradients for _, batch in batches]), expected.gradients)
+
+
+def test_several_files_are_one_trajectory(files, frames, atoms):
+    many = trajectory([files["nc"], files["dcd"], files["h5"]], atoms, frames="20:60:9", chunk=3)
+    assert np.array_equal(np.concatenate(list(many)), np.concatenate([frames] * 3)[20:60:9])
+    assert "5 frames of 40 atoms" in repr(many)
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [(None, slice(None)), (":", slice(None)), ("5", slice(5, 6)), (-1, slice(-1, None)), ("-4:", slice(-4, None)),
+     (" 3 : 9 : 2 ", slice(3, 9, 2)), (slice(20, 100), slice(20, 100))],
+)  # fmt: skip
+def test_frames_are_those_of_python_slices(words, chosen, files):
+    assert list(trajectory(files["nc"], frames=words).frames) == list(range(M))[chosen]
+
+
+@pytest.mark.parametrize("words", ["a:b", "1:2:3:4", "", "1.5", "::-1", "::0", "100:", 1.5, slice("a", None), True])
+def test_other_frames_are_refused(words, files):
+    with pytest.raises(InputError, match="frames"):
+        trajectory(files["nc"], frames=words)
+
+
+def test_atoms_are_selected_by_name_and_by_index(tmp_path, atoms):
+    from test_cli import HEXAPEPTIDE
+
+    peptide = pele_ocl.read(HEXAPEPTIDE)
+    wet = np.concatenate([moving(peptide.positions, 3), np.zeros((3, 60, 3), np.float32)], axis=1)
+    path = write_trajectory(tmp_path / "wet.nc", wet)
+    with pytest.raises(FormatError, match=r"wet.nc: its frames have 156 atoms, the structure 96; .* by --select"):
+        trajectory(path, peptide)
+    for select in ("index < 96", np.arange(156) < 96, slice(96)):
+        assert np.array_equal(next(iter(trajectory(path, peptide, select=select))), wet[:, :96])
+    with pytest.raises(InputError, match="names 10 of 156 atoms; the structure has 96"):
+        trajectory(path, peptide, select="index < 10")
+    with pytest.raises(InputError, match="--topology"):
+        trajectory(path, peptide, select="protein")
+    with pytest.raises(InputError, match="not in MDTraj's language"):
+        trajectory(path, peptide, select="index <")
+    dry = write_trajectory(tmp_path / "dry.dcd", wet[:, :96])
+    carbons = np.flatnonzero(peptide.labels.names == "CA")
+    assert np.array_equal(next(iter(trajectory(dry, peptide, select="name CA"))), wet[:, carbons])
+    assert np.array_equal(next(iter(trajectory(dry, select="name CA", topology=HEXAPEPTIDE))), wet[:, carbons])
+    text = write_trajectory(tmp_path / "wet.mdcrd", wet)
+    with pytest.raises(FormatError, match=r"seem to have 156 atoms, the structure 96"):
+        trajectory(text, peptide)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_files_that_were_cut_off(suffix, files, tmp_path, atoms, frames):
+    if suffix == "h5":
+        pytest.skip("HDF5 itself refuses such files")
+    data = files[suffix].read_bytes()
+    cut = tmp_path / f"cut.{suffix}"
+    cut.write_bytes(data[: len(data) - 200])
+    if suffix == "pdb":
+        with pytest.raises(FormatError, match=r"model 23 has 3\d atoms, model 1 40"):
+            list(trajectory(cut, atoms))
+        return
+    with pytest.raises(FormatError, match=r"in the middle of a frame, behind 22 whole ones; .* by --frames :22"):
+        trajectory(cut, atoms)
+    assert np.abs(np.concatenate(list(trajectory(cut, atoms, frames=":22"))) - frames[:22]).max() <= DIGITS[suffix]
+    cut.write_bytes(data[:50])
+    with pytest.raises(FormatError, match="cut"):
+        trajectory(cut, atoms)
+
+
+def test_wrong_files_are_sentences(files, tmp_path, atoms):
+    def sentence(path, given=atoms):
+        with pytest.raises(FormatError) as error:
+            trajectory(path, given)
+        return str(error.value)
+
+    assert "no such file" in sentence(tmp_path / "absent.nc")
+    assert "unknown suffix '.abc'" in sentence(tmp_path / "t.abc")
+    assert "a folder" in sentence(tmp_path)
+    assert "its frames have 40 atoms, the structure 41; give the structure that" in sentence(
+        files["nc"], random_atoms(41)
+    )
+    for suffix in ("nc", "dcd", "xtc", "trr", "mdcrd", "h5"):
+        wrong = tmp_path / f"wrong.{suffix}"
+        wrong.write_bytes(b"no such thing\n" * 50)
+        assert "wrong" in sentence(wrong)
+    with pytest.raises(FormatError, match="does not say how many atoms"):
+        trajectory(files["mdcrd"])
+    other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 3, 3)))
+    with pytest.raises(FormatError, match=r"has 3 atoms, .* 40; all files"):
+        trajectory([files["nc"], other])
+    with h5py.File(tmp_path / "none.h5", "w") as file:
+        file["values"] = np.zeros(3)
+    assert "no dataset" in sentence(tmp_path / "none.h5")
+
+
+def test_marks_of_a_dcd_frame_are_checked(files, tmp_path, atoms):
+    data = bytearray(files["dcd"].read_bytes())
+    data[-4:] = b"\0\0\0\0"
+    broken = tmp_path / "broken.dcd"
+    broken.write_bytes(data)
+    with pytest.raises(FormatError, match="frame 22 is damaged"):
+        list(trajectory(broken, atoms))
+
+
+def test_a_box_behind_each_frame_of_a_text_trajectory(tmp_path, atoms, frames):
+    path = write_trajectory(tmp_path / "t.mdcrd", frames)
+    lines = path.read_text().splitlines()
+    n = 12  # lines of 120 numbers
+    boxed = [lines[0]]
+    for k in range(M):
+        boxed += [*lines[1 + k * n : 1 + (k + 1) * n], "  10.000  11.000  12.000"]
+    path.write_text("\n".join(boxed) + "\n")
+    assert np.abs(np.concatenate(list(trajectory(path, atoms))) - frames).max() <= DIGITS["mdcrd"]
+
+
+def test_numbers_in_columns():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.uniform(-999, 9999, 2000), [0, -0.0004, 9999.999, -999.999, 0.5, -0.5]])
+    text = "".join(f"{value:8.3f}" for value in values)
+    found, sound = decimals(np.frombuffer(text.encode(), np.uint8).reshape(-1, 8))
+    assert sound
+    assert np.array_equal(found, [float(text[k : k + 8]) for k in range(0, len(text), 8)])
+    odd = ["********", " 1 2.345", "--12.345", "1-22.345", "        ", "-1000.00", "  1.2345", "   -.500"]
+    found, sound = decimals(np.frombuffer("".join(odd).encode(), np.uint8).reshape(-1, 8))
+    assert not sound
+    assert np.array_equal(found, [*[np.nan] * 5, -1000, 1.2345, -0.5], equal_nan=True)
+
+
+def test_models_that_stand_in_other_columns_are_read_as_structures_are(tmp_path, frames):
+    path = tmp_path / "t.pdb"
+    texts = [pdb_model(k + 1, frame.tolist()) for k, frame in enumerate(frames[:4])]
+    texts[2] = texts[2].replace("  1.00  0.00", " 1.00 0.00")
+    path.write_text("".join(texts))
+    assert np.abs(np.concatenate(list(trajectory(path))) - frames[:4]).max() <= DIGITS["pdb"]
+    path.write_text("".join(texts).replace("MODEL 4\nATOM      1  C00", "MODEL 4\nATOM      1  N00"))
+    with pytest.raises(FormatError, match="'N00 LIG A   1' stands where model 1 has"):
+        list(trajectory(path))
+
+
+def test_models_of_an_mmcif_file(tmp_path, frames):
+    gemmi = pytest.importorskip("gemmi")
+    (tmp_path / "t.pdb").write_text("".join(pdb_model(k + 1, frame.tolist()) for k, frame in enumerate(frames[:3])))
+    gemmi.read_structure(str(tmp_path / "t.pdb")).make_mmcif_document().write_file(str(tmp_path / "t.cif"))
+    assert np.abs(np.concatenate(list(trajectory(tmp_path / "t.cif"))) - frames[:3]).max() <= DIGITS["pdb"]
+
+
+def test_double_precision_and_other_variables_of_netcdf(tmp_path, frames):
+    netcdf = pytest.importorskip("netCDF4")
+    for name, kind in (("classic", "NETCDF3_CLASSIC"), ("wide", "NETCDF3_64BIT_DATA"), ("four", "NETCDF4")):
+        path = tmp_path / f"{name}.nc"
+        with netcdf.Dataset(path, "w", format=kind) as file:
+            for dimension, size in (("frame", None), ("spatial", 3), ("atom", 40), ("cell_spatial", 3), ("label", 5)):
+                file.createDimension(dimension, size)
+            file.createVariable("spatial", "S1", ("spatial",))[:] = np.array(list("xyz"), "S1")
+            file.createVariable("time", "f4", ("frame",))[:M] = np.arange(M)
+            file.createVariable("coordinates", "f8", ("frame", "atom", "spatial"))[:M] = frames
+            file.createVariable("cell_lengths", "f8", ("frame", "cell_spatial"))[:M] = 1.0
+        found = np.concatenate(list(trajectory(path)))
+        assert found.dtype == np.float64
+        assert np.array_equal(found, frames)
+
+
+def test_frames_that_fail_are_told_by_their_number(tmp_path, atoms, frames):
+    broken = frames.copy()
+    broken[3, 7] = np.nan
+    broken[11, 2] = broken[11, 3]
+    path = write_trajectory(tmp_path / "t.nc", broken)
+    found = energy_over(Energy(atoms, gradient=False, device=DEVICES[0]), path, frames="1:")
+    assert list(found.errors) == [3, 11]
+    assert "atom 7" in found.errors[3]
+    assert "same place" in found.errors[11]
+    assert np.flatnonzero(np.isnan(found.total)).tolist() == [2, 10]
+
+
+def test_arguments_of_energy_over_are_checked(files, atoms):
+    opened = trajectory(files["nc"], atoms)
+    with pytest.raises(InputError, match="Atoms, an Energy"):
+        energy_over(3, opened)
+    with pytest.raises(InputError, match="belong to paths"):
+        energy_over(Energy(atoms, gradient=False), opened, frames="1:")
+    with pytest.raises(InputError, match="the frames have 2 atoms, the structure 40"):
+        energy_over(Energy(atoms, gradient=False), trajectory(files["nc"], select=slice(2)))
+    with pytest.raises(InputError, match="there is no trajectory"):
+        trajectory([])
+
+
+def test_few_pieces_are_in_memory_at_a_time(tmp_path, atoms, monkeypatch):
+    monkeypatch.setattr("pele_ocl.trajectories.streaming.CHUNK_ATOMS", 4000)
+    path = write_trajectory(tmp_path / "t.dcd", moving(atoms.positions, 5000))
+    read, most, order = 0, 0, []
+    original = Trajectory._read
+
+    def counted(self, file, frames):
+        nonlocal read
+        read += 1
+        return original(self, file, frames)
+
+    def evaluate(positions, progress):
+        return Evaluated({"total": positions.sum(axis=(1, 2))}, {})
+
+    monkeypatch.setattr(Trajectory, "_read", counted)
+    for taken, part in enumerate(results_over(trajectory(path, atoms), evaluate, workers=2)):
+        order += part.frames
+        most = max(most, read - taken)
+    assert order == list(range(5000))
+    assert read > 6
+    assert most <= 6  # two computed, one ready, one read, one in use, one done
+
+
+@pytest.mark.parametrize("suffix", ["nc", "dcd", "mdcrd", "pdb"])
+def test_damaged_files_end_in_sentences(suffix, files, tmp_path, atoms):
+    data = files[suffix].read_bytes()
+    rng = np.random.default_rng(0)
+    for k in range(150):
+        bad = bytearray(data if k % 2 else data[: rng.integers(600)])
+        for place in rng.integers(0, min(len(bad), 600), 3) if bad else ():
+            bad[place] = rng.integers(256)
+        (tmp_path / f"bad.{suffix}").write_bytes(bad)
+        with contextlib.suppress(PeleError):
+            list(trajectory(tmp_path / f"bad.{suffix}", atoms))
+
+
+def test_statistics_are_those_of_all_frames():
+    rng = np.random.default_rng(0)
+    values = rng.normal(5, 2, 100)
+    values[7] = np.nan
+    statistics = Statistics()
+    for part in np.split(values, [10, 11, 60]):
+        statistics.add(Evaluated({"total": part, "n_pairs": np.arange(len(part))}, {}))
+    good = values[np.isfinite(values)]
+    expected = {"mean": good.mean(), "sd": good.std(), "min": good.min(), "max": good.max()}
+    assert statistics.columns()["total"] == pytest.approx(expected, rel=1e-12)
+    assert (statistics.n, statistics.n_failed, list(statistics.columns())) == (99, 1, ["total"])
+
+
+@pytest.mark.parametrize("suffix", NANOMETERS)
+def test_without_mdtraj_a_sentence_names_the_extra(suffix, files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mdtraj", None)
+    monkeypatch.setitem(sys.modules, "mdtraj.formats", None)
+    with pytest.raises(InputError, match=r"pip install 'pele-ocl\[trajectories\]'"):
+        trajectory(files[suffix])
+    assert len(trajectory(files["nc"])) == M

@@ -1,0 +1,306 @@
+"""Results of frames in files that outlive their program, and runs that go on where another ended."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from conftest import DEVICES, random_atoms
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run  # noqa: F401
+from trajectory_helpers import moving, write_trajectory
+
+import pele_ocl
+from pele_ocl import Energy, FormatError, energy_over, trajectory
+from pele_ocl.energy import PositionalRestraint
+from pele_ocl.trajectories import streaming
+from pele_ocl.trajectories.energies import recorded
+from pele_ocl.trajectories.recording import RECORDERS
+from pele_ocl.trajectories.streaming import Evaluated
+
+ROOT = Path(__file__).parent.parent
+SUFFIXES = tuple(RECORDERS)
+SETTINGS = {"quantity": "sums", "n_atoms": "5"}
+
+
+@pytest.fixture
+def peptide():
+    return pele_ocl.read(HEXAPEPTIDE)
+
+
+@pytest.fixture
+def frames(tmp_path):
+    return write_trajectory(tmp_path / "t.nc", np.random.default_rng(0).normal(0, 5, (200, 5, 3)))
+
+
+def sums(positions, progress):
+    values = np.asarray(positions, np.float64).sum(axis=(1, 2))
+    n_pairs = np.abs(values).astype(np.int64) % 3
+    errors = {int(k): "less than -60, and no more" for k in np.flatnonzero(values < -60)}
+    values[list(errors)] = np.nan
+    return Evaluated({"half": values / 2, "total": values, "n_pairs": n_pairs}, errors)
+
+
+def record(frames: Path, output: Path, *, resume=False, settings=SETTINGS, words=None):
+    opened = trajectory(frames, frames=words)
+    return list(recorded(opened, sums, output=output, resume=resume, settings=settings))
+
+
+def content(path: Path):
+    """The bytes of a text, the datasets and attributes of an HDF5 file."""
+    if path.suffix != ".h5":
+        return path.read_bytes()
+    with h5py.File(path) as file:
+        return [(name, values[()].tobytes(), dict(values.attrs)) for name, values in file.items()], dict(file.attrs)
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(streaming, "CHUNK_ATOMS", 35)
+    monkeypatch.setattr(streaming, "_MOST_CHUNKS", 1)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("done", [0, 3])
+def test_an_interrupted_run_goes_on_to_the_same_file(suffix, done, frames, tmp_path):
+    whole, broken = tmp_path / f"whole{suffix}", tmp_path / f"broken{suffix}"
+    expected = record(frames, whole)
+    found = recorded(trajectory(frames), sums, output=broken, resume=True, settings=SETTINGS)
+    for _ in range(done + 1):
+        next(found)
+    found.close()
+    parts = record(frames, broken, resume=True)
+    assert content(broken) == content(whole)
+    assert [part.is_earlier for part in parts[:2]] == [True, False]
+    for name in ("half", "total", "n_pairs"):
+        joined = np.concatenate([part.results.columns[name] for part in parts])
+        assert np.array_equal(joined, np.concatenate([part.results.columns[name] for part in expected]), equal_nan=True)
+    assert sum(len(part.results.errors) for part in parts) == sum(len(part.results.errors) for part in expected) > 0
+    record(frames, broken, resume=True)  # complete already
+    assert content(broken) == content(whole)
+    record(frames, broken)  # anew
+    assert content(broken) == content(whole)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+@pytest.mark.parametrize("kept", [0.0, 0.02, 0.5, 0.9999])
+def test_a_line_that_was_cut_off_is_written_again(suffix, kept, frames, tmp_path):
+    whole, broken = tmp_path / f"whole{suffix}", tmp_path / f"broken{suffix}"
+    record(frames, whole)
+    data = whole.read_bytes()
+    broken.write_bytes(data[: int(kept * len(data))])
+    record(frames, broken, resume=True)
+    assert broken.read_bytes() == data
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_other_settings_are_not_resumed(suffix, frames, tmp_path):
+    output = tmp_path / f"out{suffix}"
+    record(frames, output)
+    with pytest.raises(FormatError, match="was made with n_atoms 5, now it is 6; resume with the same settings"):
+        record(frames, output, resume=True, settings=SETTINGS | {"n_atoms": "6"})
+    with pytest.raises(FormatError, match=r"give another name to -o|start anew"):
+        record(frames, output, resume=True, words="1:")
+    output.write_bytes(b"something else\n" * 20)
+    with pytest.raises(FormatError, match="give another name to -o"):
+        record(frames, output, resume=True)
+
+
+KILLED = """
+    import sys, time
+    sys.path[:0] = [{tests!r}, {root!r}]
+    import test_trajectories_recording as here
+    here.streaming.CHUNK_ATOMS, here.streaming._MOST_CHUNKS = 35, 1
+    summed = here.sums
+
+    def slowly(positions, progress):
+        time.sleep(0.01)
+        return summed(positions, progress)
+
+    here.sums = slowly
+    here.record(here.Path({frames!r}), here.Path({output!r}))
+"""
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_killed_run_keeps_its_rows_and_goes_on(suffix, frames, tmp_path):
+    whole, killed = tmp_path / f"whole{suffix}", tmp_path / f"killed{suffix}"
+    record(frames, whole)
+    script = textwrap.dedent(KILLED).format(
+        tests=str(ROOT / "tests"), root=str(ROOT), frames=str(frames), output=str(killed)
+    )
+    process = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        while rows(killed) < 20 and process.poll() is None:
+            time.sleep(0.005)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert 20 <= rows(killed) < 200
+    record(frames, killed, resume=True)
+    assert content(killed) == content(whole)
+
+
+def rows(path: Path) -> int:
+    """Whole rows of a file."""
+    if not path.exists():
+        return 0
+    if path.suffix != ".h5":
+        return max(0, path.read_bytes().count(b"\n") - 4)
+    with h5py.File(path, locking=False) as file:
+        done = int(file["complete"][()])
+        assert np.isfinite(file["n_pairs"][:done]).all()
+        return done
+
+
+def test_tables_are_for_other_programs(tmp_path, peptide):
+    positions = moving(peptide.positions, 12)
+    positions[5, 3] = positions[5, 4]
+    path = write_trajectory(tmp_path / "t.nc", positions)
+    plan = Energy(peptide, gradient=False, device=DEVICES[0])
+    found = energy_over(plan, path, output=tmp_path / "e.csv")
+    with open(tmp_path / "e.csv", newline="") as file:
+        table = list(csv.reader(line for line in file if not line.startswith("#")))
+    assert table[0] == ["frame", *(f"{name} [kcal/mol]" for name in (*found.terms.names, "total")), "error"]
+    assert [float(row[-2]) for row in table[1:]] == pytest.approx(found.total, rel=0, abs=0, nan_ok=True)
+    assert "stand at the same place" in table[6][-1]
+    energy_over(plan, path, output=tmp_path / "e.jsonl")
+    head, *lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text().splitlines()]
+    assert head["settings"]["precision"] == "float32"
+    assert lines[3]["total"] == found.total[3]
+    assert lines[5]["total"] is None
+    assert "same place" in lines[5]["error"]
+    energy_over(plan, path, output=tmp_path / "e.h5")
+    with h5py.File(tmp_path / "e.h5") as file:
+        assert np.array_equal(file["total"], found.total, equal_nan=True)
+        assert file["error"].asstr()[5].startswith("atom 3")
+        assert file["error"][4] == b""
+        assert file["total"].attrs["unit"] == "kcal/mol"
+
+
+def test_other_terms_are_not_resumed(tmp_path, peptide):
+    path, output = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2)), tmp_path / "e.csv"
+
+    def over(*restraints, resume=True, **options):
+        plan = Energy(peptide, gradient=False, device=DEVICES[0], terms=restraints, **options)
+        return energy_over(plan, path, output=output, resume=resume)
+
+    over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"], resume=False)
+    over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"])
+    with pytest.raises(FormatError, match="was made with terms bond, angle, held, now it is angle, held"):
+        over(PositionalRestraint(1.0, name="held"), only_terms=["angle"])
+    with pytest.raises(FormatError, match="was made with further_terms_sha256"):
+        over(PositionalRestraint(2.0, name="held"), only_terms=["bond", "angle"])
+
+
+@pytest.mark.parametrize("command", ["energy", "solvent", "nonbond"])
+def test_the_commands_take_trajectories(command, tmp_path, peptide):
+    positions = moving(peptide.positions, 9)
+    nc, dcd = (write_trajectory(tmp_path / f"t.{s}", p) for s, p in (("nc", positions[:5]), ("dcd", positions[5:])))
+    options = ("-t", nc, "-t", dcd, "--frames", "1:9:3")
+    report = json.loads(run(command, HEXAPEPTIDE, *options, "--json").stdout)
+    models = tmp_path / "one.pdb"
+    for frame, model in zip((1, 4, 7), report["models"], strict=True):
+        assert model["frame"] == frame
+        atoms = peptide.moved(positions[frame])
+        if command == "nonbond":
+            result = pele_ocl.nonbond(atoms, pele_ocl.pairs_within(atoms, 12.0), gradient=False, device=DEVICES[0])
+            assert model["n_pairs"] == result.n_pairs
+        else:
+            result = getattr(pele_ocl, command)(atoms, device=DEVICES[0])
+        assert {name: model[name] for name in result.energy} == pytest.approx(result.energy, rel=2e-6, abs=1e-4)
+    alone = json.loads(run(command, HEXAPEPTIDE, "--json").stdout)
+    assert report["settings"] == alone["settings"]
+    assert report.get("contents") == alone.get("contents")
+    totals = [model["total"] for model in report["models"]]
+    assert report["statistics"]["total"]["mean"] == pytest.approx(np.mean(totals))
+    assert (report["n_frames"], report["n_failed"], report["frames"]) == (3, 0, "1:9:3")
+    text = run(command, HEXAPEPTIDE, *options, "-o", tmp_path / "e.h5").stdout
+    assert "3 frames of 2 files, of 9" in text
+    assert "frames/s" in text
+    run(command, HEXAPEPTIDE, *options, "-o", tmp_path / "e.h5", "--resume")
+    with h5py.File(tmp_path / "e.h5") as file:
+        assert file["total"][()].tolist() == pytest.approx(totals, rel=1e-6)
+    assert not models.exists()
+
+
+def test_one_pair_list_for_all_frames(tmp_path, peptide):
+    positions = moving(peptide.positions, 4)
+    path = write_trajectory(tmp_path / "t.nc", positions)
+    report = json.loads(run("nonbond", HEXAPEPTIDE, "-t", path, "--no-cutoff", "--solvent", "vacuum", "--json").stdout)
+    plan = pele_ocl.Nonbond(peptide, pele_ocl.all_pairs(peptide), solvent="vacuum", gradient=False, device=DEVICES[0])
+    assert [m["total"] for m in report["models"]] == pytest.approx(plan.evaluate_batch(positions).total, rel=1e-5)
+
+
+def test_a_map_of_a_trajectory_is_the_mean_over_its_frames(tmp_path, peptide):
+    positions = moving(peptide.positions, 4)
+    path = write_trajectory(tmp_path / "t.dcd", positions)
+    run("potmap", HEXAPEPTIDE, "-t", path, "--frames", "1:", "--spacing", "2", "-o", tmp_path / "mean.h5")
+    found = pele_ocl.read_map(tmp_path / "mean.h5")
+    maps = [pele_ocl.potmap(peptide.moved(p), found.grid, device=DEVICES[0]).map.values for p in positions[1:]]
+    assert found.values == pytest.approx(np.mean(maps, axis=0), rel=1e-4, abs=1e-3)
+
+
+def test_frames_that_fail_are_an_error_at_the_end(tmp_path, peptide):
+    positions = moving(peptide.positions, 6)
+    positions[2, 7] = np.nan
+    path = write_trajectory(tmp_path / "t.nc", positions)
+    result = run("energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.csv", "--json", code=1)
+    assert "Error: 1 frame of 6 failed: frame 2: positions of atom 7" in result.stderr
+    report = json.loads(result.stdout)
+    assert [sorted(model) == ["error", "frame"] for model in report["models"]] == [False, False, True, *[False] * 3]
+    assert len((tmp_path / "e.csv").read_text().splitlines()) > 6
+
+
+def test_options_that_do_not_go_together(tmp_path, peptide):
+    path = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2))
+    assert (
+        "--frames is about a trajectory; give one with -t"
+        in run("energy", HEXAPEPTIDE, "--frames", "1:", code=2).stderr
+    )
+    assert (
+        "choose one of --models all and -t" in run("energy", HEXAPEPTIDE, "-t", path, "--models", "all", code=2).stderr
+    )
+    assert (
+        "choose one of --per-residue and -t" in run("energy", HEXAPEPTIDE, "-t", path, "--per-residue", code=2).stderr
+    )
+    assert "name it by -o" in run("energy", HEXAPEPTIDE, "-t", path, "--resume", code=2).stderr
+    assert "end in .h5, .csv, .jsonl" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
+    assert "the same file" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", path)
+    other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 100, 3)))
+    assert "have 100 atoms, the structure 96; choose" in error_of("energy", HEXAPEPTIDE, "-t", other)
+
+
+LONG = """
+    import resource, sys
+    sys.path[:0] = [{tests!r}, {root!r}]
+    import pele_ocl
+    from conftest import DEVICES, random_atoms
+    plan = pele_ocl.Energy(random_atoms(332), gradient=False, device=DEVICES[0])
+    frames = pele_ocl.trajectory({path!r}, frames={frames!r})
+    pele_ocl.energy_over(plan, frames, output={output!r})
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["nc", "dcd"])
+def test_memory_does_not_grow_with_the_number_of_frames(suffix, tmp_path):
+    positions = moving(random_atoms(332).positions, 1000)
+    path = write_trajectory(tmp_path / f"t.{suffix}", np.tile(positions, (100, 1, 1)))
+    peaks = []
+    for frames in (":20000", ":"):
+        script = textwrap.dedent(LONG).format(
+            tests=str(ROOT / "tests"), root=str(ROOT), path=str(path), frames=frames, output=str(tmp_path / "e.h5")
+        )
+        peaks.append(int(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout))
+    assert peaks[1] - peaks[0] < 80_000  # KiB; the frames are 400,000
