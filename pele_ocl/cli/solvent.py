@@ -101,7 +101,7 @@ def solvent(
 
 def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool) -> dict[str, Any]:
     result = results[0]
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "n_atoms": len(result.atoms),
         "composition": composition_as_json(result.atoms),
         "device": result.device,
@@ -127,7 +127,7 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
     }
 
 
-def _error_as_json(result: SolventResult) -> dict[str, Any] | None:
+def _error_as_json(result: SolventResult) -> dict[str, object] | None:
     """The measured error of the Born radii; null where it could not be measured."""
     error = result.error
     return None if error is None else {**vars(error), "about": error.about}
@@ -172,7 +172,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
 
 
 def _error_lines(result: SolventResult) -> list[str]:
-    """What the radii were to keep to, and what was measured."""
+    """The accuracy that was asked for and the error that was measured."""
     error, asked = result.error, f"Born radii by {result.variant} to {result.accuracy:.0e}"
     if error is None:
         return [f"{asked}; the device has no float64 in which their error could be measured"]

@@ -39,7 +39,7 @@ class RadiusError:
 
     @property
     def about(self) -> str:
-        """What the figures say of the atoms that were not looked at."""
+        """A sentence on the atoms that were compared and on those that were not."""
         if self.n_sample == self.n_atoms:
             return "all atoms were compared"
         return (
