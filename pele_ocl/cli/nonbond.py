@@ -179,7 +179,7 @@ def nonbond(
     if as_json:
         say_json(_as_json(molecule, computed, constants))
     else:
-        say(_as_text(molecule, computed, constants, verbose))
+        say(_as_text(molecule, computed, constants, solvent == "gb", verbose))
 
 
 def _computed_together(
@@ -305,10 +305,10 @@ def _as_json(molecule: Molecule, computed: Computed, constants: SolventModel) ->
     return {**facts, "energy": result.energy, "gradient": _gradient_facts(result), "seconds": seconds}
 
 
-def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
+def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, has_gb: bool, verbose: bool) -> str:
     result, seconds = computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
-    model = [radii_line(constants, molecule.atoms)] if "gb_pair" in result.energy else []
+    model = [radii_line(constants, molecule.atoms)] if has_gb else []
     lines += (
         [*model, *model_lines(molecule.numbers, computed.energies)]
         if molecule.numbers

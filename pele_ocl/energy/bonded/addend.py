@@ -113,7 +113,7 @@ class BondedTerms(Addend):
         return max(size, passes.tiles.size), min(items, passes.run.device.largest_group)
 
     def _local_slots(self, passes: AnyPasses, groups: Groups) -> int:
-        """Room for the slots of any group in local memory, one of few sizes, each a kernel; 0 where there is too little."""
+        """Room for any group's slots in local memory, one of few sizes, each a kernel; 0 where there is too little."""
         if groups.shared:
             return groups.size * len(self._names)
         slots = 1 << max(8, (groups.most_slots - 1).bit_length())
