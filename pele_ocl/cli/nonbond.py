@@ -29,7 +29,7 @@ from ..pairs import (
     without_bonded,
     writing_pairs,
 )
-from ..solvent import Solvent
+from ..solvent import Solvent, choose_variant
 from ..solvent_model import SolventModel
 from ..trajectories.listing import listing_anew
 from ..trajectories.recording import require_record_suffix
@@ -212,7 +212,10 @@ def _computed_one_by_one(
         taken = time.perf_counter() - start
         plan = plan_of(model, pairs)
         if plan.gb and radii is None:
-            solvent = Solvent(molecule.atoms, precision=plan.precision, device=plan.device, model=plan.model)
+            exact = choose_variant(plan.device.kind, len(plan.atoms))
+            solvent = Solvent(
+                molecule.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model
+            )
             radii = solvent.evaluate_batch(molecule.conformations).born_radii
         results.append(plan.evaluate(born_radii=None if radii is None else radii[k], profile=True))
         for name, value in {"pairs": taken, **results[-1].seconds}.items():

@@ -22,6 +22,7 @@ from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent import Solvent
+from ..solvent import choose_variant as variant_of_radii
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .checks import check_molecule, one_a_conformation, one_an_atom
@@ -163,7 +164,10 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         """Born radii (m, n) A of conformations, by `solvent`; 1 where they cannot be computed."""
         with self._preparing:
             if self._solvent is None:
-                self._solvent = Solvent(self.atoms, precision=self.precision, device=self.device, model=self.model)
+                exact = variant_of_radii(self.device.kind, len(self.atoms))
+                self._solvent = Solvent(
+                    self.atoms, variant=exact, precision=self.precision, device=self.device, model=self.model
+                )
         if conformations is None:
             return self._solvent.evaluate().born_radii
         batch = self._solvent.evaluate_batch(conformations, errors="record")
