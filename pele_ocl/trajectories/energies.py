@@ -186,9 +186,8 @@ def trajectory_for(
     if not isinstance(plan, AnyPlan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     if not isinstance(trajectory, Trajectory):
-        return Trajectory(trajectory, plan.atoms, frames, select, topology)
-    if (frames, select, topology) != (None, None, None):
+        trajectory = Trajectory(trajectory, plan.atoms, frames, select, topology)
+    elif not (frames is None and select is None and topology is None):
         raise InputError("frames, select and topology belong to paths; the Trajectory that was given has its own")
-    if trajectory.n_atoms != len(plan.atoms):
-        raise InputError(f"the frames have {trajectory.n_atoms:,} atoms, the structure {len(plan.atoms):,}")
+    trajectory.require(len(plan.atoms))
     return trajectory

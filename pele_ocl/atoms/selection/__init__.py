@@ -13,9 +13,9 @@ from ..atoms import Atoms
 from ..labels import Labels
 from .kinds import KINDS, Composition, residue_kinds
 from .parser import Parser, whole_residues
-from .words import Bools, Described
+from .words import ALONE, NAMED, Bools, Described
 
-__all__ = ["KINDS", "Composition", "Selection", "residue_kinds", "selection"]
+__all__ = ["KINDS", "Composition", "Described", "Selection", "residue_kinds", "selection"]
 
 
 class Selection:
@@ -34,9 +34,17 @@ class Selection:
         """Whether it chooses by atom types, which force fields give."""
         return "type" in self._words
 
+    @property
+    def needs_names(self) -> bool:
+        """Whether it chooses by names of atoms or residues, not by index alone."""
+        return bool(self._words & ({*ALONE, *NAMED, "resid", "resnum", "byres"} - {"all"}))
+
     def mask(self, atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Bools:
         """(n,) True for each atom that is chosen; parameters and errors as in `selection`."""
-        described = _described(atoms, positions)
+        return self.mask_of(_described(atoms, positions))
+
+    def mask_of(self, described: Described) -> Bools:
+        """(n,) True for each atom that is chosen, of atoms that are described already; errors as in `selection`."""
         parser = Parser(self.text)
         mask = parser.choice(described)
         if not mask.any():
