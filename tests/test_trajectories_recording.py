@@ -198,7 +198,9 @@ def test_other_terms_are_not_resumed(tmp_path, peptide):
 
     over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"], resume=False)
     over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"])
-    with pytest.raises(FormatError, match='was made with terms ."bond", "angle", "held"., now it is ."angle", "held".'):
+    with pytest.raises(
+        FormatError, match=r'was made with terms ."bond", "angle", "held"., now it is ."angle", "held".'
+    ):
         over(PositionalRestraint(1.0, name="held"), only_terms=["angle"])
     with pytest.raises(FormatError, match="was made with further_terms_sha256"):
         over(PositionalRestraint(2.0, name="held"), only_terms=["bond", "angle"])
@@ -240,7 +242,7 @@ def test_other_pairs_and_fields_of_terms_are_not_resumed(tmp_path, peptide):
         over(listed, gradient=False)
     lines = output.read_text()
     output.write_text(lines.replace("frame,lennard_jones", "frame,other"))
-    with pytest.raises(FormatError, match="holds lennard_jones, .*, not other, .*; give another name to -o"):
+    with pytest.raises(FormatError, match=r"holds lennard_jones, .*, not other, .*; give another name to -o"):
         over(listed)
 
 
@@ -305,7 +307,7 @@ def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monke
         reserve(path, first, end)
 
     monkeypatch.setattr(hdf5, "_reserve", full)
-    with pytest.raises(FormatError, match="e.h5: cannot be written: No space left on device"):
+    with pytest.raises(FormatError, match=r"e.h5: cannot be written: No space left on device"):
         record(frames, output)
     monkeypatch.undo()
     assert places[4][1] - places[4][0] == 7 * 200

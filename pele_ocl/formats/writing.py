@@ -44,7 +44,7 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
 
 @contextmanager
 def appending(path: str | PathLike[str]) -> Iterator[None]:
-    """A block that writes to a file that is open; raises FormatError where the system refuses it, on a full disk, say."""
+    """A block that writes to an open file; raises FormatError where the system refuses it, on a full disk, say."""
     try:
         yield
     except OSError as error:

@@ -173,7 +173,7 @@ def workers_of(plan: AnyPlan) -> int:
 
 def plan_settings(plan: AnyPlan) -> dict[str, object]:
     """The options of a plan that decide on its results."""
-    found = {"quantity": plan.quantity, "terms": list(plan.names)}
+    found: dict[str, object] = {"quantity": plan.quantity, "terms": list(plan.names)}
     if isinstance(plan, Energy):
         further = {"further_terms_sha256": sha256_of(plan.further_terms)} if plan.further_terms else {}
         return {**found, "options": asdict(plan.options), **further}
@@ -194,9 +194,8 @@ def trajectory_for(
     if not isinstance(plan, AnyPlan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     if not isinstance(trajectory, Trajectory):
-        return Trajectory(trajectory, plan.atoms, frames, select, topology)
-    if (frames, select, topology) != (None, None, None):
+        trajectory = Trajectory(trajectory, plan.atoms, frames, select, topology)
+    elif not (frames is None and select is None and topology is None):
         raise InputError("frames, select and topology belong to paths; the Trajectory that was given has its own")
-    if trajectory.n_atoms != len(plan.atoms):
-        raise InputError(f"the frames have {trajectory.n_atoms:,} atoms, the structure {len(plan.atoms):,}")
+    trajectory.require(len(plan.atoms))
     return trajectory

@@ -49,7 +49,8 @@ def _within_chains(labels: Labels, is_protein: Bools) -> Bools:
     linked = (chains[1:] == chains[:-1]) & (np.abs(np.diff(numbers.astype(np.int64))) <= 1)
     there = has_backbone | is_protein
     beside = np.append(linked & there[1:], False) | np.append(False, linked & there[:-1])
-    return has_backbone & beside
+    found: Bools = has_backbone & beside
+    return found
 
 
 def _kind(name: str, alone: bool, has_sugar: bool) -> str:

@@ -114,9 +114,9 @@ def _facts(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
 
 def _settings(outcomes: Sequence[Outcome]) -> Terms | dict[str, str]:
     """The constants of the solvent, which all structures share, and the set of the GB radii of each, once."""
-    there = [cast(Mapping[str, float], of.report.get("settings", {})) for of in outcomes if of.report is not None]
+    there = [cast(dict[str, float], of.report.get("settings", {})) for of in outcomes if of.report is not None]
     sets = dict.fromkeys(str(of["gb_radii_set"]) for of in there if of.get("gb_radii_set"))
-    return {**there[0], "gb_radii_set": ", ".join(sets)} if there else {}
+    return cast(dict[str, str], {**there[0], "gb_radii_set": ", ".join(sets)}) if there else {}
 
 
 def save(output: Path, outcomes: Sequence[Outcome]) -> None:

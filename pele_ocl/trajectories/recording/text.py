@@ -137,10 +137,8 @@ class CsvRecorder(TextRecorder):
         heads = next(csv.reader(lines[:1]))[1:-1]
         names = [unguarded(head.removesuffix(f" [{UNIT}]")) for head in heads]
         try:
-            table = (
-                (int(row[0]), [_number(word) for word in row[1:-1]], unguarded(row[-1]))
-                for row in csv.reader(lines[1:])
-            )
+            found = csv.reader(lines[1:])
+            table = ((int(row[0]), [_number(word) for word in row[1:-1]], unguarded(row[-1])) for row in found)
             return self._read(table, names)
         except (ValueError, IndexError) as error:
             raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start anew") from None
