@@ -44,6 +44,8 @@ PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "openmm": {"solvent_dielectric": 78.5, "kappa_convention": "openmm"},
     "pele": {"coulomb_constant": 332.0637},
 }  # fmt: skip
+# The same with one GB model alone.
+PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "gbn"): {"beta": 1.907992938}}
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ class SolventModel:
         unknown = set(changes) - {f.name for f in fields(cls)}
         if unknown:
             raise InputError(f"a SolventModel has no {', '.join(sorted(unknown))}; see help(SolventModel)")
-        return cls(**{**PRESETS[program], **changes})  # type: ignore[arg-type]
+        of_model = PRESETS_OF_MODELS.get((program, str(changes.get("gb"))), {})
+        return cls(**{**PRESETS[program], **of_model, **changes})  # type: ignore[arg-type]
 
     @property
     def gb_model(self) -> GBModel:

@@ -76,6 +76,7 @@ class Variant(Generic[S]):
     summary : one line for tables and help
     run : host steps; what it takes and gives is the quantity's matter
     exact : False where updates are lost to races
+    approximates : whether it leaves out what an accuracy allows
     cpu_only : True where it always runs on a CPU device
     float_atomics : whether it needs a device with atomic additions of reals of its own
     per_atom : whether it tells the energies of single atoms apart
@@ -91,6 +92,7 @@ class Variant(Generic[S]):
     summary: str
     run: S
     exact: bool = True
+    approximates: bool = False
     cpu_only: bool = False
     float_atomics: bool = False
     per_atom: bool = True

@@ -58,7 +58,8 @@ LAYERS = {
     "plan": ("arguments", "atoms", "errors", "opencl", "solvent_model", "tiles", "tuning", "variant"),
     "tiled": ("atoms", "errors", "gb_models", "opencl", "plan", "solvent_model", "tiles", "variant"),
     "solvent": (
-        "atoms", "callable_module", "errors", "opencl", "plan", "results", "solvent_model", "tiled", "tiles", "variant",
+        "arguments", "atoms", "callable_module", "errors", "opencl", "plan", "results", "solvent_model", "tiled",
+        "tiles", "variant",
     ),
     "nonbond": (
         "arguments", "atoms", "callable_module", "errors", "opencl", "pairs", "plan", "results", "solvent",

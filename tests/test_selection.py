@@ -16,6 +16,7 @@ from pele_ocl.atoms.selection import Composition, Selection, residue_kinds, sele
 from pele_ocl.atoms.selection.nearby import near
 from pele_ocl.cli import main
 from pele_ocl.cli.structures.choice import chosen_text
+from pele_ocl.gb_models.elements import is_nucleic
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 
@@ -204,6 +205,17 @@ def test_kinds_of_residues() -> None:
         for name in these.split():
             assert residue_kinds(labels_of([("N", name, 1, "", ""), ("C", name, 1, "", "")])).tolist() == [kind], name
     assert residue_kinds(labels_of([("C1'", "CYT", 1, "", ""), ("ZN", "ZN", 2, "", "")])).tolist() == ["nucleic", "ion"]
+
+
+def test_a_sugar_tells_nucleotides_by_names_of_others() -> None:
+    names = "T AN UN ADE CYT URA"
+    for name in names.split():
+        bare, sweet = (labels_of([(first, name, 1, "", ""), ("C2", name, 1, "", "")]) for first in ("N", "C1'"))
+        assert residue_kinds(sweet).tolist() == ["nucleic"], name
+        assert residue_kinds(bare).tolist() == ["protein" if name == "CYT" else "ligand"], name
+        for labels, is_sweet in ((bare, False), (sweet, True)):
+            atoms = Atoms(np.eye(3)[:2], [0, 0], labels=labels)
+            assert is_nucleic(atoms).tolist() == [is_sweet] * 2, name
 
 
 def test_a_residue_with_a_backbone_is_of_its_chain() -> None:

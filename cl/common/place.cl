@@ -1,4 +1,5 @@
 // Positions of one conformation after the other to tiles. A work-group owns a tile, a work-item a slot.
+#include "common/real.clh"
 #include "common/place.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))

@@ -77,6 +77,31 @@ INLINE void add_near_square(Own *own, const Met *met, int lane, const Reaches *r
     }
 }
 
+#if NECK
+// Of one own atom that may have necks with atoms of the tile. series: as above
+INLINE void add_far_square_and_necks(
+    Own *own, int slot, const Met *met, int lane, const Reaches *reaches, global const real *series, int n_slots,
+    const int terms) {
+    real a[7];
+    #pragma unroll
+    for (int k = 0; k < 7; ++k) a[k] = k < terms ? series[k * n_slots + slot] : (real)0;
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const int j = lane + FIRST_TURN + turn;
+        const real4 b = met->first[j], c = met->rest[j];
+        real4 back = met->recoil[j];
+        Other other = {met->points[j], met->rhos[j], 0, met->kinds[j]};
+        other.weight = other.sphere.w;
+        const real dx = own->x - other.sphere.x, dy = own->y - other.sphere.y, dz = own->z - other.sphere.z;
+        const real r2 = dx * dx + dy * dy + dz * dz, inv_r2 = inverse(r2);
+        const real slope = FAR_SLOPE(inv_r2, terms, own->weight, b, c, other.weight, a[0], a[1], a[2], a[3], a[4], a[5], a[6])
+                         + necks_slope(own, &other, r2, reaches);
+        push(own, &back, slope, dx, dy, dz);
+        met->recoil[j] = back;
+        TURN_BARRIER();
+    }
+}
+#endif
+
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void chain_squares(
     const int n_tiles,
@@ -137,7 +162,7 @@ void chain_squares(
             const real4 origin = origins[box + tile], extent = extents[box + tile];
             Own own[ROW];
             real gap2[ROW], largest_s[ROW], nearest = MAXFLOAT, widest = 0;
-            bool far[ROW], all_far = n_own == ROW;
+            bool far[ROW], takes_series[ROW], all_far = n_own == ROW;
             #pragma unroll
             for (int v = 0; v < ROW; ++v) {
                 const real4 own_origin = origins[box + own_tiles[v]], shift = own_origin - origin;
@@ -152,7 +177,8 @@ void chain_squares(
                 const real4 own_extent = extents[box + own_tiles[v]];
                 largest_s[v] = fmax(own_origin.w, origin.w);
                 gap2[v] = box_gap2(shift, own_extent, extent);
-                far[v] = are_far(gap2[v], box_span2(shift, own_extent, extent), largest_s[v], &reaches);
+                takes_series[v] = take_series(gap2[v], box_span2(shift, own_extent, extent), largest_s[v], &reaches);
+                far[v] = takes_series[v] && gap2[v] >= necks_end2(&reaches);
                 nearest = fmin(nearest, gap2[v]);
                 widest = fmax(widest, largest_s[v]);
                 all_far = all_far && far[v];
@@ -168,6 +194,10 @@ void chain_squares(
                         else {
 #if NECK
                             own[v].necks = neck_row(n_slots, slots[v], OF_NECKS);
+                            if (takes_series[v])
+                                add_far_square_and_necks(
+                                    own + v, slots[v], &met, lane, &reaches, columns, n_slots, TERMS_A);
+                            else
 #endif
                             add_near_square(own + v, &met, lane, &reaches, origins[box + own_tiles[v]].w);
                         }

@@ -107,10 +107,14 @@ void born_sums(
                 if (out_of_reach(gap2[v], s, &reaches)) continue;
                 if (gap2[v] > least_far && !cut[v]) add_far_tile(own + v, 1, &met, TERMS_A);
                 else {
+                    const realv own_rho = LOAD(OWN_TILE(v) * TILE + within, RHO);
 #if NECK
                     own[v].necks = neck_row(n_slots, OWN_TILE(v) * TILE + within, OF_NECKS);
+                    if (gap2[v] > series_gap2(s, &reaches, extent) && !cut[v])
+                        add_far_tile_and_necks(own + v, own_rho, &met, TERMS_A, &reaches);
+                    else
 #endif
-                    add_near_tile(own + v, LOAD(OWN_TILE(v) * TILE + within, RHO), &met, &reaches);
+                    add_near_tile(own + v, own_rho, &met, &reaches);
                 }
             }
         }

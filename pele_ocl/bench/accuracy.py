@@ -5,6 +5,8 @@ Tighten freely; loosen only with the cause.
 
 from __future__ import annotations
 
+from ..solvent.accuracy import DEFAULT
+
 Bounds = dict[str, float]  # by precision
 
 # The worst of all atoms, where the terms of an atom are added up in many partial sums.
@@ -23,11 +25,13 @@ MAP: Bounds = {"float64": 1e-12, "float32": 1e-6}
 FEW_TERMS, ERROR_OF_FEW, GROWTH = 96, 3e-6, 0.73
 
 
-def born_radius_bound(sums: int | None, precision: str, n_atoms: int) -> float:
+def born_radius_bound(sums: int | None, precision: str, n_atoms: int, approximates: bool = False) -> float:
     """The bound of the worst Born radius by a solvent variant.
 
-    sums : as the variant declares it (variant.Variant)
+    sums, approximates : as the variant declares them (variant.Variant)
     """
+    if approximates:
+        return max(BORN_RADIUS[precision], DEFAULT)
     if precision == "float64" or sums is None:
         return BORN_RADIUS[precision]
     return float(ERROR_OF_FEW * max(1.0, n_atoms / sums / FEW_TERMS) ** GROWTH)

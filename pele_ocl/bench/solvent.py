@@ -74,7 +74,8 @@ def measure(
         compared = checked < len(born)
         error = float(np.abs(born[checked[compared]] / exact[compared] - 1).max())
         speedup = None if baseline is None else baseline / seconds
-        bounds = bounded(error=born_radius_bound(VARIANTS[variant].sums, precision, len(atoms)))
+        sums, approximates = VARIANTS[variant].sums, VARIANTS[variant].approximates
+        bounds = bounded(error=born_radius_bound(sums, precision, len(atoms), approximates))
         yield Timing(
             name, len(atoms), precision, variant, str(plan.device), seconds, rows is not None, speedup, error, bounds,
             VARIANTS[variant].exact,

@@ -29,7 +29,7 @@ from ..pairs import (
     without_bonded,
     writing_pairs,
 )
-from ..solvent import Solvent
+from ..solvent import Solvent, choose_variant
 from ..solvent_model import SolventModel
 from ..trajectories.listing import listing_anew
 from ..trajectories.recording import require_record_suffix
@@ -179,7 +179,7 @@ def nonbond(
     if as_json:
         say_json(_as_json(molecule, computed, constants))
     else:
-        say(_as_text(molecule, computed, constants, verbose))
+        say(_as_text(molecule, computed, constants, solvent == "gb", verbose))
 
 
 def _computed_together(
@@ -212,7 +212,10 @@ def _computed_one_by_one(
         taken = time.perf_counter() - start
         plan = plan_of(model, pairs)
         if plan.gb and radii is None:
-            solvent = Solvent(molecule.atoms, precision=plan.precision, device=plan.device, model=plan.model)
+            exact = choose_variant(plan.device.kind, len(plan.atoms))
+            solvent = Solvent(
+                molecule.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model
+            )
             radii = solvent.evaluate_batch(molecule.conformations).born_radii
         results.append(plan.evaluate(born_radii=None if radii is None else radii[k], profile=True))
         for name, value in {"pairs": taken, **results[-1].seconds}.items():
@@ -302,10 +305,10 @@ def _as_json(molecule: Molecule, computed: Computed, constants: SolventModel) ->
     return {**facts, "energy": result.energy, "gradient": _gradient_facts(result), "seconds": seconds}
 
 
-def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
+def _as_text(molecule: Molecule, computed: Computed, constants: SolventModel, has_gb: bool, verbose: bool) -> str:
     result, seconds = computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
-    model = [radii_line(constants, molecule.atoms)] if "gb_pair" in result.energy else []
+    model = [radii_line(constants, molecule.atoms)] if has_gb else []
     lines += (
         [*model, *model_lines(molecule.numbers, computed.energies)]
         if molecule.numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
+@click.option(
+    "--accuracy", type=float, metavar="A",
+    help="Worst relative error of a Born radius that the variant tree may make, 1e-6 to 1e-4; by default 1e-5.",
+)  # fmt: skip
 @run_options
 @structure_options
 @model_options
@@ -60,8 +65,9 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @report_options
 @each_structure
 def solvent(
-    path: Path, output: Path | None, models: str, over: FrameOptions, variant: str, precision: str, device: str | None,
-    read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    path: Path, output: Path | None, models: str, over: FrameOptions, variant: str, accuracy: float | None,
+    precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool,
+    as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file or an AMBER
     topology with -c, also with .gz.
@@ -73,12 +79,13 @@ def solvent(
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
     molecule = read_molecule(path, read_atoms, models)
+    plan_of = partial(Solvent, variant=variant, precision=precision, device=device, model=constants, accuracy=accuracy)
     if over.paths:
-        plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)
+        plan = plan_of(molecule.atoms)
         report_frames(FrameWork("Solvent", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
         return
     with ProgressLine("Solvent") as progress:
-        plan = Solvent(molecule.atoms, variant=variant, precision=precision, device=device, model=constants)
+        plan = plan_of(molecule.atoms)
         results = (
             [plan.evaluate(profile=True, progress=progress)]
             if molecule.conformations is None
@@ -94,7 +101,7 @@ def solvent(
 
 def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool) -> dict[str, Any]:
     result = results[0]
-    facts = {
+    facts: dict[str, object] = {
         "n_atoms": len(result.atoms),
         "composition": composition_as_json(result.atoms),
         "device": result.device,
@@ -102,6 +109,8 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         "precision": result.precision,
         "settings": settings(result.model, result.atoms),
     }
+    if result.accuracy is not None:
+        facts |= {"accuracy": result.accuracy, "error": _error_as_json(result)}
     seconds = {"kernel": result.seconds["kernel"], "total": elapsed()}
     if molecule.numbers:
         models = models_as_json(molecule.numbers, [of.energy for of in results])
@@ -116,6 +125,12 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         "seconds": seconds,
         **_residues_as_json(result, per_residue),
     }
+
+
+def _error_as_json(result: SolventResult) -> dict[str, object] | None:
+    """The measured error of the Born radii; null where it could not be measured."""
+    error = result.error
+    return None if error is None else {**vars(error), "about": error.about}
 
 
 def _residues_as_json(result: SolventResult, wanted: bool) -> dict[str, Any]:
@@ -144,6 +159,8 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
             *energy_lines(result.energy),
             *area_lines(result.model, result.energy),
         ]
+    if result.accuracy is not None:
+        lines += ["", *_error_lines(result)]
     lines += ["", ending(result, result.seconds["kernel"])]
     if verbose:
         lines += ["", *_details(result)]
@@ -152,6 +169,14 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         residues = [(number, _by_residue(of)) for number, of in zip(numbers, results, strict=True)]
         lines += ["", residue_table(residue_names(molecule.atoms), residues)]
     return "\n".join(lines)
+
+
+def _error_lines(result: SolventResult) -> list[str]:
+    """The accuracy that was asked for and the error that was measured."""
+    error, asked = result.error, f"Born radii by {result.variant} to {result.accuracy:.0e}"
+    if error is None:
+        return [f"{asked}; the device has no float64 in which their error could be measured"]
+    return [f"{asked}; measured {error.largest:.1e} at most, {error.rms:.1e} rms", f"  ({error.about})"]
 
 
 def _details(result: SolventResult) -> list[str]:
@@ -163,6 +188,14 @@ def _details(result: SolventResult) -> list[str]:
     ]
 
 
+def _error_attributes(result: SolventResult) -> dict[str, float]:
+    """The accuracy and the measured error for a file; nothing where nothing was left out."""
+    if result.accuracy is None:
+        return {}
+    measured = {} if result.error is None else {"error_largest": result.error.largest, "error_rms": result.error.rms}
+    return {"accuracy": result.accuracy, **measured}
+
+
 def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) -> None:
     """Every atom's radius and energies, or every model's energies, and how they were made."""
     result = results[0]
@@ -170,6 +203,7 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
         **origin(molecule.source, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
         **settings(result.model, result.atoms),
+        **_error_attributes(result),
     }
     if molecule.numbers:
         columns, units = model_columns(molecule.numbers, [of.energy for of in results])

@@ -22,6 +22,7 @@ from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent import Solvent
+from ..solvent import choose_variant as variant_of_radii
 from ..solvent_model import SolventModel
 from ..variant import Progress
 from .checks import check_molecule, one_a_conformation, one_an_atom
@@ -163,7 +164,10 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         """Born radii (m, n) A of conformations, by `solvent`; 1 where they cannot be computed."""
         with self._preparing:
             if self._solvent is None:
-                self._solvent = Solvent(self.atoms, precision=self.precision, device=self.device, model=self.model)
+                exact = variant_of_radii(self.device.kind, len(self.atoms))
+                self._solvent = Solvent(
+                    self.atoms, variant=exact, precision=self.precision, device=self.device, model=self.model
+                )
         if conformations is None:
             return self._solvent.evaluate().born_radii
         batch = self._solvent.evaluate_batch(conformations, errors="record")
@@ -206,7 +210,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return Found.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """The terms of results, the first of TERMS: no GB energy in a model without solvent."""
         return TERMS[:-1] if self.model.gb_model.vacuum else TERMS
 
@@ -218,7 +222,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return NonbondResult(
             atoms=atoms,
             n_pairs=len(self.pairs),
-            terms=Terms.ready(self._names, found.energies[0, : len(self._names)]),
+            terms=Terms.ready(self.names, found.energies[0, : len(self.names)]),
             gradient=None if found.gradients is None else found.gradients[0],
             exact=self._is_exact,
             device=str(self.device),
@@ -234,7 +238,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             atoms=self.atoms,
             n_pairs=len(self.pairs),
             positions=positions,
-            terms=Terms(self._names, found.energies[:, : len(self._names)]),
+            terms=Terms(self.names, found.energies[:, : len(self.names)]),
             gradients=found.gradients,
             exact=self._is_exact,
             errors=errors,

@@ -98,6 +98,8 @@ class BondedKind(IntEnum):
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
 N_TERMS = 5  # of an atom's energy: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar
 READY_TERMS = 7  # of the HCT series from ready coefficients
+LEAF = 8  # slots of the smallest boxes of a tree
+MOMENTS = 8  # real4 of such a box
 NEGATIVE_TERMS = 5  # of the HCT series of negative spheres as sander has it
 ONE_FOUR = 0x80000000  # the bit of a pair's second atom that marks a 1-4 pair
 
@@ -178,5 +180,6 @@ HEADERS = {
     "pair_sums": _listed(PairSums) + "\n" + _defined({"PAIR_SUMS": PAIR_SUMS}),
     "n_terms": _defined({"N_TERMS": N_TERMS}),
     "ready_terms": _defined({"READY_TERMS": READY_TERMS, "NEGATIVE_TERMS": NEGATIVE_TERMS}),
+    "boxes": _defined({"LEAF": LEAF, "MOMENTS": MOMENTS}),
     "one_four": f"#define ONE_FOUR {ONE_FOUR:#x}u",
 }

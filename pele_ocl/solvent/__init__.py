@@ -10,6 +10,7 @@ from ..atoms import Atoms
 from ..callable_module import make_callable
 from ..solvent_model import SolventModel
 from ..variant import Progress
+from .error import RadiusError
 from .plan import Solvent
 from .result import SolventBatch, SolventResult
 from .variants import VARIANTS, choose_variant
@@ -17,7 +18,16 @@ from .variants import VARIANTS, choose_variant
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["VARIANTS", "Solvent", "SolventBatch", "SolventModel", "SolventResult", "choose_variant", "solvent"]
+__all__ = [
+    "VARIANTS",
+    "RadiusError",
+    "Solvent",
+    "SolventBatch",
+    "SolventModel",
+    "SolventResult",
+    "choose_variant",
+    "solvent",
+]
 
 
 def solvent(
@@ -28,6 +38,7 @@ def solvent(
     device: Device | int | str | None = None,
     model: SolventModel | None = None,
     progress: Progress | None = None,
+    accuracy: float | None = None,
 ) -> SolventResult:
     """Born radii and implicit-solvent energy of a molecule.
 
@@ -40,14 +51,17 @@ def solvent(
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
     model : GB model, constants, ions, nonpolar term; by default SolventModel()
     progress : called with the share done, 0 to 1, of the step at work
+    accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes
+        "tree" for large molecules in float32, in float64 where an accuracy is given
 
-    Returns a SolventResult: radii in A, energies in kcal/mol. Cost n^2, memory linear in n.
+    Returns a SolventResult: radii in A, energies in kcal/mol, and of "tree" the error that was measured. Cost n^2,
+    memory linear in n.
 
     Raises InputError for coincident atoms and unknown options, ParameterError for a radius at or below the offset, and
     DeviceError where the device cannot do it.
     """
     start = time.perf_counter()
-    plan = Solvent(atoms, variant=variant, precision=precision, device=device, model=model)
+    plan = Solvent(atoms, variant=variant, precision=precision, device=device, model=model, accuracy=accuracy)
     result = plan.evaluate(profile=True, progress=progress)
     return replace(result, seconds={**result.seconds, "total": time.perf_counter() - start})
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from ..tiles import Tiles, cpu_parts, tried_parts
 from ..variant import Machine, Settings
+
+WALKS = 32_768  # of tiles through trunks, which fill any GPU; more of them would each do less
+MOST_TRUNKS = 64
+TREE_TILE = 64  # atoms that walk a tree together on a CPU
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class SolventLayout:
     blocks : whether Born sums are taken for both tiles of a block at once, which suits the few work-items of CPUs
     row : tiles of which a work-item of the Born sums owns a vector each
     shares : work-items that add up the parts of one atom
+    trunks : subtrees that are walked by themselves, at most; own : tiles that a group walks with (GPUs)
     """
 
     width: int
@@ -33,6 +38,8 @@ class SolventLayout:
     blocks: bool = False
     row: int = 1
     shares: int = 1
+    trunks: int = 4
+    own: int = 1
 
     @classmethod
     def of(cls, kind: str, width: int, n_atoms: int, units: int = 1) -> SolventLayout:
@@ -40,8 +47,13 @@ class SolventLayout:
         if kind == "CPU":
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
+        trunks = min(MOST_TRUNKS, max(1, WALKS * 32 // n_atoms))
         vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)
-        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4)
+        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4, trunks=trunks)
+
+    def for_tree(self) -> SolventLayout:
+        """The same for a walk of the tree, which on CPUs serves more atoms at a time than blocks do."""
+        return replace(self, tile=TREE_TILE) if self.blocks else self
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:

@@ -32,6 +32,7 @@ COLUMNS = len(TERMS) + 2  # of the results, cl/solvent/atoms.cl: terms, Born rad
 class SolventPasses(TiledPasses):
     """Born radii, then the GB potential over tiles; variants differ in how they come to the radii.
 
+    accuracy : worst relative error of a Born radius, of variants that approximate
     born, energy : launches of the two steps
     """
 
@@ -39,9 +40,9 @@ class SolventPasses(TiledPasses):
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
-        most: int,
+        most: int, accuracy: float,
     ) -> None:  # fmt: skip
-        self.layout, self.tiles = layout, tiles
+        self.layout, self.tiles, self.model, self.accuracy = layout, tiles, model, accuracy
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
         n_chunks, _ = layout.chunks(len(tiles))
         sizes = {"inverses": tiles.n_slots, "potential": n_chunks * tiles.n_slots, "results": COLUMNS * len(atoms)}

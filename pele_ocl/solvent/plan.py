@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,7 +20,9 @@ from ..results import Terms
 from ..solvent_model import SolventModel
 from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
+from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
+from .error import RadiusError, measured_error
 from .layout import SolventLayout
 from .result import TERMS, SolventBatch, SolventResult, terms_of
 from .variants import VARIANTS, choose_variant
@@ -29,7 +32,10 @@ if TYPE_CHECKING:
 
 
 class Solvent(Plan[SolventResult, SolventBatch]):
-    """Born radii and implicit-solvent energy of one molecule, prepared once; parameters as in `solvent`."""
+    """Born radii and implicit-solvent energy of one molecule, prepared once; parameters as in `solvent`.
+
+    accuracy : of the Born radii, where the variant approximates; else None
+    """
 
     quantity = "solvent"
     variants = VARIANTS
@@ -42,9 +48,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         precision: str = "float32",
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
+        accuracy: float | None = None,
     ) -> None:
         model = SolventModel.or_default(model)
         check_options(precision, variant, VARIANTS)
+        self._asked = checked_accuracy(accuracy)
         require_atoms(atoms)
         if model.gb_model.vacuum:
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
@@ -54,20 +62,27 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         check_span(atoms.positions)
         atoms.require_apart()
         super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms))
+        self.accuracy = (self._asked or DEFAULT) if VARIANTS[self.variant].approximates else None
         width, units = self.device.vector_width(precision), self.device.compute_units
-        self.layout = self._choice.applied(self.variant, SolventLayout.of(self.device.kind, width, len(atoms), units))
+        layout = SolventLayout.of(self.device.kind, width, len(atoms), units)
+        self.layout = self._choice.applied(self.variant, layout if self.accuracy is None else layout.for_tree())
         self._tiles = Tiles.of(atoms.positions, self.layout.tile)
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 
     def _automatic(self, per_atom: bool) -> Automatic:
-        return choose_variant
+        return partial(choose_variant, accuracy=self._asked or (DEFAULT if self.precision == "float32" else None))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the terms, in the order of results."""
+        return terms_of(self.model)
 
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.run import Run
 
         run = Run(self.device, self.precision)
         passes = VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m
+            run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m, self.accuracy or DEFAULT
         )  # fmt: skip
         run.finish()  # evaluations may go to another queue
         return Pipeline(self.atoms, passes, partial(_explain, self.model))
@@ -81,6 +96,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         assert found.psi is not None
         assert found.per_atom is not None
+        error, seconds = self._measured(atoms, found.born_radii[0], seconds)
         names = terms_of(self.model)
         return SolventResult(
             atoms=atoms,
@@ -93,6 +109,8 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
+            accuracy=self.accuracy,
+            error=error,
         )
 
     def _batch(
@@ -101,6 +119,10 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         assert found.psi is not None
         assert found.per_atom is not None
+        good, error = next((k for k in range(len(positions)) if k not in errors), None), None
+        if good is not None:
+            there = self.atoms.moved(positions[good]) if self.accuracy else self.atoms
+            error, seconds = self._measured(there, found.born_radii[good], seconds)
         names = terms_of(self.model)
         return SolventBatch(
             atoms=self.atoms,
@@ -115,7 +137,20 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
+            accuracy=self.accuracy,
+            error=error,
         )
+
+    def _measured(
+        self, atoms: Atoms, born_radii: Floats, seconds: Mapping[str, float]
+    ) -> tuple[RadiusError | None, Mapping[str, float]]:
+        """The error of radii (n,) A where the variant approximates, and the seconds with those that it took."""
+        if self.accuracy is None:
+            return None, seconds
+        start = time.perf_counter()
+        error = measured_error(atoms, born_radii, self.model, self.device)
+        taken = time.perf_counter() - start
+        return error, {**seconds, "error": taken, "total": seconds["total"] + taken}
 
 
 def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputError:

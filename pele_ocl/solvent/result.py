@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..atoms import Floats
 from ..results import TermBatch, TermResult, Terms
 from ..solvent_model import SolventModel, surface_area
+from .error import RadiusError
 
 TERMS = ("gb_self", "gb_pair", "nonpolar")
 
@@ -25,13 +26,18 @@ class SolventResult(TermResult):
     psi : (n,) the argument of the radius function, dimensionless
     seconds : "total", with everything around; where times of kernels were asked for also "place", of the kernel that
         places atoms in tiles, "born" and "energy", of the kernels of the two steps, and "kernel", the sum of these two.
-        "born" of the ladder has the time between its kernels, too
+        "born" of the ladder has the time between its kernels, too. "error", of its measurement with all around
+    accuracy : that Born radii were computed to; None where nothing was left out
+    error : RadiusError that was measured on some of the atoms; None where nothing was left out, and on devices without
+        float64. A member of a batch has that of the batch
     """
 
     model: SolventModel
     per_atom: Terms
     born_radii: Floats
     psi: Floats
+    accuracy: float | None = None
+    error: RadiusError | None = None
 
     @property
     def surface_area(self) -> float:
@@ -49,6 +55,7 @@ class SolventBatch(TermBatch[SolventResult]):
     atoms : the molecule as the plan has it; positions : (m, n, 3) A as they were given, not copied
     born_radii : (m, n) A; psi : (m, n)
     errors : why conformations failed, by their number from 0; their results are NaN
+    accuracy, error : as SolventResult has them, the error of the first conformation that did not fail
     """
 
     model: SolventModel
@@ -57,6 +64,8 @@ class SolventBatch(TermBatch[SolventResult]):
     born_radii: Floats
     psi: Floats
     errors: Mapping[int, str] = field(default_factory=dict)
+    accuracy: float | None = None
+    error: RadiusError | None = None
 
     def _member(self, i: int) -> SolventResult:
         return SolventResult(
@@ -70,4 +79,6 @@ class SolventBatch(TermBatch[SolventResult]):
             variant=self.variant,
             precision=self.precision,
             seconds=self.seconds,
+            accuracy=self.accuracy,
+            error=self.error,
         )

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from ..variant import Variant, by_rule_up_to
+from ..variant import Machine, Settings, Variant, by_rule_up_to
+from .accuracy import DEFAULT
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
 from .layout import SolventLayout
 from .passes import SolventPasses
 from .tiled import Tiled
+from .tree import Tree
 
+LEAST_FOR_TREE = 30_000  # atoms; with fewer the tree gains little or nothing
 MOST_TRIED = 3000  # atoms; in larger molecules `pair` has no chance
+
+
+def _tree_choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
+    """Tiles that walk together, in float32 alone: who takes float64 wants its digits."""
+    if machine.precision != "float32":
+        return ()
+    return ({}, {"tile": 32}) if machine.kind == "CPU" else ({}, {"own": 2}, {"trunks": 8}, {"trunks": 64})
+
 
 VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     "sequential": Variant(
@@ -34,9 +45,18 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
         "solvent/tiled.cl", "born_sums", "sorted tiles, series for far pairs, vectors on CPUs", Tiled,
         choices=SolventLayout.choices,
     ),
+    "tree": Variant(
+        "solvent/tree.cl", "born_sums_tree", "a tree of boxes, far ones by their moments, to an accuracy", Tree,
+        approximates=True, choices=_tree_choices,
+    ),
 }  # fmt: skip
 
 
-def choose_variant(kind: str, n_atoms: int) -> str:
-    """The variant that `auto` stands for on a device of this kind; small molecules leave a GPU's tiles half empty."""
+def choose_variant(kind: str, n_atoms: int, accuracy: float | None = None) -> str:
+    """The variant that `auto` stands for on a device of this kind; small molecules leave a GPU's tiles half empty.
+
+    accuracy : that is enough; None where variants that approximate are not wanted
+    """
+    if accuracy is not None and n_atoms >= (LEAST_FOR_TREE if accuracy >= DEFAULT else 2 * LEAST_FOR_TREE):
+        return "tree"
     return "pair" if kind == "GPU" and n_atoms < 1000 else "tiled"

@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..nonbond import Nonbond
 from ..pairs import Pairs
 from ..results import Terms
-from ..solvent import Solvent
+from ..solvent import Solvent, choose_variant
 from ..variant import Progress
 from .files import Positions
 from .streaming import Evaluate, Evaluated
@@ -27,9 +27,12 @@ def listing_anew(
     The Born radii of all frames of a piece come from one batch.
     """
     names = plan.evaluate().terms.names
+    exact = choose_variant(plan.device.kind, len(plan.atoms))
     solvent = (
-        Solvent(plan.atoms, precision=plan.precision, device=plan.device, model=plan.model) if plan.gb else None
-    )  # fmt: skip
+        Solvent(plan.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model)
+        if plan.gb
+        else None
+    )
 
     def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
         m = len(positions)

@@ -13,8 +13,6 @@ from .nearby import Bools
 
 KINDS = ("protein", "nucleic", "water", "ion", "ligand")
 
-# CHARMM's names of nucleotides, which are those of free bases, and CYT of a cysteine, too: the sugar tells.
-_BASES = frozenset(("ADE", "CYT", "GUA", "THY", "URA"))
 _SUGAR = ("C1'", "C1*")
 _BACKBONE = (("N",), ("CA",), ("C",), ("O", "OXT", "O1", "OT1"))  # of every amino acid, whatever its name
 _NAMED = 6  # kinds of ligands or ions in a sentence
@@ -33,7 +31,7 @@ def residue_kinds(labels: Labels) -> Strings:
     starts = labels.residue_starts
     names = labels.residue_names[starts].tolist()
     alone = (np.diff(starts, append=len(labels)) == 1).tolist()
-    sweet = np.logical_or.reduceat(np.isin(labels.names, _SUGAR), starts).tolist() if _BASES & set(names) else alone
+    sweet = np.logical_or.reduceat(np.isin(labels.names, _SUGAR), starts).tolist()
     known = {row: _kind(*row) for row in set(zip(names, alone, sweet, strict=True))}
     kinds = np.array([known[row] for row in zip(names, alone, sweet, strict=True)], "<U7")
     if "ligand" in kinds:
@@ -59,7 +57,7 @@ def _kind(name: str, alone: bool, has_sugar: bool) -> str:
     """The kind of a residue by its name, whether it is a single atom, and whether it has a sugar."""
     if is_water(name):
         return "water"
-    if is_nucleotide(name) or (name.upper() in _BASES and has_sugar):
+    if is_nucleotide(name, has_sugar):
         return "nucleic"
     if is_polymer(name):
         return "protein"

@@ -1,0 +1,66 @@
+// Born radii of a few atoms over all pairs, by which the error of radii that leave something out is measured: no tiles, no
+// boxes, positions as they are. A work-group owns one atom of the sample; its work-items share the other atoms, in vectors.
+#include "common/real.clh"
+#include "physics/hct.clh"
+#include "physics/gb_radius.clh"
+#include "solvent/hct_tiles.clh"
+
+#ifndef GROUP
+#error "GROUP: size of a work-group"
+#endif
+
+// Half of the HCT terms of an atom and a vector of others.
+INLINE realv pair_terms(realv r2, realv rho, realv s, const Reaches *reaches) {
+    const realv s2 = s * s, size = fabs(s), reach = fmax((real)FAR * size, reaches->largest_rho + size);
+    maskv near = r2 < reach * reach;
+#if RGB_MAX
+    const realv within = fmax((real)0, reaches->rgb_max - size);
+    near = near | (r2 > within * within);
+#endif
+    const realv half_terms = hct_series(inverse(r2), s2, s2 * s, TERMS);
+    if (!ANY(near)) return half_terms;
+    const realv apart_r2 = fmax(r2, CLOSEST_R2), inv_r = inverse_sqrt(apart_r2);
+    const realv closed = hct_closed(apart_r2 * inv_r, inv_r, rho, inverse(rho), s, reaches->rgb_max);
+    return CHOOSE(half_terms, if_apart(closed, r2), near);
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void sampled_radii(
+    const int n_vectors,
+    const Reaches reaches,
+    NECK_ARGUMENTS(restrict)
+    global const real *restrict x,          // (n_vectors * WIDTH) position [A]
+    global const real *restrict y,
+    global const real *restrict z,
+    global const real *restrict s,          // (n_vectors * WIDTH) scaled radius [A]
+    global const real *restrict rho,        // (n_vectors * WIDTH) offset radius [A]
+    global const int *restrict sample,      // (n_sample) numbers of atoms
+    RADIUS_CONSTANTS(restrict),             // physics/gb_radius.clh
+    global const real *restrict radii,      // (n_vectors * WIDTH) intrinsic radius [A]
+    global real *restrict born)             // (n_sample) Born radius [A]
+{
+    local real sums[GROUP];
+    const int lane = get_local_id(0), atom = sample[get_group_id(0)];
+    realv sum = 0;
+    for (int k = lane; k < n_vectors; k += GROUP) {
+        const int j = k * WIDTH;
+        const realv dx = LOAD(j, x) - x[atom], dy = LOAD(j, y) - y[atom], dz = LOAD(j, z) - z[atom];
+        const realv r2 = dx * dx + dy * dy + dz * dz;
+        sum += pair_terms(r2, rho[atom], LOAD(j, s), &reaches);
+#if NECK
+        const maskv have = have_necks(r2, LOAD(j, rho), rho[atom], &reaches);
+        if (ANY(have)) {
+            const NeckRow row = neck_row(n_vectors * WIDTH, j, OF_NECKS);
+            const NeckPair neck = neck_pair(&row, kinds[atom]);
+            const realv apart = sqrt(fmax(r2, CLOSEST_R2)) - neck.given_distance;
+            sum += CHOOSE((real)0, neck_integral(apart, neck.given_size), have);
+        }
+#endif
+    }
+    sums[lane] = lane_sum(sum);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane) return;
+    real integral = 0;
+    for (int k = 0; k < GROUP; ++k) integral += sums[k];
+    born[get_group_id(0)] = born_radius(rho[atom] * integral, rho[atom], radii[atom], CONSTANTS_OF(atom));
+}

@@ -1,0 +1,32 @@
+"""The accuracy of Born radii that a variant approximates: what a user may ask for, and what the tree makes of it."""
+
+from __future__ import annotations
+
+from ..arguments import number
+from ..solvent_model import SolventModel
+
+BEST, DEFAULT, WORST = 1e-6, 1e-5, 1e-4
+
+# What a box may leave out at the default accuracy, 1/A, and how it goes with the accuracy: with a smaller one there are
+# more boxes, whose errors add up. Found by docs/performance/tree.py.
+LEFT_OUT, POWER = 2.8e-9, 1.2
+# HCT radii have no upper bound, and with a radius grows what an error of its integral does to it.
+UNBOUNDED = 1 / 4
+
+
+def checked_accuracy(accuracy: float | None) -> float | None:
+    """The accuracy as a number; raises InputError for one that cannot be had."""
+    if accuracy is None:
+        return None
+    return number("accuracy", accuracy, f"a number from {BEST:g} to {WORST:g}", least=BEST, most=WORST)
+
+
+def tolerance(accuracy: float, model: SolventModel) -> float:
+    """The largest sum of |a| d^4 / D^8 with which a box counts as far, 1/A; docs/theory/tree.md, eq. 6."""
+    least = LEFT_OUT * (UNBOUNDED if model.gb_model.function == "GB_RADIUS_HCT" else 1.0)
+    return float(least * (accuracy / DEFAULT) ** POWER)
+
+
+def far_radii(accuracy: float) -> int:
+    """Scaled radii from which on the first four terms of the HCT series are enough."""
+    return 5 if accuracy >= DEFAULT else 8

@@ -1,0 +1,93 @@
+"""The error of Born radii that a variant approximates, measured on some of the atoms over all pairs in float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..solvent_model import SolventModel
+from ..tiled.necks import NeckTables
+from ..tiled.series import series_macros
+from ..tiled.tables import packed_reaches
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+SAMPLE = 512  # atoms: half of them those of the largest radii, the others at random
+SEED = 1
+PRECISION = "float64"
+GROUP = {"GPU": 128}  # work-items that share an atom; 1 elsewhere
+
+
+@dataclass(frozen=True)
+class RadiusError:
+    """The measured error of Born radii, relative to sums over all pairs in float64.
+
+    largest, rms : of the atoms of the sample
+    n_sample : atoms in it; those of the largest radii, which are the deepest in the molecule, are half of them
+    n_atoms : atoms of the molecule
+    """
+
+    largest: float
+    rms: float
+    n_sample: int
+    n_atoms: int
+
+    @property
+    def about(self) -> str:
+        """A sentence on the atoms that were compared and on those that were not."""
+        if self.n_sample == self.n_atoms:
+            return "all atoms were compared"
+        return (
+            f"{self.n_sample:,} of {self.n_atoms:,} atoms were compared, those with the largest radii and others at "
+            "random; an atom outside the sample may be farther off, as a rule up to three times"
+        )
+
+
+def sample_of(born_radii: Floats) -> NDArray[np.intp]:
+    """The atoms (n_sample,) to compare, in their order: half of them have the largest radii (n,)."""
+    n = len(born_radii)
+    if n <= SAMPLE:
+        return np.arange(n)
+    largest = np.argpartition(born_radii, n - SAMPLE // 2)[n - SAMPLE // 2 :]
+    others = np.setdiff1d(np.arange(n), largest, assume_unique=True)
+    drawn = np.random.default_rng(SEED).choice(others, SAMPLE - len(largest), replace=False)
+    return np.sort(np.concatenate([largest, drawn]))
+
+
+def measured_error(atoms: Atoms, born_radii: Floats, model: SolventModel, device: Device) -> RadiusError | None:
+    """The error of Born radii (n,) A of these atoms; None where the device has no float64."""
+    if not device.has_float64:
+        return None
+    sample = sample_of(born_radii)
+    apart = born_radii[sample] / radii_of(atoms, sample, model, device) - 1
+    return RadiusError(float(np.abs(apart).max()), float(np.sqrt((apart**2).mean())), len(sample), len(atoms))
+
+
+def radii_of(atoms: Atoms, sample: NDArray[np.intp], model: SolventModel, device: Device) -> Floats:
+    """Born radii (n_sample,) A of some atoms, over all pairs in float64."""
+    from ..opencl.run import Run
+
+    run, n = Run(device, PRECISION), len(atoms)
+    width, group = device.vector_width(PRECISION), GROUP.get(device.kind, 1)
+    n_vectors = -(-n // width)
+    order = np.minimum(np.arange(n_vectors * width), n - 1)
+    used = np.arange(n_vectors * width) < n
+    spheres, (lowest, highest) = model.spheres(atoms), atoms.bounds()
+    columns = np.take(atoms.positions.T - ((lowest + highest) / 2)[:, None], order, axis=1)
+    necks = NeckTables.of(run, spheres.necks, order, used, width).arguments if spheres.necks else []
+    constants = run.vector4(*model.radius_constants) if spheres.constants is None else run.upload(spheres.constants)
+    born = run.empty(len(sample))
+    kept = run.keep(
+        "solvent/sample.cl", "sampled_radii", (group * len(sample), 1), (group, 1), np.int32(n_vectors),
+        packed_reaches(run, spheres, model), *necks, *map(run.upload, columns),
+        run.upload(np.where(used, spheres.scaled[order], 0.0)), run.upload(spheres.rho[order]),
+        run.upload(sample, np.int32), constants, run.upload(spheres.radii[order]), born, width=width, divisible=0,
+        GROUP=group, **series_macros(PRECISION), **model.integral_definitions, **model.radius_definitions,
+    )  # fmt: skip
+    run.launch_kept([kept], 1)
+    return run.download(born, len(sample)).astype(np.float64)

@@ -1,0 +1,256 @@
+"""The tree of boxes: accuracy over all atoms, shapes, models, layouts, and the error that is measured with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import load_system, random_atoms
+from gb_helpers import with_mbondi3
+from tolerance import BORN_RADIUS
+
+from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_within, solvent
+from pele_ocl.bench.systems import ball_of_atoms, load
+from pele_ocl.cli import main
+from pele_ocl.opencl.device import Device
+from pele_ocl.paths import shipped
+from pele_ocl.solvent import choose_variant
+from pele_ocl.solvent.error import SAMPLE, radii_of, sample_of
+from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.tuning import Choice, trying
+
+HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
+ACCURACIES = (1e-4, 1e-5, 1e-6)
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def line(n):
+    return shaped(np.column_stack([2.0 * np.arange(n), np.zeros((n, 2))]))
+
+
+def plane(edge):
+    x, y = np.divmod(np.arange(edge**2), edge)
+    return shaped(2.0 * np.column_stack([x, y, np.zeros(edge**2)]))
+
+
+def clusters(n):
+    """Two balls 10,000 A apart, and a stray atom farther out."""
+    ball = ball_of_atoms(n).positions
+    return shaped(np.concatenate([ball, ball[:, ::-1] + [1e4, 0, 0], [[0, -2e4, 0]]]), shake=0)
+
+
+def shaped(positions, shake=0.3):
+    n = len(positions)
+    ball, rng = ball_of_atoms(n), np.random.default_rng(2)
+    return replace(ball, positions=positions + rng.uniform(-shake, shake, (n, 3)))
+
+
+SHAPES = {
+    "src3": lambda: load_system("src3").atoms,
+    "ball": lambda: ball_of_atoms(3000),
+    "line": lambda: line(2000),
+    "plane": lambda: plane(50),
+    "clusters": lambda: clusters(1000),
+}
+
+
+def exact_radii(atoms, device, model=None):
+    return Solvent(atoms, variant="tiled", precision="float64", device=device, model=model).evaluate().born_radii
+
+
+def worst(values, expected):
+    return np.abs(values / expected - 1).max()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_atom_keeps_to_the_accuracy(device, shape):
+    """In float64; in float32 the rounding of the sums comes to it."""
+    atoms = SHAPES[shape]()
+    exact = exact_radii(atoms, device)
+    for accuracy in ACCURACIES:
+        result = solvent(atoms, variant="tree", precision="float64", device=device, accuracy=accuracy)
+        assert worst(result.born_radii, exact) <= accuracy
+        assert result.error.largest <= accuracy
+    single = solvent(atoms, variant="tree", precision="float32", device=device, accuracy=1e-6)
+    assert worst(single.born_radii, exact) < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["ruvab", "cct12", "ball"])
+def test_every_atom_of_large_structures_keeps_to_the_accuracy(device, system):
+    atoms = ball_of_atoms(100_000) if system == "ball" else load_system(system).atoms
+    exact = exact_radii(atoms, device)
+    for accuracy in ACCURACIES:
+        plan = Solvent(atoms, variant="tree", precision="float64", device=device, accuracy=accuracy)
+        assert worst(plan.evaluate().born_radii, exact) <= accuracy
+
+
+def test_energy_with_radii_of_the_tree(device, precision):
+    atoms = load_system("src3").atoms
+    exact, tree = (solvent(atoms, variant=v, precision=precision, device=device) for v in ("tiled", "tree"))
+    assert tree.total == pytest.approx(exact.total, rel=1e-6)
+    assert tree.accuracy == 1e-5
+    assert exact.accuracy is exact.error is None
+
+
+def with_sulphur(atoms):
+    """Every third carbon as a sulphur, of which each takes away from its box in GBn2."""
+    elements = atoms.labels.elements.copy()
+    elements[np.flatnonzero(elements == "C")[::3]] = "S"
+    return replace(atoms, labels=replace(atoms.labels, elements=elements))
+
+
+# Each on one device build; tests of all variants have the other precision.
+MODELS = {
+    "hct": ("float32", SolventModel(gb="hct")),
+    "gbn2": ("float32", SolventModel(gb="gbn2")),
+    "gbn within 20 A": ("float64", SolventModel(gb="gbn", rgb_max=20.0)),
+    "within 12 A": ("float64", SolventModel(rgb_max=12.0)),
+    "within 60 A": ("float64", SolventModel(rgb_max=60.0)),
+}
+
+
+@pytest.mark.parametrize("case", MODELS.values(), ids=MODELS)
+def test_models(device, case):
+    """Necks and limits meet atoms one by one; radii below 0 (GBn2) lie in boxes like others."""
+    precision, model = case
+    atoms = with_mbondi3(load("src3" if model.gb == "obc2" else "ubiquitin"))
+    if model.gb == "gbn2":
+        atoms = with_sulphur(atoms)
+    exact = exact_radii(atoms, device, model)
+    result = solvent(atoms, variant="tree", precision=precision, device=device, model=model)
+    assert worst(result.born_radii, exact) < 1e-5
+    assert result.error.largest < 1e-5
+    np.testing.assert_allclose(radii_of(atoms, np.arange(99), model, device), exact[:99], rtol=BORN_RADIUS["float64"])
+
+
+GROUPS = SolventLayout(1, 1, 32, (32, 1), 16)
+LAYOUTS = {
+    "vectors": ("float64", SolventModel(), SolventLayout(4, 4, 32, (1, 1), 16, blocks=True, trunks=1)),
+    "groups": ("float64", SolventModel(), replace(GROUPS, trunks=64)),
+    "groups of three tiles": ("float32", SolventModel(), replace(GROUPS, own=3, trunks=2)),
+    "groups, gbn2": ("float32", SolventModel(gb="gbn2", rgb_max=25.0), replace(GROUPS, own=2, trunks=3)),
+}
+
+
+@pytest.mark.parametrize("case", LAYOUTS.values(), ids=LAYOUTS)
+def test_layouts(device, case, monkeypatch):
+    """Those of GPUs run on CPUs, too; in one launch and in slabs, alone and in a batch, with the same bits."""
+    monkeypatch.setattr("pele_ocl.opencl.run.SLAB_SECONDS", 1e-7)
+    monkeypatch.setattr("pele_ocl.opencl.run.FIRST_SLAB_PAIRS", 1e5)
+    precision, model, layout = case
+    atoms = with_mbondi3(load("ubiquitin"))
+    with trying("solvent", Choice.of("tree", **asdict(layout))):
+        plan = Solvent(atoms, variant="tree", precision=precision, device=device, model=model)
+    born, shares = plan.evaluate().born_radii, []
+    assert worst(born, exact_radii(atoms, device, model)) < 1e-5
+    np.testing.assert_array_equal(plan.evaluate(progress=shares.append).born_radii, born)
+    assert len(shares) > 3
+    turned = atoms.positions @ np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 1]]) + 70
+    batch = plan.evaluate_batch(np.stack([turned, atoms.positions]))
+    np.testing.assert_array_equal(batch.born_radii[1], born)
+    assert worst(batch.born_radii[0], born) < 2e-5
+    assert batch.error.n_atoms == batch[1].error.n_atoms == len(atoms)
+
+
+def test_memory_is_linear():
+    """Bytes an atom beyond what `tiled` takes, in float32 on a GPU."""
+    for n in (30_000, 100_000, 1_000_000):
+        layout, slots = SolventLayout.of("GPU", 1, n), n * 1.05
+        boxes = slots / 4
+        assert 4 * (layout.trunks * slots + boxes * (8 + 32)) < 400 * n
+
+
+# The error that is measured
+
+
+def test_the_sample_has_the_largest_radii(device):
+    atoms = load_system("src3").atoms
+    exact = exact_radii(atoms, device)
+    sample = sample_of(exact)
+    assert len(set(sample)) == SAMPLE
+    assert set(np.argsort(exact)[-SAMPLE // 2 :]) <= set(sample)
+    np.testing.assert_array_equal(sample_of(exact), sample)
+    np.testing.assert_allclose(radii_of(atoms, sample, SolventModel(), device), exact[sample], rtol=1e-12)
+
+
+def test_the_error_is_that_of_the_sample(device):
+    atoms = load_system("src3").atoms
+    exact = exact_radii(atoms, device)
+    result = solvent(atoms, variant="tree", device=device, accuracy=1e-4)
+    apart = np.abs(result.born_radii / exact - 1)
+    sample = sample_of(result.born_radii)
+    assert result.error.largest == pytest.approx(apart[sample].max(), rel=1e-6)
+    assert result.error.rms == pytest.approx(np.sqrt((apart[sample] ** 2).mean()), rel=1e-6)
+    assert apart.max() < 3 * result.error.largest
+    assert "512 of 4,427 atoms were compared" in result.error.about
+    assert result.seconds["total"] > result.seconds["error"] > 0
+    few = solvent(random_atoms(40), variant="tree", device=device).error
+    assert few.about == "all atoms were compared"
+
+
+def test_no_error_without_float64(device, monkeypatch):
+    monkeypatch.setattr(Device, "has_float64", False)
+    assert solvent(random_atoms(40), variant="tree", device=device).error is None
+
+
+def test_a_batch_of_bad_conformations_has_no_error(device):
+    atoms = random_atoms(40)
+    bad = atoms.positions.copy()
+    bad[1] = bad[0]
+    plan = Solvent(atoms, variant="tree", device=device)
+    assert plan.evaluate_batch(bad[None], errors="record").error is None
+    assert plan.evaluate_batch(np.stack([bad, atoms.positions]), errors="record").error is not None
+
+
+# Choice
+
+
+def test_auto_takes_the_tree_for_large_molecules(device, monkeypatch):
+    for kind in ("GPU", "CPU"):
+        assert choose_variant(kind, 100_000, 1e-5) == "tree"
+        assert choose_variant(kind, 100_000) == "tiled"
+        assert choose_variant(kind, 10_000, 1e-4) == "tiled"
+        assert choose_variant(kind, 40_000, 1e-6) == "tiled"
+    monkeypatch.setattr("pele_ocl.solvent.variants.LEAST_FOR_TREE", 50)
+    atoms = random_atoms(120)
+    assert Solvent(atoms, device=device).variant == "tree"
+    assert Solvent(atoms, device=device, precision="float64").variant != "tree"
+    assert Solvent(atoms, device=device, precision="float64", accuracy=1e-5).variant == "tree"
+    nonbond = Nonbond(atoms, pairs_within(atoms, 9.0), device=device)
+    nonbond.evaluate()
+    assert nonbond._solvent.variant != "tree"
+
+
+@pytest.mark.parametrize("accuracy", [0, 1e-7, 1e-3, np.nan, "good"])
+def test_accuracies_that_cannot_be_had(accuracy):
+    with pytest.raises(InputError, match=r"a number from 1e-06 to 0\.0001 is needed"):
+        solvent(random_atoms(9), accuracy=accuracy)
+
+
+def test_a_lone_atom_and_its_sample(device):
+    atoms = Atoms(positions=[[1e5, 0, -3]], charges=[2.0], gb_radii=[1.7], gb_scales=[0.8])
+    assert solvent(atoms, variant="tree", device=device, precision="float64").error.largest < 1e-14
+
+
+def test_the_command_says_what_was_measured(tmp_path):
+    out = tmp_path / "radii.json"
+    text = run("solvent", HEXAPEPTIDE, "--variant", "tree", "--accuracy", 1e-4, "-o", out).stdout
+    assert "Born radii by tree to 1e-04; measured " in text
+    assert "all atoms were compared" in text
+    written = json.loads(out.read_text())
+    assert written["accuracy"] == 1e-4
+    assert 0 < written["error_rms"] <= written["error_largest"] < 1e-4
+    report = json.loads(run("solvent", HEXAPEPTIDE, "--variant", "tree", "--json").stdout)
+    assert report["accuracy"] == 1e-5
+    assert report["error"]["n_sample"] == report["n_atoms"]
+    assert "accuracy" not in json.loads(run("solvent", HEXAPEPTIDE, "--json").stdout)
+    assert "a number from 1e-06" in run("solvent", HEXAPEPTIDE, "--accuracy", 1, code=1).stderr
