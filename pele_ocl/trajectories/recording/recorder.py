@@ -16,6 +16,7 @@ from ..streaming import SURFACE_AREA, Evaluated
 
 Settings = Mapping[str, str]  # by which results are made, as texts
 UNIT = "kcal/mol"  # of every column of real numbers but the surface area
+AREA_UNIT = "angstrom^2"
 
 
 class Recorder(ABC):
@@ -86,7 +87,7 @@ class Recorder(ABC):
 
 def unit_of(name: str) -> str:
     """The unit of a column of real numbers."""
-    return "angstrom^2" if name == SURFACE_AREA else UNIT
+    return AREA_UNIT if name == SURFACE_AREA else UNIT
 
 
 def error_texts(results: Evaluated) -> list[str]:

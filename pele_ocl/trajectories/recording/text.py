@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...errors import FormatError
 from ...formats import appending, guarded, replacing, unguarded
 from ..streaming import Evaluated
-from .recorder import UNIT, Recorder, Settings, error_texts, unit_of
+from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, unit_of
 
 
 class TextRecorder(Recorder):
@@ -135,7 +135,7 @@ class CsvRecorder(TextRecorder):
         if len(lines) < 2:
             return None
         heads = next(csv.reader(lines[:1]))[1:-1]
-        names = [unguarded(head.removesuffix(f" [{UNIT}]")) for head in heads]
+        names = [unguarded(head.removesuffix(f" [{UNIT}]").removesuffix(f" [{AREA_UNIT}]")) for head in heads]
         try:
             found = csv.reader(lines[1:])
             table = ((int(row[0]), [_number(word) for word in row[1:-1]], unguarded(row[-1])) for row in found)
