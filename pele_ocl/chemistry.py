@@ -26,6 +26,9 @@ _POLYMER_VARIANTS = frozenset(name for family in _PEPTIDE_FAMILIES for name in f
 # Amber's names of nucleotides and of those at the ends of a strand.
 _NUCLEOTIDE_VARIANTS = re.compile("[DR][ACGTU][35N]?")
 _AMBER_ENDS = re.compile("[ACGTU][35]")
+# Nucleotides by other names that ligands may have, too: thymidine and AMBER's nucleosides; and CHARMM's names, which
+# are those of free bases, and CYT of a cysteine. The sugar tells.
+_AMBIGUOUS_NUCLEOTIDE = re.compile("T|[ACGTU]N|ADE|CYT|GUA|THY|URA")
 _WATERS_OF_3_SITES = ("HOH", "WAT", "TIP", "TIP3", "TP3", "T3P", "SOL", "SPC", "SPCE", "H2O", "DOD")
 _WATERS = frozenset((*_WATERS_OF_3_SITES, "TIP4", "TIP5", "T4P", "TP4", "TP5"))
 _CHARMM_IONS = {"SOD": "Na", "POT": "K", "CLA": "Cl", "CAL": "Ca", "CES": "Cs", "LIT": "Li", "RUB": "Rb", "BAR": "Ba"}
@@ -64,10 +67,15 @@ def is_polymer(residue: str) -> bool:
 
 
 @cache
-def is_nucleotide(residue: str) -> bool:
-    """Whether a residue name means a nucleotide, by the names of the PDB and of Amber."""
+def is_nucleotide(residue: str, has_sugar: bool = False) -> bool:
+    """Whether a residue name means a nucleotide, by the names of the PDB, of Amber and of CHARMM.
+
+    has_sugar : whether the residue has an atom C1', without which T, AN or CHARMM's ADE do not mean one
+    """
     name = residue.upper()
     known = _NUCLEOTIDE_VARIANTS.fullmatch(name) or _AMBER_ENDS.fullmatch(name)
+    if has_sugar and known is None:
+        known = _AMBIGUOUS_NUCLEOTIDE.fullmatch(name)
     return known is not None or (name != "N" and bool(gemmi.find_tabulated_residue(name).is_nucleic_acid()))
 
 

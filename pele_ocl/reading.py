@@ -83,8 +83,8 @@ def read_chosen(
         found = field.assign(found)
     if selection is None:
         return found, None
-    mask = selection.mask(found)
-    return _noted(found[mask], found, mask)
+    mask, unknown = selection.mask_and_unknown(found)
+    return _noted(found[mask], found, mask, unknown)
 
 
 def _read(
@@ -107,15 +107,20 @@ def _chosen_first(
     structure: Structure, forcefield: ForceField, selection: Selection
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
     """Parameters for the residues of which an atom is chosen; the others of their atoms are left out afterwards."""
-    mask = selection.mask(structure.labels, structure.positions)
+    mask, unknown = selection.mask_and_unknown(structure.labels, structure.positions)
     whole = selection.whole_residues(structure.labels, mask)
     atoms = forcefield.assign(structure.of_residues(whole))
-    return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, mask)
+    return _noted(atoms if mask.sum() == whole.sum() else atoms[mask[whole]], atoms, mask, unknown)
 
 
-def _noted(taken: Atoms, before: Atoms, mask: NDArray[np.bool_]) -> tuple[Atoms, NDArray[np.bool_] | None]:
-    """The atoms with a note of how many of the file's they are, in place of that of how many of those before."""
+def _noted(
+    taken: Atoms, before: Atoms, mask: NDArray[np.bool_], unknown: tuple[str, ...]
+) -> tuple[Atoms, NDArray[np.bool_] | None]:
+    """The atoms with a note of how many of the file's they are, in place of that of how many of those before.
+
+    unknown : sentences about names that the file has not, which become notes, too
+    """
     if mask.all():
-        return before, None
+        return replace(before, notes=(*before.notes, *unknown)), None
     note = f"{len(taken):,} of {len(mask):,} atoms were taken"
-    return replace(taken, notes=(*before.notes, note)), mask
+    return replace(taken, notes=(*before.notes, *unknown, note)), mask

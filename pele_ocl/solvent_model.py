@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import asdict, dataclass, fields
 
 from .arguments import choice, described, is_finite
@@ -44,6 +44,8 @@ PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "openmm": {"solvent_dielectric": 78.5, "kappa_convention": "openmm"},
     "pele": {"coulomb_constant": 332.0637},
 }  # fmt: skip
+# The same with one GB model alone.
+PRESETS_OF_MODELS: Mapping[tuple[str, str], Mapping[str, float]] = {("openmm", "gbn"): {"beta": 1.907992938}}
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ class SolventModel:
         unknown = set(changes) - {f.name for f in fields(cls)}
         if unknown:
             raise InputError(f"a SolventModel has no {', '.join(sorted(unknown))}; see help(SolventModel)")
-        return cls(**{**PRESETS[program], **changes})  # type: ignore[arg-type]
+        of_model = PRESETS_OF_MODELS.get((program, str(changes.get("gb"))), {})
+        return cls(**{**PRESETS[program], **of_model, **changes})  # type: ignore[arg-type]
 
     @property
     def gb_model(self) -> GBModel:
@@ -217,6 +220,11 @@ class SolventModel:
         if self.gb_model.vacuum:
             return {name: value if name in IN_VACUUM else None for name, value in values.items()}
         return values
+
+
+def has_area(model: SolventModel, terms: Container[str]) -> bool:
+    """Whether energies of these terms tell the surface area, which follows from the nonpolar one of LCPO."""
+    return model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in terms
 
 
 def surface_area(model: SolventModel, nonpolar: float) -> float:

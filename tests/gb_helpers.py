@@ -104,8 +104,7 @@ def openmm_energy(atoms: Atoms, gb: str, kappa: float) -> tuple[float, np.ndarra
             force.addParticle([scale * charge, radius / 10, screens[1]])
             continue
         table = force_type._atom_params_nucleic if in_dna else force_type._atom_params
-        # OpenMM has 4.851 where the paper and AMBER have 4.85.
-        values = table.get(element, [1.0, 0.8, 4.85])
+        values = table.get(element, force_type._default_atom_params)
         force.addParticle([scale * charge, radius / 10, screens[3 if in_dna else 2], *values])
     force.finalize()
     system = openmm.System()

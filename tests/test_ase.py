@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import ase
@@ -38,6 +39,17 @@ def test_energy_and_forces_in_the_units_of_ase(dipeptide: Atoms) -> None:
     atoms.calc.results.clear()
     numerical = calculate_numerical_forces(atoms, eps=1e-4, iatoms=some)
     np.testing.assert_allclose(numerical, atoms.get_forces()[some], atol=1e-6)
+
+
+def test_the_options_of_energy(dipeptide: Atoms) -> None:
+    """Terms alone need the parameters of those terms; at fixed Born radii forces are others."""
+    bare = replace(dipeptide, gb_radii=None, gb_scales=None)
+    atoms = to_ase(bare)
+    atoms.calc = Calculator(bare, only_terms=["lennard_jones"])
+    assert atoms.get_potential_energy() == pytest.approx(pele_ocl.energy(dipeptide).lennard_jones * kcal / mol)
+    atoms.calc = Calculator(dipeptide, fixed_radii=True, precision="float64")
+    fixed = pele_ocl.energy(dipeptide, fixed_radii=True, precision="float64")
+    np.testing.assert_allclose(atoms.get_forces(), -fixed.gradient * kcal / mol, rtol=1e-12, atol=1e-12)
 
 
 def test_an_optimizer_of_ase_finds_the_minimum(dipeptide: Atoms) -> None:

@@ -15,7 +15,7 @@ from test_reference_nonbond import differences, relative
 from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, InputError
-from pele_ocl.atoms import Angles, Bonded, HarmonicImpropers, Torsions
+from pele_ocl.atoms import Angles, Bonded, HarmonicImpropers, OneFourPairs, Torsions
 from pele_ocl.energy import TERMS, Energy, energy
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.result import ALL_TERMS, PASS_TERMS
@@ -37,6 +37,18 @@ def set_shape(monkeypatch, shape) -> None:
     for name, value in zip(("ATOMS_CPU", "ITEMS_CPU"), shape, strict=False):
         monkeypatch.setattr(addend, name, value)
         monkeypatch.setattr(addend, name.replace("CPU", "GPU"), value)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "sigma", "message"),
+    [
+        ([[0, 3], [1, 4], [3, 0]], 1.0, "1-4 pairs name the atoms 0 and 3 more than once; give each pair once"),
+        ([[0, 3], [1, 4], [0, 4]], -1.0, "sigma of number 0 of the 1-4 pairs is -1; it cannot be negative"),
+    ],
+)
+def test_one_four_pairs_that_cannot_be(pairs, sigma, message):
+    with pytest.raises(InputError, match=message):
+        Bonded(one_four=OneFourPairs(pairs, [[0.1, sigma, 0.1]] * 3))
 
 
 # Against OpenMM

@@ -1,5 +1,7 @@
 """Further terms of the energy: the harmonic positional restraint, beside others, in every variant and form of call."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from test_energy import EVERY_VARIANT, options
@@ -7,7 +9,7 @@ from test_reference_energy import bonded
 from test_reference_nonbond import relative
 from tolerance import ENERGY, GRADIENT
 
-from pele_ocl import InputError
+from pele_ocl import InputError, SolventModel
 from pele_ocl.energy import TERMS, Energy, PositionalRestraint, energy
 
 NOISE = np.random.default_rng(5).normal(0, 0.3, (150, 3))
@@ -64,6 +66,20 @@ def test_several_restraints_in_batches(device, precision, variant):
         alone = plan.evaluate(batch.positions[k])
         np.testing.assert_array_equal(batch[k].energies, alone.energies)
         np.testing.assert_array_equal(batch[k].gradient, alone.gradient)
+
+
+@EVERY_VARIANT
+def test_terms_alone_need_their_own_parameters(device, variant):
+    """Neither GB radii nor Lennard-Jones parameters for charges alone; Born radii are not computed then."""
+    atoms, there = bonded(50, seed=15), options(device, "float64", variant)
+    whole = energy(atoms, model=SolventModel(gb="none"), **there)
+    bare = replace(atoms, lj_sigma=None, lj_epsilon=None, gb_radii=None, gb_scales=None)
+    alone = energy(bare, only_terms=["coulomb"], **there)
+    assert alone.coulomb == pytest.approx(whole.coulomb, rel=1e-13)
+    assert np.isnan(alone.born_radii).all()
+    for term, missing in (("lennard_jones", "lj_sigma and lj_epsilon"), ("gb_pair", "gb_radii and gb_scales")):
+        with pytest.raises(InputError, match=f"the energy needs {missing}, which these atoms lack"):
+            Energy(bare, only_terms=[term], **there)
 
 
 def test_energies_alone_have_the_term(device, precision):

@@ -80,6 +80,7 @@ def test_energies_are_those_of_openmms_reader(tmp_path, change):
     x = hexapeptide().positions
     path = written(tmp_path, change(content()))
     atoms = read_topology(path).with_positions(x)
+    assert atoms.type_family == ("" if change is with_charmm else "amber")
     ours, theirs = bonded_energies(atoms.bonded, x, OPENMM_COULOMB), openmm_energies(path, x)
     pairs = {
         "HarmonicBondForce": ours["bond"],
@@ -136,7 +137,7 @@ def test_parameters_and_labels(tmp_path):
     np.testing.assert_allclose(atoms.lj_epsilon, known.lj_epsilon, rtol=1e-7)
     np.testing.assert_allclose(atoms.gb_radii, known.gb_radii, rtol=1e-8)
     np.testing.assert_allclose(atoms.gb_scales, known.gb_scales, rtol=1e-8)
-    assert atoms.gb_radii_set == "mbondi2"
+    assert (atoms.gb_radii_set, atoms.type_family) == ("mbondi2", "amber")
     assert {*map(frozenset, atoms.bonds.tolist())} == {*map(frozenset, known.bonds.tolist())}
     for name in ("names", "elements", "residue_names", "residue_numbers", "residue_index"):
         np.testing.assert_array_equal(getattr(atoms.labels, name), getattr(known.labels, name))

@@ -14,7 +14,7 @@ from tolerance import BORN_RADIUS, DIFFERENCES, ENERGY, GRADIENT
 from pele_ocl import Energy, InputError, Solvent, SolventModel, nonbond, read
 from pele_ocl.energy import VARIANTS as ENERGY_VARIANTS
 from pele_ocl.errors import ParameterError
-from pele_ocl.gb_models import Necks
+from pele_ocl.gb_models import GB_MODELS, Necks
 from pele_ocl.gb_models.necks import tables
 from pele_ocl.pairs import all_pairs
 from pele_ocl.reference import energy as definition
@@ -105,6 +105,24 @@ def test_openmm_has_the_same(system, gb):
     assert sum(found.per_atom[term].sum() for term in GB_TERMS) == pytest.approx(energy, rel=ENERGY["float64"])
     ours = sum(found.gradients[term] for term in GB_TERMS)
     assert np.linalg.norm(ours - gradient) < GRADIENT["float64"] * np.linalg.norm(gradient)
+
+
+@pytest.mark.parametrize(("name", "residue"), [("gbn", "LIG"), ("gbn2", "LIG"), ("gbn2", "DA")])
+def test_parameters_by_element_are_openmms(name, residue):
+    """Of all elements that models name, and of others."""
+    forces, app = (pytest.importorskip(f"openmm.app{part}") for part in (".internal.customgbforces", ""))
+    symbols = ["H", "C", "N", "O", "S", "P", "F", "Cl", "Br", "Mg", "Zn"]
+    topology = app.Topology()
+    placed = topology.addResidue(residue, topology.addChain())
+    for symbol in symbols:
+        topology.addAtom(symbol, app.Element.getBySymbol(symbol), placed)
+    topology.addBond(*list(topology.atoms())[:2])
+    force = {"gbn": forces.GBSAGBnForce, "gbn2": forces.GBSAGBn2Force}[name]
+    expected = np.asarray(force.getStandardParameters(topology))
+    atoms = replace(random_atoms(len(symbols)), labels=labels_of(np.array(symbols), (residue,), len(symbols)))
+    np.testing.assert_allclose(GB_MODELS[name].scales(atoms), expected[:, 1], rtol=2e-11)  # of which C has 11 figures
+    if name == "gbn2":
+        np.testing.assert_array_equal(GB_MODELS[name].coefficients(atoms), expected[:, 2:])
 
 
 @needs_samples

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from amber_helpers import SAMPLES, content, hexapeptide, rendered, restart
 from interop_helpers import assert_same_energies, energies
 from test_cli import error_of, run
 
@@ -15,7 +16,6 @@ from pele_ocl import Atoms, ForceField, InputError, ParameterError, read
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 HEXAPEPTIDE = STRUCTURES / "hexapeptide.pdb"
-SAMPLES = Path("/work/shared/amber_samples")
 ETHANOL = """\
 <ForceField>
  <AtomTypes>
@@ -136,7 +136,7 @@ def test_universes_of_mdanalysis(tmp_path):
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="AMBER's samples are not here")
 @pytest.mark.parametrize(("top", "crd"), [("ash.parm7", "ash.rst7"), ("Ala3.top", "Ala3.crd")])
 def test_structures_of_parmed(top, crd):
-    """What ParmEd and OpenMM make of an AMBER topology is what our own reader makes of it."""
+    """A topology through ParmEd and OpenMM has the energies, radii and types that our own reader gives it."""
     parmed = pytest.importorskip("parmed")
     pytest.importorskip("openmm")
     with warnings.catch_warnings():
@@ -146,3 +146,18 @@ def test_structures_of_parmed(top, crd):
         assert energies(theirs)[name] == pytest.approx(energy, rel=1e-7, abs=1e-7), name
     assert theirs.gb_radii == pytest.approx(ours.gb_radii)
     assert theirs.types.tolist() == ours.types.tolist()
+    assert theirs.type_family == ours.type_family == "amber"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["mbondi2", "mbondi3"])
+def test_radii_of_parmed_have_the_name_of_their_set(tmp_path, name):
+    parmed = pytest.importorskip("parmed")
+    pytest.importorskip("openmm")
+    made, radii = content(), hexapeptide().with_radii(name).gb_radii
+    made["RADII"] = (made["RADII"][0], radii.tolist())
+    (tmp_path / "x.parm7").write_text(rendered(made))
+    (tmp_path / "x.rst7").write_text(restart(hexapeptide().positions))
+    atoms = Atoms.from_parmed(parmed.load_file(str(tmp_path / "x.parm7"), str(tmp_path / "x.rst7")))
+    assert atoms.gb_radii_set == f"file ({name})"
+    assert atoms.gb_radii == pytest.approx(radii)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import pele_ocl
 from pele_ocl import InputError
-from pele_ocl.atoms.radii import BONDI_SETS, RADII_SETS, radii_set
+from pele_ocl.atoms.radii import BONDI_SETS, RADII_SETS, hct_scale, radii_set
 from pele_ocl.cli import main
 from pele_ocl.forcefield import ForceField
 from pele_ocl.gb_models import default_radii, radii_note
@@ -65,6 +65,23 @@ def test_radii_of_protonated_acids_and_termini():
     apart = bonds[[0, 1, 3, 4, 5]]
     np.testing.assert_array_equal(radii_set("mbondi3", labels, apart)[0][:4], [1.7, 1.4, 1.4, 1.2])
     assert radii_set("mbondi", labels, bonds)[0][3] == 0.8
+
+
+@pytest.mark.parametrize(("residue", "oxygen"), [("AS4", "OD"), ("GL4", "OE")])
+def test_acids_of_constant_ph_are_carboxylates_with_their_protons(residue, oxygen):
+    elements = np.array("C O O H H H H".split())
+    proton = "H" + oxygen[1]
+    names = np.array(["C", oxygen + "1", oxygen + "2", *(f"{proton}{k}{of}" for k in (1, 2) for of in (1, 2))])
+    index, blank = np.zeros(7, int), np.full(7, "")
+    labels = pele_ocl.atoms.Labels(names, elements, np.full(7, residue), index, blank, blank, index)
+    bonds = np.array([[0, 1], [0, 2], [1, 3], [1, 4], [2, 5], [2, 6]])
+    np.testing.assert_array_equal(radii_set("mbondi3", labels, bonds)[0], [1.7, 1.4, 1.4, 1.2, 1.2, 1.2, 1.2])
+
+
+def test_deuterium_is_hydrogen():
+    one = np.zeros(1, int)
+    labels = pele_ocl.atoms.Labels(*(np.array([x]) for x in ("D", "D", "DOD")), one, *(np.array([""]),) * 2, one)
+    assert radii_set("openmm-obc", labels, np.empty((0, 2), int))[1] == hct_scale("D") == 0.85
 
 
 @pytest.mark.parametrize("name", ["pele", "openmm-obc"])

@@ -16,6 +16,7 @@ from pele_ocl.atoms.selection import Composition, Selection, residue_kinds, sele
 from pele_ocl.atoms.selection.nearby import near
 from pele_ocl.cli import main
 from pele_ocl.cli.structures.choice import chosen_text
+from pele_ocl.gb_models.elements import is_nucleic
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 
@@ -206,6 +207,29 @@ def test_kinds_of_residues() -> None:
     assert residue_kinds(labels_of([("C1'", "CYT", 1, "", ""), ("ZN", "ZN", 2, "", "")])).tolist() == ["nucleic", "ion"]
 
 
+def test_a_sugar_tells_nucleotides_by_names_of_others() -> None:
+    names = "T AN UN ADE CYT URA"
+    for name in names.split():
+        bare, sweet = (labels_of([(first, name, 1, "", ""), ("C2", name, 1, "", "")]) for first in ("N", "C1'"))
+        assert residue_kinds(sweet).tolist() == ["nucleic"], name
+        assert residue_kinds(bare).tolist() == ["protein" if name == "CYT" else "ligand"], name
+        for labels, is_sweet in ((bare, False), (sweet, True)):
+            atoms = Atoms(np.eye(3)[:2], [0, 0], labels=labels)
+            assert is_nucleic(atoms).tolist() == [is_sweet] * 2, name
+
+
+def test_a_residue_with_a_backbone_is_of_its_chain() -> None:
+    def residue(name: str, number: int, *atoms: str) -> list[tuple[str, str, int, str, str]]:
+        return [(atom, name, number, "", "A") for atom in atoms]
+
+    backbone = ("N", "CA", "C", "O")
+    rows = [
+        *residue("ALA", 1, *backbone), *residue("ALH", 2, *backbone), *residue("X1", 3, *backbone),
+        *residue("LIG", 4, "N", "CA", "C1"), *residue("X2", 301, *backbone), *residue("DRG", 303, *backbone),
+    ]  # fmt: skip
+    assert residue_kinds(labels_of(rows)).tolist() == ["protein"] * 3 + ["ligand"] * 3
+
+
 def test_composition(atoms: Atoms) -> None:
     found = Composition.of(atoms.labels)
     assert found == Composition(3, 1, {"NAP": 1}, {"NA": 1, "Cl-": 1, "CA": 1}, 1)
@@ -249,6 +273,12 @@ def test_residues_that_are_cut_get_their_parameters_as_a_whole(bound: Path) -> N
     assert (cut.bonds == peptide[mask].bonds).all()
     assert sum("atoms were taken" in note for note in cut.notes) == 1
     assert len(read(STRUCTURES / "hexapeptide.pdb", select="all").notes) == len(peptide.notes)
+
+
+def test_a_name_that_no_residue_has_is_a_note() -> None:
+    done = CliRunner().invoke(main, ["solvent", str(STRUCTURES / "hexapeptide.pdb"), "--without", "XYZ,water"])
+    assert done.exit_code == 0
+    assert done.stderr == "Note: no residue is called XYZ (there are ASP, GLU, GLY, LYS, MET, PHE)\n"
 
 
 def test_options_make_one_selection() -> None:

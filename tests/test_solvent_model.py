@@ -41,6 +41,9 @@ def test_presets():
     assert SolventModel.like("amber").coulomb_constant == AMBER
     assert (SolventModel.like("amber").surface, SolventModel.like("amber").rgb_max) == ("none", 25.0)
     assert SolventModel.like("openmm") == SolventModel(solvent_dielectric=78.5, kappa_convention="openmm")
+    assert SolventModel.like("openmm", gb="gbn").beta == 1.907992938
+    assert SolventModel.like("openmm", gb="gbn", beta=1.9).beta == 1.9
+    assert SolventModel.like("openmm", gb="gbn2").beta is None
     assert SolventModel.like("pele") == SolventModel(coulomb_constant=332.0637)
     changed = SolventModel.like("amber", gb="obc1", rgb_max=None, surface="lcpo")
     assert (changed.gb, changed.rgb_max, changed.surface_tension) == ("obc1", None, 0.0072)

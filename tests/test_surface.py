@@ -73,13 +73,39 @@ def test_types_of_amber_decide_where_they_are_there(peptide):
     """An oxygen of type OH with one bond is no carbonyl, nor is nitrogen of type N3 planar."""
     n = len(peptide)
     types = np.where(peptide.labels.elements == "O", "OH", np.where(peptide.labels.elements == "N", "N3", "CT"))
-    plain, typed = lcpo_parameters(peptide), lcpo_parameters(replace(peptide, types=types))
+    plain, typed = lcpo_parameters(peptide), lcpo_parameters(replace(peptide, types=types, type_family="amber"))
     oxygen = np.flatnonzero((peptide.labels.names == "O") & (peptide.labels.residue_index == 1))[0]
     nitrogen = np.flatnonzero((peptide.labels.names == "N") & (peptide.labels.residue_index == 1))[0]
     assert (plain[oxygen, 1], typed[oxygen, 1]) == (0.68563, 0.77914)
     assert (plain[nitrogen, 1], typed[nitrogen, 1]) == (0.41102, 0.22599)
     others = np.array(["opls_235"] * n)
     np.testing.assert_array_equal(lcpo_parameters(replace(peptide, types=others)), plain)
+
+
+def test_types_of_gaff_are_ambers_in_small_letters(peptide):
+    amber = np.array([{"O": "O", "N": "N3", "S": "SH", "C": "C"}.get(e, "H") for e in peptide.labels.elements])
+    large, small = (replace(peptide, types=types, type_family="amber") for types in (amber, np.char.lower(amber)))
+    np.testing.assert_array_equal(lcpo_parameters(large), lcpo_parameters(small))
+    assert 0.77914 not in lcpo_parameters(small)[:, 1]  # of an oxygen that is no carbonyl's
+
+
+def test_parameters_of_an_atom_do_not_follow_from_other_atoms_types(peptide):
+    """With an ion whose type has three letters, as in a topology of AMBER, and in parts."""
+    n = len(peptide)
+    types = np.where(peptide.labels.elements == "O", "OH", np.where(peptide.labels.elements == "N", "N3", "CT"))
+    typed = replace(peptide, types=types, type_family="amber")
+    named = types.astype("U4")
+    named[0] = "Zn2+"
+    np.testing.assert_array_equal(lcpo_parameters(replace(typed, types=named))[1:], lcpo_parameters(typed)[1:])
+    whole = replace(typed, types=named)
+    starts = peptide.labels.residue_starts
+    part = whole[starts[1] : starts[3]]
+    cut = np.isin(np.arange(n), peptide.bonds[np.ptp(peptide.labels.residue_index[peptide.bonds], axis=1) > 0])
+    inside = ~cut[starts[1] : starts[3]]
+    np.testing.assert_array_equal(lcpo_parameters(part)[inside], lcpo_parameters(whole)[starts[1] : starts[3]][inside])
+    assert part.type_family == "amber"
+    with pytest.raises(InputError, match="type_family is 'opls'; choose '' or 'amber'"):
+        replace(peptide, type_family="opls")
 
 
 def test_the_definition_is_openmms(ubiquitin):

@@ -96,13 +96,13 @@ def test_atoms_are_selected_by_name_and_by_index(tmp_path, atoms):
     path = write_trajectory(tmp_path / "wet.nc", wet)
     with pytest.raises(FormatError, match=r"wet.nc: its frames have 156 atoms, the structure 96; .* by --select"):
         trajectory(path, peptide)
-    for select in ("index < 96", np.arange(156) < 96, slice(96)):
+    for select in ("index < 96", "index 0:95", np.arange(156) < 96, slice(96)):
         assert np.array_equal(next(iter(trajectory(path, peptide, select=select))), wet[:, :96])
     with pytest.raises(InputError, match="names 10 of 156 atoms; the structure has 96"):
         trajectory(path, peptide, select="index < 10")
     with pytest.raises(InputError, match="--topology"):
         trajectory(path, peptide, select="protein")
-    with pytest.raises(InputError, match="not in MDTraj's language"):
+    with pytest.raises(InputError, match="ends behind '<', where a number"):
         trajectory(path, peptide, select="index <")
     dry = write_trajectory(tmp_path / "dry.dcd", wet[:, :96])
     carbons = np.flatnonzero(peptide.labels.names == "CA")
@@ -111,6 +111,44 @@ def test_atoms_are_selected_by_name_and_by_index(tmp_path, atoms):
     text = write_trajectory(tmp_path / "wet.mdcrd", wet)
     with pytest.raises(FormatError, match=r"seem to have 156 atoms, the structure 96"):
         trajectory(text, peptide)
+
+
+def test_selections_are_ours_with_and_without_a_topology(tmp_path, monkeypatch):
+    import json
+
+    from test_cli import HEXAPEPTIDE, error_of, run
+
+    peptide = pele_ocl.read(HEXAPEPTIDE)
+    dry = moving(peptide.positions, 2)
+    wet = np.concatenate([dry, 50 + np.arange(90, dtype=np.float32).reshape(30, 3) + np.zeros((2, 30, 3))], axis=1)
+    paths = [write_trajectory(tmp_path / f"{name}.dcd", frames) for name, frames in (("dry", dry), ("wet", wet))]
+    water = [
+        f"HETATM{k + 97:5d}  O   HOH W{k + 1:4d}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00           O\n"
+        for k, (x, y, z) in enumerate(wet[0, 96:].tolist())
+    ]
+    whole = tmp_path / "whole.pdb"
+    atom_lines = [line for line in HEXAPEPTIDE.read_text().splitlines(True) if line.startswith(("ATOM", "HETATM"))]
+    whole.write_text("".join([*atom_lines, *water, "END\n"]))
+    monkeypatch.setitem(sys.modules, "mdtraj", None)
+
+    def energies(*options):
+        report = json.loads(run("energy", HEXAPEPTIDE, *options, "--json").stdout)
+        return [model["total"] for model in report["models"]]
+
+    expected = energies("-t", paths[0])
+    for words in ("index 0:95", "heavy or hydrogen"):
+        assert energies("-t", paths[0], "--select", words) == expected
+    for words in ("not water", "within 20 of protein"):
+        assert energies("-t", paths[1], "--topology", whole, "--select", words) == expected
+    some = energies("-t", paths[0], "--without", "ASP")
+    assert energies("-t", paths[1], "--topology", whole, "--select", "not water", "--without", "ASP") == some
+    few = error_of("energy", HEXAPEPTIDE, "-t", paths[0], "--topology", HEXAPEPTIDE, "--select", "index 0:19")
+    assert "the frames have 20 atoms, the structure 96" in few
+    plan = Energy(peptide, gradient=False, device=DEVICES[0])
+    with pytest.raises(InputError, match="the frames have 20 atoms, the structure 96"):
+        energy_over(plan, paths[0], select=np.arange(20))
+    with pytest.raises(InputError, match="the frames have 20 atoms, the structure 96"):
+        next(batches_over(plan, trajectory(paths[0], select=range(20))))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

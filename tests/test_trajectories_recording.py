@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
@@ -20,10 +21,11 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run  # noqa: F
 from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
-from pele_ocl import Energy, FormatError, energy_over, trajectory
+from pele_ocl import Energy, FormatError, Nonbond, PairList, energy_over, trajectory
 from pele_ocl.energy import PositionalRestraint
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
+from pele_ocl.trajectories.fingerprints import sha256_of
 from pele_ocl.trajectories.recording import RECORDERS
 from pele_ocl.trajectories.streaming import Evaluated
 
@@ -196,10 +198,138 @@ def test_other_terms_are_not_resumed(tmp_path, peptide):
 
     over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"], resume=False)
     over(PositionalRestraint(1.0, name="held"), only_terms=["bond", "angle"])
-    with pytest.raises(FormatError, match="was made with terms bond, angle, held, now it is angle, held"):
+    with pytest.raises(
+        FormatError, match=r'was made with terms ."bond", "angle", "held"., now it is ."angle", "held".'
+    ):
         over(PositionalRestraint(1.0, name="held"), only_terms=["angle"])
     with pytest.raises(FormatError, match="was made with further_terms_sha256"):
         over(PositionalRestraint(2.0, name="held"), only_terms=["bond", "angle"])
+
+
+def test_no_file_that_is_read_is_an_output(tmp_path, peptide):
+    path = write_trajectory(tmp_path / "t.h5", moving(peptide.positions, 2))
+    topology, link = tmp_path / "whole.csv.pdb", tmp_path / "link.csv"
+    topology.write_bytes(HEXAPEPTIDE.read_bytes())
+    link.symlink_to(topology)
+    before = path.read_bytes()
+    plan = Energy(peptide, gradient=False, device=DEVICES[0])
+    for output, options in ((path, {}), (link, {"topology": topology})):
+        with pytest.raises(FormatError, match="the same file as the input"):
+            energy_over(plan, path, output=output, **options)
+        with pytest.raises(FormatError, match="the same file as the input"):
+            energy_over(plan, trajectory(path, **options), output=output, resume=True)
+    assert (path.read_bytes(), topology.read_bytes()) == (before, HEXAPEPTIDE.read_bytes())
+
+
+def test_other_pairs_and_fields_of_terms_are_not_resumed(tmp_path, peptide):
+    path, output = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2)), tmp_path / "e.csv"
+    pairs = pele_ocl.all_pairs(peptide)
+    first, second = next(pairs.chunks(500)).first, next(pairs.chunks(500)).second
+
+    def over(pairs, *, resume=True, **options):
+        plan = Nonbond(peptide, pairs, device=DEVICES[0], **options)
+        return energy_over(plan, path, output=output, resume=resume)
+
+    listed = PairList(96, first, second)
+    over(listed, resume=False)
+    over(listed)
+    for other in (PairList(96, second, first), PairList(96, first, second, one_four=np.arange(500) == 3)):
+        with pytest.raises(FormatError, match="was made with pairs_sha256"):
+            over(other)
+    with pytest.raises(FormatError, match="was made with internal_dielectrics_sha256"):
+        over(listed, internal_dielectrics=np.full(96, 2.0))
+    with pytest.raises(FormatError, match="was made with gradient true, now it is false"):
+        over(listed, gradient=False)
+    lines = output.read_text()
+    output.write_text(lines.replace("frame,lennard_jones", "frame,other"))
+    with pytest.raises(FormatError, match=r"holds lennard_jones, .*, not other, .*; give another name to -o"):
+        over(listed)
+
+
+def test_fields_of_terms_count():
+    @dataclass(frozen=True, slots=True)
+    class Slotted(PositionalRestraint):
+        more: object = None
+
+    terms = [Slotted(1.0, more=more) for more in (1, {"a": np.arange(2000)}, {"a": np.arange(2000) % 1999})]
+    assert len({sha256_of((term,)) for term in (*terms, PositionalRestraint(1.0))}) == 4
+    assert sha256_of(terms[1]) == sha256_of(Slotted(1.0, more={"a": np.arange(2000)}))
+
+
+FULL = """
+    import resource, sys
+    sys.path[:0] = [{tests!r}, {root!r}]
+    import test_trajectories_recording as here
+    frames, output, limit, resume = here.Path(sys.argv[1]), here.Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "1"
+    here.streaming.CHUNK_ATOMS, here.streaming._MOST_CHUNKS = 35, 1
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        here.record(frames, output, resume=resume)
+    except here.FormatError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(("suffix", "room"), [(".h5", 3000), (".csv", 5000), (".jsonl", 5000), (".csv", 10)])
+def test_a_full_disk_is_a_sentence_and_rows_stay(suffix, room, frames, tmp_path):
+    """Limits of the size of files fail as full disks do; libhdf5 would crash the program."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    whole, full = tmp_path / f"whole{suffix}", folder / f"full{suffix}"
+    record(frames, whole)
+    full.write_text("before")
+    script = textwrap.dedent(FULL).format(tests=str(ROOT / "tests"), root=str(ROOT))
+    done = subprocess.run(
+        [sys.executable, "-c", script, frames, full, str(room), "0"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{full}: cannot be written: File too large\n"
+    assert os.listdir(folder) == [full.name]
+    if room == 5000:
+        assert full.read_bytes() == whole.read_bytes()[: len(full.read_bytes())]
+        assert 20 < rows(full) < 200
+        assert full.read_bytes().endswith(b"\n")
+        record(frames, full, resume=True)
+        assert full.read_bytes() == whole.read_bytes()
+    else:
+        assert full.read_text() == "before"
+
+
+def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monkeypatch):
+    from pele_ocl.trajectories.recording import hdf5
+
+    reserve, output, places = hdf5._reserve, tmp_path / "e.h5", []
+
+    def full(path, first, end):
+        places.append((first, end))
+        if len(places) > 4:  # the file is there
+            raise OSError(28, "full")
+        reserve(path, first, end)
+
+    monkeypatch.setattr(hdf5, "_reserve", full)
+    with pytest.raises(FormatError, match=r"e.h5: cannot be written: No space left on device"):
+        record(frames, output)
+    monkeypatch.undo()
+    assert places[4][1] - places[4][0] == 7 * 200
+    record(frames, output, resume=True)
+    record(frames, tmp_path / "whole.h5")
+    assert content(output) == content(tmp_path / "whole.h5")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_texts_that_programs_would_misread(suffix, frames, tmp_path):
+    def odd(positions, progress):
+        m = len(positions)
+        return Evaluated({"=a,b [c]": np.full(m, np.nan), "total": np.arange(float(m))}, {0: "=1+1\n\r\x85\udcff"})
+
+    settings, output = SETTINGS | {"input": "\udcff.pdb"}, tmp_path / f"e{suffix}"
+    for _ in range(2):
+        parts = list(recorded(trajectory(frames), odd, output=output, resume=True, settings=settings))
+        assert list(parts[0].results.columns) == ["=a,b [c]", "total"]
+    assert parts[0].results.errors[0] == "=1+1 \\udcff"
+    if suffix == ".csv":
+        assert '\nframe,"\'=a,b [c] [kcal/mol]",total' in output.read_text()
+        assert ",'=1+1 \\udcff\n" in output.read_text()
 
 
 @pytest.mark.parametrize("command", ["energy", "solvent", "nonbond"])

@@ -1,8 +1,8 @@
-"""A whole force field with GBn2 beside OpenMM's: time of an evaluation with its full gradient, and what bonded terms take.
+"""A whole force field with GBn2 beside OpenMM's: time of an evaluation with full gradient, and what bonded terms take.
 
-python docs/performance/forcefield.py [PLATFORM [DEVICE]] builds amber14-all with implicit/gbn2.xml, no cutoff, in OpenMM,
-takes the same system over by Atoms.from_openmm, and times both in turns: OpenMM in steps of molecular dynamics, ours in
-evaluations that leave positions and results on the device. PLATFORM is CUDA where none is named.
+python docs/performance/forcefield.py [PLATFORM [DEVICE]] builds amber14-all with implicit/gbn2.xml, no cutoff, in
+OpenMM, takes the same system over by Atoms.from_openmm, and times both in turns: OpenMM in steps of molecular dynamics,
+ours in evaluations that leave positions and results on the device. PLATFORM is CUDA where none is named.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def compare(name: str, platform: str, device: str | None) -> None:
     print(
         f"{name:9s} {len(atoms):6,d} atoms: ours {1e3 * ours:8.4f} ms, OpenMM {platform} {1e3 * theirs:9.4f} ms = "
         f"{theirs / ours:.2f}x; bonded terms and 1-4 pairs {100 * (ours - without) / ours:.1f} %; energies "
-        f"{result.total:.3f} and {energy:.3f} kcal/mol, gradients differ by {error:.1e}; {whole.variant} on {whole.device}",
+        f"{result.total:.3f} and {energy:.3f} kcal/mol, gradients differ by {error:.1e}; "
+        f"{whole.variant} on {whole.device}",
         flush=True,
     )
 

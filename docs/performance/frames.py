@@ -1,7 +1,7 @@
 """Frames a second of a trajectory in a file beside the same conformations in memory, in turns; and the memory it takes.
 
-python docs/performance/frames.py [FRAMES [DEVICE]] writes 332 atoms of ubiquitin, moved at random, to an HDF5 file, and takes
-energies of all frames: by evaluate_batch from an array, and by energy_over from the file to another file.
+python docs/performance/frames.py [FRAMES [DEVICE]] writes 332 atoms of ubiquitin, moved at random, to an HDF5 file, and
+takes energies of all frames: by evaluate_batch from an array, and by energy_over from the file to another file.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ EV = kcal / mol  # eV in a kcal/mol
 class Calculator(AseCalculator):  # type: ignore[misc]
     """Energy (eV), forces (eV/A) and energies of atoms (eV) of one molecule, for ASE.
 
-    molecule : Atoms with all parameters; the atoms of ASE have its order, and move
+    molecule : Atoms with the parameters of the terms; the atoms of ASE have its order, and move
     The other options are those of `Energy`. float64 serves optimizers that go on to forces below 1e-3 eV/A.
 
     The plan is made at the first calculation and kept. Raises InputError for atoms of other number or elements, for
@@ -57,9 +57,11 @@ class Calculator(AseCalculator):  # type: ignore[misc]
         self,
         molecule: Atoms,
         *,
+        fixed_radii: bool = False,
         one_four: Literal["scale", "exclude"] = "scale",
         cutoff: float | None = None,
         terms: Sequence[Term] = (),
+        only_terms: Sequence[str] | None = None,
         precision: str = "float32",
         variant: str = "auto",
         device: Device | int | str | None = None,
@@ -70,8 +72,8 @@ class Calculator(AseCalculator):  # type: ignore[misc]
         self.molecule = molecule
         self._numbers = atomic_numbers(molecule)
         self._plan_of = partial(
-            Energy, molecule, one_four=one_four, cutoff=cutoff, terms=terms, precision=precision, variant=variant,
-            device=device, model=model,
+            Energy, molecule, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
+            only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
         )  # fmt: skip
         self._plans: dict[bool, Energy] = {}
 

@@ -44,6 +44,7 @@ class Atoms(ReadOnlyArrays):
     bonded : Bonded, the force field's bonded terms with its exclusions and 1-4 pairs, which then hold in place of those
         that follow from `bonds`; None where they are not known
     types : (n,) atom types of the force field, optional
+    type_family : whose types these are: "amber" (GAFF's among them), or "" where no rule goes by them
     gb_radii_set : name of the set that gb_radii are of, "mbondi2" say; "" where it is not known
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
 
@@ -66,6 +67,7 @@ class Atoms(ReadOnlyArrays):
     bonded: Bonded | None = None
     types: Strings | None = None
     gb_radii_set: str = ""
+    type_family: Literal["", "amber"] = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", frozen(arguments.positions_of(self.positions), np.float64))
@@ -87,6 +89,7 @@ class Atoms(ReadOnlyArrays):
                 raise InputError(f"types have shape {types.shape}; ({len(self)},) is needed, one an atom")
             object.__setattr__(self, "types", frozen(types, np.str_))
         arguments.text("gb_radii_set", self.gb_radii_set)
+        arguments.choice("type_family", self.type_family, ("", "amber"))
 
     @classmethod
     def from_openmm(cls, topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:

@@ -135,7 +135,8 @@ class Bonded(ReadOnlyArrays):
     one_four : pairs whose Lennard-Jones and Coulomb energy is that of the table, in place of the pair sums
     excluded : (k, 2) pairs that have no Lennard-Jones and Coulomb energy; those of `one_four` need not stand here
 
-    Raises InputError for pairs of an atom with itself and for maps that are not there.
+    Raises InputError for pairs of an atom with itself, 1-4 pairs that stand there twice or have a negative sigma, and
+    for maps that are not there.
     """
 
     bonds: Bonds = field(default_factory=Bonds)
@@ -153,6 +154,7 @@ class Bonded(ReadOnlyArrays):
         excluded = arguments.array("excluded", self.excluded, "iu", "pairs of atom indices").reshape(-1, 2)
         if (excluded[:, 0] == excluded[:, 1]).any():
             raise InputError("an excluded pair is of an atom with itself")
+        self._check_pairs()
         object.__setattr__(self, "excluded", frozen(excluded, np.int32))
         object.__setattr__(self, "maps", tuple(frozen(arguments.numbers("maps", m), np.float64) for m in self.maps))
         for m in self.maps:
@@ -162,6 +164,17 @@ class Bonded(ReadOnlyArrays):
             numbers = self.cmaps.parameters[:, 0]
             if not np.isin(numbers, np.arange(len(self.maps))).all():
                 raise InputError(f"a CMAP term names a map that is not there; there are {len(self.maps)}")
+
+    def _check_pairs(self) -> None:
+        """Raise InputError for 1-4 pairs that would count twice, and for lengths below 0."""
+        pairs, sigma = np.sort(self.one_four.atoms.astype(np.int64), axis=1), self.one_four.parameters[:, 1]
+        _, first, counts = np.unique(pairs[:, 0] * 2**32 + pairs[:, 1], return_index=True, return_counts=True)
+        if (counts > 1).any():
+            i, j = pairs[first[counts > 1][0]]
+            raise InputError(f"the 1-4 pairs name the atoms {i} and {j} more than once; give each pair once")
+        if (sigma < 0).any():
+            k = np.argmax(sigma < 0)
+            raise InputError(f"sigma of number {k} of the 1-4 pairs is {sigma[k]:g}; it cannot be negative")
 
     def tables(self) -> Iterator[tuple[str, TermTable]]:
         """The tables by the names of their fields."""

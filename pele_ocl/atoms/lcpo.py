@@ -1,7 +1,7 @@
 """Parameters of LCPO surface areas (Weiser, Shenkin and Still, J. Comput. Chem. 20, 217 (1999)) of each atom.
 
-By AMBER's rules where atoms have AMBER's types, else by element, number of heavy neighbours and hybridisation, which
-the bonds tell. Fluorine and magnesium are not in the paper; their figures are those of AmberTools.
+By AMBER's rules where atoms have AMBER's types (Atoms.type_family), else by element, number of heavy neighbours and
+hybridisation, which the bonds tell. Fluorine and magnesium are not in the paper; their figures are those of AmberTools.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ PARAMETERS = {
 }
 # What stands before the number of heavy neighbours in a key.
 COUNTED = frozenset(key[:-2] for key in PARAMETERS if key[-1].isdigit())
-LONGEST_AMBER_TYPE = 2  # characters
 
 
 def lcpo_parameters(atoms: Atoms) -> Floats:
@@ -62,11 +61,9 @@ def lcpo_parameters(atoms: Atoms) -> Floats:
     ends = bonds_both_ways(bonds)
     n_bonds = np.bincount(ends[:, 0], minlength=len(atoms))
     n_heavy = np.bincount(ends[elements[ends[:, 1]] != "H", 0], minlength=len(atoms))
-    types = atoms.types
-    if types is not None and np.char.str_len(types).max(initial=0) <= LONGEST_AMBER_TYPE:
-        shapes = [
-            _shape_by_type(*each) for each in zip(elements.tolist(), types.tolist(), n_bonds.tolist(), strict=True)
-        ]
+    if atoms.types is not None and atoms.type_family == "amber":
+        types = np.char.upper(atoms.types).tolist()  # sander's rules do not tell GAFF's o from O
+        shapes = [_shape_by_type(*each) for each in zip(elements.tolist(), types, n_bonds.tolist(), strict=True)]
     else:
         shapes = _shapes_by_bonds(elements, n_bonds, ends)
     parameters = np.zeros((len(atoms), 5))

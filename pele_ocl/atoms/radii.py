@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import choice
+from ..chemistry import tidy_element
 from ..errors import InputError
 from .labels import Floats, Ints, Labels
 
@@ -24,7 +25,7 @@ Strings = NDArray[np.str_]
 
 # Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber has them; Tinker has one for iron, too.
 _SCALES = {"H": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96}
-_TINKER_SCALES = {**_SCALES, "D": 0.85, "Fe": 0.88}
+_TINKER_SCALES = {**_SCALES, "Fe": 0.88}
 _OTHER_SCALE = 0.80
 
 _BONDI = {"H": 1.2, "C": 1.7, "N": 1.55, "O": 1.5, "F": 1.5, "Si": 2.1, "P": 1.85, "S": 1.8, "Cl": 1.7}
@@ -36,10 +37,12 @@ _HYDROGENS: Mapping[str, Mapping[str, float]] = {
     "mbondi2": {"N": 1.3},
     "mbondi3": {"N": 1.3},
 }
-# The last one of mbondi3: hydrogens of arginine's guanidinium, oxygens of carboxylates, by residue and atom names.
-_ARGININE = (1.17, ("ARG",), ("HH", "HE"))
-_CARBOXYLATES = ((1.4, ("ASP", "AS4"), ("OD",)), (1.4, ("GLU", "GL4"), ("OE",)))
-_TERMINAL_OXYGEN, _TERMINAL_RADIUS = "OXT", 1.4
+# The changes of mbondi3: hydrogens of arginine's guanidinium and oxygens of carboxylates, by residues and by how names
+# of atoms begin, and those of the C-terminus. AS4 and GL4 are acids whose protons come and go: they carry all of them.
+_GUANIDINIUM, _GUANIDINIUM_RADIUS = (("ARG",), ("HH", "HE")), 1.17
+_CARBOXYLATES, _CARBOXYLATE_RADIUS = ((("ASP",), ("OD",)), (("GLU",), ("OE",))), 1.4
+_TITRATED = ((("AS4",), ("OD",)), (("GL4",), ("OE",)))
+_TERMINAL_OXYGEN = "OXT"
 
 # Element: {bonds: radius}, None for any other number of bonds.
 _TINKER_BY_BONDS: dict[str, dict[int | None, float]] = {
@@ -89,7 +92,7 @@ def tidy_set(name: str) -> str:
 
 def hct_scale(symbol: str) -> float:
     """HCT overlap scale of an element: H 0.85, C 0.72, N 0.79, O 0.85, F 0.88, P 0.86, S 0.96, Fe 0.88, others 0.80."""
-    return _TINKER_SCALES.get(symbol, _OTHER_SCALE)
+    return _TINKER_SCALES.get(tidy_element(symbol), _OTHER_SCALE)
 
 
 def element_rule(elements: Sequence[str] | NDArray[np.str_], bonds: Ints) -> tuple[Floats, Floats]:
@@ -137,15 +140,23 @@ def _looked_up(elements: Strings, values: Mapping[str, float], other: float) -> 
 def _modify_third(radii: Floats, labels: Labels, elements: Strings, bonds: Ints) -> None:
     """The changes from mbondi2 to mbondi3."""
     names = np.char.lstrip(labels.names, "0123456789")  # 1HH1 is HH11
-    for radius, residues, prefixes in (_ARGININE, *_CARBOXYLATES):
-        begins = np.any([np.char.startswith(names, prefix) for prefix in prefixes], axis=0)
-        mine = np.isin(labels.residue_names, residues) & begins
-        if radius == _TERMINAL_RADIUS:  # but for those that carry a hydrogen: AMBER has names of its own for these
-            mine &= ~np.isin(labels.residue_index, labels.residue_index[_hydroxyls(elements, bonds, mine)])
-        radii[mine] = radius
+    radii[_named(labels, names, *_GUANIDINIUM)] = _GUANIDINIUM_RADIUS
+    for of in _CARBOXYLATES:  # but for those that carry a hydrogen: AMBER has names of its own for these
+        mine = _named(labels, names, *of)
+        mine &= ~np.isin(labels.residue_index, labels.residue_index[_hydroxyls(elements, bonds, mine)])
+        radii[mine] = _CARBOXYLATE_RADIUS
+    for of in _TITRATED:
+        radii[_named(labels, names, *of)] = _CARBOXYLATE_RADIUS
     for oxygen in np.flatnonzero(names == _TERMINAL_OXYGEN):
         pair = (names == "O") & (labels.residue_index == labels.residue_index[oxygen])
-        radii[pair] = radii[oxygen] = _TERMINAL_RADIUS
+        radii[pair] = radii[oxygen] = _CARBOXYLATE_RADIUS
+
+
+def _named(labels: Labels, names: Strings, residues: Sequence[str], begins: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether atoms are of these residues and have names that begin so. names : (n,) without numbers in front"""
+    found = np.any([np.char.startswith(names, begin) for begin in begins], axis=0)
+    mine: NDArray[np.bool_] = np.isin(labels.residue_names, residues) & found
+    return mine
 
 
 def _hydroxyls(elements: Strings, bonds: Ints, chosen: NDArray[np.bool_]) -> Ints:

@@ -16,7 +16,7 @@ from ..atoms.selection import Composition
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
-from ..solvent_model import SolventModel, surface_area
+from ..solvent_model import SolventModel, has_area, surface_area
 from ..tuning import describe
 from .clock import elapsed
 from .command import COORDINATES
@@ -108,8 +108,7 @@ def radii_line(model: SolventModel, atoms: Atoms) -> str:
 
 def area_facts(model: SolventModel, energy: dict[str, float]) -> dict[str, float]:
     """The surface area, A^2, for JSON, where there is one."""
-    has_area = model.surface == "lcpo" and model.surface_tension > 0 and "nonpolar" in energy
-    return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area else {}
+    return {"surface_area": surface_area(model, energy["nonpolar"])} if has_area(model, energy) else {}
 
 
 def area_lines(model: SolventModel, energy: dict[str, float]) -> list[str]:

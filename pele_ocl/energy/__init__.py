@@ -50,7 +50,7 @@ def energy(
 
     docs/theory/energy.md has the formulas. Use Energy to evaluate many conformations of one molecule.
 
-    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales; n >= 1
+    atoms : Atoms with charges, lj_sigma, lj_epsilon, gb_radii and gb_scales, as far as the terms take them; n >= 1
     gradient : False for energies alone
     fixed_radii : True for the gradient at Born radii that stay as they are, as PELE has it
     one_four : "scale" 1-4 pairs of Lennard-Jones and Coulomb by atoms.one_four, or "exclude" them; pairs one or two

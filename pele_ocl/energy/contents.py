@@ -42,11 +42,13 @@ class Contents:
     ) -> Contents:  # fmt: skip
         """Those of a molecule. only_terms : names of the terms of the force field that count, None for all
 
-        Raises InputError for names of terms that are not there, and for further terms that do not fit.
+        Raises InputError for names of terms that are not there, for atoms that lack parameters of the terms, and for
+        further terms that do not fit.
         """
         there = terms_there(atoms, model, options.one_four == "scale")
         names = there if only_terms is None else _chosen(only_terms, there)
-        pairs = nonbonded_pairs(atoms)
+        atoms.require(_parameters(names, model), "the energy")
+        pairs = nonbonded_pairs(_without_wells(atoms) if atoms.lj_sigma is None else atoms)
         behind = tuple(name for name in names if name not in PASS_TERMS)
         one_four = pairs.one_four if set(behind) & set(TERMS) else None
         bonded = BondedTerms(atoms, one_four, model, behind)
@@ -67,7 +69,7 @@ class Contents:
     @property
     def has_gb(self) -> bool:
         """Whether any term depends on the Born radii."""
-        return any(name in self.names for name in GB_TERMS)
+        return _has_gb(self.names)
 
     def columns(self, names: Sequence[str]) -> NDArray[np.intp]:
         """Where terms stand among all; those that do not count are left out."""
@@ -76,8 +78,10 @@ class Contents:
     def for_passes(self, atoms: Atoms, model: SolventModel) -> tuple[Atoms, SolventModel]:
         """The atoms and the model for the passes, without what makes terms that do not count."""
         if "lennard_jones" not in self.names:
-            atoms = replace(atoms, lj_epsilon=np.zeros(len(atoms)))
-        return atoms, model if "nonpolar" in self.names else replace(model, surface="none", surface_tension=0.0)
+            atoms = _without_wells(atoms)
+        if "nonpolar" not in self.names:
+            model = replace(model, surface="none", surface_tension=0.0)
+        return atoms, model if self.has_gb else replace(model, gb="none")
 
 
 def terms_there(atoms: Atoms, model: SolventModel, with_one_four: bool = True) -> tuple[str, ...]:
@@ -100,6 +104,21 @@ def summary(names: Sequence[str], atoms: Atoms, model: SolventModel) -> str:
     else:
         whole = "whole force field, in vacuum" if in_vacuum else "whole force field"
     return whole if set(terms_there(atoms, model)) <= set(names) else f"{whole}, without 1-4 pairs"
+
+
+def _has_gb(names: Sequence[str]) -> bool:
+    return any(name in names for name in GB_TERMS)
+
+
+def _parameters(names: Sequence[str], model: SolventModel) -> tuple[str, ...]:
+    """The parameters of atoms that terms take, beside those of `bonded`."""
+    lennard_jones = ("lj_sigma", "lj_epsilon") if {"lennard_jones", "lennard_jones_14"} & set(names) else ()
+    return ("charges", *lennard_jones, *(model.gb_model.parameters if _has_gb(names) else ()))
+
+
+def _without_wells(atoms: Atoms) -> Atoms:
+    """The atoms with no Lennard-Jones energy, whose parameters may be missing."""
+    return replace(atoms, lj_sigma=np.ones(len(atoms)), lj_epsilon=np.zeros(len(atoms)))
 
 
 def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:

@@ -60,12 +60,12 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         chain = gradient and not fixed_radii and not model.gb_model.vacuum
         options = Options(gradient, chain, per_atom, cutoff, one_four)
         check_options(precision, variant, VARIANTS, per_atom)
-        atoms.require(("charges", "lj_sigma", "lj_epsilon", *model.gb_model.parameters), "the energy")
-        check_radii(atoms, model)
-        check_surface(atoms, model)
+        self._contents = Contents.of(atoms, options, model, only_terms, terms)
+        of_passes = self._contents.for_passes(atoms, model)
+        check_radii(*of_passes)
+        check_surface(*of_passes)
         check_span(atoms.positions)
         atoms.require_apart()
-        self._contents = Contents.of(atoms, options, model, only_terms, terms)
         self.further_terms = (terms,) if isinstance(terms, Term) else tuple(terms)
         self.options = replace(options, chain=options.chain and self._contents.has_gb)
         super().__init__(
@@ -119,9 +119,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )  # fmt: skip
 
     def _radii(self, found: Found) -> Floats:
-        """Born radii (m, n) A; NaN where there is no solvent."""
+        """Born radii (m, n) A; NaN where no term depends on them."""
         assert found.born_radii is not None
-        return np.full_like(found.born_radii, np.nan) if self.model.gb_model.vacuum else found.born_radii
+        return found.born_radii if self._contents.has_gb else np.full_like(found.born_radii, np.nan)
 
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
         return EnergyResult(

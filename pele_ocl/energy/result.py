@@ -20,7 +20,7 @@ class EnergyResult(TermResult):
     """Energy of one conformation of n atoms, and how it was computed.
 
     gradient : (n, 3) kcal/mol/A; None where it was not asked for
-    born_radii : (n,) A; NaN where there is no solvent
+    born_radii : (n,) A; NaN where no term depends on them, as without solvent
     seconds : "total", with everything around, kernels to build for the first time included; where times of kernels
         were asked for also "kernel", from the first one's start to the last one's end, chunk by chunk
     """

@@ -12,15 +12,17 @@ from .maps import read_map, require_map_suffix, write_map
 from .points import POINT_SUFFIXES, read_points
 from .pqr import read_pqr
 from .registry import STRUCTURES, is_structure, structure_format, structure_suffix
-from .tables import JsonText, check_target, require_table_suffix, write_table
+from .tables import JsonText, check_target, guarded, require_table_suffix, unguarded, write_table
 from .topologies import is_topology, read_placed, read_topology
-from .writing import refuse_overwriting, refuse_target, replacing, same_file
+from .writing import appending, refuse_overwriting, refuse_target, replacing, same_file
 
 __all__ = [
     "POINT_SUFFIXES",
     "STRUCTURES",
     "JsonText",
+    "appending",
     "check_target",
+    "guarded",
     "is_pqr",
     "is_structure",
     "is_topology",
@@ -41,6 +43,7 @@ __all__ = [
     "same_file",
     "structure_format",
     "structure_suffix",
+    "unguarded",
     "write_map",
     "write_table",
 ]

@@ -19,13 +19,20 @@ _PIECE = 1 << 24  # bytes written at a time
 
 
 @contextmanager
-def writing_hdf5(path: Path, progress: Progress | None = None) -> Iterator[Any]:
-    """An empty h5py.File, which is written to `path` when the block ends; progress : called with the share written."""
+def writing_hdf5(
+    path: Path, progress: Progress | None = None, *, track_order: bool = False, meta_block_size: int | None = None
+) -> Iterator[Any]:
+    """An empty h5py.File, which is written to `path` when the block ends.
+
+    progress : called with the share written; track_order, meta_block_size : as h5py has them
+    """
     import h5py  # takes a tenth of a second to load
 
     content = io.BytesIO()
     # Before version 1.8 of the file format an attribute was limited to 64 KiB.
-    with h5py.File(content, "w", libver=("v108", "latest")) as file:
+    with h5py.File(
+        content, "w", libver=("v108", "latest"), track_order=track_order, meta_block_size=meta_block_size
+    ) as file:
         yield file
     data = content.getbuffer()
     with open(path, "wb") as target:

@@ -104,7 +104,17 @@ def _cells(values: NDArray[Any]) -> list[Any]:
     """A column's values; an apostrophe stands before a text that a spreadsheet would compute."""
     if values.dtype.kind not in "UO":
         return list(values.tolist())
-    return [f"'{text}" if str(text).startswith(_FORMULA) else text for text in values.tolist()]
+    return [guarded(str(text)) for text in values.tolist()]
+
+
+def guarded(text: str) -> str:
+    """The text, with an apostrophe before it where a spreadsheet would compute it."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def unguarded(text: str) -> str:
+    """The text that `guarded` was given."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
 
 
 def flat_texts(attributes: Attributes) -> dict[str, str]:

@@ -38,9 +38,22 @@ def replacing(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] =
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and (error.errno in _FULL or str(temporary) in str(error)):
-            reason = os.strerror(error.errno) if error.errno else "the file system refuses it"
-            raise FormatError(f"{path}: cannot be written: {reason}") from error
+            raise _refusal(path, error) from error
         raise
+
+
+@contextmanager
+def appending(path: str | PathLike[str]) -> Iterator[None]:
+    """A block that writes to an open file; raises FormatError where the system refuses it, on a full disk, say."""
+    try:
+        yield
+    except OSError as error:
+        raise _refusal(path, error) from error
+
+
+def _refusal(path: str | PathLike[str], error: OSError) -> FormatError:
+    reason = os.strerror(error.errno) if error.errno else "the file system refuses it"
+    return FormatError(f"{path}: cannot be written: {reason}")
 
 
 def _create(temporary: Path, target: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..atoms.selection.kinds import residue_kinds
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
 
@@ -27,7 +27,7 @@ class Elements:
     scales: Mapping[str, float]
     other_scale: float = 0.5
     coefficients: Mapping[str, Coefficients] = field(default_factory=dict)
-    other_coefficients: Coefficients = (1.0, 0.8, 4.85)
+    other_coefficients: Coefficients = (1.0, 0.8, 4.851)  # so in AMBER and OpenMM; OBC's gamma is 4.85
 
     @property
     def has_negative(self) -> bool:
@@ -69,9 +69,6 @@ GBN2_NUCLEIC = Elements(
     },
 )
 
-# Names of nucleotides in the Protein Data Bank and in AMBER, there with the end of a strand.
-NUCLEOTIDE = re.compile("[DR]?[ACGTU][35N]?")
-
 
 def symbols_of(atoms: Atoms, model: str) -> list[str]:
     """The element symbols of atoms, (n,), for a GB model of this name; deuterium as H.
@@ -94,8 +91,7 @@ def symbols_of(atoms: Atoms, model: str) -> list[str]:
 
 
 def is_nucleic(atoms: Atoms) -> NDArray[np.bool_]:
-    """Whether atoms with labels are of nucleotides, (n,), by the names of their residues."""
+    """Whether atoms with labels are of nucleotides, (n,), as `residue_kinds` tells."""
     assert atoms.labels is not None
-    names = atoms.labels.residue_names.tolist()
-    known = {name: NUCLEOTIDE.fullmatch(name.upper()) is not None for name in set(names)}
-    return np.array([known[name] for name in names], bool)
+    starts = atoms.labels.residue_starts
+    return np.repeat(residue_kinds(atoms.labels) == "nucleic", np.diff(starts, append=len(atoms)))

@@ -45,6 +45,8 @@ _HARMONIC = {
         ),
     )
 }
+# Those among them that do not turn with theta: OpenMM's theta is -pi to pi, so it is the same with theta0 = 0 alone.
+_UNWRAPPED = (form("k*(theta-theta0)^2"), form("0.5*k*(theta-theta0)^2"))
 # cos^m psi as sums of cos(n psi), rows m, columns n, both 0 to 5.
 _POWERS = np.array(
     [
@@ -151,6 +153,20 @@ def _harmonic(forces: Forces) -> Iterator[tuple[Ints, Floats]]:
         found = terms(force, "getNumTorsions", "getTorsionParameters", 6)
         parameters = np.stack([factor * KCAL_PER_KJ * found[:, 4 + k], found[:, 4 + angle]], axis=1)
         yield found[:, :4].astype(np.int32), parameters
+
+
+def wrapping_notes(forces: Forces) -> Iterator[str]:
+    """A note where harmonic impropers, which are periodic here, are not in the System."""
+    for force in forces.of("CustomTorsionForce"):
+        if form(force.getEnergyFunction()) not in _UNWRAPPED or not force.getNumTorsions():
+            continue
+        _, _, angle = _columns(force)
+        turned = terms(force, "getNumTorsions", "getTorsionParameters", 6)[:, 4 + angle] != 0
+        if turned.any():
+            yield (
+                f"{int(turned.sum()):,} impropers of {force.getEnergyFunction()!r} have a theta0 other than 0; they "
+                "are periodic here, in OpenMM they are not: energies differ where theta - theta0 is beyond half a turn"
+            )
 
 
 def _columns(force: CustomTorsionForce) -> tuple[float, int, int]:

@@ -74,7 +74,7 @@ def gb_parameters(
     if model in _WITH_OWN_SCALES:
         notes += _unusual(topology, model, rows, scales)
         scales = _element_scales(labels)
-    return GBParameters(own, scales, _set_of(own, labels, bonds), tuple(notes))
+    return GBParameters(own, scales, set_of(own, labels, bonds), tuple(notes))
 
 
 def _element_scales(labels: Labels) -> Floats:
@@ -114,7 +114,7 @@ def _unusual(topology: Topology, model: str, rows: Floats, scales: Floats) -> li
     )
 
 
-def _set_of(radii: Floats, labels: Labels, bonds: Ints) -> str:
+def set_of(radii: Floats, labels: Labels, bonds: Ints) -> str:
     """`file`, with the name of the set that the radii are of, where they are of one."""
     for name in BONDI_SETS if len(bonds) else ():
         if np.allclose(radii_set(name, labels, bonds)[0], radii, rtol=0, atol=1e-6):

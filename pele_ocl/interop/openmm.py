@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..arguments import instance, numbers
 from ..atoms import Atoms, Floats, Ints, Labels
 from ..errors import InputError
-from .bonded_forces import bonded_tables
+from .bonded_forces import bonded_tables, wrapping_notes
 from .extras import extra
 from .forces import A_PER_NM, Forces
 from .gb_forces import gb_parameters
@@ -62,7 +62,7 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
         combining=nonbonded.combining,
         bonded=bonded,
         gb_radii_set=gb.name,
-        notes=(*_notes(system, forces, bonds), *nonbonded.notes, *gb.notes),
+        notes=(*_notes(system, forces, bonds), *wrapping_notes(forces), *nonbonded.notes, *gb.notes),
     )
 
 

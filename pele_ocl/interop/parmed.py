@@ -11,6 +11,7 @@ from ..atoms import Atoms
 from ..errors import InputError
 from .extras import extra
 from .forces import A_PER_NM
+from .gb_forces import set_of
 from .openmm import from_openmm
 
 if TYPE_CHECKING:
@@ -29,13 +30,14 @@ def from_parmed(structure: Structure) -> Atoms:
     atoms = from_openmm(structure.topology, system, np.asarray(structure.coordinates) / A_PER_NM)
     radii = np.array([atom.solvent_radius for atom in structure.atoms])
     types = np.array([str(atom.type) for atom in structure.atoms], np.str_)
+    atoms = replace(atoms, types=types, type_family="amber" if type(structure).__name__ == "AmberParm" else "")
     if not radii.all():
-        return replace(atoms, types=types)
+        return atoms
+    assert atoms.labels is not None
     scales = np.array([atom.screen for atom in structure.atoms])
     return replace(
         atoms,
         gb_radii=radii,
         gb_scales=scales if scales.all() else atoms.gb_scales,
-        gb_radii_set="file",
-        types=types,
+        gb_radii_set=set_of(radii, atoms.labels, atoms.bonds),
     )

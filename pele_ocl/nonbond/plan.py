@@ -210,7 +210,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return Found.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """The terms of results, the first of TERMS: no GB energy in a model without solvent."""
         return TERMS[:-1] if self.model.gb_model.vacuum else TERMS
 
@@ -222,7 +222,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return NonbondResult(
             atoms=atoms,
             n_pairs=len(self.pairs),
-            terms=Terms.ready(self._names, found.energies[0, : len(self._names)]),
+            terms=Terms.ready(self.names, found.energies[0, : len(self.names)]),
             gradient=None if found.gradients is None else found.gradients[0],
             exact=self._is_exact,
             device=str(self.device),
@@ -238,7 +238,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             atoms=self.atoms,
             n_pairs=len(self.pairs),
             positions=positions,
-            terms=Terms(self._names, found.energies[:, : len(self._names)]),
+            terms=Terms(self.names, found.energies[:, : len(self.names)]),
             gradients=found.gradients,
             exact=self._is_exact,
             errors=errors,

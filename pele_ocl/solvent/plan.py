@@ -72,6 +72,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     def _automatic(self, per_atom: bool) -> Automatic:
         return partial(choose_variant, accuracy=self._asked or (DEFAULT if self.precision == "float32" else None))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the terms, in the order of results."""
+        return terms_of(self.model)
+
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.run import Run
 

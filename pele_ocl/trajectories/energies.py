@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from os import PathLike
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..nonbond import Nonbond, NonbondBatch
 from ..results import Terms
 from ..solvent import Solvent, SolventBatch
+from ..solvent_model import has_area
 from ..variant import Progress
 from .files import Positions
 from .fingerprints import settings_of, sha256_of
@@ -24,10 +25,11 @@ from .frames import FrameWords
 from .reading import Trajectory
 from .recording import Settings, joined, recorder_for
 from .selection import Selection
-from .streaming import Evaluate, Evaluated, Part, results_over
+from .streaming import SURFACE_AREA, Evaluate, Evaluated, Part, results_over
 
 FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
 AnyPlan = Energy | Solvent | Nonbond
+_PAIRS = 1 << 20  # of a list that are read at a time
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
@@ -38,11 +40,13 @@ class FrameEnergies:
     frames : (m,) their numbers, from 0 across all files
     terms : Terms of shape (m, n_terms), kcal/mol; NaN where a frame failed
     errors : why frames failed, by their number
+    surface_area : (m,) A^2; None without an LCPO surface
     """
 
     frames: NDArray[np.int64]
     terms: Terms
     errors: Mapping[int, str] = field(default_factory=dict)
+    surface_area: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -78,7 +82,7 @@ def energy_over(
     progress : called with the share of the frames done, 0 to 1
 
     A frame that fails has NaN in its terms and the reason in `errors`. Raises FormatError and InputError as
-    `trajectory` does, and FormatError for an output of other settings.
+    `trajectory` does, and FormatError for an output of other settings, or that is one of the files that are read.
     """
     plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
     output = None if output is None else file_path(output, "output")
@@ -94,8 +98,10 @@ def energy_over(
     )
     results = joined([part.results for part in parts])
     numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])
-    terms = Terms.of({name: values for name, values in results.columns.items() if name != "total"})
-    return FrameEnergies(numbers, terms, {int(numbers[k]): text for k, text in sorted(results.errors.items())})
+    terms = Terms.of({name: values for name, values in results.columns.items() if name not in ("total", SURFACE_AREA)})
+    errors = {int(numbers[k]): text for k, text in sorted(results.errors.items())}
+    area = results.columns.get(SURFACE_AREA)
+    return FrameEnergies(numbers, terms, errors, None if area is None else np.asarray(area, np.float64))
 
 
 def batches_over(
@@ -127,10 +133,11 @@ def recorded(
     if output is None:
         yield from results_over(frames, evaluate, workers=workers, tell=tell)
         return
-    with recorder_for(output, settings, frames.frames) as recorder, ThreadPoolExecutor(1) as writer:
+    with recorder_for(output, settings, frames.frames, frames.inputs) as recorder, ThreadPoolExecutor(1) as writer:
         earlier = recorder.resume() if resume else None
         first = recorder.done
         if earlier is not None:
+            recorder.require_terms(earlier)
             yield Part(frames.frames[:first], earlier, is_earlier=True)
         told = None if tell is None else lambda done: tell(first + done)
         writing: Future[None] | None = None
@@ -144,11 +151,14 @@ def recorded(
 
 
 def evaluate_with(plan: AnyPlan) -> Evaluate[Evaluated]:
-    """The function that evaluates positions by a plan and keeps the energies."""
+    """The function that evaluates positions by a plan and keeps the energies, and the surface area if there is one."""
 
     def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
         batch: FrameBatch = plan.evaluate_batch(positions, progress, errors="record")
-        return Evaluated(batch.terms.columns(), batch.errors)
+        columns = batch.terms.columns()
+        if has_area(plan.model, batch.terms.names):
+            columns[SURFACE_AREA] = batch.terms.nonpolar / plan.model.surface_tension
+        return Evaluated(columns, batch.errors)
 
     return evaluate
 
@@ -163,12 +173,17 @@ def workers_of(plan: AnyPlan) -> int:
 
 def plan_settings(plan: AnyPlan) -> dict[str, object]:
     """The options of a plan that decide on its results."""
+    found: dict[str, object] = {"quantity": plan.quantity, "terms": list(plan.names)}
     if isinstance(plan, Energy):
         further = {"further_terms_sha256": sha256_of(plan.further_terms)} if plan.further_terms else {}
-        return {"quantity": plan.quantity, "options": asdict(plan.options), "terms": ", ".join(plan.names), **further}
+        return {**found, "options": asdict(plan.options), **further}
     if isinstance(plan, Nonbond):
-        return {"quantity": plan.quantity, "gb": plan.gb, "n_pairs": len(plan.pairs)}
-    return {"quantity": plan.quantity}
+        pairs = plan.pairs if is_dataclass(plan.pairs) else plan.pairs.chunks(_PAIRS)
+        return {
+            **found, "gb": plan.gb, "gradient": plan.gradient, "n_pairs": len(plan.pairs),
+            "pairs_sha256": sha256_of(pairs), "internal_dielectrics_sha256": sha256_of(plan.dielectrics),
+        }  # fmt: skip
+    return found
 
 
 def trajectory_for(
@@ -179,9 +194,8 @@ def trajectory_for(
     if not isinstance(plan, AnyPlan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
     if not isinstance(trajectory, Trajectory):
-        return Trajectory(trajectory, plan.atoms, frames, select, topology)
-    if (frames, select, topology) != (None, None, None):
+        trajectory = Trajectory(trajectory, plan.atoms, frames, select, topology)
+    elif not (frames is None and select is None and topology is None):
         raise InputError("frames, select and topology belong to paths; the Trajectory that was given has its own")
-    if trajectory.n_atoms != len(plan.atoms):
-        raise InputError(f"the frames have {trajectory.n_atoms:,} atoms, the structure {len(plan.atoms):,}")
+    trajectory.require(len(plan.atoms))
     return trajectory

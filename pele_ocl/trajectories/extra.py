@@ -14,6 +14,5 @@ def mdtraj_module(name: str = "mdtraj") -> ModuleType:
         return import_module(name)
     except ImportError:
         raise InputError(
-            "MDTraj, which reads .xtc and .trr files and selections of atoms, is not installed: "
-            "pip install 'pele-ocl[trajectories]'"
+            "MDTraj, which reads .xtc and .trr files, is not installed: pip install 'pele-ocl[trajectories]'"
         ) from None

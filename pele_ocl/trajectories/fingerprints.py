@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..energy.terms import Term
 from ..formats.tables import flat_texts
 from ..solvent_model import SolventModel
 from .reading import Trajectory
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _ENDS = 1 << 20  # bytes at either end of a file that tell it from others
 
@@ -45,6 +48,7 @@ def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -
             "device": str(plan.device),
             "variant": plan.variant,
             "precision": plan.precision,
+            "gb_radii_set": plan.atoms.gb_radii_set,
             "model": asdict(plan.model),
         }
     )
@@ -65,19 +69,25 @@ def _add(digest: _Digest, value: object) -> None:
     """Let a value count, arrays by their bytes, dataclasses field by field."""
     if isinstance(value, Term):  # of a user's class, which need not be a dataclass
         digest.update(f"{type(value).__qualname__} {value.names}".encode())
-        _add(digest, [item for pair in sorted(vars(value).items()) for item in pair])
-    elif is_dataclass(value):
-        for f in fields(value):
-            if f.name not in ("labels", "notes"):
-                digest.update(f.name.encode())
-                _add(digest, getattr(value, f.name))
-    elif isinstance(value, np.ndarray):
+        _add(digest, _fields(value) if is_dataclass(value) else vars(value))
+    elif is_dataclass(value) and not isinstance(value, type):
+        _add(digest, _fields(value))
+    elif isinstance(value, Mapping):
+        for name, item in sorted(value.items(), key=lambda pair: str(pair[0])):
+            digest.update(str(name).encode())
+            _add(digest, item)
+    elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
         digest.update(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, tuple | list | Iterator | np.ndarray):
         for item in value:
             _add(digest, item)
     else:
         digest.update(repr(value).encode())
+
+
+def _fields(value: DataclassInstance) -> dict[str, object]:
+    """The fields of a dataclass that energies depend on, by name."""
+    return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ("labels", "notes")}
 
 
 def _fingerprint(path: Path) -> dict[str, object]:

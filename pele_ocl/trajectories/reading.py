@@ -11,10 +11,11 @@ import numpy as np
 
 from ..arguments import file_path, file_paths, instance, whole_number
 from ..atoms import Atoms
+from ..atoms.selection import Described
 from ..errors import FormatError, InputError
 from .files import AtomChoice, FrameFile, Positions, open_frames
 from .frames import FrameWords, frames_slice, parts_of
-from .selection import Selection, selected_atoms, topology_file, topology_of
+from .selection import Selection, described_atoms, described_file, selected_atoms
 
 PIECE_ATOMS = 1 << 20  # atoms of a piece that is handed out
 READ_ATOMS = 1 << 17  # atoms that are read at a time, those that are not wanted among them
@@ -37,7 +38,7 @@ class Trajectory:
     Iteration yields positions (m, n, 3) A, m up to `chunk`, as often as it is begun. They are float64, or float32 where
     a file holds no more digits.
 
-    paths : of the files; counts : frames in each
+    paths : of the files; inputs : these and the topology; counts : frames in each
     frames : the numbers of those that are read, from 0 across all files
     n_atoms : of the positions that are handed out; n_file_atoms : of the frames in the files
     """
@@ -54,43 +55,18 @@ class Trajectory:
         self.paths = tuple(file_path(path) for path in (file_paths("paths", (paths,) if one else paths)))
         if not self.paths:
             raise InputError("there is no trajectory; give the path of one")
-        names = None if topology is None else topology_file(file_path(topology, "topology"))
-        self._hint = len(atoms) if atoms is not None and names is None else None if names is None else names.n_atoms
-        self.counts: list[int] = []
-        self.n_file_atoms, partial = 0, None
-        for path in self.paths:
-            with open_frames(path, self._hint) as file:
-                if self.counts and file.n_atoms != self.n_file_atoms:
-                    raise FormatError(
-                        f"{path}: has {file.n_atoms:,} atoms, {self.paths[0]} {self.n_file_atoms:,}; all files of a "
-                        "trajectory are of one system"
-                    )
-                self.n_file_atoms = file.n_atoms
-                self.counts.append(file.n_frames)
-            partial = (len(self.counts) - 1) if file.is_partial and partial is None else partial
+        self.inputs = self.paths if topology is None else (*self.paths, file_path(topology, "topology"))
+        names = None if topology is None else described_file(self.inputs[-1])
+        self._hint = names.n_atoms if names is not None else None if atoms is None else len(atoms)
+        self.n_file_atoms, self.counts, partial = self._counted()
         wanted = frames_slice(frames)
         self.frames = range(*wanted.indices(sum(self.counts)))
         if not self.frames:
             raise InputError(f"the frames {frames} are none of the {sum(self.counts):,} of {self._named()}")
         if partial is not None:
             self._refuse_partial(partial, wanted)
-        if names is None and isinstance(select, str) and atoms is not None and len(atoms) == self.n_file_atoms:
-            names = None if atoms.labels is None else topology_of(atoms.labels)
-        if names is not None and names.n_atoms != self.n_file_atoms:
-            raise FormatError(
-                f"{topology}: has {names.n_atoms:,} atoms, the frames of {self.paths[0]} have {self.n_file_atoms:,}"
-            )
-        chosen = None if select is None else selected_atoms(select, self.n_file_atoms, names)
-        self.n_atoms = self.n_file_atoms if chosen is None else len(chosen)
-        if atoms is not None:
-            self._check_atoms(len(atoms), chosen is not None)
-        self._atoms: AtomChoice = slice(None)
-        if chosen is not None:
-            is_run = bool((np.diff(chosen) == 1).all())
-            self._atoms = slice(int(chosen[0]), int(chosen[-1]) + 1) if is_run else chosen
-        self.chunk = (
-            max(1, PIECE_ATOMS // self.n_atoms) if chunk is None else whole_number("chunk", chunk, least=1)
-        )  # fmt: skip
+        self._atoms, self.n_atoms = self._choice(select, atoms, names)
+        self.chunk = max(1, PIECE_ATOMS // self.n_atoms) if chunk is None else whole_number("chunk", chunk, least=1)
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -134,18 +110,56 @@ class Trajectory:
             return "all"
         return hashlib.sha256(np.arange(self.n_file_atoms, dtype=np.int64)[self._atoms].tobytes()).hexdigest()
 
+    def require(self, n_atoms: int) -> None:
+        """Raise InputError unless the positions that are handed out are of n atoms."""
+        if self.n_atoms != n_atoms:
+            raise InputError(f"the frames have {self.n_atoms:,} atoms, the structure {n_atoms:,}")
+
+    def _counted(self) -> tuple[int, list[int], int | None]:
+        """Atoms of a frame, frames of each file, and the number of the first file that ends within a frame."""
+        n_atoms, counts, partial = 0, list[int](), None
+        for path in self.paths:
+            with open_frames(path, self._hint) as file:
+                if counts and file.n_atoms != n_atoms:
+                    raise FormatError(
+                        f"{path}: has {file.n_atoms:,} atoms, {self.paths[0]} {n_atoms:,}; all files of a trajectory "
+                        "are of one system"
+                    )
+                partial = len(counts) if file.is_partial and partial is None else partial
+                n_atoms = file.n_atoms
+                counts.append(file.n_frames)
+        return n_atoms, counts, partial
+
+    def _choice(self, select: Selection | None, atoms: Atoms | None, names: Described | None) -> tuple[AtomChoice, int]:
+        """The atoms of a frame that are wanted, and how many; names : of the topology, where there is one."""
+        n = self.n_file_atoms
+        if names is not None and names.n_atoms != n:
+            raise FormatError(
+                f"{self.inputs[-1]}: has {names.n_atoms:,} atoms, the frames of {self.paths[0]} have {n:,}"
+            )
+        if names is None and atoms is not None and len(atoms) == n:
+            names = described_atoms(atoms)
+        chosen = None if select is None else selected_atoms(select, n, names)
+        if atoms is not None:
+            self._check_atoms(len(atoms), None if chosen is None else len(chosen))
+        if chosen is None:
+            return slice(None), n
+        is_run = bool((np.diff(chosen) == 1).all())
+        return slice(int(chosen[0]), int(chosen[-1]) + 1) if is_run else chosen, len(chosen)
+
     def _read(self, file: FrameFile, frames: range) -> Positions:
         """Positions of frames of one file, read a few at a time where it has many atoms that are not wanted."""
         step = max(1, READ_ATOMS // self.n_file_atoms)
         blocks = [file.read(frames[k : k + step], self._atoms) for k in range(0, len(frames), step)]
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
-    def _check_atoms(self, n: int, is_selected: bool) -> None:
-        if n == self.n_atoms or (is_selected and n == self.n_file_atoms):
+    def _check_atoms(self, n: int, n_selected: int | None) -> None:
+        """Raise unless the structure's n atoms are those of the frames, or those that are selected."""
+        if n in (self.n_file_atoms, n_selected):
             return
-        if is_selected:
+        if n_selected is not None:
             raise InputError(
-                f"the selection names {self.n_atoms:,} of {self.n_file_atoms:,} atoms; the structure has {n:,}"
+                f"the selection names {n_selected:,} of {self.n_file_atoms:,} atoms; the structure has {n:,}"
             )
         raise FormatError(
             f"{self.paths[0]}: its frames have {self.n_file_atoms:,} atoms, the structure {n:,}; "
@@ -184,12 +198,12 @@ def trajectory(
     paths : one file or several, in their order: .nc .dcd .xtc .trr .mdcrd .h5, and .pdb or .cif of several models
     atoms : the molecule that the frames are of, whose number of atoms they must have
     frames : "START:STOP:STEP", a slice, or one number; counted from 0 across all files
-    select : the atoms of each frame that are wanted, in MDTraj's language ("protein", "not water", "index < 332"), or
-        (k,) indices, (n,) booleans or a slice
-    topology : a structure file of all atoms of the frames, for names in `select`, where `atoms` are fewer
+    select : the atoms of each frame that are wanted, in the words of `selection` ("not water", "index 0:331") about
+        `topology` or `atoms`, or (k,) indices, (n,) booleans or a slice
+    topology : a structure file or topology of all atoms of the frames, for names in `select`, where `atoms` are fewer
     chunk : frames of a piece; by default about a million atoms
 
     Raises FormatError for files that are missing, damaged, cut off or of other atoms, and InputError for frames and
-    selections that are none, and where MDTraj is needed and not installed.
+    selections that are none, and for .xtc and .trr where MDTraj is not installed.
     """
     return Trajectory(paths, atoms, frames, select, topology, chunk)

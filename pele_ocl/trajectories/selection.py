@@ -1,36 +1,39 @@
-"""The atoms of a trajectory's frames that are wanted: by index, or in MDTraj's language of selections."""
+"""The atoms of a trajectory's frames that are wanted: by index, or by a text in the words of docs/selection.md."""
 
 from __future__ import annotations
 
 from os import PathLike
-from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import array, described
-from ..atoms import Labels
-from ..errors import FormatError, InputError
-from .extra import mdtraj_module
-
-if TYPE_CHECKING:
-    import mdtraj
+from ..atoms import Atoms, Structure
+from ..atoms.selection import Described
+from ..atoms.selection import Selection as Words
+from ..errors import InputError
+from ..formats import is_topology, read_molecule, read_topology
 
 Selection = str | slice | ArrayLike
 
 
-def selected_atoms(select: Selection, n_atoms: int, topology: mdtraj.Topology | None) -> NDArray[np.intp]:
+def selected_atoms(select: Selection, n_atoms: int, names: Described | None) -> NDArray[np.intp]:
     """Indices (k,) of the atoms that a selection names, rising where it is a text.
 
-    select : a text in MDTraj's language, a slice, (n_atoms,) booleans or (k,) indices
-    topology : the names of the atoms; without them a text may name indices alone
+    select : a text, a slice, (n_atoms,) booleans or (k,) indices
+    names : what is known of the atoms; without them a text may name indices alone
 
     Raises InputError for what names no atoms, and for a text that cannot be understood.
     """
     everyone = np.arange(n_atoms, dtype=np.intp)
     if isinstance(select, str):
-        chosen = _by_words(select, n_atoms, topology)
+        words = Words(select)
+        if names is None and words.needs_names:
+            raise InputError(
+                f"the selection {select[:60]!r} is about names, which a trajectory lacks; give a structure of all its "
+                "atoms by --topology, or indices, such as 'index 0:331'"
+            )
+        chosen = np.flatnonzero(words.mask_of(Described(n_atoms) if names is None else names))
     elif isinstance(select, slice):
         chosen = everyone[select]
     else:
@@ -44,56 +47,14 @@ def selected_atoms(select: Selection, n_atoms: int, topology: mdtraj.Topology | 
     return chosen
 
 
-def _by_words(words: str, n_atoms: int, topology: mdtraj.Topology | None) -> NDArray[np.intp]:
-    md = mdtraj_module()
-    names = _nameless(md, n_atoms) if topology is None else topology
-    try:
-        found = np.asarray(names.select(words), np.intp)
-    except Exception as error:  # the parser raises errors of many kinds
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"the selection {words[:60]!r} is not in MDTraj's language: {reason}") from None
-    if not len(found) and topology is None:
-        raise InputError(
-            f"the selection {words[:60]!r} names no atoms; the trajectory has no names, so give a structure of all its "
-            "atoms by --topology, or indices, such as 'index < 332'"
-        )
-    return found
+def described_file(path: str | PathLike[str]) -> Described:
+    """What a structure file or a topology says of its atoms. Raises FormatError where it cannot be read."""
+    found = read_topology(path).parameters if is_topology(path) else read_molecule(path)
+    if isinstance(found, Structure):
+        return Described(len(found.labels), found.labels, found.positions)
+    return Described(len(found), found.labels, None if is_topology(path) else found.positions, found.types)
 
 
-def topology_file(path: str | PathLike[str]) -> mdtraj.Topology:
-    """The names of atoms in a structure file, as MDTraj reads it; raises FormatError where it does not."""
-    md = mdtraj_module()
-    try:
-        return md.load_topology(str(path))
-    except Exception as error:
-        raise FormatError(
-            f"{path}: MDTraj cannot read names of atoms from it ({' '.join(str(error).split())})"
-        ) from None
-
-
-def topology_of(labels: Labels) -> mdtraj.Topology:
-    """The names of atoms that are known already."""
-    md = mdtraj_module()
-    topology = md.Topology()
-    chains = {name: topology.add_chain() for name in dict.fromkeys(residue.chain for residue in labels.residues)}
-    residues = [topology.add_residue(each.name, chains[each.chain], each.number) for each in labels.residues]
-    which = np.searchsorted(labels.residue_starts, np.arange(len(labels)), side="right") - 1
-    for name, symbol, k in zip(labels.names.tolist(), labels.elements.tolist(), which.tolist(), strict=True):
-        topology.add_atom(name, _element(md, symbol), residues[k])
-    return topology
-
-
-def _element(md: ModuleType, symbol: str) -> mdtraj.core.element.Element:
-    try:
-        return md.element.get_by_symbol(symbol)
-    except KeyError:
-        return md.element.virtual
-
-
-def _nameless(md: ModuleType, n_atoms: int) -> mdtraj.Topology:
-    """n atoms without names, of which a selection can name indices."""
-    topology = md.Topology()
-    residue = topology.add_residue("", topology.add_chain())
-    for _ in range(n_atoms):
-        topology.add_atom("", md.element.virtual, residue)
-    return topology
+def described_atoms(atoms: Atoms) -> Described | None:
+    """What is known of atoms, None where they have no names."""
+    return None if atoms.labels is None else Described(len(atoms), atoms.labels, atoms.positions, atoms.types)

@@ -18,6 +18,7 @@ from .files import Positions
 from .reading import Piece, Trajectory
 
 T = TypeVar("T")
+SURFACE_AREA = "surface_area"  # the column beside the energies, A^2
 
 _MOST_CHUNKS = 8  # of a piece, so that what a piece costs by itself does not count
 _PIECE_SECONDS = 1.0  # after which results are recorded
@@ -27,7 +28,7 @@ _PIECE_SECONDS = 1.0  # after which results are recorded
 class Evaluated:
     """Results of neighbouring frames.
 
-    columns : name -> (m,) numbers, the terms in kcal/mol and their total among them; NaN where a frame failed
+    columns : name -> (m,) numbers, the terms in kcal/mol, their total and the surface area; NaN where a frame failed
     errors : why frames failed, by their place among these, from 0
     """
 

@@ -13,9 +13,9 @@ from ..atoms import Atoms
 from ..labels import Labels
 from .kinds import KINDS, Composition, residue_kinds
 from .parser import Parser, whole_residues
-from .words import Bools, Described
+from .words import ALONE, NAMED, Bools, Described
 
-__all__ = ["KINDS", "Composition", "Selection", "residue_kinds", "selection"]
+__all__ = ["KINDS", "Composition", "Described", "Selection", "residue_kinds", "selection"]
 
 
 class Selection:
@@ -34,15 +34,32 @@ class Selection:
         """Whether it chooses by atom types, which force fields give."""
         return "type" in self._words
 
+    @property
+    def needs_names(self) -> bool:
+        """Whether it chooses by names of atoms or residues, not by index alone."""
+        return bool(self._words & ({*ALONE, *NAMED, "resid", "resnum", "byres"} - {"all"}))
+
     def mask(self, atoms: Atoms | Labels, positions: ArrayLike | None = None) -> Bools:
         """(n,) True for each atom that is chosen; parameters and errors as in `selection`."""
-        described = _described(atoms, positions)
+        return self.mask_and_unknown(atoms, positions)[0]
+
+    def mask_and_unknown(
+        self, atoms: Atoms | Labels, positions: ArrayLike | None = None
+    ) -> tuple[Bools, tuple[str, ...]]:
+        """The mask, and a sentence for each name in the text that no atom has."""
+        return self._chosen(_described(atoms, positions))
+
+    def mask_of(self, described: Described) -> Bools:
+        """(n,) True for each atom that is chosen, of atoms that are described already; errors as in `selection`."""
+        return self._chosen(described)[0]
+
+    def _chosen(self, described: Described) -> tuple[Bools, tuple[str, ...]]:
         parser = Parser(self.text)
         mask = parser.choice(described)
         if not mask.any():
             reason = "".join(f"; {sentence}" for sentence in parser.empty[:1])
             raise InputError(f"the selection {self.text!r} takes no atom{reason}")
-        return mask
+        return mask, tuple(parser.unknown)
 
     def whole_residues(self, labels: Labels, mask: Bools) -> Bools:
         """(n,) True for all atoms of the residues of which an atom is chosen."""

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...chemistry import is_nucleotide, is_polymer, is_water
 from ..labels import Labels, Strings
+from .nearby import Bools
 
 KINDS = ("protein", "nucleic", "water", "ion", "ligand")
 
-# CHARMM's names of nucleotides, which are those of free bases, and CYT of a cysteine, too: the sugar tells.
-_BASES = frozenset(("ADE", "CYT", "GUA", "THY", "URA"))
 _SUGAR = ("C1'", "C1*")
+_BACKBONE = (("N",), ("CA",), ("C",), ("O", "OXT", "O1", "OT1"))  # of every amino acid, whatever its name
 _NAMED = 6  # kinds of ligands or ions in a sentence
 
 
@@ -22,23 +22,42 @@ def residue_kinds(labels: Labels) -> Strings:
     """The kind of each residue, (n_residues,) of KINDS.
 
     protein: amino acids and caps of their chains; nucleic: nucleotides; ion: other residues of one atom; ligand: the
-    rest. Names decide, those of protonation states and of other programs included.
+    rest. Names decide, those of protonation states and of other programs included; of other names, a residue with the
+    backbone of an amino acid (N, CA, C, O) is protein where it stands within a chain: its neighbour in the file is
+    protein or has that backbone, too, and the next number.
     """
     if not len(labels):
         return np.empty(0, "<U7")
     starts = labels.residue_starts
     names = labels.residue_names[starts].tolist()
     alone = (np.diff(starts, append=len(labels)) == 1).tolist()
-    sweet = np.logical_or.reduceat(np.isin(labels.names, _SUGAR), starts).tolist() if _BASES & set(names) else alone
+    sweet = np.logical_or.reduceat(np.isin(labels.names, _SUGAR), starts).tolist()
     known = {row: _kind(*row) for row in set(zip(names, alone, sweet, strict=True))}
-    return np.array([known[row] for row in zip(names, alone, sweet, strict=True)])
+    kinds = np.array([known[row] for row in zip(names, alone, sweet, strict=True)], "<U7")
+    if "ligand" in kinds:
+        kinds[(kinds == "ligand") & _within_chains(labels, kinds == "protein")] = "protein"
+    return kinds
+
+
+def _within_chains(labels: Labels, is_protein: Bools) -> Bools:
+    """(n_residues,) True for residues with a backbone whose neighbour has one, too, or is protein."""
+    starts = labels.residue_starts
+    has_backbone = np.logical_and.reduce(
+        [np.logical_or.reduceat(np.isin(labels.names, names), starts) for names in _BACKBONE]
+    )
+    numbers, chains = labels.residue_numbers[starts], labels.chains[starts]
+    linked = (chains[1:] == chains[:-1]) & (np.abs(np.diff(numbers.astype(np.int64))) <= 1)
+    there = has_backbone | is_protein
+    beside = np.append(linked & there[1:], False) | np.append(False, linked & there[:-1])
+    found: Bools = has_backbone & beside
+    return found
 
 
 def _kind(name: str, alone: bool, has_sugar: bool) -> str:
     """The kind of a residue by its name, whether it is a single atom, and whether it has a sugar."""
     if is_water(name):
         return "water"
-    if is_nucleotide(name) or (name.upper() in _BASES and has_sugar):
+    if is_nucleotide(name, has_sugar):
         return "nucleic"
     if is_polymer(name):
         return "protein"

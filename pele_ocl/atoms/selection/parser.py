@@ -31,6 +31,8 @@ _RELATIONS = ("byres", "within", "around")
 KNOWN = (*ALONE, *NAMED, *NUMBERED, *_RELATIONS, *_OPERATORS)
 _DEEPEST = 100  # levels of parentheses
 
+_CALLED = {"resname": "no residue is called"}
+
 
 @dataclass(frozen=True)
 class Token:
@@ -55,7 +57,10 @@ class Token:
 
 
 class Parser:
-    """One reading of a text; `choice` is what it says, `empty` what its words did not find when it was applied."""
+    """One reading of a text; `choice` is what it says.
+
+    empty : what its words did not find when it was applied; unknown : those of it that are names of something
+    """
 
     def __init__(self, text: str) -> None:
         """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""
@@ -63,6 +68,7 @@ class Parser:
         self._tokens = [Token(found[0], found.start() + 1) for found in _TOKEN.finditer(text)]
         self._at = self._depth = 0
         self.empty: list[str] = []
+        self.unknown: list[str] = []
         if not self._tokens:
             raise InputError("the selection is empty; write 'protein', say, or 'all'")
         self.choice = self._either()
@@ -132,7 +138,7 @@ class Parser:
         if token.text in _RELATIONS:
             return self._related(token)
         if token.text in ALONE:
-            return self._noted(ALONE[token.text], f"is {token.text}", None)
+            return self._noted(ALONE[token.text], f"no atom is {token.text}", None)
         if token.text in NAMED:
             return self._named(token)
         if token.text in NUMBERED:
@@ -181,7 +187,7 @@ class Parser:
         while self._at < len(self._tokens) and self._is_name(self._tokens[self._at]):
             patterns.append(self._name(self._take("a name"), token))
         column = NAMED[token.text]
-        what = " ".join(["is", token.text, *(text for text, _ in patterns)])
+        what = " ".join([_CALLED.get(token.text, f"no atom is {token.text}"), *(text for text, _ in patterns)])
         return self._noted(lambda atoms: with_names(column(atoms), patterns), what, column)
 
     def _name(self, value: Token, token: Token) -> tuple[str, bool]:
@@ -200,7 +206,7 @@ class Parser:
         while self._at < len(self._tokens) and _NUMBERS.fullmatch(self._peek()):
             ranges.append(self._range(self._take("a number"), token))
         column = NUMBERED[token.text]
-        return self._noted(lambda atoms: with_numbers(*column(atoms), ranges), f"has that {token.text}", None)
+        return self._noted(lambda atoms: with_numbers(*column(atoms), ranges), f"no atom has that {token.text}", None)
 
     def _compared(self, token: Token) -> tuple[Number, Number]:
         """The range of `resid >= 5`."""
@@ -235,7 +241,9 @@ class Parser:
             found = choice(atoms)
             if not found.any():
                 there = "" if column is None else f" (there are {present(column(atoms))})"
-                self.empty.append(f"no atom {what}{there}")
+                self.empty.append(f"{what}{there}")
+                if column is not None:
+                    self.unknown.append(self.empty[-1])
             return found
 
         return noted

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...atoms import Atoms, Floats
 from ...trajectories import Trajectory
+from ...trajectories.selection import Selection, described_file, selected_atoms
 from ..command import INPUT
 from ..options import Command
 from ..structures.choice import Bools
@@ -21,7 +22,8 @@ from ..structures.choice import Bools
 class FrameOptions:
     """The trajectory that a command was given; it has none where `paths` is empty.
 
-    words : of --frames; select : of --select, which names atoms of the frames, too; topology : their structure
+    words : of --frames; select : of --select, about the atoms of `topology` where there is one; topology : the
+        structure of all atoms of the frames
     resume : whether to go on with the output
     """
 
@@ -46,13 +48,25 @@ class FrameOptions:
 
     def first_positions(self, atoms: Atoms) -> Floats:
         """The positions (n, 3) A of the first frame, which is of these atoms."""
-        (positions,) = next(iter(Trajectory(self.paths, atoms, self.words, chunk=1)))
+        select = None if self.topology is None else self.select
+        (positions,) = next(iter(Trajectory(self.paths, atoms, self.words, select, self.topology, chunk=1)))
         return np.asarray(positions, np.float64)
 
     def opened(self, atoms: Atoms, chosen: Bools | None = None) -> Trajectory:
         """The frames, which are of these atoms; chosen : which of the structure's atoms they are, None for all."""
-        select = self.select if chosen is None else chosen
-        return Trajectory(self.paths, atoms, self.words, select, self.topology)
+        frames = Trajectory(self.paths, atoms, self.words, self._selection(chosen), self.topology)
+        frames.require(len(atoms))
+        return frames
+
+    def _selection(self, chosen: Bools | None) -> Selection | None:
+        """The atoms of the frames: those chosen of the structure, where --select is not about a topology."""
+        if self.topology is None or self.select is None:
+            return chosen
+        if chosen is None:
+            return self.select
+        names = described_file(self.topology)
+        found = selected_atoms(self.select, names.n_atoms, names)
+        return found[chosen] if len(found) == len(chosen) else found
 
 
 def trajectory_options(command: Command) -> Command:

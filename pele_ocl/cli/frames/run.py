@@ -16,7 +16,7 @@ from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
 from ...trajectories.fingerprints import settings_of
 from ...trajectories.statistics import Statistics
-from ...trajectories.streaming import Evaluate, Evaluated, Part
+from ...trajectories.streaming import SURFACE_AREA, Evaluate, Evaluated, Part
 from ..clock import elapsed
 from ..progress import ProgressLine
 from ..report import composition_as_json, counted, duration, headline, radii_line, settings
@@ -170,11 +170,15 @@ def _as_text(work: FrameWork, frames: Trajectory, statistics: Statistics, rate: 
         *_model_lines(work.plan),
         f"{counted(len(frames), 'frame')}{one_line(files)}{of}",
     ]
-    columns = statistics.columns()
+    columns = dict(statistics.columns())
     if columns:
         heads = ("", "mean", "sd", "min", "max")
+        area = columns.pop(SURFACE_AREA, None)
         rows = [(name.replace("_", " "), *(f"{v:,.3f}" for v in of.values())) for name, of in columns.items()]
         lines += ["", "Energy of frames, kcal/mol", table(heads, rows, "<>>>>")]
+        if area is not None:
+            lines += ["", "Surface area of frames (LCPO), A^2: mean {mean:,.1f}, sd {sd:,.1f}, ".format(**area)]
+            lines[-1] += "{min:,.1f} to {max:,.1f}".format(**area)
     plan = work.plan
     earlier = f", {n_earlier:,} were there" if n_earlier else ""
     how = f"{plan.variant}, {plan.precision}, on {plan.device}"

@@ -112,6 +112,13 @@ def _facts(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
     }
 
 
+def _settings(outcomes: Sequence[Outcome]) -> Terms | dict[str, str]:
+    """The constants of the solvent, which all structures share, and the set of the GB radii of each, once."""
+    there = [cast(dict[str, float], of.report.get("settings", {})) for of in outcomes if of.report is not None]
+    sets = dict.fromkeys(str(of["gb_radii_set"]) for of in there if of.get("gb_radii_set"))
+    return cast(dict[str, str], {**there[0], "gb_radii_set": ", ".join(sets)}) if there else {}
+
+
 def save(output: Path, outcomes: Sequence[Outcome]) -> None:
     """A row for every structure, or every model of each: its energies, or why there are none."""
     rows = [row for of in outcomes for row in of.rows]
@@ -127,5 +134,6 @@ def save(output: Path, outcomes: Sequence[Outcome]) -> None:
         "inputs_sha256": [of.sha256 for of in outcomes],
         **call_facts(),
         **{name: ", ".join(values) for name, values in _facts(outcomes).items()},
+        **_settings(outcomes),
     }
     write_table(output, columns, dict.fromkeys(names, UNIT), attributes)

@@ -1,4 +1,4 @@
-"""The bonded terms and 1-4 pairs of a molecule, as one launch behind the passes."""
+"""The bonded terms and 1-4 pairs of a molecule, as one launch: behind the passes, or on GPUs before them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class BondedTerms(Addend):
         return max(size, passes.tiles.size), min(items, passes.run.device.largest_group)
 
     def _local_slots(self, passes: AnyPasses, groups: Groups) -> int:
-        """Room for any group's slots in local memory, one of few sizes, each a kernel; 0 where there is too little."""
+        """Slots in a group's local memory, in one of few sizes, each a kernel of its own; 0 where it has too little."""
         if groups.shared:
             return groups.size * len(self._names)
         slots = 1 << max(8, (groups.most_slots - 1).bit_length())

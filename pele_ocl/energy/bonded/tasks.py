@@ -92,8 +92,8 @@ class Tasks:
 
 
 def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Sequence[str]) -> Tasks:
-    table = getattr(bonded, name)
     """Best angles come as cosine and sine; and, where no angle can be so, by how much it is farther."""
+    table = getattr(bonded, name)
     kept = table.parameters[:, 0] != 0
     parameters = table.parameters[kept]
     if kind in WITHIN:

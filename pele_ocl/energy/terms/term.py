@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Addend(ABC):
-    """Kernels that add named terms to the energy behind the passes; cl/energy/results.clh.
+    """Kernels that add named terms to the energy behind the passes, or begin before them; cl/energy/results.clh.
 
     Each kernel adds its gradient to `gradient` of the results, in the order of the atoms, and writes energies by term.
 

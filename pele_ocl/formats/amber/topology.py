@@ -66,6 +66,7 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
         bonded=bonded,
         types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
         gb_radii_set=radii_set,
+        type_family="" if "FORCE_FIELD_TYPE" in sections else "amber",  # that section is of CHARMM's force field
     )
 
 

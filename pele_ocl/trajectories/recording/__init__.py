@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 
@@ -32,13 +32,15 @@ def require_record_suffix(path: str | PathLike[str]) -> str:
     return suffix
 
 
-def recorder_for(path: str | PathLike[str], settings: Settings, frames: range) -> Recorder:
+def recorder_for(
+    path: str | PathLike[str], settings: Settings, frames: range, inputs: Iterable[str | PathLike[str]] = ()
+) -> Recorder:
     """The file of results at a path, which is written from the start unless its `resume` is called.
 
-    settings : what decides on the results; frames : of all rows
+    settings : what decides on the results; frames : of all rows; inputs : files that are read, which it must not be
 
-    Raises FormatError for an unknown suffix and a folder that cannot be written to.
+    Raises FormatError for an unknown suffix, an input and a folder that cannot be written to.
     """
     suffix = require_record_suffix(path)
-    refuse_target(path)
+    refuse_target(path, inputs)
     return RECORDERS[suffix](Path(path), settings, frames)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,10 +11,11 @@ from types import TracebackType
 import numpy as np
 
 from ...errors import FormatError
-from ..streaming import Evaluated
+from ...formats.hdf5_writing import encodable
+from ..streaming import SURFACE_AREA, Evaluated
 
 Settings = Mapping[str, str]  # by which results are made, as texts
-UNIT = "kcal/mol"  # of every column of real numbers
+UNIT = "kcal/mol"  # of every column of real numbers but the surface area
 
 
 class Recorder(ABC):
@@ -24,7 +26,8 @@ class Recorder(ABC):
     """
 
     def __init__(self, path: Path, settings: Settings, frames: range) -> None:
-        self.path, self.settings, self.frames = path, settings, frames
+        self.path, self.frames = path, frames
+        self.settings = {name: encodable(value) for name, value in settings.items()}
         self.done = 0
 
     def __enter__(self) -> Recorder:
@@ -44,7 +47,10 @@ class Recorder(ABC):
 
     @abstractmethod
     def append(self, results: Evaluated) -> None:
-        """Write further rows, all or none of which stay if the program is killed later."""
+        """Write further rows, all or none of which stay if the program is killed later.
+
+        Raises FormatError where they cannot be written, as on a full disk; the rows before stay.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -56,6 +62,12 @@ class Recorder(ABC):
             raise FormatError(
                 f"{self.path}: holds {', '.join(there)}, not {', '.join(results.columns)}; give another name to -o"
             )
+
+    def require_terms(self, results: Evaluated) -> None:
+        """Raise FormatError where the rows of an earlier run have other columns than the terms of the settings."""
+        if "terms" in self.settings:
+            terms = json.loads(self.settings["terms"])
+            self.require_names([*terms, "total", *list(results.columns)[len(terms) + 1 :]], results)
 
     def require_settings(self, found: Settings) -> None:
         """Raise FormatError where the file was made with other settings."""
@@ -72,10 +84,15 @@ class Recorder(ABC):
             raise FormatError(f"{self.path}: has frame {frame} where another is due; give another name to -o")
 
 
+def unit_of(name: str) -> str:
+    """The unit of a column of real numbers."""
+    return "angstrom^2" if name == SURFACE_AREA else UNIT
+
+
 def error_texts(results: Evaluated) -> list[str]:
     """A text of one line for each row, empty where the frame did not fail."""
     n = len(next(iter(results.columns.values())))
-    return [" ".join(results.errors[k].split()) if k in results.errors else "" for k in range(n)]
+    return [encodable(" ".join(results.errors[k].split())) if k in results.errors else "" for k in range(n)]
 
 
 def joined(parts: list[Evaluated]) -> Evaluated:

@@ -7,7 +7,7 @@ import io
 import json
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError
+from ...formats import appending, guarded, replacing, unguarded
 from ..streaming import Evaluated
-from .recorder import UNIT, Recorder, Settings, error_texts
+from .recorder import UNIT, Recorder, Settings, error_texts, unit_of
 
 
 class TextRecorder(Recorder):
@@ -24,7 +25,7 @@ class TextRecorder(Recorder):
 
     def __init__(self, path: Path, settings: Settings, frames: range) -> None:
         super().__init__(path, settings, frames)
-        self._stream: BinaryIO | None = None
+        self._stream: io.FileIO | None = None
         self._names: list[str] = []
 
     def resume(self) -> Evaluated | None:
@@ -42,7 +43,7 @@ class TextRecorder(Recorder):
         if found is None:
             return None
         self._names = list(found.columns)
-        self._stream = open(self.path, "r+b")
+        self._stream = open(self.path, "r+b", buffering=0)
         self._stream.truncate(len(head) + sum(len(line.encode()) for line in lines))
         self._stream.seek(0, 2)
         self.done = len(next(iter(found.columns.values())))
@@ -50,15 +51,27 @@ class TextRecorder(Recorder):
 
     def append(self, results: Evaluated) -> None:
         if self._stream is None:
-            self._stream = open(self.path, "wb")
-            self._stream.write(self.head().encode())
+            with replacing(self.path) as temporary:
+                temporary.write_bytes((self.head() + self.heading(results)).encode())
             self._names = list(results.columns)
-            self._stream.write(self.heading(results).encode())
+            self._stream = open(self.path, "r+b", buffering=0)
+            self._stream.seek(0, 2)
         self.require_names(self._names, results)
         n = len(next(iter(results.columns.values())))
-        self._stream.write(self.lines(self.frames[self.done : self.done + n], results).encode())
-        self._stream.flush()
+        self._write(self.lines(self.frames[self.done : self.done + n], results).encode())
         self.done += n
+
+    def _write(self, data: bytes) -> None:
+        """Write whole lines, or none where the disk is full."""
+        assert self._stream is not None
+        end, left = self._stream.tell(), memoryview(data)
+        with appending(self.path):
+            try:
+                while left:
+                    left = left[self._stream.write(left) :]
+            except OSError:
+                self._stream.truncate(end)
+                raise
 
     def close(self) -> None:
         if self._stream is not None:
@@ -109,21 +122,23 @@ class CsvRecorder(TextRecorder):
         return "".join(f"# {name}: {value}\n" for name, value in self.settings.items())
 
     def heading(self, results: Evaluated) -> str:
-        heads = [f"{name} [{UNIT}]" if column.dtype.kind == "f" else name for name, column in results.columns.items()]
-        return ",".join(["frame", *heads, "error"]) + "\n"
+        columns = results.columns.items()
+        heads = [f"{name} [{unit_of(name)}]" if column.dtype.kind == "f" else name for name, column in columns]
+        return _csv([[guarded(" ".join(head.split())) for head in ("frame", *heads, "error")]])
 
     def lines(self, frames: range, results: Evaluated) -> str:
-        text = io.StringIO()
         columns = [column.tolist() for column in results.columns.values()]
-        csv.writer(text, lineterminator="\n").writerows(zip(frames, *columns, error_texts(results), strict=True))
-        return text.getvalue()
+        rows = zip(frames, *columns, map(guarded, error_texts(results)), strict=True)
+        return _csv(rows)
 
     def rows(self, lines: list[str]) -> Evaluated | None:
         if len(lines) < 2:
             return None
-        names = [head.partition(" [")[0] for head in lines[0].rstrip("\n").split(",")[1:-1]]
+        heads = next(csv.reader(lines[:1]))[1:-1]
+        names = [unguarded(head.removesuffix(f" [{UNIT}]")) for head in heads]
         try:
-            table = ((int(row[0]), [_number(word) for word in row[1:-1]], row[-1]) for row in csv.reader(lines[1:]))
+            found = csv.reader(lines[1:])
+            table = ((int(row[0]), [_number(word) for word in row[1:-1]], unguarded(row[-1])) for row in found)
             return self._read(table, names)
         except (ValueError, IndexError) as error:
             raise FormatError(f"{self.path}: holds a row that cannot be read ({error}); start anew") from None
@@ -168,6 +183,12 @@ class JsonLinesRecorder(TextRecorder):
         except (ValueError, KeyError, TypeError):
             return {}
         return found if isinstance(found, dict) else {}
+
+
+def _csv(rows: Iterable[Iterable[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def _number(word: str) -> float:
