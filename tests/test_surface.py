@@ -73,9 +73,7 @@ def test_types_of_amber_decide_where_they_are_there(peptide):
     """An oxygen of type OH with one bond is no carbonyl, nor is nitrogen of type N3 planar."""
     n = len(peptide)
     types = np.where(peptide.labels.elements == "O", "OH", np.where(peptide.labels.elements == "N", "N3", "CT"))
-    plain, typed = lcpo_parameters(peptide), lcpo_parameters(
-        replace(peptide, types=types, type_family="amber")
-    )
+    plain, typed = lcpo_parameters(peptide), lcpo_parameters(replace(peptide, types=types, type_family="amber"))
     oxygen = np.flatnonzero((peptide.labels.names == "O") & (peptide.labels.residue_index == 1))[0]
     nitrogen = np.flatnonzero((peptide.labels.names == "N") & (peptide.labels.residue_index == 1))[0]
     assert (plain[oxygen, 1], typed[oxygen, 1]) == (0.68563, 0.77914)

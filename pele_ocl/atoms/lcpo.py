@@ -1,7 +1,7 @@
 """Parameters of LCPO surface areas (Weiser, Shenkin and Still, J. Comput. Chem. 20, 217 (1999)) of each atom.
 
-By AMBER's rules where atoms have AMBER's types (Atoms.type_family), else by element, number of heavy neighbours and hybridisation, which
-the bonds tell. Fluorine and magnesium are not in the paper; their figures are those of AmberTools.
+By AMBER's rules where atoms have AMBER's types (Atoms.type_family), else by element, number of heavy neighbours and
+hybridisation, which the bonds tell. Fluorine and magnesium are not in the paper; their figures are those of AmberTools.
 """
 
 from __future__ import annotations
