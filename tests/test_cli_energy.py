@@ -15,8 +15,8 @@ from conftest import DEVICES, load_system
 from test_cli import HEXAPEPTIDE, STRUCTURES, assert_numbers_stand_under_heads, error_of, on_the_chosen_device, run
 from tolerance import ENERGY, GRADIENT
 
-from pele_ocl import FormatError, read, read_conformations
-from pele_ocl.energy import TERMS, VARIANTS, energy
+from pele_ocl import FormatError, InputError, read, read_conformations
+from pele_ocl.energy import TERMS, VARIANTS, Energy, energy
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -113,6 +113,19 @@ def test_terms_are_chosen_by_name(atoms):
     assert found["energy"]["total"] == pytest.approx(whole["coulomb"] + whole["coulomb_14"], rel=ENERGY["float64"])
     refused = error_of("energy", HEXAPEPTIDE, "--terms", "cmap,coulomb")
     assert "there is no term 'cmap'; the terms of these atoms are bond, angle, torsion, improper, " in refused
+
+
+def test_groups_of_terms_and_options_that_play_no_part():
+    done = run("energy", HEXAPEPTIDE, "--no-gradient", "--terms", "bonded, lennard jones", "--surface", "lcpo")
+    assert done.stderr.endswith("Note: --surface plays no part, as none of its terms is among --terms\n")
+    assert [line.split("  ")[1] for line in done.stdout.splitlines() if line.startswith("  ")] == [
+        "bond", "angle", "torsion", "improper", "lennard jones", "total",
+    ]  # fmt: skip
+    assert "GB model" not in done.stdout
+    plan = Energy(read(HEXAPEPTIDE), only_terms=["gb", "nonbonded"])
+    assert plan.names == ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self")
+    with pytest.raises(InputError, match="names of terms of the force field go to only_terms"):
+        Energy(plan.atoms, terms=["bond"])
 
 
 def test_energies_alone(tmp_path):

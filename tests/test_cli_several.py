@@ -50,10 +50,12 @@ def test_a_structure_that_fails_is_a_row_that_says_why(bad: Path, tmp_path: Path
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert lines[0] == "3 structures, of which 2 failed"
-    assert re.fullmatch(rf"{HEXAPEPTIDE} +96( +-?[\d.]+){{12}}", lines[4])
-    assert re.fullmatch(rf"{bad} +{bad}:1: the line ends before the coordinates do; .*", lines[5])
-    assert re.fullmatch(rf"{tmp_path}/none.pdb +{tmp_path}/none.pdb: no such file", lines[6])
+    assert re.fullmatch(r"hexapeptide\.pdb +96( +-?[\d.]+){6}", lines[4])
+    assert re.fullmatch(r"bad\.pdb +line 1: the line ends before the coordinates do; .*", lines[5])
+    assert re.fullmatch(r"none\.pdb +no such file", lines[6])
+    assert "GB model      obc2, radii openmm-obc" in lines
     text = table.read_text()
+    assert "\n# gb_radii_set: openmm-obc\n" in text
     rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
     assert [row["structure"] for row in rows] == [str(HEXAPEPTIDE), str(bad), f"{tmp_path}/none.pdb"]
     alone = json.loads(run("energy", HEXAPEPTIDE, "--json").stdout)["energy"]

@@ -363,6 +363,29 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
     assert not models.exists()
 
 
+def test_frames_have_a_surface_area_and_name_their_radii(tmp_path, peptide):
+    path = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2))
+    model = pele_ocl.SolventModel(surface="lcpo")
+    plan = pele_ocl.Solvent(peptide, model=model, device=DEVICES[0])
+    expected = [plan.evaluate(positions).surface_area for positions in next(iter(trajectory(path, peptide)))]
+    for suffix in SUFFIXES:
+        found = energy_over(plan, path, output=tmp_path / f"e{suffix}")
+        assert found.surface_area == pytest.approx(expected, rel=1e-6)
+        assert "surface_area" not in found.terms.names
+        assert energy_over(plan, path, output=tmp_path / f"e{suffix}", resume=True).surface_area.tolist() == (
+            found.surface_area.tolist()
+        )
+    text = (tmp_path / "e.csv").read_text()
+    assert "\n# gb_radii_set: openmm-obc\n" in text
+    assert "total [kcal/mol],surface_area [angstrom^2],error\n" in text
+    with h5py.File(tmp_path / "e.h5") as file:
+        assert file["surface_area"].attrs["unit"] == "angstrom^2"
+    done = run("solvent", HEXAPEPTIDE, "-t", path, "--surface", "lcpo")
+    assert "GB model      obc2, radii openmm-obc" in done.stdout
+    assert f"Surface area of frames (LCPO), A^2: mean {np.mean(expected):,.1f}" in done.stdout
+    assert "take .jsonl" in error_of("solvent", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
+
+
 def test_one_pair_list_for_all_frames(tmp_path, peptide):
     positions = moving(peptide.positions, 4)
     path = write_trajectory(tmp_path / "t.nc", positions)

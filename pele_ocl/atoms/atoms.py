@@ -102,8 +102,10 @@ class Atoms(ReadOnlyArrays):
 
         Read are harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, the
         NonbondedForce with its exceptions, Lennard-Jones as openmm.app writes it for CHARMM and GROMACS, and GBSAOBC
-        and openmm.app's own GB forces. Box and cutoffs are not used, which a note says. Raises InputError for any
-        other force, by its name, and for Lennard-Jones parameters of pairs (NBFIX).
+        and openmm.app's own GB forces. Of a GB force radii and scales are taken, not its model and dielectrics: `notes`
+        name them, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs are not
+        used, which a note says. Raises InputError for any other force, by its name, and for Lennard-Jones parameters of
+        pairs (NBFIX).
         """
         atoms: Atoms = import_module("..interop.openmm", __package__).from_openmm(topology, system, positions, radii)
         return atoms
@@ -138,7 +140,7 @@ class Atoms(ReadOnlyArrays):
         residues = "" if self.labels is None else f", {len(self.labels.residue_starts):,} residues"
         missing = [name for name in _PARAMETERS if getattr(self, name) is None]
         without = f", without {' and '.join(missing)}" if missing else ""
-        charge = f"net charge {self.charges.sum():+.3f} e"
+        charge = f"net charge {round(float(self.charges.sum()), 3) + 0.0:+.3f} e"
         return f"Atoms({len(self):,} atoms{residues}, {len(self.bonds):,} bonds, {charge}{without})"
 
     def __getitem__(self, which: slice | ArrayLike) -> Atoms:

@@ -8,9 +8,11 @@ from typing import Any, Literal
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from ..atoms import Floats
 from ..energy import VARIANTS, Energy, EnergyBatch, EnergyResult, summary
+from ..energy.contents import has_radii
 from ..errors import InputError
 from ..formats import require_table_suffix, write_table
 from ..grid import FARTHEST
@@ -42,12 +44,13 @@ from .report import (
     label_columns,
     model_line,
     origin,
-    radii_line,
+    radii_lines,
     settings,
 )
 from .structures.several import each_structure, structures_argument
-from .terminal import say, say_json
+from .terminal import note, say, say_json
 
+UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is still to be told
 VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
@@ -67,7 +70,8 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 )  # fmt: skip
 @click.option(
     "--terms", metavar="NAMES",
-    help="Terms to compute and to sum, with commas: bond,angle,torsion; by default all that are there.",
+    help="Terms to compute and to sum, with commas: bond,angle,torsion; bonded, nonbonded and gb stand for "
+    "several; by default all that are there.",
 )  # fmt: skip
 @models_option
 @trajectory_options
@@ -108,6 +112,8 @@ def energy(
         cutoff=cutoff, per_atom=per_atom, precision=precision, variant=variant, device=device, model=constants,
         only_terms=None if terms is None else _listed(terms),
     )  # fmt: skip
+    if terms is not None:
+        _tell_unused(plan)
     if over.paths:
         contents = summary(plan.names, plan.atoms, plan.model)
         work = FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen, contents=contents)
@@ -133,8 +139,18 @@ def energy(
 
 
 def _listed(terms: str) -> list[str]:
-    """The names of an option's value."""
-    return [name.strip() for name in terms.split(",")]
+    """The names of an option's value, in which blanks may stand for underscores, as on the screen."""
+    return ["_".join(name.split()) for name in terms.split(",")]
+
+
+def _tell_unused(plan: Energy) -> None:
+    """Say that options of the solvent play no part where no term has to do with them; once for several structures."""
+    context = click.get_current_context()
+    for option, used in (("surface", "nonpolar" in plan.names), ("gb", has_radii(plan.names, plan.model))):
+        is_given = context.get_parameter_source(option) not in (None, ParameterSource.DEFAULT)
+        if is_given and not used and not plan.model.gb_model.vacuum and context.meta.setdefault(UNUSED + option, True):
+            context.meta[UNUSED + option] = False
+            note(f"Note: --{option} plays no part, as none of its terms is among --terms")
 
 
 def _norms(gradient: Floats | None) -> dict[str, float] | None:
@@ -184,7 +200,7 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
     norms = _norms(result.gradient)
     lines = [
         _headline(molecule, result),
-        radii_line(result.model, result.atoms),
+        *radii_lines(result.model, result.atoms, result.terms.names),
         "",
         *energy_lines(result.energy),
         *area_lines(result.model, result.energy),
@@ -217,7 +233,7 @@ def _models_as_json(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -
 
 
 def _models_as_text(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> str:
-    lines = [_headline(molecule, batch), radii_line(batch.model, batch.atoms)]
+    lines = [_headline(molecule, batch), *radii_lines(batch.model, batch.atoms, batch.terms.names)]
     lines += model_lines(molecule.numbers, _energies(batch))
     lines += ["", ending(batch, batch.seconds["kernel"])]
     if per_residue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import click
@@ -13,6 +14,7 @@ import numpy as np
 from .. import __version__
 from ..atoms import Atoms, Labels
 from ..atoms.selection import Composition
+from ..energy.contents import has_radii
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
@@ -21,6 +23,8 @@ from ..tuning import describe
 from .clock import elapsed
 from .command import COORDINATES
 from .terminal import one_line
+
+_VACUUM = "GB model      none: no solvent, no radii"
 
 
 class Computation(Protocol):
@@ -70,7 +74,8 @@ def headline(source: InputFile, atoms: Atoms) -> str:
         composition = Composition.of(atoms.labels)
         is_mixed = composition.protein < len(atoms.labels.residue_starts)
         parts += composition.parts() if is_mixed else [counted(composition.protein, "residue")]
-    return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {atoms.charges.sum():+.3f} e"
+    charge = round(float(atoms.charges.sum()), 3) + 0.0  # never -0.000
+    return f"{one_line(source.path.name)}: {', '.join(parts)}, net charge {charge:+.3f} e"
 
 
 def composition_as_json(atoms: Atoms) -> dict[str, int | dict[str, int]] | None:
@@ -101,9 +106,17 @@ def model_line(model: SolventModel, atoms: Atoms) -> str:
 
 def radii_line(model: SolventModel, atoms: Atoms) -> str:
     """The GB model and the set of its radii, of which no result goes without a word."""
-    if model.gb_model.vacuum:
-        return "GB model      none: no solvent, no radii"
-    return f"GB model      {model.gb}, radii {atoms.gb_radii_set or 'of no named set'}"
+    return radii_text(model.gb, atoms.gb_radii_set)
+
+
+def radii_text(gb: str, radii: str) -> str:
+    """The same of a model and a set by their names."""
+    return f"GB model      {gb}, radii {radii or 'of no named set'}" if gb != "none" else _VACUUM
+
+
+def radii_lines(model: SolventModel, atoms: Atoms, terms: Sequence[str]) -> list[str]:
+    """The same, where any of these terms depends on the radii, or where there is no solvent."""
+    return [radii_line(model, atoms)] if model.gb_model.vacuum or has_radii(terms, model) else []
 
 
 def area_facts(model: SolventModel, energy: dict[str, float]) -> dict[str, float]:

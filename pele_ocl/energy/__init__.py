@@ -58,7 +58,8 @@ def energy(
     cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
     per_atom : True for energies of atoms and residues
     terms : further terms, such as PositionalRestraint(10.0)
-    only_terms : names of the force field's terms to compute, such as ("bond", "angle"); all that are there by default
+    only_terms : names of the force field's terms to compute, such as ("bond", "angle"), or bonded, nonbonded and gb for
+        several; all that are there by default
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best

@@ -15,9 +15,11 @@ from ..pairs import nonbonded_pairs
 from ..solvent_model import SolventModel
 from .bonded import BondedTerms, bonded_names
 from .options import Options
-from .result import ALL_TERMS, PASS_TERMS, TERMS
+from .result import ALL_TERMS, BONDED_TERMS, PASS_TERMS, TERMS
 from .terms import Addend, Term
 
+# Names that stand for several terms.
+GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}
 GB_TERMS = ("gb_pair", "gb_self", "nonpolar")  # those that Born radii make
 
 
@@ -94,6 +96,11 @@ def terms_there(atoms: Atoms, model: SolventModel, with_one_four: bool = True) -
     return (*bonded_names(atoms), *(name for name in of_pairs if name not in missing))
 
 
+def has_radii(names: Sequence[str], model: SolventModel) -> bool:
+    """Whether any of these terms depends on GB radii; an LCPO surface does not."""
+    return bool({"gb_pair", "gb_self", "nonpolar" if model.surface == "ace" else "gb_pair"} & set(names))
+
+
 def summary(names: Sequence[str], atoms: Atoms, model: SolventModel) -> str:
     """The name of an energy of these terms: "whole force field", "nonbonded + solvent", or the terms one by one."""
     if not set(terms_there(atoms, model, with_one_four=False)) <= set(names):
@@ -125,24 +132,33 @@ def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
     """The names in the order of results, or InputError for one that is not there."""
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise InputError(f"only_terms are {described(names)}; a list of names is needed, such as ['bond', 'angle']")
+    known = f"the terms of these atoms are {', '.join(there)}; {', '.join(GROUPS)} stand for several of them"
+    chosen = set[str]()
     for name in names:
-        if name not in there:
-            raise InputError(f"there is no term {described(name)}; the terms of these atoms are {', '.join(there)}")
-    if not names:
-        raise InputError(f"only_terms name no term; the terms of these atoms are {', '.join(there)}")
-    return tuple(name for name in there if name in names)
+        of_name = set(GROUPS.get(name, (name,))) & set(there) if isinstance(name, str) else None
+        if not of_name:
+            raise InputError(f"there is no term {described(name)}; {known}")
+        chosen |= of_name
+    if not chosen:
+        raise InputError(f"only_terms name no term; {known}")
+    return tuple(name for name in there if name in chosen)
 
 
 def _checked_terms(terms: Sequence[Term], atoms: Atoms, taken: Sequence[str]) -> tuple[Term, ...]:
     """The terms, or InputError for what is none, does not fit the atoms, or has a name twice."""
     if isinstance(terms, Term):
         terms = (terms,)
+    if isinstance(terms, str):
+        terms = [terms]
     if not isinstance(terms, Sequence):
         raise InputError(f"terms are {described(terms)}; a list of them is needed, such as [PositionalRestraint(10.0)]")
     names = list(taken)
     for term in terms:
         if not isinstance(term, Term):
-            raise InputError(f"terms hold {type(term).__name__}; a Term is needed, such as PositionalRestraint(10.0)")
+            other = "; names of terms of the force field go to only_terms" if isinstance(term, str) else ""
+            raise InputError(
+                f"terms hold {type(term).__name__}; a Term is needed, such as PositionalRestraint(10.0){other}"
+            )
         twice = [name for name in term.names if name in names]
         if twice and not term.joins:
             raise InputError(f"there are two terms named {twice[0]}; give one of them another name")

@@ -12,7 +12,8 @@ from ..solvent_model import SolventModel, surface_area
 
 PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
 TERMS = ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self", "nonpolar")
-ALL_TERMS = ("bond", "angle", "torsion", "improper", "urey_bradley", "cmap", *TERMS)  # in the order of results
+BONDED_TERMS = ("bond", "angle", "torsion", "improper", "urey_bradley", "cmap")
+ALL_TERMS = (*BONDED_TERMS, *TERMS)  # in the order of results
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

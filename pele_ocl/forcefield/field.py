@@ -249,6 +249,12 @@ def _is_openmm(name: str) -> bool:
     return found
 
 
+def _openmm_names() -> list[str]:
+    """The names of OpenMM's force fields."""
+    found: list[str] = import_module("..interop.force_fields", __package__).names()
+    return found
+
+
 def _openmm_force_field(name: str, radii: str | None, files: Sequence[str | PathLike[str]]) -> ForceField:
     if files:
         raise InputError(
@@ -279,7 +285,8 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
         raise ParameterError(
             f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
-            "others come from the folders given with --templates or --pele-data"
+            f"OpenMM brings {', '.join(_openmm_names())}, others come from the folders given with --templates or "
+            "--pele-data"
         )
     return "amber"
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..errors import ParameterError
 from ..paths import shipped
+from .radii import AMBER_RADII
 
 LEAST_RADIUS, MOST_RADIUS, STEP = 1.0, 2.0, 0.05  # of the tables, A
 REACH = 6.8  # necks end where two atoms are this far beyond the sum of their radii, A
@@ -50,10 +51,11 @@ class Necks:
         radii, kinds = np.unique(atoms.gb_radii, return_inverse=True)
         if radii[0] < LEAST_RADIUS or radii[-1] > MOST_RADIUS:
             outside = (atoms.gb_radii < LEAST_RADIUS) | (atoms.gb_radii > MOST_RADIUS)
-            i = int(np.argmax(outside))
+            i, made_for = int(np.argmax(outside)), AMBER_RADII[model]
             raise ParameterError(
                 f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii "
-                f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; choose another model or other radii"
+                f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; "
+                f"choose --gb-radii {made_for} or atoms.with_radii('{made_for}'), or another GB model"
             )
         if len(radii) > MOST_KINDS:
             raise ParameterError(

@@ -15,7 +15,7 @@ from .extras import extra
 from .forces import A_PER_NM, Forces, terms
 
 if TYPE_CHECKING:
-    from openmm import CustomGBForce
+    from openmm import CustomGBForce, GBSAOBCForce
     from openmm.app import Topology
 
 DEFAULT_SET = "mbondi2"
@@ -70,11 +70,24 @@ def gb_parameters(
         model, rows, own, scales = _custom(force)
     if np.abs(rows[:, 0] - charges).max(initial=0) > 1e-6:
         raise InputError("the Generalized Born force has other charges than the NonbondedForce; give both the same")
-    notes = [f"the System's Generalized Born model is {model}; the model that is computed is the one you choose"]
+    notes = [
+        f"the System's Generalized Born model is {model}{_dielectric(force)}; its radii are taken, the model and the "
+        "dielectric that are computed are those you choose"
+    ]
     if model in _WITH_OWN_SCALES:
         notes += _unusual(topology, model, rows, scales)
         scales = _element_scales(labels)
     return GBParameters(own, scales, set_of(own, labels, bonds), tuple(notes))
+
+
+def _dielectric(force: GBSAOBCForce | CustomGBForce) -> str:
+    """` with solvent dielectric 78.3`, "" where the force does not say it."""
+    if hasattr(force, "getSolventDielectric"):
+        return f" with solvent dielectric {force.getSolventDielectric():g}"
+    for k in range(force.getNumGlobalParameters()):
+        if force.getGlobalParameterName(k) == "solventDielectric":
+            return f" with solvent dielectric {force.getGlobalParameterDefaultValue(k):g}"
+    return ""
 
 
 def _element_scales(labels: Labels) -> Floats:

@@ -42,7 +42,7 @@ def residue_kinds(labels: Labels) -> Strings:
 def _within_chains(labels: Labels, is_protein: Bools) -> Bools:
     """(n_residues,) True for residues with a backbone whose neighbour has one, too, or is protein."""
     starts = labels.residue_starts
-    has_backbone = np.logical_and.reduce(
+    has_backbone: Bools = np.logical_and.reduce(
         [np.logical_or.reduceat(np.isin(labels.names, names), starts) for names in _BACKBONE]
     )
     numbers, chains = labels.residue_numbers[starts], labels.chains[starts]

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from ...atoms import Atoms
+from ...energy import Energy
 from ...inputfile import InputFile
 from ...nonbond import Nonbond
 from ...trajectories import Trajectory
@@ -19,7 +20,7 @@ from ...trajectories.statistics import Statistics
 from ...trajectories.streaming import SURFACE_AREA, Evaluate, Evaluated, Part
 from ..clock import elapsed
 from ..progress import ProgressLine
-from ..report import composition_as_json, counted, duration, headline, radii_line, settings
+from ..report import composition_as_json, counted, duration, headline, radii_line, radii_lines, settings
 from ..structures.choice import Bools
 from ..tables import table
 from ..terminal import note, one_line, say, say_json
@@ -158,6 +159,8 @@ def _as_json(
 
 def _model_lines(plan: AnyPlan) -> list[str]:
     """The GB model and its radii, of energies that have any."""
+    if isinstance(plan, Energy):
+        return radii_lines(plan.model, plan.atoms, plan.names)
     return [] if isinstance(plan, Nonbond) and not plan.gb else [radii_line(plan.model, plan.atoms)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +11,22 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...energy.contents import GROUPS
 from ...errors import PeleError
 from ...formats import write_table
 from ..clock import elapsed
 from ..energies import UNIT
-from ..report import call_facts, counted, duration
+from ..report import call_facts, counted, duration, radii_text
 from ..tables import table
 from ..terminal import one_line
 
 Report: TypeAlias = dict[str, object]  # what a command prints with --json
 Terms: TypeAlias = dict[str, float]
+_MOST_TERMS = 8  # columns that fit a line; those of more terms are added up
+_GROUP_OF = {
+    **dict.fromkeys(GROUPS["bonded"], "bonded"), "lennard_jones_14": "lennard_jones", "coulomb_14": "coulomb",
+    **dict.fromkeys(GROUPS["gb"], "gb"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,15 @@ class Outcome:
     def sentence(self) -> str:
         """The reason why it failed, on one line."""
         return one_line(str(self.error))
+
+    @property
+    def reason(self) -> str:
+        """The sentence without the file's name."""
+        told, path = self.sentence, one_line(str(self.path))
+        if not told.startswith(f"{path}:"):
+            return told
+        rest = told[len(path) + 1 :].lstrip()
+        return f"line {rest}" if rest[:1].isdigit() else rest
 
     @property
     def rows(self) -> list[tuple[Outcome, int | None, Terms]]:
@@ -79,29 +95,62 @@ def as_json_of(outcomes: Sequence[Outcome]) -> Report:
 def as_text_of(outcomes: Sequence[Outcome]) -> str:
     """A table of all energies, and the reasons of those that failed in their rows."""
     names = _terms(outcomes)
-    rows = [row for of in outcomes for row in of.rows]
+    are_grouped = len(names) > _MOST_TERMS
+    rows = [(of, k, _grouped(terms) if are_grouped else terms) for each in outcomes for of, k, terms in each.rows]
+    names = list(dict.fromkeys(map(_group, names))) if are_grouped else names
     has_models = any(number is not None for _, number, _ in rows)
     heads = ["structure", *(["model"] if has_models else []), "atoms", *(name.replace("_", " ") for name in names)]
-    cells = [_cells(*row, names, has_models) for row in rows]
+    shown = _short_names(outcomes)
+    cells = [[shown[row[0].path], *_cells(*row, names, has_models)] for row in rows]
     lines = table(heads, cells, "<" + ">" * (len(heads) - 1)).split("\n")
     width = max(len(cell[0]) for cell in [heads, *cells])
     for k, (of, _, _) in enumerate(rows, 1):
-        lines[k] = lines[k] if of.error is None else f"{cells[k - 1][0]:{width}}  {of.sentence}"
+        lines[k] = lines[k] if of.error is None else f"{cells[k - 1][0]:{width}}  {of.reason}"
     n_failed = sum(of.error is not None for of in outcomes)
     counts = counted(len(outcomes), "structure") + (f", of which {n_failed:,} failed" if n_failed else "")
     if n_failed == len(outcomes):
         return "\n".join([counts, "", *lines[1:]])
     variants, precisions, devices = map(" and ".join, _facts(outcomes).values())
     ending = f"{variants}, {precisions}, on {devices}: in all {duration(elapsed())}"
-    return "\n".join([counts, "", f"Energy of structures, {UNIT}", *lines, "", ending])
+    single = ["", "Terms are added up here; -o FILE and --json give each by itself"] if are_grouped else []
+    gb = _gb_lines(outcomes)
+    return "\n".join([counts, "", f"Energy of structures, {UNIT}", *lines, *single, "", *gb, ending])
+
+
+def _group(name: str) -> str:
+    """The name under which a term is added up in a wide table."""
+    return _GROUP_OF.get(name, name)
+
+
+def _grouped(terms: Terms) -> Terms:
+    """Terms added up by group."""
+    found: Terms = {}
+    for name, value in terms.items():
+        found[_group(name)] = found.get(_group(name), 0.0) + value
+    return found
+
+
+def _short_names(outcomes: Sequence[Outcome]) -> dict[Path, str]:
+    """The names of files, with their folders where files of several folders have one name."""
+    paths = {of.path for of in outcomes}
+    names = Counter(path.name for path in paths)
+    return {path: one_line(path.name if names[path.name] == 1 else str(path)) for path in paths}
+
+
+def _gb_lines(outcomes: Sequence[Outcome]) -> list[str]:
+    """The GB model and the sets of radii, where there are GB energies."""
+    facts = _settings(outcomes)
+    if not any("gb_pair" in terms or "gb_self" in terms for of in outcomes for _, terms in of.energies):
+        return []
+    return [radii_text(str(facts["gb"]), str(facts["gb_radii_set"]))]
 
 
 def _cells(of: Outcome, number: int | None, terms: Terms, names: Sequence[str], has_models: bool) -> list[str]:
     if of.report is None:
-        return [one_line(str(of.path))] + [""] * (len(names) + 1 + has_models)
+        return [""] * (len(names) + 1 + has_models)
     model = ["" if number is None else str(number)] if has_models else []
     values = [f"{terms[name]:,.3f}" if name in terms else "" for name in names]
-    return [one_line(str(of.path)), *model, f"{of.report['n_atoms']:,}", *values]
+    return [*model, f"{of.report['n_atoms']:,}", *values]
 
 
 def _facts(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
@@ -112,11 +161,11 @@ def _facts(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
     }
 
 
-def _settings(outcomes: Sequence[Outcome]) -> Terms | dict[str, str]:
+def _settings(outcomes: Sequence[Outcome]) -> dict[str, object]:
     """The constants of the solvent, which all structures share, and the set of the GB radii of each, once."""
-    there = [cast(dict[str, float], of.report.get("settings", {})) for of in outcomes if of.report is not None]
+    there = [cast(Mapping[str, object], of.report.get("settings", {})) for of in outcomes if of.report is not None]
     sets = dict.fromkeys(str(of["gb_radii_set"]) for of in there if of.get("gb_radii_set"))
-    return cast(dict[str, str], {**there[0], "gb_radii_set": ", ".join(sets)}) if there else {}
+    return {**there[0], "gb_radii_set": ", ".join(sets)} if there else {}
 
 
 def save(output: Path, outcomes: Sequence[Outcome]) -> None:

@@ -27,7 +27,7 @@ def require_record_suffix(path: str | PathLike[str]) -> str:
     if suffix not in RECORDERS:
         raise FormatError(
             f"{path}: unknown suffix {suffix!r}; results of a trajectory, which are appended, end in "
-            f"{', '.join(RECORDERS)}"
+            f"{', '.join(RECORDERS)}" + ("; JSON cannot be appended to: take .jsonl" if suffix == ".json" else "")
         )
     return suffix
 
