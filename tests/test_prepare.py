@@ -148,7 +148,10 @@ def test_the_command_tells_what_it_changed(tmp_path):
 
 def test_nothing_is_written_without_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pdbfixer", None)
-    with pytest.raises(InputError, match=r"preparing a structure needs pdbfixer: pip install 'pele-ocl\[openmm\]'"):
+    with pytest.raises(
+        InputError,
+        match=r"preparing a structure needs PDBFixer, which is not installed: pip install 'pele-ocl\[openmm\]'",
+    ):
         prepare(file_of(tmp_path, HEAVY), tmp_path / "ready.pdb")
     assert not (tmp_path / "ready.pdb").exists()
     monkeypatch.undo()

@@ -45,7 +45,7 @@ _HARMONIC = {
         ),
     )
 }
-# Those among them that do not turn with theta: OpenMM's theta is -pi to pi, so that it is the same with theta0 = 0 alone.
+# Those among them that are not periodic; as OpenMM's theta is -pi to pi, they are the same with theta0 = 0 alone.
 _UNWRAPPED = (form("k*(theta-theta0)^2"), form("0.5*k*(theta-theta0)^2"))
 # cos^m psi as sums of cos(n psi), rows m, columns n, both 0 to 5.
 _POWERS = np.array(
@@ -164,8 +164,8 @@ def wrapping_notes(forces: Forces) -> Iterator[str]:
         turned = terms(force, "getNumTorsions", "getTorsionParameters", 6)[:, 4 + angle] != 0
         if turned.any():
             yield (
-                f"{int(turned.sum()):,} impropers of {force.getEnergyFunction()!r} have a theta0 other than 0; they are "
-                "periodic here, in OpenMM they are not: energies differ where theta - theta0 is beyond half a turn"
+                f"{int(turned.sum()):,} impropers of {force.getEnergyFunction()!r} have a theta0 other than 0; they "
+                "are periodic here, in OpenMM they are not: energies differ where theta - theta0 is beyond half a turn"
             )
 
 

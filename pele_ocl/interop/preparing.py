@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from .. import arguments
 from ..chemistry import is_polymer, is_water
 from ..errors import FormatError, InputError, PeleError
+from ..extras import extra
 from ..formats import read_structure, replacing
 from ..formats.pdb_lines import is_atom_line
 from ..formats.registry import structure_format, structure_suffix
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines
-from .extras import extra
 
 if TYPE_CHECKING:
     from openmm import Platform

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import array, described
 from ..atoms import Labels
 from ..errors import FormatError, InputError
-from .extra import mdtraj_module
+from ..extras import extra
 
 if TYPE_CHECKING:
     import mdtraj
@@ -45,7 +45,7 @@ def selected_atoms(select: Selection, n_atoms: int, topology: mdtraj.Topology | 
 
 
 def _by_words(words: str, n_atoms: int, topology: mdtraj.Topology | None) -> NDArray[np.intp]:
-    md = mdtraj_module()
+    md = extra("mdtraj", "a selection of atoms in words of MDTraj")
     names = _nameless(md, n_atoms) if topology is None else topology
     try:
         found = np.asarray(names.select(words), np.intp)
@@ -62,7 +62,7 @@ def _by_words(words: str, n_atoms: int, topology: mdtraj.Topology | None) -> NDA
 
 def topology_file(path: str | PathLike[str]) -> mdtraj.Topology:
     """The names of atoms in a structure file, as MDTraj reads it; raises FormatError where it does not."""
-    md = mdtraj_module()
+    md = extra("mdtraj", "a selection of atoms in words of MDTraj")
     try:
         return md.load_topology(str(path))
     except Exception as error:
@@ -73,7 +73,7 @@ def topology_file(path: str | PathLike[str]) -> mdtraj.Topology:
 
 def topology_of(labels: Labels) -> mdtraj.Topology:
     """The names of atoms that are known already."""
-    md = mdtraj_module()
+    md = extra("mdtraj", "a selection of atoms in words of MDTraj")
     topology = md.Topology()
     chains = {name: topology.add_chain() for name in dict.fromkeys(residue.chain for residue in labels.residues)}
     residues = [topology.add_residue(each.name, chains[each.chain], each.number) for each in labels.residues]
