@@ -1,6 +1,6 @@
 """Generalized Born energies with sander's constants, against its formulas written out in NumPy.
 
-The topology is our own, of two hexapeptides so far apart that sander's rgbmax of 25 A cuts through the second. GB
+The topology is our own, of two hexapeptides so far apart that sander's rgbmax of 25 A cuts through the second. The GB
 models are those of igb = 1, 2, 5, 7 and 8; numbers that AMBER's programs printed are in test_amber_samples.py.
 """
 
