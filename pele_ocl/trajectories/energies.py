@@ -165,7 +165,7 @@ def workers_of(plan: AnyPlan) -> int:
 
 def plan_settings(plan: AnyPlan) -> dict[str, object]:
     """The options of a plan that decide on its results."""
-    found = {"quantity": plan.quantity, "terms": list(plan.names)}
+    found: dict[str, object] = {"quantity": plan.quantity, "terms": list(plan.names)}
     if isinstance(plan, Energy):
         further = {"further_terms_sha256": sha256_of(plan.further_terms)} if plan.further_terms else {}
         return {**found, "options": asdict(plan.options), **further}
