@@ -33,12 +33,13 @@ class Coordinates:
         except OSError as error:
             raise FormatError(f"{where}: cannot be read as HDF5 ({error}); copy the file again") from None
         try:
-            self._learn(next((self._file[name] for name in _NAMES if name in self._file), None))
+            self._learn()
         except BaseException:
             self._file.close()
             raise
 
-    def _learn(self, values: Any) -> None:
+    def _learn(self) -> None:
+        values = next((self._file[name] for name in _NAMES if name in self._file), None)
         shape: tuple[int, ...] = getattr(values, "shape", ())
         if len(shape) not in (2, 3) or shape[-1] != 3:
             raise FormatError(f"{self.where}: has no dataset `positions` or `coordinates` of shape (frames, atoms, 3)")
