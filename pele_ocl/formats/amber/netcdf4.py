@@ -41,7 +41,7 @@ class Coordinates:
     def _learn(self) -> None:
         values = next((self._file[name] for name in _NAMES if name in self._file), None)
         shape: tuple[int, ...] = getattr(values, "shape", ())
-        if len(shape) not in (2, 3) or shape[-1] != 3:
+        if values is None or len(shape) not in (2, 3) or shape[-1] != 3:
             raise FormatError(f"{self.where}: has no dataset `positions` or `coordinates` of shape (frames, atoms, 3)")
         self._values = values
         self.n_frames, self.n_atoms = shape[0] if len(shape) == 3 else 1, shape[-2]
