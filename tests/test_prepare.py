@@ -105,7 +105,7 @@ def mmcif(folder, sequence=()):
     for number, line in enumerate(HEAVY, 1):
         name, x = line[12:16].strip(), line[30:54].split()
         twice = (residue(line), name) == (2, "CB")
-        for alt, place, share in (("A", x, 0.6), ("B", ["50.0"] * 3, 0.4)) if twice else ((".", x, 1.0),):
+        for alt, place, share in (("A", ["50.0"] * 3, 0.4), ("B", x, 0.6)) if twice else ((".", x, 1.0),):
             row = ["ATOM", number, line[77], name, alt, line[17:20], "Q", 1, ".", residue(line), "A", *place, share]
             rows.append(" ".join(map(str, row)))
     parts = ["data_x", "loop_", *(f"_atom_site.{name}" for name in COLUMNS), *rows]
