@@ -26,8 +26,8 @@ _POLYMER_VARIANTS = frozenset(name for family in _PEPTIDE_FAMILIES for name in f
 # Amber's names of nucleotides and of those at the ends of a strand.
 _NUCLEOTIDE_VARIANTS = re.compile("[DR][ACGTU][35N]?")
 _AMBER_ENDS = re.compile("[ACGTU][35]")
-# Nucleotides by other names that ligands may have, too: thymidine and AMBER's nucleosides; and CHARMM's names, which
-# are those of free bases, and CYT of a cysteine. The sugar tells.
+# Names of nucleotides that others may have, too: thymidine, AMBER's nucleosides; and CHARMM's, which are those of free
+# bases, and CYT of a cysteine. The sugar tells.
 _AMBIGUOUS_NUCLEOTIDE = re.compile("T|[ACGTU]N|ADE|CYT|GUA|THY|URA")
 _WATERS_OF_3_SITES = ("HOH", "WAT", "TIP", "TIP3", "TP3", "T3P", "SOL", "SPC", "SPCE", "H2O", "DOD")
 _WATERS = frozenset((*_WATERS_OF_3_SITES, "TIP4", "TIP5", "T4P", "TP4", "TP5"))

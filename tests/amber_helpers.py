@@ -244,7 +244,9 @@ def restart(positions: np.ndarray, velocities: bool = False, box: bool = False) 
     )
 
 
-def netcdf(frames: np.ndarray, version: int = 2, trajectory: bool = True, units: str = "angstrom") -> bytes:
+def netcdf(
+    frames: np.ndarray, version: int = 2, trajectory: bool = True, units: str = "angstrom", scale: float | None = None
+) -> bytes:
     """A NetCDF file of version 1, 2 or 5: a trajectory of float32 frames (m, n, 3), or a restart of the first."""
     size = ">Q" if version == 5 else ">I"
 
@@ -266,7 +268,11 @@ def netcdf(frames: np.ndarray, version: int = 2, trajectory: bool = True, units:
     head += struct.pack(">I", 10) + number(len(dimensions)) + b"".join(name(d) + number(s) for d, s in dimensions)
     head += attributes(Conventions="AMBER" if trajectory else "AMBERRESTART", ConventionVersion="1.0")
     variables = [("time", shape[:1] if trajectory else [], 4 if trajectory else 8, attributes(units="picosecond"))]
-    variables.append(("coordinates", shape, 3 * n * itemsize, attributes(units=units)))
+    factor = (
+        b"" if scale is None else name("scale_factor") + struct.pack(">I", 6) + number(1) + struct.pack(">d", scale)
+    )
+    of_coordinates = struct.pack(">I", 12) + number(1 + bool(factor)) + attributes(units=units)[4 + len(number(0)) :]
+    variables.append(("coordinates", shape, 3 * n * itemsize, of_coordinates + factor))
     offset_size = 4 if version == 1 else 8
     length = len(head) + 4 + len(number(0))
     length += sum(len(name(v)) + len(number(0)) * (2 + len(s)) + len(a) + 4 + offset_size for v, s, _, a in variables)

@@ -28,6 +28,7 @@ HEADERS = sorted(CL.rglob("*.clh"))
 # Who may import whom; a layer may import from the layers behind it and from itself.
 LAYERS = {
     "errors": (),
+    "extras": ("errors",),
     "arguments": ("errors",),
     "units": ("arguments", "errors"),
     "paths": (),
@@ -48,7 +49,8 @@ LAYERS = {
     "formats": ("arguments", "atoms", "chemistry", "errors", "grid", "inputfile", "textfiles", "units", "variant"),
     "forcefield": ("arguments", "atoms", "chemistry", "errors", "inputfile", "units", "paths", "textfiles"),
     "interop": (
-        "arguments", "atoms", "chemistry", "errors", "forcefield", "formats", "inputfile", "textfiles", "units",
+        "arguments", "atoms", "chemistry", "errors", "extras", "forcefield", "formats", "inputfile",
+        "textfiles", "units",
     ),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
     "potential_model": ("arguments", "errors"),
@@ -69,7 +71,7 @@ LAYERS = {
         "arguments", "atoms", "callable_module", "errors", "frozen", "opencl", "pairs", "plan", "results", "solvent",
         "tiled", "solvent_model", "tiles", "tuning", "units", "variant",
     ),
-    "ase": ("atoms", "energy", "errors", "opencl", "solvent_model"),
+    "ase": ("atoms", "energy", "errors", "extras", "opencl", "solvent_model"),
     "ions": (
         "arguments", "atoms", "errors", "grid", "opencl", "potential_model", "potmap", "tiles", "units",
         "variant",
@@ -79,8 +81,8 @@ LAYERS = {
         "variant",
     ),
     "trajectories": (
-        "arguments", "atoms", "energy", "errors", "formats", "inputfile", "nonbond", "pairs", "plan", "results",
-        "solvent", "solvent_model", "textfiles", "variant",
+        "arguments", "atoms", "energy", "errors", "extras", "formats", "inputfile", "nonbond", "pairs", "plan",
+        "results", "solvent", "solvent_model", "textfiles", "variant",
     ),
     "bench": (
         "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths",

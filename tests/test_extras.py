@@ -13,6 +13,7 @@ from test_cli import run
 from pele_ocl import PeleError
 from pele_ocl.bench import charts
 from pele_ocl.bench.peers import AbsentError, peer
+from pele_ocl.extras import extra
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "pele_ocl").rglob("*.py"))
@@ -52,6 +53,13 @@ def test_a_missing_peer_names_what_to_install(monkeypatch):
     assert "OpenMM's CPU platform is not installed (pip install 'pele-ocl[bench]'): no speed-up against it" in text
 
 
+@pytest.mark.parametrize("library", ["openmm", "pdbfixer", "MDAnalysis", "parmed", "mdtraj", "ase"])
+def test_a_missing_library_names_its_extra(library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(PeleError, match=r"^this needs \w+, which is not installed: pip install 'pele-ocl\[\w+\]'$"):
+        extra(library, "this")
+
+
 def test_a_missing_chart_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(PeleError, match=r"pip install 'pele-ocl\[plot\]'"):
@@ -64,4 +72,4 @@ def test_extras_that_sentences_name_exist():
     )[1]
     named = {name for path in MODULES for name in re.findall(r"pele-ocl\[(\w+)\]", path.read_text())}
     assert named <= set(re.findall(r"^(\w+) = ", extras, re.MULTILINE))
-    assert {"bench", "plot"} <= named
+    assert {"bench", "plot", "openmm", "mdanalysis", "parmed", "trajectories", "ase"} <= named

@@ -84,6 +84,34 @@ def test_a_trajectory_that_is_still_written(topology):
         placed(topology, streaming, model=3)
 
 
+@pytest.mark.parametrize("version", [2, 5])
+def test_both_readers_of_netcdf_agree(topology, version):
+    """On a file that is still written and has a factor, and on one of another unit."""
+    data = netcdf(FRAMES, version, scale=0.5)
+    places = slice(4, 12 if version == 5 else 8)
+    streaming = data[: places.start] + b"\xff" * (places.stop - 4) + data[places.stop : -10]
+    path = topology.with_name("x.nc")
+    path.write_bytes(streaming)
+    frames = np.concatenate(list(pele_ocl.trajectory(path, frames=":2")))
+    np.testing.assert_allclose(frames, FRAMES[:2] / 2, rtol=1e-7)
+    np.testing.assert_allclose(pele_ocl.read(topology, coordinates=path, model=2).positions, frames[1], rtol=1e-7)
+    path.write_bytes(netcdf(FRAMES, version, units="nanometer"))
+    for read in (pele_ocl.trajectory, lambda path: pele_ocl.read(topology, coordinates=path)):
+        with pytest.raises(FormatError, match="the coordinates are in 'nanometer'; angstrom are needed"):
+            read(path)
+
+
+def test_one_frame_of_a_long_trajectory_is_read_alone(topology):
+    path = topology.with_name("x.nc")
+    path.write_bytes(netcdf(FRAMES))
+    with open(path, "r+b") as stream:
+        stream.truncate(1 << 38)  # takes no room on disk
+    peptide = pele_ocl.read(topology, coordinates=path, model=2)
+    np.testing.assert_allclose(peptide.positions, FRAMES[1], rtol=1e-7)
+    report = json.loads(output_of("energy", topology, "-c", path, "--model", 2, "--json"))
+    assert report["energy"]["total"] == pytest.approx(pele_ocl.energy(peptide).total, rel=1e-5)
+
+
 def test_structures_have_coordinates_too(topology):
     structure = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
     atoms = pele_ocl.read(topology, coordinates=structure)
@@ -110,7 +138,7 @@ WRONG = {
     "a cut frame": (netcdf(FRAMES[:1])[:-9], r": variable coordinates ends beyond the [\d,]+ bytes of the file; is it"),
     "other atoms": (netcdf(FRAMES[:, :95]), r": 95 atoms; .*x.parm7 has 96"),
     "no coordinates": (netcdf(FRAMES).replace(b"coordinates", b"coordination"[:11]), r": holds no variable 'coordinat"),
-    "nanometers": (netcdf(FRAMES, units="nanometer"), r": the coordinates are in 'nanometer'; angstrom without a fac"),
+    "nanometers": (netcdf(FRAMES, units="nanometer"), r": the coordinates are in 'nanometer'; angstrom are needed"),
     "infinite": (netcdf(FRAMES * np.where(np.arange(96) == 4, np.inf, 1)[:, None]), r": frame 1: a coordinate of atom"),
     "damaged": (netcdf(FRAMES).replace(b"\0\0\0\x0a\0", b"\0\0\0\x0d\0", 1), r": byte [\d,]+: no NetCDF header; the f"),
 }  # fmt: skip
@@ -131,8 +159,11 @@ def test_frames_and_kinds_that_are_not_there(topology, tmp_path):
         placed(topology, netcdf(FRAMES), model=0)
     with h5py.File(tmp_path / "x.nc", "w") as file:
         file["coordinates"] = FRAMES
-    with pytest.raises(FormatError, match=r"x.nc: NetCDF of version 4 \(HDF5\), which is not read"):
-        pele_ocl.read(topology, coordinates=tmp_path / "x.nc")
+    for number in (None, 3):
+        found = pele_ocl.read(topology, coordinates=tmp_path / "x.nc", model=number)
+        np.testing.assert_array_equal(found.positions, FRAMES[(number or 1) - 1])
+    with pytest.raises(FormatError, match=r"x.nc: holds no frame 4; the frames are 1 to 3"):
+        pele_ocl.read(topology, coordinates=tmp_path / "x.nc", model=4)
     with pytest.raises(FormatError, match=r"none.rst7: no such file"):
         pele_ocl.read(topology, coordinates=tmp_path / "none.rst7")
     with pytest.raises(InputError, match="coordinates is 3; the path of a file is needed"):

@@ -352,6 +352,6 @@ def test_sdf_files_name_the_ways(tmp_path):
     file = tmp_path / "l.sdf"
     file.write_text("ligand\n")
     with pytest.raises(
-        InputError, match=r"needs? openff-toolkit and openmmforcefields .* give the ligand as a mol2 file"
+        InputError, match=r"needs openff-toolkit, .* conda-forge openff-toolkit; or give the ligand as a mol2 file"
     ):
         read(file)

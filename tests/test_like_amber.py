@@ -1,6 +1,6 @@
 """Generalized Born energies with sander's constants, against its formulas written out in NumPy.
 
-The topology is our own, of two hexapeptides so far apart that sander's rgbmax of 25 A cuts through the second. GB
+The topology is our own, of two hexapeptides so far apart that sander's rgbmax of 25 A cuts through the second. The GB
 models are those of igb = 1, 2, 5, 7 and 8; numbers that AMBER's programs printed are in test_amber_samples.py.
 """
 
@@ -59,7 +59,7 @@ MODELS = {
 
 
 def sphere(r: float, rho: float, s: float) -> float:
-    """What a sphere of radius s, at a distance r, takes from 1/rho: the integral of 1/(4 pi x^4) up to rgbmax."""
+    """The share of a sphere of radius s, at a distance r, in the integral of 1/(4 pi x^4) from rho to rgbmax."""
     if r > RGB_MAX + s:
         return 0.0
     if s < 0:
@@ -74,7 +74,7 @@ def sphere(r: float, rho: float, s: float) -> float:
 
 
 def neck(r: float, own: float, other: float) -> float:
-    """What the neck to an atom of another radius takes."""
+    """The integral of the neck to an atom of another radius, before the factor."""
     if r >= own + other + NECK_REACH:
         return 0.0
     i, j = (round(20 * (radius - 1)) for radius in (own, other))

@@ -90,6 +90,50 @@ def test_missing_atoms_waters_ligands_and_alternates(tmp_path):
     )
 
 
+COLUMNS = (
+    "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id",
+    "label_entity_id", "label_seq_id", "auth_seq_id", "auth_asym_id", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy",
+)  # fmt: skip
+
+
+def mmcif(folder, sequence=()):
+    """The hexapeptide without hydrogens, and CB of residue 2 in two places; without label_seq_id, as programs write.
+
+    sequence : names of residues, which follow from entity_poly_seq then
+    """
+    rows = []
+    for number, line in enumerate(HEAVY, 1):
+        name, x = line[12:16].strip(), line[30:54].split()
+        twice = (residue(line), name) == (2, "CB")
+        for alt, place, share in (("A", ["50.0"] * 3, 0.4), ("B", x, 0.6)) if twice else ((".", x, 1.0),):
+            row = ["ATOM", number, line[77], name, alt, line[17:20], "Q", 1, ".", residue(line), "A", *place, share]
+            rows.append(" ".join(map(str, row)))
+    parts = ["data_x", "loop_", *(f"_atom_site.{name}" for name in COLUMNS), *rows]
+    if sequence:
+        parts += ["loop_", "_entity_poly_seq.entity_id", "_entity_poly_seq.num", "_entity_poly_seq.mon_id"]
+        parts += [f"1 {k} {name}" for k, name in enumerate(sequence, 1)]
+        parts += ["_entity.id 1", "_entity.type polymer", "_struct_asym.id Q", "_struct_asym.entity_id 1"]
+    (folder / "bare.cif").write_text("\n".join([*parts, ""]))
+    return folder / "bare.cif"
+
+
+def test_alternates_of_mmcif_files(tmp_path):
+    changes = prepare(mmcif(tmp_path), tmp_path / "ready.pdb")
+    assert len(changes.alternates) == 1
+    atoms, before = read(tmp_path / "ready.pdb"), read(HEXAPEPTIDE)
+    assert [str(r) for r in atoms.labels.residues] == [str(r) for r in before.labels.residues]
+    assert len(atoms) == len(before)
+    assert np.abs(atoms.positions).max() < 20
+    prepare(file_of(tmp_path, HEAVY), tmp_path / "same.pdb")
+    assert (tmp_path / "ready.pdb").read_text() == (tmp_path / "same.pdb").read_text()
+
+
+def test_sequences_of_mmcif_files(tmp_path):
+    names = [line[17:20] for line in HEAVY if line[12:16] == " CA "]
+    changes = prepare(mmcif(tmp_path, ["GLY", *names]), tmp_path / "ready.pdb")
+    assert list(changes.residues_missing.values()) == [["GLY"]]
+
+
 def test_residues_within_a_chain_are_built_and_those_at_its_ends_told(tmp_path):
     names = [line[17:20] for line in HEAVY if line[12:16] == " CA "]
     sequence = f"SEQRES   1 A    8  GLY {' '.join(names)} GLY"
@@ -148,7 +192,10 @@ def test_the_command_tells_what_it_changed(tmp_path):
 
 def test_nothing_is_written_without_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pdbfixer", None)
-    with pytest.raises(InputError, match=r"preparing a structure needs pdbfixer: pip install 'pele-ocl\[openmm\]'"):
+    with pytest.raises(
+        InputError,
+        match=r"preparing a structure needs PDBFixer, which is not installed: pip install 'pele-ocl\[openmm\]'",
+    ):
         prepare(file_of(tmp_path, HEAVY), tmp_path / "ready.pdb")
     assert not (tmp_path / "ready.pdb").exists()
     monkeypatch.undo()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -257,42 +260,59 @@ def test_fields_of_terms_count():
 
 
 FULL = """
-    import resource, sys
+    import sys
     sys.path[:0] = [{tests!r}, {root!r}]
     import test_trajectories_recording as here
-    frames, output, limit, resume = here.Path(sys.argv[1]), here.Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "1"
-    here.streaming.CHUNK_ATOMS, here.streaming._MOST_CHUNKS = 35, 1
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     try:
-        here.record(frames, output, resume=resume)
+        with here.files_end_at(3000):
+            here.record(*map(here.Path, sys.argv[1:]))
     except here.FormatError as error:
         print(error)
 """
 
 
-@pytest.mark.parametrize(("suffix", "room"), [(".h5", 3000), (".csv", 5000), (".jsonl", 5000), (".csv", 10)])
+@contextmanager
+def files_end_at(size: int) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize(("suffix", "room"), [(".csv", 5000), (".jsonl", 5000), (".csv", 10)])
 def test_a_full_disk_is_a_sentence_and_rows_stay(suffix, room, frames, tmp_path):
-    """Limits of the size of files fail as full disks do; libhdf5 would crash the program."""
+    """Limits of the size of files fail as full disks do."""
     folder = tmp_path / "results"
     folder.mkdir()
     whole, full = tmp_path / f"whole{suffix}", folder / f"full{suffix}"
     record(frames, whole)
     full.write_text("before")
+    with files_end_at(room), pytest.raises(FormatError) as error:
+        record(frames, full)
+    assert str(error.value) == f"{full}: cannot be written: File too large"
+    assert os.listdir(folder) == [full.name]
+    if room == 10:
+        assert full.read_text() == "before"
+        return
+    assert full.read_bytes() == whole.read_bytes()[: len(full.read_bytes())]
+    assert 20 < rows(full) < 200
+    assert full.read_bytes().endswith(b"\n")
+    record(frames, full, resume=True)
+    assert full.read_bytes() == whole.read_bytes()
+
+
+def test_a_full_disk_does_not_crash_libhdf5(frames, tmp_path):
+    full = tmp_path / "results" / "full.h5"
+    full.parent.mkdir()
+    full.write_text("before")
     script = textwrap.dedent(FULL).format(tests=str(ROOT / "tests"), root=str(ROOT))
-    done = subprocess.run(
-        [sys.executable, "-c", script, frames, full, str(room), "0"], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", script, frames, full], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{full}: cannot be written: File too large\n"
-    assert os.listdir(folder) == [full.name]
-    if room == 5000:
-        assert full.read_bytes() == whole.read_bytes()[: len(full.read_bytes())]
-        assert 20 < rows(full) < 200
-        assert full.read_bytes().endswith(b"\n")
-        record(frames, full, resume=True)
-        assert full.read_bytes() == whole.read_bytes()
-    else:
-        assert full.read_text() == "before"
+    assert os.listdir(full.parent) == [full.name]
+    assert full.read_text() == "before"
 
 
 def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monkeypatch):

@@ -20,7 +20,8 @@ import numpy as np
 from ..atoms import Atoms, Ints, require_atoms
 from ..energy import Energy
 from ..energy.terms import Term
-from ..errors import InputError, PeleError
+from ..errors import InputError
+from ..extras import missing
 from ..solvent_model import SolventModel
 
 try:
@@ -31,7 +32,7 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").split(".")[0] != "ase":
         raise
-    raise PeleError("the calculator needs ASE, which is not installed: pip install 'pele-ocl[ase]'") from None
+    raise missing("ase", "the calculator") from None
 
 if TYPE_CHECKING:
     from ..opencl.device import Device

@@ -12,7 +12,7 @@ from .structures.control import with_control_file
 
 # Keys of click's context.
 DEBUG = "pele_ocl.debug"
-COORDINATES = "pele_ocl.coordinates"  # the InputFile with the positions of a topology
+COORDINATES = "pele_ocl.coordinates"  # the InputFile, or the path, with the positions of a topology
 
 
 class _File(click.Path):

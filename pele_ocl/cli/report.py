@@ -149,12 +149,16 @@ def origin(source: InputFile, atoms: Atoms, how: Computation) -> dict[str, Any]:
 
 
 def provenance(source: InputFile) -> dict[str, Any]:
-    """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters."""
+    """Where a file's content comes from: the input and the SHA-256 of what was read, program, command, parameters.
+
+    A trajectory that was not read whole has no SHA-256.
+    """
     places = click.get_current_context().meta.get(COORDINATES)
     return {
         "input": str(source),
         "input_sha256": source.sha256,
-        **({} if places is None else {"coordinates": str(places), "coordinates_sha256": places.sha256}),
+        **({} if places is None else {"coordinates": str(places)}),
+        **({"coordinates_sha256": places.sha256} if isinstance(places, InputFile) else {}),
         **call_facts(),
     }
 

@@ -119,6 +119,18 @@ def mmcif_models(path: InputFile) -> list[int]:
     return numbers
 
 
+def sequence_records(path: InputFile) -> list[str]:
+    """SEQRES and MODRES records of a PDB file for the sequences that an mmCIF file tells, with the author's chains.
+
+    Raises FormatError for sequences that cannot be read.
+    """
+    try:
+        header = gemmi.make_structure_from_block(_block(path)).make_pdb_headers()
+    except (ValueError, RuntimeError) as error:
+        raise FormatError(f"{path}: its sequences cannot be read: {error}") from None
+    return [line for line in header.splitlines(keepends=True) if line.startswith(("SEQRES", "MODRES"))]
+
+
 def _block(path: InputFile) -> gemmi.cif.Block:
     """The first data block with atoms."""
     text = "".join(lines(path, "mmCIF"))

@@ -6,6 +6,7 @@ import gzip
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from os import PathLike
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
@@ -55,7 +56,7 @@ def write_pdb_with_ions(
     if structure_format(source).has_pdb_records and len(read_pdb(source, model).lines) == len(atoms):
         before, after, serial = _own_lines(source, model)
     else:
-        before, after, serial = list(_new_lines(atoms.labels, atoms.positions, str(source))), [], len(atoms)
+        before, after, serial = list(atom_lines(atoms.labels, atoms.positions, str(source))), [], len(atoms)
     end = "\r\n" if before[-1].endswith("\r\n") else "\n"
     chain, number = _place(atoms.labels)
     records = [
@@ -139,10 +140,18 @@ def _place(labels: Labels) -> tuple[str, int]:
     return last, int(labels.residue_numbers[labels.chains == last].max()) + 1
 
 
-def _new_lines(labels: Labels, positions: Floats, source: str) -> Iterator[str]:
-    """ATOM and HETATM records of all atoms, TER where a polymer ends."""
+def atom_lines(labels: Labels, positions: Floats, source: str) -> Iterator[str]:
+    """ATOM and HETATM records of all atoms, TER behind the last residue of a chain that is of a polymer.
+
+    source : the file's name, for the message
+
+    Raises FormatError for names and positions that a PDB file cannot hold.
+    """
     n = len(labels)
     polymer = [is_polymer(residue) for residue in labels.residue_names.tolist()]
+    chains = labels.chains.tolist()
+    runs = accumulate((chain != before for before, chain in pairwise(chains)), initial=0)
+    ends = set({run: i for i, (run, is_in) in enumerate(zip(runs, polymer, strict=True)) if is_in}.values())
     for i in range(n):
         residue, chain, name = (str(of[i]) for of in (labels.residue_names, labels.chains, labels.names))
         if len(name) > 4 or len(chain) > 2 or len(residue) + max(len(chain), 1) > 5:
@@ -151,7 +160,7 @@ def _new_lines(labels: Labels, positions: Floats, source: str) -> Iterator[str]:
         number, code = int(labels.residue_numbers[i]), str(labels.insertion_codes[i])
         element = str(labels.elements[i])
         yield _record(record, i + 1, name, element, residue, chain, number, code, positions[i]).rstrip() + "\n"
-        if polymer[i] and (i + 1 == n or not polymer[i + 1] or labels.chains[i + 1] != labels.chains[i]):
+        if i in ends:
             yield "TER\n"
 
 

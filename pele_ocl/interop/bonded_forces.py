@@ -45,7 +45,7 @@ _HARMONIC = {
         ),
     )
 }
-# Those among them that do not turn with theta: OpenMM's theta is -pi to pi, so it is the same with theta0 = 0 alone.
+# Those among them that are not periodic; as OpenMM's theta is -pi to pi, they are the same with theta0 = 0 alone.
 _UNWRAPPED = (form("k*(theta-theta0)^2"), form("0.5*k*(theta-theta0)^2"))
 # cos^m psi as sums of cos(n psi), rows m, columns n, both 0 to 5.
 _POWERS = np.array(

@@ -12,10 +12,10 @@ from .. import arguments
 from ..atoms import Atoms, Structure
 from ..atoms.radii import RADII_SETS, tidy_set
 from ..errors import InputError, ParameterError
+from ..extras import extra
 from ..forcefield import ForceField
 from ..forcefield.matching import has_hydrogens, without_hydrogens
 from ..textfiles import quoted
-from .extras import extra
 from .openmm import from_openmm
 from .topologies import topology_of
 

@@ -13,9 +13,9 @@ from ..arguments import described
 from ..atoms import Atoms, Ints, Strings, Structure
 from ..chemistry import element
 from ..errors import InputError
+from ..extras import extra
 from ..forcefield import ForceField
 from ..formats.assembly import Records, structure
-from .extras import extra
 from .gb_forces import DEFAULT_SET
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from ..arguments import instance, numbers
 from ..atoms import Atoms, Floats, Ints, Labels
 from ..errors import InputError
+from ..extras import extra
 from .bonded_forces import bonded_tables, wrapping_notes
-from .extras import extra
 from .forces import A_PER_NM, Forces
 from .gb_forces import gb_parameters
 from .nonbonded_forces import nonbonded_parameters

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arguments import instance
 from ..atoms import Atoms
 from ..errors import InputError
-from .extras import extra
+from ..extras import extra
 from .forces import A_PER_NM
 from .gb_forces import set_of
 from .openmm import from_openmm
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
 def from_parmed(structure: Structure) -> Atoms:
     """The atoms of a ParmEd Structure; Atoms.from_parmed has the description."""
+    instance("structure", structure, extra("parmed", "a structure of ParmEd").Structure, "a Structure of ParmEd")
     app = extra("openmm.app", "a structure of ParmEd")
-    if getattr(structure, "coordinates", None) is None:
+    if structure.coordinates is None:
         raise InputError("the ParmEd structure has no coordinates; load it with those of its atoms")
     try:
         system = structure.createSystem(nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)

@@ -6,7 +6,7 @@ import io
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 from .. import arguments
 from ..chemistry import is_polymer, is_water
 from ..errors import FormatError, InputError, PeleError
+from ..extras import extra
 from ..formats import read_structure, replacing
-from ..formats.pdb_lines import is_atom_line
-from ..formats.registry import structure_format, structure_suffix
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines
-from .extras import extra
+from ..formats.registry import structure_suffix
+from ..inputfile import read_file
+from .chosen_atoms import chosen_text
 
 if TYPE_CHECKING:
     from openmm import Platform
@@ -104,12 +103,12 @@ def prepare(
     arguments.flag("keep_hetero", keep_hetero)
     if structure_suffix(output) != ".pdb" or Path(output).suffix.lower() == ".gz":
         raise FormatError(f"{output}: prepared structures are written as PDB files; give it the suffix .pdb")
-    extra("pdbfixer", "preparing a structure")
+    pdbfixer = extra("pdbfixer", "preparing a structure")
     source = read_file(path)
     structure = read_structure(source)
     notes = tuple(note.removesuffix(", and --model reads another") for note in structure.notes)
     with _seeded(), _one_thread(), replacing(output, [source]) as temporary:
-        fixer = _fixer(source, set(structure.lines.tolist()))
+        fixer = pdbfixer.PDBFixer(pdbfile=io.StringIO(chosen_text(source, structure)), platform=_platform())
         try:
             changes = _prepared(fixer, ph, keep_water, keep_hetero, notes)
             text = _as_pdb(fixer)
@@ -146,25 +145,6 @@ def _one_thread() -> Iterator[None]:
 
 def _platform() -> Platform:
     return extra("openmm", "preparing a structure").Platform.getPlatformByName("CPU")
-
-
-def _fixer(source: InputFile, kept: set[int]) -> PDBFixer:
-    """PDBFixer with the atoms that we read: one model, one alternate location."""
-    fixer = extra("pdbfixer", "preparing a structure").PDBFixer
-    text = lines(source, "PDB" if structure_format(source).has_pdb_records else "mmCIF")
-    if not structure_format(source).has_pdb_records:
-        return fixer(pdbxfile=io.StringIO("".join(text)), platform=_platform())
-    return fixer(pdbfile=io.StringIO("".join(_chosen(text, kept))), platform=_platform())
-
-
-def _chosen(text: Iterable[str], kept: set[int]) -> Iterator[str]:
-    """The lines of a PDB file without the atoms that were not chosen; alternate locations have no mark any more."""
-    for number, line in enumerate(text, 1):
-        if is_atom_line(line) or line.startswith(("ATOM", "HETATM")):
-            if number in kept:
-                yield f"{line[:16]} {line[17:]}"
-        elif not line.startswith(("ANISOU", "MODEL", "ENDMDL", "SIGATM", "SIGUIJ", "END\n", "END ")):
-            yield line
 
 
 def _prepared(fixer: PDBFixer, ph: float, keep_water: bool, keep_hetero: bool, notes: tuple[str, ...]) -> Preparation:

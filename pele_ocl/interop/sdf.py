@@ -5,24 +5,23 @@ Both come from conda-forge alone, so that no extra of pip can bring them.
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..atoms import Atoms
 from ..errors import FormatError, InputError
+from ..extras import extra
 from ..formats.registry import StructureFormat
 from ..inputfile import InputFile
 from ..textfiles import quoted
-from .extras import extra
 from .forces import A_PER_NM
 from .openmm import from_openmm
 
 if TYPE_CHECKING:
     from openff.toolkit import Molecule
 
+_PURPOSE = "an SDF file, which has no parameters,"
 _WAYS = (
     "give the ligand as a mol2 file with charges, an AMBER topology, an OpenMM XML file beside a .pdb file "
     "(--forcefield amber14,ligand.xml) or peleffy's template (--templates)"
@@ -42,7 +41,7 @@ def read_sdf(file: InputFile, model: int | None = None) -> Atoms:
         raise FormatError(f"{file}: has no model {model}; it has {len(molecules):,}")
     molecule = molecules[(model or 1) - 1]
     app = extra("openmm.app", "an SDF file")
-    generator = _installed("openmmforcefields.generators").GAFFTemplateGenerator(molecules=molecule)
+    generator = extra("openmmforcefields.generators", _PURPOSE, _WAYS).GAFFTemplateGenerator(molecules=molecule)
     field = app.ForceField()
     field.registerTemplateGenerator(generator.generator)
     topology = molecule.to_topology().to_openmm()
@@ -60,7 +59,7 @@ def sdf_models(file: InputFile) -> list[int]:
 
 
 def _molecules(file: InputFile) -> list[Molecule]:
-    toolkit = _installed("openff.toolkit")
+    toolkit = extra("openff.toolkit", _PURPOSE, _WAYS)
     try:
         found = toolkit.Molecule.from_file(str(file), file_format="SDF", allow_undefined_stereo=True)
     except Exception as error:  # the toolkit's wrappers raise whatever comes
@@ -69,16 +68,6 @@ def _molecules(file: InputFile) -> list[Molecule]:
     if not molecules or not molecules[0].conformers:
         raise FormatError(f"{file}: holds no molecule with coordinates")
     return molecules
-
-
-def _installed(name: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise InputError(
-            "an SDF file has no parameters, and GAFF's need openff-toolkit and openmmforcefields of conda-forge; "
-            + _WAYS
-        ) from None
 
 
 FORMAT = StructureFormat(read_sdf, sdf_models, brings_parameters=True, kind="an SDF file")

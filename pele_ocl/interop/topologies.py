@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, Structure
+from ..extras import extra
 from ..forcefield.matching import disulphides
-from .extras import extra
 
 if TYPE_CHECKING:
     from openmm.app import Topology

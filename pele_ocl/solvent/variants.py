@@ -13,7 +13,8 @@ from .passes import SolventPasses
 from .tiled import Tiled
 from .tree import Tree
 
-LEAST_FOR_TREE = 30_000  # atoms; with fewer the tree gains little or nothing
+# Atoms; with fewer the tree gains little or nothing, least on GPUs.
+LEAST_FOR_TREE = {"CPU": 30_000, "GPU": 60_000}
 MOST_TRIED = 3000  # atoms; in larger molecules `pair` has no chance
 
 
@@ -57,6 +58,7 @@ def choose_variant(kind: str, n_atoms: int, accuracy: float | None = None) -> st
 
     accuracy : that is enough; None where variants that approximate are not wanted
     """
-    if accuracy is not None and n_atoms >= (LEAST_FOR_TREE if accuracy >= DEFAULT else 2 * LEAST_FOR_TREE):
+    least = LEAST_FOR_TREE["CPU" if kind == "CPU" else "GPU"]
+    if accuracy is not None and n_atoms >= (least if accuracy >= DEFAULT else 2 * least):
         return "tree"
     return "pair" if kind == "GPU" and n_atoms < 1000 else "tiled"

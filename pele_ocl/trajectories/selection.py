@@ -48,7 +48,7 @@ def selected_atoms(select: Selection, n_atoms: int, names: Described | None) -> 
 
 
 def described_file(path: str | PathLike[str]) -> Described:
-    """What a structure file or a topology says of its atoms. Raises FormatError where it cannot be read."""
+    """The atoms of a structure file or a topology. Raises FormatError where it cannot be read."""
     found = read_topology(path).parameters if is_topology(path) else read_molecule(path)
     if isinstance(found, Structure):
         return Described(len(found.labels), found.labels, found.positions)
@@ -56,5 +56,5 @@ def described_file(path: str | PathLike[str]) -> Described:
 
 
 def described_atoms(atoms: Atoms) -> Described | None:
-    """What is known of atoms, None where they have no names."""
+    """The atoms with all that is known of them, None where they have no names."""
     return None if atoms.labels is None else Described(len(atoms), atoms.labels, atoms.positions, atoms.types)

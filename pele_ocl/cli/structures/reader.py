@@ -14,6 +14,7 @@ from ...atoms.selection import Composition
 from ...errors import InputError
 from ...forcefield import ForceField
 from ...formats import is_pqr, is_topology, read_topology, structure_format
+from ...formats.amber import is_netcdf
 from ...gb_models import default_radii, radii_note
 from ...inputfile import InputFile, read_file
 from ...reading import Coordinates, read_chosen
@@ -110,11 +111,12 @@ class StructureReader:
         return self._coordinates
 
     @cached_property
-    def _coordinates(self) -> InputFile | None:
-        """The file of --coordinates, which is read once, and noted for the provenance."""
+    def _coordinates(self) -> InputFile | Path | None:
+        """The file of --coordinates, noted for the provenance; it is read once, but for a long trajectory's."""
         if self.coordinates is None:
             return None
-        file = read_file(self.coordinates)
+        is_long = is_netcdf(self.coordinates) and self.coordinates.stat().st_size > LARGE_FILE
+        file = self.coordinates if is_long else read_file(self.coordinates)
         click.get_current_context().meta[COORDINATES] = file
         return file
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..registry import StructureFormat
-from .coordinates import place
+from .coordinates import is_netcdf, place
 from .topology import CHARGE_UNIT, read_topology, refuse_models, refuse_reading_alone
 
-__all__ = ["CHARGE_UNIT", "FORMAT", "place", "read_topology"]
+__all__ = ["CHARGE_UNIT", "FORMAT", "is_netcdf", "place", "read_topology"]
 
 FORMAT = StructureFormat(
     refuse_reading_alone, refuse_models, brings_parameters=True, kind="an AMBER topology", topology=read_topology

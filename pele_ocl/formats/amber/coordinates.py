@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...arguments import file_path
 from ...atoms import Atoms, Floats, Topology
 from ...errors import FormatError, InputError
 from ...inputfile import InputFile, read_file
 from ...textfiles import plain_bytes, quoted
 from .fields import Fields
-from .netcdf import MAGICS, NetCdf, read_netcdf
+from .netcdf import MAGICS, read_frames
+from .netcdf4 import HDF5, opened_coordinates
 
 _PER_LINE, _WIDTH = 6, 12  # 6F12.7
-_HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADS = 2  # a title and the number of atoms
 
 
@@ -25,23 +30,38 @@ def place(topology: Topology, path: str | PathLike[str], frame: int | None = Non
 
     Raises FormatError, with the line, where the file cannot be read, has other atoms or no such frame.
     """
-    file = read_file(path)
-    data = plain_bytes(file)
-    if data.startswith(_HDF5):
-        raise FormatError(f"{file}: NetCDF of version 4 (HDF5), which is not read; write it anew as version 3")
-    if data.startswith(MAGICS):
-        positions, notes = _netcdf_positions(topology, file, data, frame)
-    else:
-        if frame not in (None, 1):
-            raise FormatError(f"{file}: holds no frame {frame}; a restart has one")
-        positions, notes = _text_positions(topology, file, data), ()
+    file = file_path(path, "coordinates") if is_netcdf(path) else read_file(path)
+    with _opened(file) as stream:
+        magic = stream.read(len(HDF5))
+        if magic == HDF5 or magic.startswith(MAGICS):
+            read = _netcdf4_positions if magic == HDF5 else _netcdf_positions
+            positions, notes = read(topology, str(file), stream, frame)
+        else:
+            if frame not in (None, 1):
+                raise FormatError(f"{file}: holds no frame {frame}; a restart has one")
+            stream.seek(0)
+            positions, notes = _text_positions(topology, file, stream.read()), ()
     try:
         return topology.with_positions(positions, notes)
     except InputError as error:
         raise FormatError(f"{file}: {error}") from None
 
 
-def _text_positions(topology: Topology, file: InputFile, data: bytes) -> Floats:
+def is_netcdf(path: str | PathLike[str]) -> bool:
+    """Whether the file at a path is NetCDF, of which one frame is read; False for an InputFile."""
+    try:
+        with open("" if isinstance(path, InputFile) else path, "rb") as stream:
+            return stream.read(len(HDF5)).startswith((HDF5, *MAGICS))
+    except (OSError, TypeError, ValueError):
+        return False
+
+
+def _opened(file: InputFile | Path) -> BinaryIO:
+    """The plain content of a file that was read, or the file itself."""
+    return io.BytesIO(plain_bytes(file)) if isinstance(file, InputFile) else open(file, "rb")
+
+
+def _text_positions(topology: Topology, file: InputFile | Path, data: bytes) -> Floats:
     """Positions of a restart: a title, the number of atoms, and x, y, z of two atoms a line; the rest is not needed."""
     lines = [line.rstrip() for line in data.splitlines()]
     while lines and not lines[-1]:
@@ -67,7 +87,7 @@ def _text_positions(topology: Topology, file: InputFile, data: bytes) -> Floats:
     return fields.numbers().reshape(n_atoms, 3)
 
 
-def _number_of_atoms(file: InputFile, line: bytes) -> int:
+def _number_of_atoms(file: InputFile | Path, line: bytes) -> int:
     words = line.split()
     if not words or not words[0].isdigit() or len(words[0]) > 9:
         raise FormatError(
@@ -77,38 +97,50 @@ def _number_of_atoms(file: InputFile, line: bytes) -> int:
 
 
 def _netcdf_positions(
-    topology: Topology, file: InputFile, data: bytes, frame: int | None
+    topology: Topology, where: str, stream: BinaryIO, frame: int | None
 ) -> tuple[Floats, tuple[str, ...]]:
     """Positions of a frame, and the note that there are others."""
-    netcdf = read_netcdf(str(file), data)
-    n_frames = _frames(netcdf)
+    frames = read_frames(where, stream)
+    n_bytes = stream.seek(0, 2)
+    number, notes = _chosen(where, frame, frames.counted(n_bytes))
+    _refuse_other_number(topology, where, frames.n_atoms)
+    begin, size = frames.begin + (number - 1) * frames.stride + frames.start, 3 * frames.n_atoms * frames.dtype.itemsize
+    if begin + size > n_bytes:
+        raise FormatError(
+            f"{where}: variable coordinates ends beyond the {n_bytes:,} bytes of the file; is it complete?"
+        )
+    stream.seek(begin)
+    values = np.frombuffer(stream.read(size), frames.dtype).reshape(frames.n_atoms, 3)
+    return _finite(where, number, values, frames.factor), notes
+
+
+def _netcdf4_positions(
+    topology: Topology, where: str, stream: BinaryIO, frame: int | None
+) -> tuple[Floats, tuple[str, ...]]:
+    """As _netcdf_positions, of NetCDF 4."""
+    with opened_coordinates(where, stream) as found:
+        number, notes = _chosen(where, frame, found.n_frames)
+        _refuse_other_number(topology, where, found.n_atoms)
+        return _finite(where, number, found.read(number - 1, number)[0], found.factor), notes
+
+
+def _chosen(where: str, frame: int | None, n_frames: int) -> tuple[int, tuple[str, ...]]:
+    """The number of a frame, and the note that there are others."""
     number = 1 if frame is None else frame
     if not 1 <= number <= n_frames:
-        raise FormatError(f"{file}: holds no frame {number}; the frames are 1 to {n_frames:,}")
-    variable = netcdf.variables["coordinates"]
-    _refuse_other_number(topology, str(file), variable.shape[-2] or 0)
-    values = netcdf.values("coordinates", number - 1)
-    if not np.isfinite(values).all():
-        k = int(np.argwhere(~np.isfinite(values))[0, 0])
-        raise FormatError(f"{file}: frame {number}: a coordinate of atom {k + 1} is not a finite number")
-    note = f"{file} holds {n_frames:,} frames; the first was read, and --model reads another"
-    return values, (note,) * (frame is None and n_frames > 1)
+        raise FormatError(f"{where}: holds no frame {number}; the frames are 1 to {n_frames:,}")
+    note = f"{where} holds {n_frames:,} frames; the first was read, and --model reads another"
+    return number, (note,) * (frame is None and n_frames > 1)
 
 
-def _frames(netcdf: NetCdf) -> int:
-    """The number of frames; raises FormatError where there are no coordinates of atoms in A."""
-    variable = netcdf.variables.get("coordinates")
-    if variable is None:
-        raise FormatError(
-            f"{netcdf.where}: holds no variable 'coordinates'; a restart or trajectory of AMBER is needed"
-        )
-    shape = variable.shape[1:] if variable.is_record else variable.shape
-    if len(shape) != 2 or shape[1] != 3 or variable.dtype.kind != "f":
-        raise FormatError(f"{netcdf.where}: the coordinates have shape {shape}; (atoms, 3) is needed")
-    unit = variable.attributes.get("units", "angstrom").strip("\0 ").lower()
-    if unit not in ("angstrom", "angstroms") or "scale_factor" in variable.attributes:
-        raise FormatError(f"{netcdf.where}: the coordinates are in {quoted(unit)}; angstrom without a factor is needed")
-    return netcdf.n_records if variable.is_record else 1
+def _finite(where: str, number: int, values: NDArray[Any], factor: float) -> Floats:
+    """Positions in A; raises FormatError where one is not finite."""
+    with np.errstate(invalid="ignore"):  # of damaged files, whose NaN may be of the kind that signals
+        positions: Floats = values.astype(np.float64) * factor
+    if not np.isfinite(positions).all():
+        k = int(np.argwhere(~np.isfinite(positions))[0, 0])
+        raise FormatError(f"{where}: frame {number}: a coordinate of atom {k + 1} is not a finite number")
+    return positions
 
 
 def _refuse_other_number(topology: Topology, where: str, n_atoms: int) -> None:

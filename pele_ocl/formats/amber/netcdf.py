@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...textfiles import quoted
@@ -19,12 +16,15 @@ _MOST_NAMES = 10_000
 
 
 class Variable(NamedTuple):
-    """A variable. shape : None for the number of records; begin : of its first record, in bytes; attributes : texts"""
+    """A variable. shape : None for the number of records; begin : of its first record, in bytes
+
+    attributes : texts, and the first of several numbers
+    """
 
     shape: tuple[int | None, ...]
     dtype: np.dtype[Any]
     begin: int
-    attributes: dict[str, str]
+    attributes: dict[str, str | float]
 
     @property
     def is_record(self) -> bool:
@@ -39,56 +39,77 @@ class Variable(NamedTuple):
         return n_values * self.dtype.itemsize
 
 
-@dataclass(frozen=True, eq=False)
-class NetCdf:
-    """A file's variables. n_records : frames; stride : bytes from one record to the next"""
+class Frames(NamedTuple):
+    """Where the frames of a file stand, and what their numbers mean.
 
-    where: str
-    data: bytes
-    variables: Mapping[str, Variable]
-    n_records: int
+    n_frames : as the file announces them; None while it is being written, when all whole ones count
+    n_atoms, dtype : of the coordinates (n_atoms, 3) of a frame
+    begin, stride : of the first frame, and from one to the next, in bytes; start : of the coordinates in a frame
+    factor : from the numbers to A
+    """
+
+    n_frames: int | None
+    n_atoms: int
+    dtype: np.dtype[Any]
+    begin: int
     stride: int
+    start: int
+    factor: float
 
-    def values(self, name: str, record: int = 0) -> NDArray[np.float64]:
-        """The values of a variable, of one record where it has records; raises FormatError where they end too early."""
-        variable = self.variables[name]
-        begin = variable.begin + (record * self.stride if variable.is_record else 0)
-        shape = [length for length in variable.shape if length is not None]
-        if begin + variable.record_size > len(self.data):
-            raise FormatError(
-                f"{self.where}: variable {name} ends beyond the {len(self.data):,} bytes of the file; is it complete?"
-            )
-        count = variable.record_size // variable.dtype.itemsize
-        values = np.frombuffer(self.data, variable.dtype, count, begin)
-        with np.errstate(invalid="ignore"):  # of damaged files, whose NaN may be of the kind that signals
-            return values.reshape(shape).astype(np.float64)
+    def counted(self, n_bytes: int) -> int:
+        """The number of frames in a file of so many bytes."""
+        return max(0, n_bytes - self.begin) // self.stride if self.n_frames is None else self.n_frames
 
 
-def read_netcdf(where: str, data: bytes) -> NetCdf:
-    """The header of a file. where : path, for messages. Raises FormatError for a damaged one."""
-    reader = _Reader(where, data)
-    wide = reader.version == 5
+def read_frames(where: str, stream: BinaryIO) -> Frames:
+    """The header of a file; where : path, for messages.
+
+    Raises FormatError for a damaged one, and where there are no coordinates of atoms in A.
+    """
+    reader = _Reader(where, stream)
     n_records = reader.size()
+    is_written = n_records == (2**64 if reader.version == 5 else 2**32) - 1
     dimensions = [(reader.name(), reader.size()) for _ in range(reader.count(_DIMENSIONS))]
     reader.attributes()
-    variables = dict[str, Variable]()
-    for _ in range(reader.count(_VARIABLES)):
-        name, variable = reader.variable(dimensions)
-        variables[name] = variable
+    variables = dict(reader.variable(dimensions) for _ in range(reader.count(_VARIABLES)))
     records = [v for v in variables.values() if v.is_record]
     # A file with one variable of records has them without padding.
     stride = records[0].record_size if len(records) == 1 else sum(-(-v.record_size // 4) * 4 for v in records)
-    if n_records == (2**64 if wide else 2**32) - 1:  # it was being written; all whole records count
-        begin = min((v.begin for v in records), default=0)
-        n_records = (len(data) - begin) // stride if stride else 0
-    return NetCdf(where, data, variables, n_records, stride)
+    found = variables.get("coordinates")
+    if found is None:
+        raise FormatError(f"{where}: holds no variable 'coordinates'; a restart or trajectory of AMBER is needed")
+    if len(found.shape) not in (2, 3) or found.shape[-1] != 3 or not found.shape[-2] or found.dtype.kind != "f":
+        raise FormatError(f"{where}: the coordinates have shape {found.shape}; (atoms, 3) is needed")
+    factor, n_atoms = _factor(where, found), found.shape[-2]
+    if found.is_record:
+        begin = min(v.begin for v in records)
+        n_frames = None if is_written else n_records
+        return Frames(n_frames, n_atoms, found.dtype, begin, stride, found.begin - begin, factor)
+    n_frames = 1 if len(found.shape) == 2 else found.shape[0]
+    return Frames(n_frames, n_atoms, found.dtype, found.begin, 3 * n_atoms * found.dtype.itemsize, 0, factor)
+
+
+def _factor(where: str, found: Variable) -> float:
+    """The factor from stored numbers to A."""
+    unit = found.attributes.get("units", "angstrom")
+    if str(unit).strip("\0 ").lower() not in ("angstrom", "angstroms", "a"):
+        raise FormatError(f"{where}: the coordinates are in {quoted(str(unit))}; angstrom are needed")
+    factor = found.attributes.get("scale_factor", 1.0)
+    if not isinstance(factor, float) or not 0 < factor < np.inf:
+        raise FormatError(f"{where}: the scale factor of the coordinates is {quoted(str(factor))}; the file is damaged")
+    return factor
 
 
 class _Reader:
     """The items of a header, one after the other."""
 
-    def __init__(self, where: str, data: bytes) -> None:
-        self.where, self.data, self.at, self.version = where, data, 4, data[3]
+    def __init__(self, where: str, stream: BinaryIO) -> None:
+        self.where, self.stream = where, stream
+        self.end = stream.seek(0, 2)
+        stream.seek(3)
+        self.version, self.at = int.from_bytes(stream.read(1), "big"), 4
+        if self.version not in (1, 2, 5):
+            raise FormatError(f"{where}: NetCDF of the unknown version {self.version}; the file is damaged")
 
     def number(self, n_bytes: int) -> int:
         return int.from_bytes(self.take(n_bytes), "big")
@@ -98,11 +119,11 @@ class _Reader:
 
     def take(self, n_bytes: int) -> bytes:
         """The next bytes, and the padding to a multiple of 4 is passed over."""
-        if self.at + n_bytes > len(self.data):
-            raise FormatError(f"{self.where}: the header ends too early, at byte {len(self.data):,}; is it complete?")
-        taken = self.data[self.at : self.at + n_bytes]
-        self.at += -(-n_bytes // 4) * 4
-        return taken
+        if self.at + n_bytes > self.end:
+            raise FormatError(f"{self.where}: the header ends too early, at byte {self.end:,}; is it complete?")
+        padded = -(-n_bytes // 4) * 4
+        self.at += padded
+        return self.stream.read(padded)[:n_bytes]
 
     def name(self) -> str:
         return self.take(self.size()).decode("latin-1")
@@ -122,12 +143,13 @@ class _Reader:
             )
         return np.dtype(_TYPES[code])
 
-    def attributes(self) -> dict[str, str]:
-        found = dict[str, str]()
+    def attributes(self) -> dict[str, str | float]:
+        found = dict[str, str | float]()
         for _ in range(self.count(_ATTRIBUTES)):
             name, dtype, n = self.name(), self.dtype(), self.size()
             raw = self.take(n * dtype.itemsize)
-            found[name] = raw.decode("latin-1") if dtype.kind == "S" else str(np.frombuffer(raw, dtype, n).tolist())
+            numbers = () if dtype.kind == "S" else np.frombuffer(raw, dtype, n).tolist()
+            found[name] = float(numbers[0]) if numbers else raw.decode("latin-1")
         return found
 
     def variable(self, dimensions: list[tuple[str, int]]) -> tuple[str, Variable]:

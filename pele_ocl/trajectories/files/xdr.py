@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError
-from ..extra import mdtraj_module
+from ...extras import extra
 from .framefile import AtomChoice, FrameFile, Positions
 
 _UNPACKED, _WIDE_XTC = 9, 2023  # atoms; magic number of files for more than 2^31 bytes a frame
@@ -66,12 +66,12 @@ class XdrFile(FrameFile):
 
 def open_xtc(path: Path) -> FrameFile:
     """An XTC file, whose positions were rounded when it was written, to 0.01 A most often."""
-    return XdrFile(path, mdtraj_module("mdtraj.formats").XTCTrajectoryFile, _xtc_size)
+    return XdrFile(path, extra("mdtraj.formats", "an .xtc file").XTCTrajectoryFile, _xtc_size)
 
 
 def open_trr(path: Path) -> FrameFile:
     """A TRR file."""
-    return XdrFile(path, mdtraj_module("mdtraj.formats").TRRTrajectoryFile, _trr_size)
+    return XdrFile(path, extra("mdtraj.formats", "a .trr file").TRRTrajectoryFile, _trr_size)
 
 
 def _xtc_size(stream: BinaryIO) -> int:

@@ -1,0 +1,43 @@
+"""Libraries that come with an extra, loaded when they are first needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from .errors import InputError
+
+# Module -> its library in sentences, and how to install that.
+_LIBRARIES = {
+    "openmm": ("OpenMM", "pip install 'pele-ocl[openmm]'"),
+    "pdbfixer": ("PDBFixer", "pip install 'pele-ocl[openmm]'"),
+    "MDAnalysis": ("MDAnalysis", "pip install 'pele-ocl[mdanalysis]'"),
+    "parmed": ("ParmEd", "pip install 'pele-ocl[parmed]'"),
+    "mdtraj": ("MDTraj", "pip install 'pele-ocl[trajectories]'"),
+    "ase": ("ASE", "pip install 'pele-ocl[ase]'"),
+    # No extra can bring these two, which come from conda-forge alone.
+    "openff": ("openff-toolkit", "conda install -c conda-forge openff-toolkit"),
+    "openmmforcefields": ("openmmforcefields", "conda install -c conda-forge openmmforcefields"),
+}
+
+
+def extra(name: str, purpose: str, otherwise: str = "") -> ModuleType:
+    """The library, or one of its modules, of this name.
+
+    purpose : the one thing that needs it, for the message: "an OpenMM System"
+    otherwise : ways to do without it, for the end of the message
+
+    Raises InputError, which names what to install, where it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise missing(name, purpose, otherwise) from None
+
+
+def missing(name: str, purpose: str, otherwise: str = "") -> InputError:
+    """The error where a library is not installed; parameters are those of `extra`."""
+    library, install = _LIBRARIES[name.split(".")[0]]
+    return InputError(
+        f"{purpose} needs {library}, which is not installed: {install}{f'; or {otherwise}' if otherwise else ''}"
+    )
