@@ -165,7 +165,7 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
 # Made by the program alone.
 RESULTS = ("Result", "Batch", "Preparation")
 # Called by the program alone.
-OF_THE_PROGRAM = ("launches", "sizes")
+OF_THE_PROGRAM = ("begins", "launches", "sizes")
 # Take objects of other libraries, or seconds.
 APART = (pele_ocl.Atoms.from_openmm, pele_ocl.Atoms.from_parmed, pele_ocl.Atoms.from_mdanalysis, pele_ocl.prepare)
 

@@ -25,7 +25,7 @@ Strings = NDArray[np.str_]
 
 # Overlap scales of Hawkins, Cramer and Truhlar 1996 as Amber has them; Tinker has one for iron, too.
 _SCALES = {"H": 0.85, "C": 0.72, "N": 0.79, "O": 0.85, "F": 0.88, "P": 0.86, "S": 0.96}
-_TINKER_SCALES = {**_SCALES, "Fe": 0.88}
+_TINKER_SCALES = {**_SCALES, "D": 0.85, "Fe": 0.88}
 _OTHER_SCALE = 0.80
 
 _BONDI = {"H": 1.2, "C": 1.7, "N": 1.55, "O": 1.5, "F": 1.5, "Si": 2.1, "P": 1.85, "S": 1.8, "Cl": 1.7}

@@ -185,7 +185,7 @@ def _as_json(result: EnergyResult, per_residue: bool) -> dict[str, Any]:
     spread = {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
     report = {
         **_facts(result),
-        **({} if result.model.gb_model.vacuum else {"born_radius": spread}),
+        **({"born_radius": spread} if np.isfinite(radii).all() else {}),  # NaN where no term needs them
         "energy": result.energy,
         **area_facts(result.model, result.energy),
         "gradient": _norms(result.gradient),
