@@ -20,7 +20,7 @@ from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
 
 ROOT = Path(__file__).parent.parent
-LIMIT = 60  # seconds after which a process hangs
+LIMIT = 180  # seconds after which a process hangs; others may build kernels meanwhile
 PROBE = """
 #include "common/real.clh"
 {}
