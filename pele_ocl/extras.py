@@ -14,6 +14,7 @@ _LIBRARIES = {
     "MDAnalysis": ("MDAnalysis", "pip install 'pele-ocl[mdanalysis]'"),
     "parmed": ("ParmEd", "pip install 'pele-ocl[parmed]'"),
     "mdtraj": ("MDTraj", "pip install 'pele-ocl[trajectories]'"),
+    "distributed": ("Dask", "pip install 'pele-ocl[cluster]'"),
     "ase": ("ASE", "pip install 'pele-ocl[ase]'"),
     # No extra can bring these two, which come from conda-forge alone.
     "openff": ("openff-toolkit", "conda install -c conda-forge openff-toolkit"),

@@ -35,13 +35,25 @@ GBN_CONVENTIONS = ("openmm", "amber")
 # Constants that count without solvent.
 IN_VACUUM = ("gb", "solute_dielectric", "coulomb_constant")
 
+# Dielectric constants of water in the programs of MM/GBSA, which else agree: NAB and sander inside MMPBSA.py, and
+# gmx_MMPBSA.
+MMGBSA_DIELECTRICS = {"mmpbsa.py": 78.3, "sander": 80.0, "gmx": 78.5}
+
 # The constants of other programs where they are not the defaults of SolventModel; docs/theory/solvent.md, section 3.
 PRESETS: Mapping[str, Mapping[str, float | str]] = {
     "amber": {
         "solvent_dielectric": 78.5, "coulomb_constant": 18.2223**2, "kappa_convention": "amber", "surface": "none",
         "rgb_max": 25.0, "gbn_convention": "amber",
     },
+    **{
+        program: {
+            "solvent_dielectric": dielectric, "coulomb_constant": 18.2223**2, "kappa_convention": "amber",
+            "surface": "lcpo", "rgb_max": 25.0, "gbn_convention": "amber",
+        }
+        for program, dielectric in MMGBSA_DIELECTRICS.items()
+    },
     "openmm": {"solvent_dielectric": 78.5, "kappa_convention": "openmm"},
+    "exact": {},
     "pele": {"coulomb_constant": 332.0637},
 }  # fmt: skip
 # The same with one GB model alone.

@@ -47,6 +47,7 @@ class Tiles:
     offsets : (n_slots, 3) position from the origin of the slot's tile, A; its columns are contiguous
     origins : (n_tiles, 3) A, from the middle of the structure
     extents : (n_tiles, 3) half edges of the box around the origin that holds the tile, A
+    first_frozen : from this tile on they hold frozen atoms alone; n_tiles where none are frozen
     """
 
     size: int
@@ -55,15 +56,29 @@ class Tiles:
     offsets: Floats
     origins: Floats
     extents: Floats
+    first_frozen: int
 
     @classmethod
-    def of(cls, positions: Floats, size: int) -> Tiles:
-        """Sort positions (n, 3) A along a Hilbert curve and cut them into tiles of at most `size` atoms."""
+    def of(cls, positions: Floats, size: int, frozen: NDArray[np.bool_] | None = None) -> Tiles:
+        """Sort positions (n, 3) A along a Hilbert curve and cut them into tiles of at most `size` atoms.
+
+        frozen : (n,) atoms that never move, which come last, in tiles of their own
+        """
         order = np.argsort(hilbert_keys(positions), kind="stable")
-        starts, counts = _cut(np.take(np.ascontiguousarray(positions.T), order, axis=1), size)
+        n_free = len(order)
+        if frozen is not None:
+            order, n_free = order[np.argsort(frozen[order], kind="stable")], n_free - int(frozen.sum())
+        starts, counts = _cut(np.take(np.ascontiguousarray(positions.T), order, axis=1), size, n_free)
         within = np.minimum(np.arange(size), counts[:, None] - 1)
         order = order[(starts[:, None] + within).ravel()]
-        return cls(size, order, counts.astype(np.int32), *_placed(positions, order, size))
+        first_frozen = int(np.searchsorted(starts, n_free))
+        return cls(size, order, counts.astype(np.int32), *_placed(positions, order, size), first_frozen)
+
+    def aligned(self, row: int) -> Tiles:
+        """The same, with the frozen tiles in the same row of tiles as ones that move counted among these."""
+        tiles = copy(self)
+        object.__setattr__(tiles, "first_frozen", min(len(self), -(-self.first_frozen // row) * row))
+        return tiles
 
     def moved(self, positions: Floats) -> Tiles:
         """The same atoms in the same order at other positions, (n, 3) A."""
@@ -123,9 +138,14 @@ def _placed(positions: Floats, order: NDArray[np.intp], size: int) -> tuple[Floa
     return (tiles - origins[:, :, None]).reshape(3, -1).T, origins.T, extents.T
 
 
-def _cut(columns: Floats, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Start and count of each tile of atoms in order: runs without a long step, cut into pieces of `size`."""
+def _cut(columns: Floats, size: int, n_free: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Start and count of each tile of atoms in order: runs without a long step, cut into pieces of `size`.
+
+    n_free : atoms before the first frozen one, which begins a tile
+    """
     steps = np.abs(np.diff(columns, axis=1)).max(axis=0, initial=0.0)
+    if 0 < n_free < columns.shape[1]:
+        steps[n_free - 1] = np.inf
     runs = np.concatenate([[0], np.flatnonzero(steps > LONGEST_STEP) + 1, [columns.shape[1]]])
     pieces = -(-np.diff(runs) // size)
     first_piece = np.repeat(np.cumsum(pieces) - pieces, pieces)

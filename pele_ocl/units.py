@@ -20,7 +20,9 @@ HARTREE_J = 4.3597447222071e-18
 BOHR_A = 0.529177210903
 
 JOULE_PER_CALORIE = 4.184  # thermochemical
+BOLTZMANN_KCAL = BOLTZMANN_J_PER_K * AVOGADRO_PER_MOL / (1000 * JOULE_PER_CALORIE)  # kcal/mol/K
 METER_PER_ANGSTROM = 1e-10
+KJ_PER_MOL_NM = 1 / (10 * JOULE_PER_CALORIE)  # the unit of OpenMM's gradients, in kcal/mol/A
 
 # Coulomb's constant k of E = k q q / r, 332.0637133 kcal A / (mol e^2). PELE prints 332.0637; AMBER's 332.0522 and
 # CHARMM's 332.0716 differ from it by up to 4e-5.

@@ -26,7 +26,7 @@ void born_rows(
     ATOM_ARGUMENTS(restrict))
 {
     local real scratch[PARTS * TILE], integrals[TILE];
-    MET_MEMORY(PARTS * TILE);
+    local struct { MET_MEMBERS(PARTS * TILE) } memory;
     const int item = get_local_id(0), part = item / ITEMS, own_tile = get_group_id(0), conformation = get_global_id(2);
     const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = own_tile * TILE + within;
     const size_t at = (size_t)conformation * n_slots, box = (size_t)conformation * n_tiles;
@@ -36,7 +36,7 @@ void born_rows(
     realv total = 0;
     for (int start = 0; start < n_tiles; start += PARTS) {
         const int tile = start + part;
-        Met met = MET_AT(part * TILE, 0);
+        BornMet met = MET_AT(&memory, part * TILE, 0);
         if (tile < n_tiles) {
             met.count = counts[tile];
             stage_tile(&met, within, spheres, series, at + tile * TILE);
@@ -48,7 +48,7 @@ void born_rows(
         if (tile < n_tiles) {
             const real4 met_origin = origins[box + tile], shift = origin - met_origin, met_extent = extents[box + tile];
             const real s = met_origin.w, s_square = s * s, gap2 = box_gap2(shift, extent, met_extent);
-            Own own;
+            BornOwn own;
             own.x = own_x + shift.x;
             own.y = own_y + shift.y;
             own.z = own_z + shift.z;

@@ -98,6 +98,7 @@ INLINE void add_listed_near(
 kernel void chain_blocks(
     const int n_tiles,
     const int n_parts,
+    const int first_frozen,                // from this tile on they hold frozen atoms alone, which need nothing of each other
     CHAIN_ARGUMENTS,
     global real *restrict sums)             // (n_conformations, n_parts, PAIR_SUMS, n_slots): adds to the gradient
 {
@@ -127,10 +128,10 @@ kernel void chain_blocks(
             const real gap2 = box_gap2(shift, extents[box + tile], extent);
             const real largest_s = fmax(origin.w, origins[box + tile].w), s_square = largest_s * largest_s;
             const bool far = are_far(gap2, box_span2(shift, extents[box + tile], extent), largest_s, &reaches);
-            const bool counts_at_all = !out_of_reach(gap2, largest_s, &reaches);
+            const bool counts_at_all = min(tile, other_tile) < first_frozen && !out_of_reach(gap2, largest_s, &reaches);
             int near_list[TILE], far_list[TILE];
             int2 listed = 0;
-            if (!far) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
+            if (!far && counts_at_all) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
                                           count, shift, extents[box + tile], origins[box + tile].w, &reaches);
             for (int i = tile * TILE; counts_at_all && i < (tile + 1) * TILE; i += WIDTH) {
                 Own own;

@@ -58,6 +58,7 @@ INLINE void add_to(global real *out, int column, int n_slots, int i, realv value
 kernel void pair_blocks(
     const int n_tiles,
     const int n_parts,
+    const int first_frozen,                     // from this tile on pairs of tiles do not count
     PAIR_ARGUMENTS,
     global const int *restrict special_starts,  // (n_tiles + 1) first of each tile's masked partners
     global const int *restrict specials,        // partners in the order of the ring
@@ -88,10 +89,9 @@ kernel void pair_blocks(
             const real4 shift = origins[box + tile] - origin;
             const real gap2 = box_gap2(shift, extents[box + tile], extent);
             const bool masked = special < last_special && specials[special] == tile;
+            bool within = min(tile, other_tile) < first_frozen;
 #if CUTOFF
-            const bool within = gap2 <= model.cutoff2 || masked;
-#else
-            const bool within = true;
+            within = within && (gap2 <= model.cutoff2 || masked);
 #endif
             const bool bare = gap2 > BARE_RADII2 * largest_born[box + other_tile] * largest_born[box + tile];
             // A tile with itself has each pair twice, once for either atom; so energies count double everywhere.

@@ -1,10 +1,17 @@
 // LANES work-items own atom i and share its list of neighbours: every pair it is in, from either side. Each pair is
-// computed twice, once for each atom, and nothing is scattered; a tree in local memory adds the lanes' sums.
+// computed twice, once for each atom, and nothing is scattered; a tree in local memory adds the lanes' sums. The records of
+// the atoms are there (RECORDS), or made anew for each pair, which spares small molecules a launch.
 #include "common/real.clh"
 #include "nonbond/pair.clh"
 #include "common/sums.clh"
 #include "nonbond/results.clh"
 
+#ifndef RECORDS
+#error "RECORDS: 1 where nonbond/place.cl made the records of the atoms, else 0"
+#endif
+#if !RECORDS
+#include "nonbond/point.clh"
+#endif
 #ifndef GROUP
 #error "GROUP: work-items in a work-group, a power of two and a multiple of LANES"
 #endif
@@ -22,6 +29,14 @@
 #define OWN_VALUES_OF(k) 0, 0
 #endif
 
+#if RECORDS
+#define ATOM_AT(i) atom_of(points[i], traits[i])
+#elif GB
+#define ATOM_AT(i) atom_of(point_of(PASS_STEP positions + 3 * (i), atom_charges[i]), trait_of(traits[i], roots[i]))
+#else
+#define ATOM_AT(i) atom_of(point_of(PASS_STEP positions + 3 * (i), atom_charges[i]), traits[i])
+#endif
+
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void nonbond_rows(
     const ListModel constants,
@@ -34,8 +49,18 @@ void nonbond_rows(
     global const real *restrict sigma2,      // (n_pairs) [A^2]
     global const real *restrict charges,     // (n_pairs) charge product times Coulomb's constant
 #endif
+#if RECORDS
     global const point4 *restrict points,    // (n_conformations, n_atoms)
     global const real4 *restrict traits,     // ([n_conformations,] n_atoms)
+#else
+    STEP_ARGUMENT
+    global const position *restrict positions,  // (n_conformations, n_atoms, 3) from the molecule's middle
+    global const real *restrict atom_charges,   // (n_atoms)
+#if GB
+    global const real *restrict roots,          // (n_conformations, n_atoms) sqrt(1 / Born radius)
+#endif
+    global const real4 *restrict traits,        // (n_atoms) but for Born radii
+#endif
     global real *restrict energies,          // nonbond/results.clh
     global real *restrict results)           // nonbond/results.clh
 {
@@ -43,15 +68,23 @@ void nonbond_rows(
     const ListModel *model = &constants;
     const int item = get_local_id(0), lane = item % LANES;
     const int i = get_global_id(0) / LANES, conformation = get_global_id(2);
+#if RECORDS
     points += (size_t)conformation * n_atoms;
     traits += TRAITS_OF(conformation, n_atoms);
+#else
+    positions += 3 * (size_t)conformation * n_atoms;
+#if GB
+    roots += (size_t)conformation * n_atoms;
+#endif
+#endif
     real lennard_jones = 0, coulomb = 0, gb = 0, gx = 0, gy = 0, gz = 0;
     if (i < n_atoms) {
-        const Atom here = atom_of(points[i], traits[i]);
+        const Atom here = ATOM_AT(i);
         const int end = offsets[i + 1];
         for (int k = offsets[i] + lane; k < end; k += LANES) {
             const uint entry = neighbours[k];
-            const Atom there = atom_of(points[ATOM(entry)], traits[ATOM(entry)]);
+            const int j = ATOM(entry);
+            const Atom there = ATOM_AT(j);
             const Between apart = between(&here, &there);
             const Pair pair = evaluate_pair(&apart, &here, &there, OWN_VALUES_OF(k), (entry & ONE_FOUR) != 0, model);
             lennard_jones += pair.lennard_jones;

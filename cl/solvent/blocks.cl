@@ -157,6 +157,7 @@ INLINE void add_listed_near(
 kernel void born_sums_blocks(
     const int n_tiles,
     const int n_parts,
+    const int first_frozen,                // from this tile on they hold frozen atoms alone, which need nothing of each other
     const int first_tile,                  // tiles to walk: a multiple of n_parts, and the end
     const int last_tile,
     const Reaches reaches,
@@ -203,10 +204,10 @@ kernel void born_sums_blocks(
             const bool far = gap2 > (real)(FAR_A * FAR_A) * s_square && keeps_digits(gap2, extent) && gap2 > reach * reach
                           && gap2 >= necks_end2(&reaches)
                           && !beyond_limit(box_span2(shift, extents[box + tile], extent), largest_s, &reaches);
-            const bool counts_at_all = !out_of_reach(gap2, largest_s, &reaches);
+            const bool counts_at_all = min(tile, other_tile) < first_frozen && !out_of_reach(gap2, largest_s, &reaches);
             int near_list[TILE], far_list[TILE];
             int2 listed = 0;
-            if (!far) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
+            if (!far && counts_at_all) listed = list_atoms(near_list, far_list, x + at + start, y + at + start, z + at + start, s + start,
                                           count, shift, extents[box + tile], origins[box + tile].w, &reaches);
             for (int i = tile * TILE; counts_at_all && i < (tile + 1) * TILE; i += WIDTH) {
                 Own own;

@@ -31,25 +31,10 @@ INLINE void end_run(realv *part, realv *run) {
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void born_sums_tree(
-    const int n_tiles,
-    const int n_boxes,                     // of all levels
-    const int trunk_level,                 // level of the trunks, of which each is walked by a group of its own
-    global const int *restrict levels,     // (n_levels + 1) number of each level's first box
-    const real tolerance,                  // what the expansion of a box may leave out of the Born integral [1/A]
-    const Reaches reaches,
-    NECK_ARGUMENTS(restrict)
-    global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
-    global const real *restrict x,         // (n_conformations, n_slots) the same x, y, z as columns
+    TREE_ARGUMENTS(restrict),
+    global const real *restrict x,  // (n_conformations, n_slots) x, y, z of `atoms` as columns
     global const real *restrict y,
-    global const real *restrict z,
-    global const real *restrict rho,       // (n_slots) offset radius [A]
-    global const real4 *restrict series,   // (n_conformations, n_slots, 2) coefficients of the series behind the first number
-    global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
-    global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
-    global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global const real4 *restrict middles,  // solvent/boxes.cl
-    global const real4 *restrict moments,
-    global real *sums)                     // (n_conformations, n_trunks, n_slots) part of the Born integral [1/A]
+    global const real *restrict z)
 {
     const int tile = get_global_id(0) / ITEMS, trunk = get_global_id(1), conformation = get_global_id(2);
     const int within = get_local_id(0) * WIDTH * VECTORS, n_slots = n_tiles * TILE;

@@ -55,22 +55,7 @@ INLINE void count_kinds(Counts *counts, int kind, int children, local int *scrat
 
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void born_sums_tree_groups(
-    const int n_tiles,
-    const int n_boxes,                     // of all levels
-    const int trunk_level,                 // level of the trunks, of which each is walked by a group of its own
-    global const int *restrict levels,     // (n_levels + 1) number of each level's first box
-    const real tolerance,                  // what the expansion of a box may leave out of the Born integral [1/A]
-    const Reaches reaches,
-    NECK_ARGUMENTS(restrict)
-    global const real4 *restrict atoms,    // (n_conformations, n_slots) x, y, z from the tile's origin [A], scaled radius [A]
-    global const real *restrict rho,       // (n_slots) offset radius [A]
-    global const real4 *restrict series,   // (n_conformations, n_slots, 2) coefficients of the series behind the first number
-    global const real4 *restrict origins,  // (n_conformations, n_tiles) origin [A]; w = largest scaled radius [A]
-    global const real4 *restrict extents,  // (n_conformations, n_tiles) half edges of the box around the origin [A]
-    global const int *restrict counts,     // (n_tiles) atoms in the tile
-    global const real4 *restrict middles,  // solvent/boxes.cl
-    global const real4 *restrict moments,
-    global real *sums)                     // (n_conformations, n_trunks, n_slots) part of the Born integral [1/A]
+    TREE_ARGUMENTS(restrict))
 {
     local int open[MOST_OPEN], listed[LISTS][LISTED], scratch[TILE];
     local real4 shifts[LISTED], staged[2 * TILE];

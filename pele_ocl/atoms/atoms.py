@@ -15,6 +15,8 @@ from ..errors import InputError
 from ..frozen import ReadOnlyArrays, frozen
 from .bonded import Bonded
 from .close_pairs import close_pair
+from .combining import RULES, Combining
+from .indexing import chosen_indices
 from .labels import Floats, Ints, Labels, Strings, labels_of
 from .radii import radii_set, tidy_set
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from openmm.app import Topology
     from parmed import Structure as ParmedStructure
 
-_COMBINING = ("arithmetic", "geometric")
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
 
 
@@ -61,7 +62,7 @@ class Atoms(ReadOnlyArrays):
     gb_scales: Floats | None = None
     labels: Labels | None = None
     bonds: Ints = field(default_factory=lambda: np.empty((0, 2), np.int32))
-    combining: Literal["arithmetic", "geometric"] = "arithmetic"
+    combining: Combining = "arithmetic"
     one_four: tuple[float, float] = (1 / 1.2, 1 / 2)
     notes: tuple[str, ...] = ()
     bonded: Bonded | None = None
@@ -78,7 +79,7 @@ class Atoms(ReadOnlyArrays):
             if name == "charges" or getattr(self, name) is not None:
                 object.__setattr__(self, name, self._checked(name))
         object.__setattr__(self, "bonds", self._checked_bonds())
-        arguments.choice("combining", self.combining, _COMBINING)
+        arguments.choice("combining", self.combining, RULES)
         object.__setattr__(self, "one_four", _checked_scales(self.one_four))
         object.__setattr__(self, "notes", arguments.texts("notes", self.notes))
         if self.bonded is not None:
@@ -151,7 +152,7 @@ class Atoms(ReadOnlyArrays):
         The other bonds are left out, and residues numbered anew; a note tells how many atoms were taken. Raises
         InputError for other shapes, indices of no atom and atoms that are taken twice.
         """
-        indices = self._chosen(which)
+        indices = chosen_indices(len(self), which)
         places = np.full(len(self), -1, np.int32)
         places[indices] = np.arange(len(indices))
         bonds = places[self.bonds]
@@ -182,29 +183,6 @@ class Atoms(ReadOnlyArrays):
         docs/selection.md lists the words. Raises InputError for a text that is no selection, or chooses no atom.
         """
         return self[self.selected(text)]
-
-    def _chosen(self, which: slice | ArrayLike) -> NDArray[np.intp]:
-        """The indices (k,), from 0, that a slice, a mask or a list of indices stands for."""
-        everyone = np.arange(len(self), dtype=np.intp)
-        if isinstance(which, slice):
-            ends = [end for end in (which.start, which.stop, which.step) if end is not None]
-            if any(not isinstance(end, int | np.integer) for end in ends) or which.step == 0:
-                raise InputError(f"{which} is no slice of atoms; whole numbers, and a step other than 0, are needed")
-            found: NDArray[np.intp] = everyone[which]
-            return found
-        chosen = arguments.array("the atoms to take", which, "iub", "indices or booleans")
-        is_mask = chosen.dtype.kind == "b"
-        if chosen.ndim != 1 or (is_mask and len(chosen) != len(self)):
-            raise InputError(f"the atoms to take have shape {chosen.shape}; ({len(self)},) booleans or (k,) indices")
-        if is_mask:
-            return np.flatnonzero(chosen)
-        stray = (chosen < -len(self)) | (chosen >= len(self))
-        if stray.any():
-            raise InputError(f"atom {chosen[stray][0]} was asked for; the atoms are 0 to {len(self) - 1}")
-        indices = everyone[chosen.astype(np.intp)]
-        if len(np.unique(indices)) < len(indices):
-            raise InputError("an atom was asked for twice; name each once")
-        return indices
 
     def describe(self, i: int) -> str:
         """Atom i for messages: its label where there is one, its index always."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from numpy.typing import ArrayLike
+
 from ..atoms import Atoms
 from ..callable_module import make_callable
 from ..solvent_model import SolventModel
 from .contents import summary
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
-from .terms import PositionalRestraint, Term
+from .terms import DistanceRestraint, PositionalRestraint, Term, TorsionRestraint
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
@@ -20,11 +22,13 @@ if TYPE_CHECKING:
 __all__ = [
     "TERMS",
     "VARIANTS",
+    "DistanceRestraint",
     "Energy",
     "EnergyBatch",
     "EnergyResult",
     "PositionalRestraint",
     "Term",
+    "TorsionRestraint",
     "choose_variant",
     "energy",
     "summary",
@@ -39,6 +43,7 @@ def energy(
     one_four: Literal["scale", "exclude"] = "scale",
     cutoff: float | None = None,
     per_atom: bool = False,
+    frozen: ArrayLike | None = None,
     terms: Sequence[Term] = (),
     only_terms: Sequence[str] | None = None,
     precision: str = "float32",
@@ -57,6 +62,8 @@ def energy(
         bonds apart are always excluded, and GB takes all pairs
     cutoff : A; pairs beyond do not count in Lennard-Jones, Coulomb and GB, but in the Born radii; None for all pairs
     per_atom : True for energies of atoms and residues
+    frozen : atoms that never move, a mask (n,) or indices: their gradient is 0, and what they give each other is
+        computed once, as far as it does not change; no conformation may have them elsewhere
     terms : further terms, such as PositionalRestraint(10.0)
     only_terms : names of the force field's terms to compute, such as ("bond", "angle"), or bonded, nonbonded and gb for
         several; all that are there by default
@@ -72,7 +79,8 @@ def energy(
     """
     plan = Energy(
         atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
-        terms=terms, only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
+        frozen=frozen, terms=terms, only_terms=only_terms, precision=precision, variant=variant, device=device,
+        model=model,
     )  # fmt: skip
     return plan.evaluate(profile=True)
 

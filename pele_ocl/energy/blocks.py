@@ -8,7 +8,7 @@ import numpy as np
 
 from .layout import BlocksLayout
 from .masks import TileOrder
-from .passes import SumsOfPairs
+from .sums import SumsOfPairs
 
 if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
@@ -23,6 +23,10 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def n_parts(self) -> int:
         return self.layout.parts(len(self.tiles))
 
+    @property
+    def n_born_parts(self) -> int:
+        return 0 if self.model.gb_model.vacuum else self.n_parts
+
     @classmethod
     def tile_order(cls, layout: BlocksLayout) -> TileOrder:
         return TileOrder(ring=True, own_vectors=False)
@@ -33,8 +37,8 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def _born(self) -> list[KeptLaunch]:
         spheres = self.spheres
         sums = self._over_blocks(
-            "solvent/blocks.cl", "born_sums_blocks", np.int32(0), np.int32(len(self.tiles)), *self.reaches,
-            *self.named("spheres", "x", "y", "z"), spheres.scaled, spheres.rho, self.buffers["series"],
+            "solvent/blocks.cl", "born_sums_blocks", self.first_frozen, np.int32(0), np.int32(len(self.tiles)),
+            *self.reaches, *self.named("spheres", "x", "y", "z"), spheres.scaled, spheres.rho, self.buffers["series"],
             spheres.coefficient_columns, *self.named("origins", "extents"), spheres.counts, self.buffers["born_sums"],
             **self.integral_macros,
         )  # fmt: skip
@@ -43,8 +47,8 @@ class Blocks(SumsOfPairs[BlocksLayout]):
     def _pairs(self) -> list[KeptLaunch]:
         return [
             self._over_blocks(
-                "energy/pair_blocks.cl", "pair_blocks", *self._pair_tables(), self.buffers["pair_sums"],
-                PER_ATOM=int(self.options.per_atom), **self._pair_macros,
+                "energy/pair_blocks.cl", "pair_blocks", self.first_frozen_pair, *self._pair_tables(),
+                self.buffers["pair_sums"], PER_ATOM=int(self.options.per_atom), **self._pair_macros,
             )
         ]  # fmt: skip
 
@@ -56,7 +60,12 @@ class Blocks(SumsOfPairs[BlocksLayout]):
         )  # fmt: skip
         sums = self.buffers["pair_sums"]
         chain = self._over_blocks(
-            "energy/chain_blocks.cl", "chain_blocks", *self._chain_tables(), sums, **self.integral_macros
+            "energy/chain_blocks.cl",
+            "chain_blocks",
+            self.first_frozen,
+            *self._chain_tables(),
+            sums,
+            **self.integral_macros,
         )
         return [weights, chain]
 

@@ -77,6 +77,13 @@ class Contents:
         """Where terms stand among all; those that do not count are left out."""
         return np.array([self.names.index(name) for name in names if name in self.names], np.intp)
 
+    def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> Contents:
+        """The same with the bonded terms alone of which all atoms are among some, (n,), or all others."""
+        bonded = (addend.within(atoms, inside) for addend in self.grouped if isinstance(addend, BondedTerms))
+        other = (addend for addend in self.grouped if not isinstance(addend, BondedTerms))
+        further = self.further if not inside else ()
+        return replace(self, grouped=(*filter(None, bonded), *(() if inside else other)), further=further)
+
     def for_passes(self, atoms: Atoms, model: SolventModel) -> tuple[Atoms, SolventModel]:
         """The atoms and the model for the passes, without what makes terms that do not count."""
         if "lennard_jones" not in self.names:

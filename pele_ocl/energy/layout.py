@@ -88,7 +88,7 @@ class BlocksLayout(EnergyLayout):
 
 @dataclass(frozen=True)
 class Slab:
-    """Steps around the ring of `squares` that one launch takes, and their chunks; cl/energy/squares.clh."""
+    """Steps around the ring of `squares` that one launch takes, and their chunks; cl/energy/squares/ring.clh."""
 
     first_step: int
     end_step: int
@@ -117,6 +117,7 @@ class SquaresLayout(EnergyLayout):
     split : work-items to an atom, which divide the atoms of a tile
     shares : work-items that add up the parts of one atom
     fused : whether the last group of a launch to write to a tile adds up, where a device allows that
+    joined : whether all launches are one, where they are fused
     """
 
     most_parts: int
@@ -124,20 +125,25 @@ class SquaresLayout(EnergyLayout):
     split: int = 1
     shares: int = 1
     fused: bool = False
+    joined: bool = False
 
     @classmethod
     def of(cls, machine: Machine, n_atoms: int) -> SquaresLayout:
         """The layout for a machine and a number of atoms."""
         if n_atoms < SMALL and machine.kind == "GPU":
-            return cls(1, 32, 256, split=2, shares=4, fused=True)
-        return cls(1, 32, 256, row=3 if n_atoms > 8_000 else 1, shares=4)
+            return cls(1, 32, 256, split=2, shares=4, fused=True, joined=True)
+        row, shares = (3, 4) if n_atoms > 8_000 else (1, 8)
+        return cls(1, 32, 256, row=row, shares=shares)
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
         """The settings that `tune` tries on a GPU."""
         shapes = product((1, 2, 3), (128, 256))
-        squares = [{"row": row, "most_parts": parts, "split": 1, "fused": 0} for row, parts in shapes]
-        fused = [{"row": 1, "most_parts": 256, "split": split, "fused": 1} for split in (1, 2, 4)]
+        squares = [{"row": row, "most_parts": parts, "split": 1, "fused": 0, "joined": 0} for row, parts in shapes]
+        fused = [
+            {"row": 1, "most_parts": 256, "split": split, "fused": 1, "joined": joined}
+            for split, joined in product((1, 2, 4), (0, 1))
+        ]
         return squares + (fused if n_atoms <= MOST_FUSED else [])
 
     def chunks(self, n_tiles: int) -> tuple[int, int]:

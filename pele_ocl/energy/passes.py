@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms
-from ..opencl.shared import PAIR_MODEL, PAIR_SUMS
+from ..atoms import Atoms, Floats
+from ..opencl.shared import PAIR_MODEL
 from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
@@ -20,7 +20,9 @@ from ..tiled.surface import Surface
 from ..tiled.tables import SphereTables, scaled_charges
 from ..tiles import Tiles
 from ..variant import Machine
+from .bonded import BondedTerms
 from .contents import Contents
+from .frozen import Frozen
 from .layout import EnergyLayout
 from .masks import TileOrder
 from .options import Options
@@ -34,21 +36,25 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound=EnergyLayout)
 
+RADII = ("traits", "singles", "born", "largest_born")  # buffers of Born radii and what follows from them
+
 
 class EnergyPasses(TiledPasses, Generic[L]):
     """The kernels of a variant with their buffers, for up to `batch` conformations at a time.
 
     contents : the terms, and what adds to the gradient and to the energies behind the passes
+    frozen : what is left out, else None
     """
 
     layout_type: ClassVar[type[EnergyLayout]]
+    leaves_out: ClassVar[bool] = True  # whether its kernels can leave out what frozen atoms give each other
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
-        encoding: Encoding, contents: Contents, most: int,
+        encoding: Encoding, contents: Contents, most: int, frozen: Frozen | None = None,
     ) -> None:  # fmt: skip
         self.run, self.tiles, self.layout, self.options = run, tiles, layout, options
-        self.contents = contents
+        self.contents, self.frozen = contents, frozen
         atoms, model = contents.for_passes(atoms, model)
         self.atoms = atoms
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
@@ -59,20 +65,69 @@ class EnergyPasses(TiledPasses, Generic[L]):
             sizes |= addend.sizes(self)
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
         self.tables = PairTables.of(
-            run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names
-        )
-        self.launches = [
-            *([] if self._begun else [self.place()]), *self._behind(contents.grouped, begin=True),
-            *(self._no_radii() if model.gb_model.vacuum else self._born()), *self._pairs(),
-            *(self._chain() if options.chain else ()), *self._finish(), *self._surface(),
-            *self._behind(contents.grouped), *self._behind(contents.further),
-        ]  # fmt: skip
+            run, atoms, tiles, model, contents.excluded, self.tile_order(layout), "gb_self" in contents.names,
+            None if frozen is None else frozen.integrals,
+        )  # fmt: skip
+        self.launches = [*self._passes(), *self._behind_passes()]
 
     @classmethod
     def layout_for(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
         """The layout for a machine and a number of atoms."""
         layout: EnergyLayout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
         return layout
+
+    def _passes(self) -> list[KeptLaunch]:
+        """The launches from positions to the results of the passes, and what begins before them."""
+        return [*self._first(), *self._radii(), *self._from_radii()]
+
+    def _first(self) -> list[KeptLaunch]:
+        """The launches that bring positions to the tiles, and those of terms that begin."""
+        return [*([] if self._begun else [self.place()]), *self._behind(self.contents.grouped, begin=True)]
+
+    def _radii(self) -> list[KeptLaunch]:
+        return self._no_radii() if self.model.gb_model.vacuum else self._born()
+
+    def _from_radii(self) -> list[KeptLaunch]:
+        """The launches of the passes that follow where radii are known."""
+        return [*self._pairs(), *(self._chain() if self.options.chain else ()), *self._finish()]
+
+    def _behind_passes(self) -> list[KeptLaunch]:
+        contents = self.contents
+        return [*self._surface(), *self._behind(contents.grouped), *self._behind(contents.further)]
+
+    @cached_property
+    def apart_at_radii(self) -> tuple[list[KeptLaunch], list[KeptLaunch]]:
+        """Launches that find Born radii alone, which stay in the buffers RADII; and of an evaluation with them."""
+        first, radii = self._first(), self._radii()
+        return [*first, *radii], [*first, *self._from_radii(), *self._behind_passes()]
+
+    @property
+    def first_frozen(self) -> np.int32:
+        """From this tile on passes leave out what tiles give each other."""
+        return np.int32(len(self.tiles) if self.frozen is None else self.tiles.first_frozen)
+
+    @property
+    def first_frozen_pair(self) -> np.int32:
+        """The same in the pair pass, whose slopes by the radii of frozen atoms reach those that move."""
+        return self.first_frozen if self.model.gb_model.vacuum else np.int32(len(self.tiles))
+
+    def measured(self, positions: Floats) -> tuple[Floats, Floats]:
+        """Born integrals (n_slots,) of positions (n, 3) A as far as the passes sum them up, and energies (n_terms,)."""
+        encoded = np.empty(positions.size, self.encoding.dtype)
+        shifted = positions - self.encoding.shift(positions.min(axis=0), positions.max(axis=0))
+        self.encoding.encode(shifted.ravel(), encoded)
+        self.run.write(self.buffers["positions"], encoded)
+        self.launch(self.run, 1)
+        found = Found.empty(1, len(self.atoms), len(self.contents.names), born_radii=True)
+        self.unpack(self.run.download(self.buffers["results"], self.n_results)[np.newaxis], slice(1), found)
+        slots, n_parts = self.tiles.n_slots, self.n_born_parts
+        parts = self.run.download(self.buffers["born_sums"], n_parts * slots) if n_parts else np.zeros(slots)
+        return parts.astype(np.float64).reshape(-1, slots).sum(axis=0), found.energies[0]
+
+    @property
+    def n_born_parts(self) -> int:
+        """Parts in which passes leave Born integrals, (n_slots,) each."""
+        return 0
 
     @property
     def n_columns(self) -> int:
@@ -95,6 +150,12 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return any(addend.begins(self) for addend in self.contents.grouped)
 
     @property
+    def _bonded(self) -> BondedTerms | None:
+        """The bonded terms that begin, which come first of what is grouped."""
+        first = next(iter(self.contents.grouped), None)
+        return first if isinstance(first, BondedTerms) and self._begun else None
+
+    @property
     def begun_macros(self) -> dict[str, int]:
         """The build definition of kernels that leave the gradient of the passes."""
         return {"BEGUN": int(self._begun)}
@@ -104,41 +165,74 @@ class EnergyPasses(TiledPasses, Generic[L]):
         assert found.born_radii is not None
         found.born_radii[part] = results[:, first : first + n]
         if found.gradients is not None:
-            found.gradients[part] = results[:, first + n : first + 4 * n].reshape(m, n, 3)
-        found.energies[part] = 0
+            found.gradients[part].reshape(m, 3 * n)[:] = results[:, first + n : first + 4 * n]
+        # In float64 and one after the other in memory, so that each conformation is added up in the same order.
+        values = results.take(self._places, axis=1).astype(np.float64).reshape(m, -1, self.n_energies)
+        if self._are_in_order:
+            np.add.reduce(values, axis=2, out=found.energies[part])
+        else:
+            found.energies[part] = 0
+            self._add(found.energies[part], values.sum(axis=2), self._columns)
         if found.per_atom is not None:
             found.per_atom[part] = 0
-        by_row = results[:, :first].reshape(m, -1, len(PASS_TERMS))
-        self._add(found, part, by_row[:, :, self._counted].transpose(0, 2, 1), self.contents.columns(PASS_TERMS))
-        for section, n_terms, columns in self._sections:
-            self._add(found, part, results[:, section].reshape(m, n_terms, -1), columns)
+            self._add(found.per_atom[part], values.transpose(0, 2, 1), self._columns)
+        if self.contents.further:
+            self._unpack_further(results, part, found)
+        if self.frozen is not None:
+            found.energies[part] += self.frozen.energies
+
+    def _unpack_further(self, results: NDArray[Any], part: slice, found: Found) -> None:
+        """Add the energies of atoms that further terms left behind the columns of the passes."""
+        m, n, n_further = len(results), len(self.atoms), self.term_macros["MORE_TERMS"]
+        columns = self.contents.columns([name for addend in self.contents.further for name in addend.names])
+        further = results[:, self._first_grouped - n * n_further : self._first_grouped].reshape(m, n_further, n)
+        values = further.astype(np.float64, order="C")
+        self._add(found.energies[part], values.sum(axis=2), columns)
+        if found.per_atom is not None:
+            self._add(found.per_atom[part], values.transpose(0, 2, 1), columns)
 
     @staticmethod
-    def _add(found: Found, part: slice, energies: NDArray[Any], columns: NDArray[np.intp]) -> None:
-        """Add energies (m, n_terms, n_atoms or n_tiles) to what is found of the terms that stand in these columns."""
-        # In float64 and one after the other in memory, so that each conformation is added up in the same order.
-        values = energies.astype(np.float64, order="C")
-        found.energies[part, columns] += values.sum(axis=2)
-        if found.per_atom is not None:
-            found.per_atom[part][:, :, columns] += values.transpose(0, 2, 1)
+    def _add(sums: NDArray[Any], values: NDArray[Any], columns: NDArray[np.intp]) -> None:
+        """Add values (..., k) to these k columns of sums, of which some may be the same."""
+        for k, column in enumerate(columns.tolist()):
+            sums[..., column] += values[..., k]
 
     @cached_property
-    def _counted(self) -> slice | list[int]:
-        """The terms of the passes that count."""
-        counted = [k for k, name in enumerate(PASS_TERMS) if name in self.contents.names]
-        return slice(None) if len(counted) == len(PASS_TERMS) else counted
+    def _columns(self) -> NDArray[np.intp]:
+        """Where the terms of the passes, and those that are grouped, stand among all, in rising order."""
+        return np.sort(self.contents.columns(self._computed))
+
+    @property
+    def _computed(self) -> list[str]:
+        """The names of the terms of the passes, and of those that are grouped, as they stand in the results."""
+        return [*PASS_TERMS, *(name for addend in self.contents.grouped for name in addend.names)]
 
     @cached_property
-    def _sections(self) -> list[tuple[slice, int, NDArray[np.intp]]]:
-        """Where in the results the energies of each addend stand, of how many terms, and their columns among all."""
-        n, contents, sections = len(self.atoms), self.contents, []
-        start = len(PASS_TERMS) * self.n_energies + n * (self.n_columns - self.term_macros["MORE_TERMS"])
-        for addends, rows in ((contents.further, n), (contents.grouped, self.n_energies)):
-            for addend in addends:
-                stop = start + rows * len(addend.names)
-                sections.append((slice(start, stop), len(addend.names), contents.columns(addend.names)))
-                start = stop
-        return sections
+    def _are_in_order(self) -> bool:
+        """Whether these terms are all there are, each once."""
+        return np.array_equal(self._columns, np.arange(len(self.contents.names)))
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """Where in the results the energies of `_columns` stand, those of each term one after the other."""
+        rows, n_pass = np.arange(self.n_energies), len(PASS_TERMS)
+        places = [rows * n_pass + k for k in range(n_pass)]
+        places += [self._first_grouped + k * self.n_energies + rows for k in range(len(self._computed) - n_pass)]
+        counted = [
+            (name, place) for name, place in zip(self._computed, places, strict=True) if name in self.contents.names
+        ]
+        by_column = sorted(counted, key=lambda term: self.contents.names.index(term[0]))
+        return np.concatenate([place for _, place in by_column]).astype(np.intp)
+
+    @cached_property
+    def _first_grouped(self) -> int:
+        """Where the grouped terms begin in the results of a conformation, behind all columns of atoms."""
+        return len(PASS_TERMS) * self.n_energies + len(self.atoms) * self.n_columns
+
+    @classmethod
+    def row_tiles(cls, layout: L) -> int:
+        """Tiles of a row of tiles, which a group owns together."""
+        return cls.tile_order(layout).row_tiles
 
     @classmethod
     @abstractmethod
@@ -251,25 +345,3 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
 
 AnyPasses = EnergyPasses[Any]  # of whatever layout
-
-
-class SumsOfPairs(EnergyPasses[L]):
-    """Passes that leave a column of sums at all slots, in parts; cl/energy/sums.clh."""
-
-    @property
-    @abstractmethod
-    def n_parts(self) -> int:
-        """Parts in which the sums come."""
-
-    def _sizes(self) -> dict[str, int]:
-        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_slots}
-
-    def _finish(self) -> list[KeptLaunch]:
-        spheres = self.spheres
-        return [
-            self.each_slot(
-                "energy/finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
-                *self.named("pair_sums", "singles", "born"), spheres.order, spheres.counts, self.buffers["results"],
-                PER_ATOM=int(self.options.per_atom), **self.result_macros, **self.begun_macros,
-            )
-        ]  # fmt: skip

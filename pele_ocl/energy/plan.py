@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..arguments import flag
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..plan.conformations import Encoding, check_span
+from ..plan.evaluator import Evaluator, Failures
 from ..plan.found import Found
 from ..plan.pipeline import Pipeline
-from ..plan.plan import Plan
+from ..plan.plan import Plan, nothing_of
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
 from ..solvent_model import SolventModel
 from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
-from ..variant import Machine
+from ..variant import Machine, Progress
 from .contents import Contents
+from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
+from .passes import AnyPasses
 from .result import EnergyBatch, EnergyResult
 from .terms import Term
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.run import Run
 
 
 class Energy(Plan[EnergyResult, EnergyBatch]):
@@ -47,6 +52,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         one_four: Literal["scale", "exclude"] = "scale",
         cutoff: float | None = None,
         per_atom: bool = False,
+        frozen: ArrayLike | None = None,
         terms: Sequence[Term] = (),
         only_terms: Sequence[str] | None = None,
         precision: str = "float32",
@@ -74,7 +80,13 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         passes = VARIANTS[self.variant].run
         layout = passes.layout_for(Machine.of(self.device, precision), len(atoms))
         self.layout = self._choice.applied(self.variant, layout)
-        self._tiles = Tiles.of(atoms.positions, self.layout.tile)
+        self.frozen = frozen_atoms(atoms, frozen)
+        if self.frozen.any() and per_atom:
+            raise InputError(
+                "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
+            )
+        self._tiles = Tiles.of(atoms.positions, self.layout.tile, self.frozen).aligned(passes.row_tiles(self.layout))
+        self._frozen_part: Frozen | None = None
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 
     def _automatic(self, per_atom: bool) -> Automatic:
@@ -84,12 +96,42 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         from ..opencl.run import Run
 
         run = Run(self.device, self.precision)
-        passes = VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.options, self.model, self._encoding, self._contents, m
-        )
+        passes = self._passes(run, m)
         run.finish()  # evaluations may go to another queue
         movable = all(addend.movable for addend in self._contents.addends)
         return Pipeline(self.atoms, passes, self._explain, movable=movable)
+
+    def _passes(self, run: Run, m: int) -> AnyPasses:
+        """The passes for up to m conformations, which leave out what frozen atoms give each other."""
+        tiles, kind = self._tiles, VARIANTS[self.variant].run
+        if not (kind.leaves_out and tiles.first_frozen < len(tiles)):
+            return self._passes_of(run, m, self._contents, None, self._encoding)
+        still = np.zeros(len(self.atoms), bool)
+        still[tiles.order[tiles.first_frozen * tiles.size :]] = True
+        if self._frozen_part is None:
+            self._frozen_part = Frozen.of(
+                lambda contents, frozen, encoding: self._passes_of(run, 1, contents, frozen, encoding),
+                self._contents.within(still), self.atoms, tiles,
+                self.model.gb_model.vacuum or not self._contents.has_gb, self.device.has_float64,
+            )  # fmt: skip
+        contents = self._contents.within(still, inside=False)
+        return self._passes_of(run, m, contents, self._frozen_part, self._encoding)
+
+    def _passes_of(self, run: Run, m: int, contents: Contents, frozen: Frozen | None, encoding: Encoding) -> AnyPasses:
+        return VARIANTS[self.variant].run(
+            run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, m, frozen
+        )
+
+    def _compute(
+        self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
+        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[Found], None] = nothing_of,
+    ) -> tuple[Found, dict[int, str], dict[str, float]]:  # fmt: skip
+        if self.frozen.any():
+            check_in_place(conformations, self.atoms, self.frozen)
+        found, reasons, seconds = super()._compute(conformations, profile, progress, failures, ready, meanwhile)
+        if found.gradients is not None and self.frozen.any():
+            found.gradients[:, self.frozen] = 0
+        return found, reasons, seconds
 
     @property
     def names(self) -> tuple[str, ...]:

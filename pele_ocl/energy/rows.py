@@ -8,7 +8,7 @@ import numpy as np
 
 from .layout import RowsLayout
 from .masks import TileOrder
-from .passes import SumsOfPairs
+from .sums import SumsOfPairs
 
 if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
@@ -21,6 +21,7 @@ class Rows(SumsOfPairs[RowsLayout]):
 
     layout_type = RowsLayout
     n_parts = 1
+    leaves_out = False
 
     @classmethod
     def tile_order(cls, layout: RowsLayout) -> TileOrder:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Atoms, Ints
+from ..atoms import Atoms, Floats, Ints
 from ..opencl.shared import READY_TERMS
 from ..solvent_model import SolventModel
 from ..tiled.series import series_coefficients
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class PairTables:
     """Buffers of the atoms in the order of the tiles' slots, for the passes over pairs.
 
-    parameters : (5, n_slots) those of ATOM_ARGUMENTS in cl/energy/terms.clh, offset radii first
+    parameters : (6, n_slots) those of ATOM_ARGUMENTS in cl/energy/terms.clh, offset radii first
     sigmas, epsilons : (n_slots,); unused slots have no well
     slopes, slope_columns : of the slope of the HCT series, for single atoms and for vectors
     masks : starts, partners and words of Masks
@@ -40,12 +40,13 @@ class PairTables:
     @classmethod
     def of(
         cls, run: Run, atoms: Atoms, tiles: Tiles, model: SolventModel, excluded: Ints, order: TileOrder,
-        gb_self: bool = True,
+        gb_self: bool = True, integrals: Floats | None = None,
     ) -> PairTables:  # fmt: skip
         """The tables of a molecule for kernels that meet its tiles in this order.
 
         excluded : (k, 2) pairs without Lennard-Jones and Coulomb energy
         gb_self : whether atoms have GB energies of their own
+        integrals : (n_slots,) what the passes leave out of Born integrals, 1/A; None for nothing
         """
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None
@@ -55,8 +56,10 @@ class PairTables:
         charges = gb_self * tiles.by_slot(scaled_charges(atoms, model, run.precision))
         coefficients = series_coefficients(tiles.by_slot(spheres.scaled), model.negative_series)
         slopes = coefficients * (2 * np.arange(1, READY_TERMS + 1)[:, None] + 2)
+        integrals = np.zeros(tiles.n_slots) if integrals is None else integrals
+        parameters = spheres.rho[tiles.order], spheres.radii[tiles.order], charges, sigmas, epsilons, integrals
         return cls(
-            run.upload(np.stack([spheres.rho[tiles.order], spheres.radii[tiles.order], charges, sigmas, epsilons])),
+            run.upload(np.stack(parameters)),
             run.upload(sigmas),
             run.upload(epsilons),
             run.upload(np.column_stack([slopes.T, np.zeros(tiles.n_slots)])),

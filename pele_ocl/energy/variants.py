@@ -19,7 +19,7 @@ VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
         made_for="CPU", choices=BlocksLayout.choices,
     ),
     "squares": Variant(
-        "energy/pair_squares.cl", "pair_squares", "each pair once, by tile pairs in groups; for GPUs", Squares,
+        "energy/squares/pair.cl", "pair_squares", "each pair once, by tile pairs in groups; for GPUs", Squares,
         per_atom=False, made_for="GPU", choices=SquaresLayout.choices,
     ),
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,13 @@ from ..atoms import (
     Floats,
     Impropers,
     Ints,
-    OneFourPairs,
     Strings,
     Structure,
     TermTable,
     Torsions,
     exclusions,
 )
+from ..atoms.combining import Combining, scaled_pairs
 from .bonding import Bonding
 from .links import Link, LinkAtom, Links, LinkTerm
 from .matching import Match
@@ -42,7 +42,7 @@ class AtomParameters(NamedTuple):
     types: Strings
     elements: Strings
     by_index: NDArray[np.bool_]
-    combining: Literal["arithmetic", "geometric"]
+    combining: Combining
     one_four: tuple[float, float]
 
 
@@ -74,7 +74,14 @@ def bonded_of(
         angles=Angles(*angles),
         torsions=Torsions(*torsions),
         impropers=Impropers(_by_index(impropers.atoms, parameters), impropers.parameters),
-        one_four=_one_four(one_four, parameters),
+        one_four=scaled_pairs(
+            one_four,
+            parameters.charges,
+            parameters.lj_sigma,
+            parameters.lj_epsilon,
+            parameters.combining,
+            parameters.one_four,
+        ),
         excluded=excluded,
     ), ()
 
@@ -198,13 +205,3 @@ def _by_index(impropers: Ints, of: AtomParameters) -> Ints:
         swap = asked & (atoms[:, i] > atoms[:, j]) & (kinds[atoms[:, i]] == kinds[atoms[:, j]])
         atoms[swap, i], atoms[swap, j] = atoms[swap, j], atoms[swap, i]
     return atoms
-
-
-def _one_four(pairs: Ints, of: AtomParameters) -> OneFourPairs:
-    """Scaled parameters of pairs (k, 2)."""
-    i, j = pairs.T
-    coulomb, lennard_jones = of.one_four
-    first, second = of.lj_sigma[i], of.lj_sigma[j]
-    sigma = (first + second) / 2 if of.combining == "arithmetic" else np.sqrt(first * second)
-    epsilon = lennard_jones * np.sqrt(of.lj_epsilon[i] * of.lj_epsilon[j])
-    return OneFourPairs(pairs, np.stack([coulomb * of.charges[i] * of.charges[j], sigma, epsilon], axis=1))

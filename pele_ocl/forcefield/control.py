@@ -37,6 +37,7 @@ class ControlFile:
     ionic_strength : mol/L, 0 where the Debye length is not used
     allow_missing_terminals : of ForceField
     notes : sentences about settings that could not be followed
+    ligand : a selection (docs/selection.md) of the part that is perturbed; None where no chains are named
     """
 
     path: Path
@@ -47,6 +48,7 @@ class ControlFile:
     ionic_strength: float
     allow_missing_terminals: bool
     notes: tuple[str, ...] = ()
+    ligand: str | None = None
 
 
 def read_control(path: str | PathLike[str]) -> ControlFile:
@@ -54,7 +56,8 @@ def read_control(path: str | PathLike[str]) -> ControlFile:
     text = "".join(lines(path, "PELE control"))
     file = Path(path)
     blocks = _Blocks(file)
-    start = blocks.block(_json(file, text), "Initialization", required=True)
+    whole = _json(file, text)
+    start = blocks.block(whole, "Initialization", required=True)
     solvent = blocks.block(start, "Solvent")
     kind = blocks.text(solvent, "solventType", "SGBNP" if solvent else "VACUUM").upper()
     if kind not in _SOLVENTS:
@@ -76,6 +79,7 @@ def read_control(path: str | PathLike[str]) -> ControlFile:
         ionic_strength=strength if solvent and blocks.flag(solvent, "useDebyeLength", True) else 0.0,
         allow_missing_terminals=blocks.flag(start, "allowMissingTerminals", False),
         notes=tuple(notes),
+        ligand=_ligand(blocks, whole),
     )
 
 
@@ -104,6 +108,15 @@ def _complex(blocks: _Blocks, start: dict[str, object]) -> Iterator[str]:
     for each in files if isinstance(files, list) else []:
         if isinstance(each, dict):
             yield blocks.text(each, "path", "$")
+
+
+def _ligand(blocks: _Blocks, whole: object) -> str | None:
+    """The chains of the first command's selectionToPerturb."""
+    commands = whole.get("commands") if isinstance(whole, dict) else None
+    first = commands[0] if isinstance(commands, list) and commands else None
+    names = blocks.block(blocks.block(first, "selectionToPerturb"), "chains").get("names")
+    chains = [name for name in names if isinstance(name, str) and name.isalnum()] if isinstance(names, list) else []
+    return f"chain {' '.join(chains)}" if chains else None
 
 
 def _beside(file: Path, name: Path) -> Path:

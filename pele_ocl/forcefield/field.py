@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
-from pathlib import Path
-from typing import Literal, TypeVar
 
 import numpy as np
 
 from .. import arguments
 from ..atoms import Atoms, Floats, Ints, Structure
-from ..atoms.radii import BONDI_SETS, RADII_SETS, element_rule, radii_set, tidy_set
+from ..atoms.combining import Combining
+from ..atoms.radii import BONDI_SETS, element_rule, radii_set
 from ..chemistry import tidy_element
 from ..errors import InputError, ParameterError
 from .bonded import AtomParameters, bonded_of
 from .bonding import bonding_of
-from .library import Joined
 from .links import Links
+from .loading import collected
 from .matching import Match, match_residues
-from .obc import Key, lookup, read_obc
+from .obc import Key, lookup
 from .origin import Origin
-from .sources import (
-    EMBEDDED,
-    PeleData,
-    embedded_links,
-    embedded_radii,
-    embedded_templates,
-    find_pele_data,
-    is_complete,
-    is_protein_folder,
-    kind_of_name,
-    load_links,
-    load_templates,
-)
 from .template import Kind, Template
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-_COMBINING: dict[Kind, Literal["arithmetic", "geometric"]] = {"amber": "arithmetic", "opls": "geometric"}
+_COMBINING: dict[Kind, Combining] = {"amber": "arithmetic", "opls": "geometric"}
 _ONE_FOUR: dict[Kind, tuple[float, float]] = {"amber": (1 / 1.2, 1 / 2), "opls": (1 / 2, 1 / 2)}
 
 
@@ -112,41 +95,11 @@ class ForceField:
         arguments.flag("allow_missing_terminals", allow_missing_terminals)
         if name is not None and _is_openmm(name):
             return _openmm_force_field(name, radii, [*templates, *obc, *pele_data])
-        obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
-        pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
-        sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
-        given = _merged(sets)
-        whole = is_complete(given) or any(map(is_protein_folder, sets))
-        kind = _kind(name, pele, given, whole)
-        built_in = not whole
-        own = {key: t if t.kind else replace(t, kind=kind) for key, t in given.items()}
-        links = _merged(map(load_links, [*pele.templates, *map(Path, templates)]))
-        tables = {str(path): read_obc(path) for path in obc}
-        rows = _merged([*map(read_obc, pele.obc), *tables.values()])
-        chosen = tidy_set(radii or ("openmm-obc" if built_in else "pele"))
-        arguments.choice("radii", chosen, RADII_SETS)
-        shipped_rows = {} if chosen in BONDI_SETS else embedded_radii(chosen)
-        completed = radii is not None or ("ALA", "CA") not in rows
-        origin = Origin(
-            tables=tables,
-            rows=rows,
-            completed_with=chosen if completed and radii is None and not built_in else "",
-            undecided=frozenset(key for key, t in given.items() if t.kind is None),
-            without_protein="" if whole or kind_of_name(pele.name) != "opls" else pele.name,
-            given=frozenset(given),
-        )
-        label = _label(pele, given) if whole else EMBEDDED if origin.without_protein else pele.name or name or EMBEDDED
+        found = collected(name, radii, templates, obc, pele_data)
         return cls(
-            label,
-            kind,
-            Joined(own, embedded_templates()) if built_in else own,
-            {**shipped_rows, **rows} if completed else rows,
-            fallback,
-            chosen,
-            origin,
-            {**embedded_links(), **links} if built_in else links,
+            found.name, found.kind, found.templates, found.radii, fallback, found.radii_set, found.origin, found.links,
             allow_missing_terminals,
-        )
+        )  # fmt: skip
 
     def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
@@ -163,16 +116,7 @@ class ForceField:
         index = _index(matches, used)
         gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonding.bonds)
         kind, kind_notes = self._kind_of(used)
-        parameters = AtomParameters(
-            charges=np.concatenate([t.charges for t in used])[index],
-            lj_sigma=np.concatenate([t.lj_sigma for t in used])[index],
-            lj_epsilon=np.concatenate([t.lj_epsilon for t in used])[index],
-            types=np.array([type_ for t in used for type_ in t.types])[index],
-            elements=np.array([element for t in used for element in t.elements])[index],
-            by_index=np.repeat([t.impropers_by_index for t in used], [len(t) for t in used])[index],
-            combining=_COMBINING[kind],
-            one_four=_ONE_FOUR[kind],
-        )
+        parameters = _parameters(used, index, kind)
         bonded, bonded_notes = bonded_of(structure, matches, bonding, self.links, parameters)
         return Atoms(
             positions=structure.positions,
@@ -183,8 +127,8 @@ class ForceField:
             gb_scales=gb_scales,
             labels=structure.labels,
             bonds=bonding.bonds,
-            combining=_COMBINING[kind],
-            one_four=_ONE_FOUR[kind],
+            combining=parameters.combining,
+            one_four=parameters.one_four,
             bonded=bonded,
             types=parameters.types,
             gb_radii_set=self._radii_name(used),
@@ -249,12 +193,6 @@ def _is_openmm(name: str) -> bool:
     return found
 
 
-def _openmm_names() -> list[str]:
-    """The names of OpenMM's force fields."""
-    found: list[str] = import_module("..interop.force_fields", __package__).names()
-    return found
-
-
 def _openmm_force_field(name: str, radii: str | None, files: Sequence[str | PathLike[str]]) -> ForceField:
     if files:
         raise InputError(
@@ -265,38 +203,18 @@ def _openmm_force_field(name: str, radii: str | None, files: Sequence[str | Path
     return field
 
 
-def _merged(collections: Iterable[Mapping[K, V]]) -> dict[K, V]:
-    """Later templates or rows win."""
-    return {key: value for collection in collections for key, value in collection.items()}
-
-
-def _required(path: Path) -> dict[str, Template]:
-    """Templates that a user named; PELE's own folders may be empty, these not."""
-    templates = load_templates(path)
-    if not templates:
-        raise InputError(f"{path}: there are no templates in this folder; give a folder of IMPACT templates")
-    return templates
-
-
-def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole: bool) -> Kind:
-    """The kind of a force field: that of its alanine if it is a whole one, else that of the built-in one."""
-    if whole:
-        return given["ALA"].kind or "amber"
-    if name is not None and not pele.templates and name.lower() != EMBEDDED:
-        raise ParameterError(
-            f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
-            f"OpenMM brings {', '.join(_openmm_names())}, others come from the folders given with --templates or "
-            "--pele-data"
-        )
-    return "amber"
-
-
-def _label(pele: PeleData, given: Mapping[str, Template]) -> str:
-    """The name of a whole force field of the user: that of its folder."""
-    if pele.name:
-        return pele.name
-    folder = Path(given["ALA"].source).resolve().parent
-    return folder.parent.name if folder.name == "Protein" else folder.name
+def _parameters(used: Sequence[Template], index: Ints, kind: Kind) -> AtomParameters:
+    """The parameters of the atoms of all used templates, one after another, at these indices (n,)."""
+    return AtomParameters(
+        charges=np.concatenate([t.charges for t in used])[index],
+        lj_sigma=np.concatenate([t.lj_sigma for t in used])[index],
+        lj_epsilon=np.concatenate([t.lj_epsilon for t in used])[index],
+        types=np.array([type_ for t in used for type_ in t.types])[index],
+        elements=np.array([element for t in used for element in t.elements])[index],
+        by_index=np.repeat([t.impropers_by_index for t in used], [len(t) for t in used])[index],
+        combining=_COMBINING[kind],
+        one_four=_ONE_FOUR[kind],
+    )
 
 
 def _index(matches: Sequence[Match], used: Sequence[Template]) -> Ints:

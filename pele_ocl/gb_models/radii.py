@@ -6,6 +6,7 @@ import re
 
 # The sets of radii that models were made with, by which AMBER's users choose them; the neck models with no other.
 AMBER_RADII = {"hct": "mbondi", "obc1": "mbondi2", "obc2": "mbondi2", "gbn": "bondi", "gbn2": "mbondi3"}
+_OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # programs that take them, as SolventModel.like names them
 _NECK_MODELS = ("gbn", "gbn2")
 
 
@@ -16,7 +17,7 @@ def default_radii(gb: str | None, like: str | None = None) -> str | None:
     """
     if like == "pele":
         return "pele"
-    return AMBER_RADII.get(gb or "") if like == "amber" or gb in _NECK_MODELS else None
+    return AMBER_RADII.get(gb or "") if like in _OF_AMBER or gb in _NECK_MODELS else None
 
 
 def radii_note(gb: str, radii: str) -> str:

@@ -54,7 +54,7 @@ class ListPasses(Passes, Generic[Index]):
         self.most_at_once = self.most_at_once if limit is None else min(self.most_at_once, limit)
         if not molecule.gb:
             self.buffers["traits"] = run.upload(molecule.traits.values[self._order()])
-        first = [self._place(), *self._clear()]
+        first = [*self._place(), *self._clear()]
         pairs = self._pairs()
         last = self._add_energies() if self._are_many else []
         self.launches = [*first, *pairs, *last]
@@ -79,7 +79,7 @@ class ListPasses(Passes, Generic[Index]):
         m, first = len(results), self.first_energy
         # In float64 and one after the other in memory, so that each conformation is added up in the same order.
         by_group = results[:, first:].reshape(m, -1, 3).transpose(0, 2, 1).astype(np.float64, order="C")
-        np.sum(by_group, axis=2, out=found.energies[part])
+        np.add.reduce(by_group, axis=2, out=found.energies[part])
         if found.gradients is not None:
             by_angstrom = found.gradients[part].reshape(m, first)
             np.multiply(results[:, :first], 1 / self.encoding.step, out=by_angstrom)  # a power of two
@@ -133,17 +133,31 @@ class ListPasses(Passes, Generic[Index]):
         """The buffer in which the groups leave their energies."""
         return self.buffers["energies" if self._are_many else "results"]
 
-    def _place(self) -> KeptLaunch:
+    def _place(self) -> list[KeptLaunch]:
         """The launch that makes the records of the atoms."""
-        traits, order = self.task.molecule.traits, self._order()
-        encoding = self.encoding
-        in_steps = () if encoding.is_fixed else (np.float64(1 / encoding.step),)
-        gb = (self.run.upload(traits.values[order]), *self.named("roots", "traits")) if self.task.molecule.gb else ()
-        return self.run.keep(
-            "nonbond/place.cl", "place_atoms", (self.n_slots, 1), (ITEMS, 1), np.int32(self.n_slots),
-            np.int32(self.task.n_atoms), *in_steps, self.buffers["positions"], self.run.upload(order, np.int32),
-            self.run.upload(traits.charges[order]), *gb, self.buffers["points"], **encoding.macros, **self.task.macros,
-        )  # fmt: skip
+        order = self._order()
+        constants = (self._constants(order), *self.named("roots", "traits")) if self.task.molecule.gb else ()
+        return [
+            self.run.keep(
+                "nonbond/place.cl", "place_atoms", (self.n_slots, 1), (ITEMS, 1), np.int32(self.n_slots),
+                np.int32(self.task.n_atoms), *self._in_steps, self.buffers["positions"],
+                self.run.upload(order, np.int32), self._charges(order), *constants, self.buffers["points"],
+                **self.encoding.macros, **self.task.macros,
+            )
+        ]  # fmt: skip
+
+    @property
+    def _in_steps(self) -> tuple[np.float64, ...]:
+        """STEP_ARGUMENT of cl/nonbond/point.clh."""
+        return () if self.encoding.is_fixed else (np.float64(1 / self.encoding.step),)
+
+    def _charges(self, order: NDArray[np.intp]) -> Buffer:
+        """The charges of the atoms in each slot."""
+        return self.run.upload(self.task.molecule.traits.charges[order])
+
+    def _constants(self, order: NDArray[np.intp]) -> Buffer:
+        """The traits of the atoms in each slot, but for Born radii."""
+        return self.run.upload(self.task.molecule.traits.values[order])
 
     def _add_energies(self) -> list[KeptLaunch]:
         """The launch that adds up the energies of many groups."""

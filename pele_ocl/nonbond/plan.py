@@ -117,10 +117,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         if born_radii is not None:
             born_radii = one_an_atom("born_radii", born_radii, len(self.atoms))
         ready = self._with_radii(born_radii, moving.conformations if moving.is_moved else None, failures)
-        found, _, seconds = self._compute(
-            moving.conformations, profile, progress or self.progress, failures, ready, moving.make
-        )
-        return self._result(moving.atoms, found, seconds | {"total": time.perf_counter() - start})
+        return self._evaluate_one(moving, profile, progress or self.progress, failures, ready, start)
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, born_radii: ArrayLike | None = None,

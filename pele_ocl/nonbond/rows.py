@@ -13,19 +13,42 @@ from .passes import AnyPasses, ListPasses
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
 GROUP = 128
 LANES = 32  # work-items an atom
 
 
+# Atoms of all conformations up to which each pair makes the records of its atoms anew, where that leaves one launch.
+MOST_WITHOUT_RECORDS = 16_000
+
+
 class Rows(ListPasses[Segments]):
     """One launch over all atoms; energies alone are had from each pair once."""
 
     def __init__(self, run: Run, task: Task, index: Segments, most: int) -> None:
-        _, self.group = run.group_kernel("nonbond/rows.cl", "nonbond_rows", local_reals=3, most=GROUP, **_macros(task))
+        _, self.group = run.group_kernel(
+            "nonbond/rows.cl", "nonbond_rows", local_reals=3, most=GROUP, RECORDS=1, **_macros(task)
+        )
         super().__init__(run, task, index, most)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether a launch of its own makes the records of the atoms."""
+        return self._are_many or self.batch * self.task.n_atoms > MOST_WITHOUT_RECORDS
+
+    def _place(self) -> list[KeptLaunch]:
+        return super()._place() if self.has_records else []
+
+    @property
+    def _records(self) -> list[Argument]:
+        """The records of the atoms, or what they are made of."""
+        if self.has_records:
+            return list(self.named("points", "traits"))
+        order, gb = self._order(), self.task.molecule.gb
+        of_radii = [self.buffers["roots"], self._constants(order)] if gb else [self.buffers["traits"]]
+        return [*self._in_steps, self.buffers["positions"], self._charges(order), *of_radii]
 
     @classmethod
     def prepare(cls, run: Run, task: Task) -> Segments:
@@ -45,8 +68,9 @@ class Rows(ListPasses[Segments]):
             self.run.keep(
                 "nonbond/rows.cl", "nonbond_rows", (self.n_groups * self.group, 1), (self.group, 1),
                 self.task.molecule.traits.model, np.int32(self.task.n_atoms), self.destination, self.index.offsets,
-                self.index.neighbours, *own, *self.named("points", "traits"), self.energies, self.buffers["results"],
-                GROUP=self.group, **_macros(self.task),
+                self.index.neighbours, *own, *self._records, self.energies, self.buffers["results"],
+                GROUP=self.group, RECORDS=int(self.has_records), **_macros(self.task),
+                **({} if self.has_records else self.encoding.macros),
             )
         ]  # fmt: skip
 

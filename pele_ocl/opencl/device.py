@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ class Device:
     programs, kernels : built programs and their kernels, by file, name and options
     buffers : the bytes of the device's buffers; mapped : those of host memory that the device reads and fills
     process : the process whose device this is; one forked from it cannot use it
+    units : compute units that layouts go by, where they are not the device's own
     """
 
     index: int
@@ -43,6 +44,7 @@ class Device:
     buffers: BufferBytes = field(default_factory=BufferBytes, repr=False)
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
     process: int = field(default_factory=os.getpid, repr=False)
+    units: int | None = None
     _made: list[tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]] = field(default_factory=list, repr=False)
     _making: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -131,7 +133,7 @@ class Device:
     @property
     def compute_units(self) -> int:
         """Cores of a CPU, multiprocessors of a GPU."""
-        return int(self.handle.max_compute_units)
+        return self.units or int(self.handle.max_compute_units)
 
     @property
     def clock(self) -> float:
@@ -220,6 +222,15 @@ def list_devices() -> tuple[Device, ...]:
     return tuple(Device(index, handle) for index, handle in enumerate(sorted(found, key=handles.rank)))
 
 
+_fixed: list[Device] = []
+
+
+def fix_device(device: Device, units: int | None = None) -> Device:
+    """Let this be the device of the whole process, whatever is chosen; units : as a Device has them."""
+    _fixed[:] = [replace(device, units=units)]
+    return _fixed[0]
+
+
 def get_device(choice: Device | int | str | None = None) -> Device:
     """The device to use: `choice`, else the environment variable PELE_OCL_DEVICE, else the default.
 
@@ -229,18 +240,26 @@ def get_device(choice: Device | int | str | None = None) -> Device:
     """
     if isinstance(choice, Device):
         return choice
+    if _fixed:
+        return _fixed[0]
+    return fitting_devices(choice)[0]
+
+
+def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
+    """All devices that fit a choice, as get_device has it, of which it takes the first."""
     devices = list_devices()
     if not devices:
         raise DeviceError(f"no OpenCL device found; {INSTALL_HINT}")
     wanted = str(os.environ.get(DEVICE_VARIABLE, "") if choice is None else choice).strip()
     if not wanted:
-        return devices[0]
+        return devices
     if wanted.isdecimal() and int(wanted) < len(devices):
-        return devices[int(wanted)]
+        return (devices[int(wanted)],)
     is_index = wanted.isdecimal() and len(wanted) < 3  # "7" is no part of a name, "4090" is
-    for device in devices:
-        if not is_index and wanted.lower() in f"{device.platform} {device.version} {device.name}".lower():
-            return device
+    named = {device: f"{device.platform} {device.version} {device.name}".lower() for device in devices}
+    found = tuple(device for device, name in named.items() if not is_index and wanted.lower() in name)
+    if found:
+        return found
     known = ", ".join(f"{d.index}: {d}" for d in devices)
     raise DeviceError(f"no OpenCL device fits {wanted!r}; there are {known}")
 

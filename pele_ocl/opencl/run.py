@@ -123,25 +123,29 @@ class Run(Transfers):
         whole = _whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])
         return KeptLaunch(self.device, kernel, whole, (*group, 1), args, pairs, divisible)
 
-    def launch_kept(self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None = None) -> None:
-        """Launch one after the other for the first n_conformations.
+    def launch_kept(
+        self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None = None, first: int = 0
+    ) -> None:
+        """Launch one after the other for n_conformations from conformation `first` on.
 
         The loop is short because a kernel may be over before the next one is launched.
 
-        tell : called with the share of the pairs done. Then, and where a launch is long, each is waited for, in slabs.
+        tell : called with the share of the pairs done. Then, and where a launch is long, each is waited for, in slabs,
+            which begin with the first conformation
         """
-        if any(kept.pairs and (tell or kept.pairs * n_conformations > LONG_LAUNCH_PAIRS) for kept in launches):
+        is_long = any(kept.pairs and (tell or kept.pairs * n_conformations > LONG_LAUNCH_PAIRS) for kept in launches)
+        if is_long and not first:
             self._launch_slabs(launches, n_conformations, tell)
             return
-        queue = self.queue
+        queue, offset = self.queue, (0, 0, first) if first else None
         with device_errors(self.device):
             for kept in launches:
                 shape = (*kept.shape, n_conformations)
                 if self.profile:
                     self._record_first(kept.kernel)
-                    self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group))
+                    self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group, offset))
                 else:
-                    cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group)
+                    cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group, offset)
 
     def _launch_slabs(self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None) -> None:
         pairs, all_pairs = 0.0, sum(kept.pairs for kept in launches)

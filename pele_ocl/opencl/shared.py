@@ -6,29 +6,36 @@ definition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 FOLDER = "shared/"
 
 
+class Several(NamedTuple):
+    """A member of a struct that is an array."""
+
+    size: int
+    meaning: str
+
+
 class Struct:
     """A struct that kernels take as an argument; its members are all reals or all integers."""
 
-    def __init__(self, name: str, kind: Literal["real", "int"], **members: str) -> None:
+    def __init__(self, name: str, kind: Literal["real", "int"], **members: str | Several) -> None:
         """name : of the type in C; members : what each member is, in their order"""
         self.name, self.kind, self.members = name, kind, members
 
     def dtype(self, precision: str) -> np.dtype[Any]:
         """The struct in NumPy."""
         kind = np.dtype(precision) if self.kind == "real" else np.dtype(np.int32)
-        return np.dtype([(member, kind) for member in self.members])
+        return np.dtype([(name, kind, _shape(member)) for name, member in self.members.items()])
 
-    def pack(self, precision: str, **values: float) -> np.void:
-        """The struct with these values, one for each member, as a kernel's argument.
+    def pack(self, precision: str, **values: float | Sequence[float]) -> np.void:
+        """The struct with these values, one for each member or a sequence, as a kernel's argument.
 
         Raises TypeError where a member is missing and for names that are no members.
         """
@@ -40,8 +47,17 @@ class Struct:
 
     def in_c(self) -> str:
         """The definition in C."""
-        members = (f"    {self.kind} {member};  // {meaning}" for member, meaning in self.members.items())
+        members = (
+            f"    {self.kind} {name}[{member.size}];  // {member.meaning}"
+            if isinstance(member, Several)
+            else f"    {self.kind} {name};  // {member}"
+            for name, member in self.members.items()
+        )
         return "\n".join(["typedef struct {", *members, f"}} {self.name};"])
+
+
+def _shape(member: str | Several) -> tuple[int, ...]:
+    return (member.size,) if isinstance(member, Several) else ()
 
 
 class Follows(IntEnum):
@@ -82,7 +98,7 @@ class PairSums(IntEnum):
 
 
 class BondedKind(IntEnum):
-    """The kinds of tasks of cl/energy/terms/bonded.cl.
+    """The kinds of tasks of cl/energy/terms/bonded.clh.
 
     Distances, angles, cosines of a torsion, harmonic torsions, maps of two torsions, 1-4 pairs.
     """
@@ -95,11 +111,71 @@ class BondedKind(IntEnum):
     MEET = 5
 
 
+class StepState(IntEnum):
+    """The columns of a structure's state while it is minimised, cl/minimize/state.clh; whole numbers are kept as reals.
+
+    Of the base, the positions accepted last: energy, squares of the gradient and of its largest atom; then how many
+    iterations and evaluations there were, and the reason why it stopped, 0 while it goes on. Of the trial: its share of
+    the direction, how many trials there were from this base, and the length that a gradient is multiplied with. Then
+    pairs that are stored, where the next one goes, iterations that hardly changed the energy, and directions that led
+    nowhere, each in a row. FIRE: share of the gradient in the velocity, and steps downhill in a row. Then the lowest
+    energy, and the iterations since it fell by more than rounding. Truncated Newton: from PHASE on,
+    cl/minimize/newton.cl.
+    """
+
+    ENERGY = 0
+    GRADIENT2 = 1
+    LARGEST2 = 2
+    ITERATIONS = 3
+    EVALUATIONS = 4
+    STOPPED = 5
+    SHARE = 6
+    TRIALS = 7
+    LENGTH = 8
+    STORED = 9
+    NEXT = 10
+    SMALL = 11
+    FAILURES = 12
+    MIX = 13
+    DOWNHILL = 14
+    LOWEST = 15
+    SINCE = 16
+    PHASE = 17
+    INNER = 18
+    RESIDUAL = 19
+    FIRST_RESIDUAL = 20
+    OFFSET = 21
+    FARTHEST = 22
+
+
+class Stop(IntEnum):
+    """The reason why a structure stopped; 0 while it goes on."""
+
+    RUNNING = 0
+    GRADIENT = 1
+    LARGEST = 2
+    ENERGY = 3
+    ITERATIONS = 4
+    STUCK = 5
+    TIME = 6
+
+
+class Descent(IntEnum):
+    """How directions are found."""
+
+    LBFGS = 0
+    STEEPEST = 1
+    FIRE = 2
+    NEWTON = 3
+
+
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
+N_STATE = max(StepState) + 1
 N_TERMS = 5  # of an atom's energy: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar
 READY_TERMS = 7  # of the HCT series from ready coefficients
 LEAF = 8  # slots of the smallest boxes of a tree
 MOMENTS = 8  # real4 of such a box
+LAW_TERMS = 20  # coefficients of a polynomial of a potential's law
 NEGATIVE_TERMS = 5  # of the HCT series of negative spheres as sander has it
 ONE_FOUR = 0x80000000  # the bit of a pair's second atom that marks a 1-4 pair
 
@@ -119,6 +195,16 @@ LIST_MODEL = Struct(
     kappa="inverse screening length [1/step]",
     coulomb_cut="share of 1-4 pairs' Coulomb energy that is taken off",
     lj_cut="share of 1-4 pairs' Lennard-Jones energy that is taken off",
+)
+STOPPING = Struct(
+    "Stopping",
+    "real",
+    gradient2="sum of squares of the gradient below which a structure is done [(kcal/mol/A)^2]",
+    largest2="square of the largest atom's gradient below which it is done; negative for never",
+    energy="change of the energy below which it is done, three times in a row; negative for never [kcal/mol]",
+    iterations="at most",
+    most_step="of an atom in an iteration [A]",
+    ramp2="square of the largest atom's gradient above which steepest descent comes first [(kcal/mol/A)^2]",
 )
 DESTINATION = Struct(
     "Destination",
@@ -142,6 +228,8 @@ POTENTIAL_LAW = Struct(
     min_r2="square of the minimum distance [A^2]",
     cutoff2="square of the cutoff [A^2]",
     inv_cutoff2="1 / cutoff2",
+    outer=Several(LAW_TERMS, "of the near part outer/r - inner, powers of 2 r^2/cutoff^2 - 1"),
+    inner=Several(LAW_TERMS, "the same [1/A]"),
 )
 RING_STEPS = Struct(
     "RingSteps",
@@ -181,5 +269,9 @@ HEADERS = {
     "n_terms": _defined({"N_TERMS": N_TERMS}),
     "ready_terms": _defined({"READY_TERMS": READY_TERMS, "NEGATIVE_TERMS": NEGATIVE_TERMS}),
     "boxes": _defined({"LEAF": LEAF, "MOMENTS": MOMENTS}),
+    "stopping": STOPPING.in_c(),
+    "step_state": _listed(StepState) + "\n" + _defined({"N_STATE": N_STATE}),
+    "stop": "\n".join(f"#define STOP_{reason.name} {reason.value}" for reason in Stop),
+    "descent": _listed(Descent),
     "one_four": f"#define ONE_FOUR {ONE_FOUR:#x}u",
 }

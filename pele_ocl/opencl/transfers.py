@@ -74,10 +74,17 @@ class Transfers:
         self.read(array, buffer)
         return array
 
-    def write(self, buffer: Buffer, values: NDArray[Any]) -> None:
-        """Fill a buffer from an array."""
+    def write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
+        """Fill a buffer from an array, from its value `first` on."""
         with device_errors(self.device):
-            cl.enqueue_copy(self.queue, buffer, values)
+            cl.enqueue_copy(self.queue, buffer, values, dst_offset=first * values.itemsize)
+
+    def copy_part(self, buffer: Buffer, size: int, source: int, target: int) -> None:
+        """Copy a part of a buffer, of so many bytes, to another of its parts, counted in parts."""
+        with device_errors(self.device):
+            cl.enqueue_copy(
+                self.queue, buffer, buffer, src_offset=source * size, dst_offset=target * size, byte_count=size
+            )
 
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
         """Fill the array from a buffer, from its value `first` on, once everything before is done."""

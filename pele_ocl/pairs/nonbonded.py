@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Ints, OneFourPairs
+from ..atoms import Atoms, Ints, OneFourPairs
+from ..atoms.combining import scaled_pairs
 from .bonded import exclusions
 
 
@@ -28,7 +29,7 @@ def nonbonded_pairs(atoms: Atoms) -> NonbondedPairs:
         one_four = atoms.bonded.one_four
         return NonbondedPairs(np.concatenate([atoms.bonded.excluded, one_four.atoms]), one_four)
     excluded, pairs = exclusions(atoms.bonds, len(atoms))
-    return NonbondedPairs(np.concatenate([excluded, pairs]), OneFourPairs(pairs, _scaled(atoms, pairs)))
+    return NonbondedPairs(np.concatenate([excluded, pairs]), _scaled(atoms, pairs))
 
 
 def has_scaled_pairs(atoms: Atoms) -> bool:
@@ -36,18 +37,14 @@ def has_scaled_pairs(atoms: Atoms) -> bool:
     if atoms.bonded is None or atoms.lj_sigma is None or atoms.lj_epsilon is None:
         return True
     table = atoms.bonded.one_four
-    (charges, sigma, wells), (own_charges, own_sigma, own_wells) = table.parameters.T, _scaled(atoms, table.atoms).T
+    own = _scaled(atoms, table.atoms)
+    (charges, sigma, wells), (own_charges, own_sigma, own_wells) = table.parameters.T, own.parameters.T
     same = np.isclose(charges, own_charges, rtol=1e-5, atol=1e-7) & np.isclose(wells, own_wells, rtol=1e-5, atol=1e-9)
     return bool((same & (np.isclose(sigma, own_sigma, rtol=1e-5) | (own_wells == 0))).all())
 
 
-def _scaled(atoms: Atoms, pairs: Ints) -> Floats:
-    """Charge product, sigma and epsilon of pairs by the combining rule, times the scales of 1-4 pairs, (k, 3)."""
+def _scaled(atoms: Atoms, pairs: Ints) -> OneFourPairs:
+    """Pairs (k, 2) with the parameters of their atoms, combined and scaled."""
     assert atoms.lj_sigma is not None
     assert atoms.lj_epsilon is not None
-    i, j = pairs.T
-    by_coulomb, by_lj = atoms.one_four
-    first, second = atoms.lj_sigma[i], atoms.lj_sigma[j]
-    sigma = np.sqrt(first * second) if atoms.combining == "geometric" else (first + second) / 2
-    charges = by_coulomb * atoms.charges[i] * atoms.charges[j]
-    return np.column_stack([charges, sigma, by_lj * np.sqrt(atoms.lj_epsilon[i] * atoms.lj_epsilon[j])])
+    return scaled_pairs(pairs, atoms.charges, atoms.lj_sigma, atoms.lj_epsilon, atoms.combining, atoms.one_four)

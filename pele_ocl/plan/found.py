@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats
 
+# Numbers that BLAS adds up in one thread: with more it starts its own, which wait for each other and spin meanwhile.
+_BLOCK = 8192
+
 
 def norm2(values: NDArray[Any]) -> float:
     """The sum of all squares, which takes a third of the time of a look at each number; not finite where one is not."""
     flat = values.ravel()
     with np.errstate(all="ignore"):
-        return float(flat.dot(flat))
+        if len(flat) <= _BLOCK:
+            return float(flat.dot(flat))
+        blocks = flat[: len(flat) - len(flat) % _BLOCK].reshape(-1, _BLOCK)
+        rest = flat[blocks.size :]
+        return float(rest.dot(rest) + np.matmul(blocks[:, None, :], blocks[:, :, None]).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,11 +138,11 @@ class Pipeline(Evaluator):
     ) -> None:
         """Encode a chunk and give it to the device."""
         staging, count = chunk.staging, chunk.part.stop - chunk.part.start
-        self._encode(conformations, chunk.part, staging.positions[:count], failures)
+        self.encode(conformations, chunk.part, staging.positions[:count], failures)
         staging.events = self.passes.start(chunk.run, staging.positions[:count], staging.results[:count], tell)
 
-    def _encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
-        """Positions from the molecule's middle, those out of reach of it from their own."""
+    def encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
+        """Positions as the passes take them: from the molecule's middle, those out of reach of it from their own."""
         encoding = self.passes.encoding
         offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
         np.subtract(conformations[part].reshape(offsets.shape), self._shifts, out=offsets)
@@ -159,6 +159,12 @@ class Pipeline(Evaluator):
                     offsets[k] = self.atoms.positions.ravel() - self._shifts  # so that something can be computed
         if encoding.is_fixed:
             encoding.encode(offsets, encoded)
+
+    def decode(self, encoded: NDArray[Any]) -> Floats:
+        """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""
+        encoding = self.passes.encoding
+        decoded: Floats = encoded * encoding.step + (self._shifts + encoding.base)
+        return decoded.reshape(len(encoded), -1, 3)
 
     def _from_own_middle(self, positions: NDArray[Any]) -> Floats:
         """Positions (n, 3) as (3 n) from their middle. Raises InputError for those that no molecule has."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from numpy.typing import ArrayLike
@@ -16,7 +17,7 @@ from ..errors import DeviceError
 from ..solvent_model import SolventModel
 from ..variant import Progress, Variant
 from .conformations import as_conformations
-from .evaluator import Evaluator, Failures, nothing, untold
+from .evaluator import Evaluator, Failures, untold
 from .found import Found
 from .moving import Moving
 from .selection import Automatic, select
@@ -31,6 +32,10 @@ B = TypeVar("B")  # results of many
 CHUNK_ATOMS = 1 << 17
 
 MOST_REPEATS = 1_000_000
+
+
+def nothing_of(found: Found) -> None:
+    """Do nothing with arrays meanwhile."""
 
 
 class Plan(ABC, Generic[R, B]):
@@ -84,11 +89,33 @@ class Plan(ABC, Generic[R, B]):
         start = time.perf_counter()
         flag("profile", profile)
         callback("progress", progress)
-        moving = Moving(self.atoms, positions)
-        found, _, seconds = self._compute(
-            moving.conformations, profile, progress, Failures(1), meanwhile=moving.make
-        )  # fmt: skip
-        return self._result(moving.atoms, found, seconds | {"total": time.perf_counter() - start})
+        return self._evaluate_one(Moving(self.atoms, positions), profile, progress, Failures(1), None, start)
+
+    def _evaluate_one(
+        self, moving: Moving, profile: bool, progress: Progress | None, failures: Failures,
+        ready: Callable[[Evaluator], None] | None, start: float,
+    ) -> R:  # fmt: skip
+        """Evaluate one conformation; its result is made while the device still fills the arrays in it, if that can be.
+
+        start : of the time that is "total"
+        """
+        made: list[R] = []
+        taken: dict[str, float] = {}
+
+        def make(found: Found) -> None:
+            moving.make()
+            if not self._measures:
+                made.append(self._result(moving.atoms, found, taken))
+
+        found, _, seconds = self._compute(moving.conformations, profile, progress, failures, ready, make)
+        taken |= seconds
+        taken["total"] = time.perf_counter() - start
+        return made[0] if made else self._result(moving.atoms, found, taken)
+
+    @property
+    def _measures(self) -> bool:
+        """Whether `_result` looks at what was found."""
+        return False
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *, profile: bool = False,
@@ -151,30 +178,38 @@ class Plan(ABC, Generic[R, B]):
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
-        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[], None] = nothing,
+        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[Found], None] = nothing_of,
     ) -> tuple[Found, dict[int, str], dict[str, float]]:  # fmt: skip
         """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted.
 
-        ready : called with the evaluator before it computes; meanwhile : while the device does
+        ready : called with the evaluator before it computes; meanwhile : with the arrays to be filled, while the
+            device computes
         """
         found = self._found(len(conformations))
-        evaluator = self._borrow(len(conformations))
-        is_sound = True
-        try:
+        with self.lent(len(conformations)) as evaluator:
             if ready is not None:
                 ready(evaluator)
             seconds = evaluator.compute(
-                conformations, found, failures, profile=profile, tell=progress or untold, meanwhile=meanwhile
-            )
+                conformations, found, failures, profile=profile, tell=progress or untold,
+                meanwhile=lambda: meanwhile(found),
+            )  # fmt: skip
+        for k in failures.reasons:
+            found.erase(k)
+        return found, dict(sorted(failures.reasons.items())), dict(seconds)
+
+    @contextmanager
+    def lent(self, m: int) -> Iterator[Evaluator]:
+        """An evaluator for up to m conformations at a time that nobody else uses meanwhile."""
+        evaluator = self._borrow(m)
+        is_sound = True
+        try:
+            yield evaluator
         except DeviceError:
             is_sound = False  # counters on the device may stand where a launch left them
             raise
         finally:
             if is_sound:
                 self._give_back(evaluator)
-        for k in failures.reasons:
-            found.erase(k)
-        return found, dict(sorted(failures.reasons.items())), dict(seconds)
 
     def _borrow(self, m: int) -> Evaluator:
         """An evaluator for m conformations that nobody else uses."""

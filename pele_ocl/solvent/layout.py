@@ -11,6 +11,7 @@ from ..variant import Machine, Settings
 
 WALKS = 32_768  # of tiles through trunks, which fill any GPU; more of them would each do less
 MOST_TRUNKS = 64
+SMALL = 2_000  # atoms; of fewer, launches are what costs a GPU
 TREE_TILE = 64  # atoms that walk a tree together on a CPU
 
 
@@ -27,6 +28,8 @@ class SolventLayout:
     blocks : whether Born sums are taken for both tiles of a block at once, which suits the few work-items of CPUs
     row : tiles of which a work-item of the Born sums owns a vector each
     shares : work-items that add up the parts of one atom
+    split : work-items to an atom in the Born sums, which divide the atoms of a tile
+    joined : whether all launches are one, where a device allows that
     trunks : subtrees that are walked by themselves, at most; own : tiles that a group walks with (GPUs)
     """
 
@@ -38,6 +41,8 @@ class SolventLayout:
     blocks: bool = False
     row: int = 1
     shares: int = 1
+    split: int = 1
+    joined: bool = False
     trunks: int = 4
     own: int = 1
 
@@ -48,6 +53,8 @@ class SolventLayout:
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
         trunks = min(MOST_TRUNKS, max(1, WALKS * 32 // n_atoms))
+        if n_atoms < SMALL and kind == "GPU":
+            return cls(1, 1, 32, (64, 1), 256, shares=2, split=2, joined=True, trunks=trunks)
         vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)
         return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4, trunks=trunks)
 
@@ -65,7 +72,7 @@ class SolventLayout:
                 if tile >= machine.width
             ]
         return [
-            {"tile": tile, "vectors": min(row, 2), "row": row, "most_chunks": chunks}
+            {"tile": tile, "vectors": min(row, 2), "row": row, "most_chunks": chunks, "split": 1, "joined": 0}
             for tile, row, chunks in product((32, 64), (1, 2, 3), (128, 256))
         ]
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..opencl.run import Run
 
 ITEMS = 64  # of a work-group where tiles do not matter
+MOST_JOINED = 128  # tiles of all conformations up to which all passes are one launch
 COLUMNS = len(TERMS) + 2  # of the results, cl/solvent/atoms.cl: terms, Born radius, psi
 
 
@@ -33,7 +34,7 @@ class SolventPasses(TiledPasses):
     """Born radii, then the GB potential over tiles; variants differ in how they come to the radii.
 
     accuracy : worst relative error of a Born radius, of variants that approximate
-    born, energy : launches of the two steps
+    born, energy : launches of the two steps; joined : all of them in as few launches as can be, or none
     """
 
     born: Sequence[KeptLaunch]
@@ -51,7 +52,10 @@ class SolventPasses(TiledPasses):
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
         self.placing = [self.place()]
         self.born = self._born()
-        self.energy = [*self._before_energy(), self._potential(), self._pair_energies(), *self._surface()]
+        surface = self._surface()
+        self.energy = [*self._before_energy(), self._potential(), self._pair_energies(), *surface]
+        joined = self._joined()
+        self.joined = [*joined, *surface] if joined else []
 
     @property
     def pairs(self) -> float:
@@ -59,6 +63,9 @@ class SolventPasses(TiledPasses):
         return float(len(self.atoms)) ** 2
 
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+        if self.joined and not run.profile and tell is None and n_conformations <= self.most_joined:
+            run.launch_kept(self.joined, n_conformations)
+            return
         run.begin_step("place")
         run.launch_kept(self.placing, n_conformations)
         run.begin_step("born")
@@ -90,6 +97,15 @@ class SolventPasses(TiledPasses):
     def _born(self) -> list[KeptLaunch]:
         """The launches that end in Born radii."""
 
+    @property
+    def most_joined(self) -> int:
+        """Conformations up to which all passes are one launch."""
+        return MOST_JOINED // len(self.tiles)
+
+    def _joined(self) -> list[KeptLaunch]:
+        """The launch of all passes but that of the surface, where a variant has one."""
+        return []
+
     def _before_energy(self) -> list[KeptLaunch]:
         """The launches that make ready for the potential, where those of the Born radii do not."""
         return []
@@ -114,14 +130,19 @@ class SolventPasses(TiledPasses):
         """The GB potential in parts, in charges scaled as `scaled_charges` are."""
         layout, model, spheres, n_tiles = self.layout, self.model, self.spheres, len(self.tiles)
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
-        real, columns = self.run.dtype.type, self.named("x", "y", "z") if layout.width > 1 else []
+        columns = self.named("x", "y", "z") if layout.width > 1 else []
         return self.run.keep(
             "solvent/energy.cl", "gb_potential", layout.shape(self.tiles, n_chunks), layout.group, np.int32(n_tiles),
-            np.int32(tiles_per_chunk), real(1), real(model.outside),
-            real(model.kappa), self.buffers["points"], *columns, *self.named("inverses", "origins", "extents"),
+            np.int32(tiles_per_chunk), *self.potential_model, self.buffers["points"], *columns,
+            *self.named("inverses", "origins", "extents"),
             spheres.counts, self.buffers["potential"], width=layout.width, pairs=self.pairs, TILE=layout.tile,
             VECTORS=layout.vectors, SCREENED=int(model.kappa > 0),
         )  # fmt: skip
+
+    @property
+    def potential_model(self) -> list[Argument]:
+        """The solvent as the potential takes it, in charges scaled as `scaled_charges` are."""
+        return list(map(self.run.dtype.type, (1, self.model.outside, self.model.kappa)))
 
     def _surface(self) -> list[KeptLaunch]:
         """The nonpolar energies where they follow from the surface."""

@@ -87,6 +87,10 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         run.finish()  # evaluations may go to another queue
         return Pipeline(self.atoms, passes, partial(_explain, self.model))
 
+    @property
+    def _measures(self) -> bool:
+        return self.accuracy is not None
+
     def _found(self, m: int) -> Found:
         n = len(self.atoms)
         per_atom = np.empty((m, len(TERMS), n)).transpose(0, 2, 1)  # columns, as they come from the device

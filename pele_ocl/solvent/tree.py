@@ -64,10 +64,14 @@ class Tree(SolventPasses):
 
     @property
     def _walk(self) -> list[Argument]:
-        """The first arguments of both kernels that walk."""
+        """TREE_ARGUMENTS of cl/solvent/tree.clh."""
         most = tolerance(self.accuracy, self.model)
         numbers = map(np.int32, (len(self.tiles), self.firsts[-1], len(self.counts) - 1))
-        return [*numbers, self.levels, self.run.dtype.type(most), *self.reaches]
+        return [
+            *numbers, self.levels, self.run.dtype.type(most), *self.reaches, self.buffers["spheres"], self.spheres.rho,
+            *self.named("series", "origins", "extents"), self.spheres.counts,
+            *self.named("middles", "moments", "sums"),
+        ]  # fmt: skip
 
     def _boxes(self) -> list[KeptLaunch]:
         """The upward pass: small boxes a work-item each, large ones a group."""
@@ -89,9 +93,8 @@ class Tree(SolventPasses):
         width, tile = self.layout.width, self.layout.tile
         return self.run.keep(
             "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.counts[-1]), (1, 1), *self._walk,
-            *self.named("spheres", "x", "y", "z"), self.spheres.rho, *self.named("series", "origins", "extents"),
-            self.spheres.counts, *self.named("middles", "moments", "sums"), width=width, pairs=self._cost,
-            VECTORS=tile // width, MOST_OPEN=LOOKS * (len(self.counts) + 2), **self._macros,
+            *self.named("x", "y", "z"), width=width, pairs=self._cost, VECTORS=tile // width,
+            MOST_OPEN=LOOKS * (len(self.counts) + 2), **self._macros,
         )  # fmt: skip
 
     def _groups(self) -> KeptLaunch:
@@ -99,10 +102,7 @@ class Tree(SolventPasses):
         own, tile = self.layout.own, self.layout.tile
         return self.run.keep(
             "solvent/tree_groups.cl", "born_sums_tree_groups", (-(-len(self.tiles) // own) * tile, self.counts[-1]),
-            (tile, 1), *self._walk, self.buffers["spheres"], self.spheres.rho,
-            *self.named("series", "origins", "extents"), self.spheres.counts,
-            *self.named("middles", "moments", "sums"), pairs=self._cost, OWN=own,
-            MOST_OPEN=tile * (len(self.counts) + 2), **self._macros,
+            (tile, 1), *self._walk, pairs=self._cost, OWN=own, MOST_OPEN=tile * (len(self.counts) + 2), **self._macros,
         )  # fmt: skip
 
     @property

@@ -1,8 +1,10 @@
-// Harmonic positional restraints: k |x - x0|^2 of each atom. A work-item an atom of one conformation (third dimension),
-// after all other passes, whose gradient it adds to.
+// Harmonic positional restraints with a flat bottom, of each atom; docs/theory/restraints.md. A work-item an atom of one
+// conformation (third dimension), after all other passes, whose gradient it adds to.
 #include "common/real.clh"
 #include "common/position.clh"
+#include "common/vector.clh"
 #include "energy/results.clh"
+#include "physics/harmonic.clh"
 
 kernel void restrain(
     const int n_atoms,
@@ -12,20 +14,23 @@ kernel void restrain(
     global const coordinate *restrict positions,   // (n_conformations, n_atoms, 3)
     global const coordinate *restrict references,  // (n_atoms, 3) x0
     global const real *restrict constants,         // (n_atoms) k [kcal/mol/A^2]
+    const real flat,                               // distance without energy [A]
     global real *restrict results)                 // energy/results.clh
 {
     const int i = get_global_id(0), conformation = get_global_id(2);
     if (i >= n_atoms) return;
     const Results own = results_of(results, conformation, n_rows, n_atoms);
     global const coordinate *here = positions + 3 * ((size_t)conformation * n_atoms + i);
-    const real k = constants[i];
-    real r2 = 0;
+    global const coordinate *there = references + 3 * (size_t)i;
+    real away[3], r2 = 0;
     for (int axis = 0; axis < 3; ++axis) {
-        const real away = coordinate_difference(here[axis], references[3 * (size_t)i + axis], step);
-        r2 += away * away;
-#if GRADIENT
-        own.gradient[3 * (size_t)i + axis] += (real)2 * k * away;
-#endif
+        away[axis] = coordinate_difference(here[axis], there[axis], step);
+        r2 += away[axis] * away[axis];
     }
-    own.further[(size_t)term * n_atoms + i] = k * r2;
+    const real inv_r = (real)inverse_root(r2);
+    fine slope;
+    own.further[(size_t)term * n_atoms + i] = (real)flat_harmonic_energy(constants[i], r2 * inv_r, flat, &slope);
+#if GRADIENT
+    for (int axis = 0; axis < 3; ++axis) own.gradient[3 * (size_t)i + axis] += (real)slope * inv_r * away[axis];
+#endif
 }

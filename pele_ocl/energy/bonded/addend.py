@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...atoms import Atoms, OneFourPairs
 from ...solvent_model import SolventModel
@@ -15,7 +17,7 @@ from .tasks import Tasks
 
 if TYPE_CHECKING:
     from ...opencl.kernel import Kernel
-    from ...opencl.launch import KeptLaunch
+    from ...opencl.launch import Argument, KeptLaunch
     from ..passes import AnyPasses
 
 # Atoms and work-items of a group. Fewer atoms in a group mean more groups, and more terms that two of them compute.
@@ -60,6 +62,12 @@ class BondedTerms(Addend):
         """Whether there is anything to compute."""
         return len(self._tasks) > 0
 
+    def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> BondedTerms:
+        """Those of which all atoms are among some, (n,), or all others."""
+        some = copy(self)
+        some._tasks, some._groups = self._tasks.within(atoms, inside), {}
+        return some
+
     @property
     def names(self) -> tuple[str, ...]:
         return self._names
@@ -74,36 +82,55 @@ class BondedTerms(Addend):
 
     def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         run, encoding = passes.run, passes.encoding
-        size, most_items = self._shape(passes)
+        most_items = self._shape(passes)[1]
         begins, tile, n_tiles = self.begins(passes), passes.tiles.size, len(passes.tiles)
         least = tile if begins else 1
+        places = {"TILE": tile} if begins else {}
 
         def build(lots: int) -> Kernel:
             items = lots * least
             return run.kernel(
-                "energy/terms/bonded.cl", "bonded_terms", ATOMS=size, ITEMS=items, TERMS=len(self._names),
-                LOCAL_SLOTS=self._local_slots(passes, self._groups_of(size, items == 1)), BEGINS=int(begins), TILE=tile,
-                PER_ATOM=int(passes.options.per_atom), GEOMETRIC=0, **encoding.macros, **passes.result_macros,
+                "energy/terms/bonded.cl", "bonded_terms", GEOMETRIC=0, **places, **self.macros(passes, items),
+                **encoding.macros, **passes.result_macros,
             )  # fmt: skip
 
         kernel, lots = run.built_to_fit(most_items // least, build, least)
         items = lots * least
-        n_groups = -(-self._n_atoms // size) + (-(-n_tiles * tile // items) if begins else 0)
-        groups = self._groups_of(size, items == 1)
-        fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
-        slots = passes.buffers.get("bonded_slots") or run.empty(0)
-        real, cutoff = run.dtype.type, passes.options.cutoff
-        cutoff2 = np.finfo(run.dtype).max if cutoff is None else real(cutoff**2)
+        n_groups = self.n_groups(passes) + (-(-n_tiles * tile // items) if begins else 0)
         return [
             run.keep_kernel(
                 kernel, (n_groups * items, 1), (items, 1),
-                np.int32(self._n_atoms), np.int32(passes.n_energies), np.int32(index), np.int32(groups.n_slots),
-                real(encoding.step), cutoff2, passes.buffers["positions"], run.upload(groups.starts, np.int32),
-                run.upload(groups.members, np.int32), run.upload(groups.places, np.int32),
-                run.upload(groups.details, np.int32), run.upload(self._tasks.parameters, fine),
-                run.upload(groups.slot_starts, np.int32), slots,
-                *([np.int32(n_tiles), *passes.place_arguments()] if begins else []), passes.buffers["results"],
+                np.int32(self._n_atoms), run.dtype.type(encoding.step), *passes.named("positions", "results"),
+                *([np.int32(n_tiles), *passes.place_arguments()] if begins else []),
+                *self.arguments(passes, index, items),
             )
+        ]  # fmt: skip
+
+    def n_groups(self, passes: AnyPasses) -> int:
+        """Work-groups of bonded terms."""
+        return -(-self._n_atoms // self._shape(passes)[0])
+
+    def macros(self, passes: AnyPasses, items: int) -> dict[str, int]:
+        """The build definitions of cl/energy/terms/bonded.clh for groups of so many work-items."""
+        size = self._shape(passes)[0]
+        return {
+            "ATOMS": size, "ITEMS": items, "BONDED_TERMS": len(self._names), "BEGINS": int(self.begins(passes)),
+            "LOCAL_SLOTS": self._local_slots(passes, self._groups_of(size, items == 1)),
+            "PER_ATOM": int(passes.options.per_atom),
+        }  # fmt: skip
+
+    def arguments(self, passes: AnyPasses, index: int, items: int) -> list[Argument]:
+        """BONDED_ARGUMENTS of cl/energy/terms/bonded.clh, for groups of so many work-items."""
+        run, groups = passes.run, self._groups_of(self._shape(passes)[0], items == 1)
+        fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+        slots = passes.buffers.get("bonded_slots") or run.empty(0)
+        cutoff = passes.options.cutoff
+        cutoff2 = np.finfo(run.dtype).max if cutoff is None else run.dtype.type(cutoff**2)
+        return [
+            np.int32(passes.n_energies), np.int32(index), np.int32(groups.n_slots), cutoff2,
+            run.upload(groups.starts, np.int32), run.upload(groups.members, np.int32),
+            run.upload(groups.places, np.int32), run.upload(groups.details, np.int32),
+            run.upload(self._tasks.parameters, fine), run.upload(groups.slot_starts, np.int32), slots,
         ]  # fmt: skip
 
     def _shape(self, passes: AnyPasses) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from .tasks import MEMBERS, Tasks
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The tasks of each group: all in which one of its atoms is a member; cl/energy/terms/bonded.cl.
+    """The tasks of each group: all in which one of its atoms is a member; cl/energy/terms/bonded.clh.
 
     size : atoms of a group
     shared : whether all that a group adds to an atom's row of results goes to one slot, counted from its first one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,6 +61,14 @@ class Tasks:
         if one_four is not None:
             parts.append(_pairs(one_four, model, names))
         return cls.joined(parts or [cls.plain(BondedKind.MEET, np.empty((0, 2), np.int64), 0, np.empty((0, 0)))])
+
+    def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> Tasks:
+        """The tasks all of whose members are among atoms (n,), or all others."""
+        chosen = (np.append(atoms, True)[self.members].all(axis=1)) == inside
+        return replace(
+            self, kinds=self.kinds[chosen], members=self.members[chosen], rows=self.rows[chosen],
+            first=self.first[chosen], counts=self.counts[chosen],
+        )  # fmt: skip
 
     @classmethod
     def joined(cls, parts: Sequence[Tasks]) -> Tasks:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from .distance import DistanceRestraint
 from .restraint import PositionalRestraint
 from .term import Addend, Term
+from .torsion import TorsionRestraint
 
-__all__ = ["Addend", "PositionalRestraint", "Term"]
+__all__ = ["Addend", "DistanceRestraint", "PositionalRestraint", "Term", "TorsionRestraint"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import array, described, is_finite, positions_of
+from ...arguments import array, number, positions_of
 from ...atoms import Atoms, Floats, require_atoms
 from ...errors import InputError
 from ...frozen import frozen
@@ -23,11 +23,12 @@ ITEMS = 64  # of a work-group
 
 @dataclass(frozen=True, eq=False)
 class PositionalRestraint(Term):
-    """Harmonic positional restraint: the sum of k |x - x0|^2 over the restrained atoms, kcal/mol.
+    """Harmonic positional restraint: the sum of k max(|x - x0| - flat, 0)^2 over the restrained atoms, kcal/mol.
 
     force_constant : k, kcal/mol/A^2, >= 0; the whole factor of the square, as Amber has it
     reference : (n, 3) x0 of all atoms, A; by default the positions that the plan is made with
     atoms : restrained atoms, a mask (n,) or indices; by default all
+    flat : A, >= 0; so far from x0 there is no energy
     name : of the term in results
     """
 
@@ -36,12 +37,12 @@ class PositionalRestraint(Term):
     force_constant: float
     reference: ArrayLike | None = None
     atoms: ArrayLike | None = None
+    flat: float = 0.0
     name: str = "restraint"
 
     def __post_init__(self) -> None:
-        if not is_finite(self.force_constant) or self.force_constant < 0:
-            given = described(self.force_constant)
-            raise InputError(f"force_constant is {given}; a number of kcal/mol/A^2, 0 or more, is needed")
+        number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more,", least=0)
+        number("flat", self.flat, "a number of Angstrom, 0 or more,", least=0)
         # Copied, because a plan makes its buffers when it is first used, and again for each thread.
         if self.reference is not None:
             object.__setattr__(self, "reference", frozen(positions_of(self.reference, "reference"), np.float64))
@@ -57,7 +58,9 @@ class PositionalRestraint(Term):
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
         require_atoms(atoms)
         away, constants = atoms.positions - self._references(atoms), self._constants(atoms)
-        return constants * (away**2).sum(axis=1), 2 * constants[:, None] * away
+        r = np.linalg.norm(away, axis=1)
+        beyond = np.maximum(r - self.flat, 0)
+        return constants * beyond**2, (2 * constants * beyond / np.where(r > 0, r, 1))[:, None] * away
 
     def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         run, encoding, atoms = passes.run, passes.encoding, passes.atoms
@@ -71,8 +74,8 @@ class PositionalRestraint(Term):
             run.keep(
                 "energy/terms/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
                 np.int32(index), run.dtype.type(encoding.step), passes.buffers["positions"],
-                run.upload(references, encoding.dtype), run.upload(self._constants(atoms)), passes.buffers["results"],
-                **encoding.macros, **passes.result_macros,
+                run.upload(references, encoding.dtype), run.upload(self._constants(atoms)), run.dtype.type(self.flat),
+                passes.buffers["results"], **encoding.macros, **passes.result_macros,
             )
         ]  # fmt: skip
 

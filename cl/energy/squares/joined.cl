@@ -1,0 +1,171 @@
+// All steps of `squares` in one launch, for small molecules on GPUs, where launches are what costs; common/tickets.clh says how
+// steps wait for each other. Tickets: tiles to be placed, groups of bonded terms (BONDED), chunks of the Born sums, of the pair
+// energies and of the chain rule (CHAIN). Third dimension: conformations, each with tickets of its own.
+#include "common/real.clh"
+#include "common/place.clh"
+#include "common/tickets.clh"
+#include "energy/squares/born.clh"
+#include "energy/squares/pair.clh"
+#include "energy/squares/chain.clh"
+#ifndef BONDED
+#error "BONDED: 1 where there are bonded terms, which begin the gradient, else 0"
+#endif
+#ifndef CHAIN
+#error "CHAIN: 1 where Born radii follow the positions in the gradient, else 0"
+#endif
+#if BONDED
+#include "energy/terms/bonded.clh"
+#endif
+
+// The counters of a conformation: tickets drawn; tiles placed, rows with radii, groups of bonded terms, tiles with weights and
+// tiles with results that are done.
+enum { DRAWN, PLACED_TILES, ROWS_WITH_RADII, BONDED_GROUPS, TILES_WITH_WEIGHTS, TILES_WITH_RESULTS, COUNTERS };
+#define COUNTER(which) (counters + (which) * COUNTER_STEP)
+
+typedef union {
+    PlaceMemory place[SHARES];
+    RadiiMemory radii;
+    PairMemory pair;
+#if CHAIN
+    ChainMemory chain;
+#endif
+#if BONDED
+    BondedMemory bonded;
+#endif
+} Memory;
+
+kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
+void joined(
+    const int n_tiles,
+    const int n_atoms,
+    const real step,                              // A of a coordinate's unit
+    const coordinate origin_step,                 // PLACE_ARGUMENTS
+    const int tiles_per_chunk,                    // BORN_ARGUMENTS
+    const Reaches reaches,
+    NECK_ARGUMENTS(restrict)
+    RADIUS_CONSTANTS(restrict),                   // physics/gb_radius.clh
+    const real4 solvent,                          // of radii_of_row
+    const PairModel model,
+    const RingSteps ring,                         // of the pair energies
+#if BONDED
+    BONDED_ARGUMENTS(restrict),
+#endif
+    global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
+    // Constants of the molecule: PLACE_ARGUMENTS, ATOM_ARGUMENTS, PAIR_SQUARES_ARGUMENTS and CHAIN_SQUARES_ARGUMENTS have them.
+    global const int *restrict order,
+    global const int *restrict counts,
+    global const real *restrict largest_s,
+    global const real *restrict s,
+    global const real *restrict charges,
+    global const real4 *restrict coefficients,
+    global const real *restrict parameters,
+    global const int *restrict special_starts,
+    global const int *restrict specials,
+    global const SAME_BITS *restrict masks,
+#if CHAIN
+    global const real4 *restrict slopes,
+    global const real *restrict slope_columns,
+#endif
+    // Written by one group and read by another one, and so never cached as constant.
+    global real4 *spheres,
+    global real4 *points,
+    global real *x,
+    global real *y,
+    global real *z,
+    global real4 *series,
+    global real4 *origins,
+    global real4 *extents,
+    global real *sums,                            // BORN_ARGUMENTS
+    global real4 *traits,
+    global real4 *singles,
+    global real *born,
+    global real *largest_born,
+    global real4 *layers,                         // COLLECT_ARGUMENTS
+    global real4 *energies,
+    global real4 *totals,
+    global int *arrivals,
+    global real *weights,
+    global real *results,
+    volatile global int *counters)                // (n_conformations, COUNTERS, COUNTER_STEP) 0
+{
+    local Memory memory;
+    local int drawn;
+    global const real *rho = parameters;
+    const int first_frozen = n_tiles, first_frozen_pair = n_tiles;  // where atoms are frozen, launches are apart
+    const int lane = get_local_id(0), share = get_local_id(1), item = share * TILE + lane;
+    const bool first = item == 0;
+    counters += (size_t)get_global_id(2) * COUNTERS * COUNTER_STEP;
+    if (first) drawn = draw_ticket(COUNTER(DRAWN));
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int ticket = drawn;
+
+    const int n_lots = (n_tiles + SHARES - 1) / SHARES;
+    if (ticket < n_lots) {
+        const int tile = ticket * SHARES + share;
+        place_tile(tile, lane, tile < n_tiles, memory.place + share, n_tiles, n_atoms, step, positions, PLACED);
+        PUBLISH();
+        if (first) count_done(COUNTER(PLACED_TILES), min(SHARES, n_tiles - ticket * SHARES));
+        return;
+    }
+    ticket -= n_lots;
+#if BONDED
+    const int n_bonded = bonded_groups(n_atoms);
+    if (ticket < n_bonded) {
+        add_bonded(ticket, item, &memory.bonded, n_atoms, step, positions, results, BONDED_PASSED);
+        PUBLISH();
+        if (first) count_done(COUNTER(BONDED_GROUPS), 1);
+        return;
+    }
+    ticket -= n_bonded;
+#endif
+    const int n_rows = rows_of(n_tiles), n_chunks = born_chunks(n_tiles, tiles_per_chunk);
+    if (ticket < n_rows * n_chunks) {
+        const int row = ticket % n_rows * ROW;
+        if (first) wait_for(COUNTER(PLACED_TILES), n_tiles);
+        TAKE_OVER();
+        add_chunk(row, ticket / n_rows, &memory.radii.sums, BORN_PASSED);
+        if (!radii_of_row(
+                row, n_tiles, n_chunks, &memory.radii, sums, solvent, radius_constants, arrivals, OF_ATOMS)) return;
+        PUBLISH();
+        if (first) count_done(COUNTER(ROWS_WITH_RADII), 1);
+        return;
+    }
+    ticket -= n_rows * n_chunks;
+    int n_collected;
+    if (ticket < n_rows * ring.n_chunks) {
+        if (first) wait_for(COUNTER(ROWS_WITH_RADII), n_rows);
+#if BONDED && !CHAIN
+        if (first) wait_for(COUNTER(BONDED_GROUPS), n_bonded);
+#endif
+        TAKE_OVER();
+        n_collected = add_pairs(
+            ticket % n_rows, ticket / n_rows, n_tiles, &memory.pair, PAIR_SQUARES_PASSED, ring, COLLECTED);
+#if CHAIN
+        if (n_collected == 0) return;
+        PUBLISH();
+        if (first) count_done(COUNTER(TILES_WITH_WEIGHTS), n_collected);
+        return;
+#endif
+    }
+#if CHAIN
+    else {
+        ticket -= n_rows * ring.n_chunks;
+        if (first) {
+            wait_for(COUNTER(TILES_WITH_WEIGHTS), n_tiles);
+#if BONDED
+            wait_for(COUNTER(BONDED_GROUPS), n_bonded);
+#endif
+        }
+        TAKE_OVER();
+        RingSteps last_ring = ring;
+        last_ring.begins = 0;
+        last_ring.then = KEEP_RESULTS;
+        n_collected = add_chain(
+            ticket % n_rows, ticket / n_rows, n_tiles, &memory.chain, CHAIN_SQUARES_PASSED, last_ring, COLLECTED);
+    }
+#endif
+    // Whoever has the last results leaves the counters as they were: no other group looks at them any more.
+    if (!first || n_collected == 0) return;
+    if (atomic_add(COUNTER(TILES_WITH_RESULTS), n_collected) + n_collected == n_tiles)
+        for (int k = 0; k < COUNTERS; ++k) *COUNTER(k) = 0;
+}

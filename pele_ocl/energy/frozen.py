@@ -1,0 +1,100 @@
+"""Atoms that never move: what they give each other is computed once, and left out of every evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import array
+from ..atoms import Atoms, Floats
+from ..errors import InputError
+from ..plan.conformations import Encoding
+from ..tiles import Tiles
+from .contents import Contents
+
+if TYPE_CHECKING:
+    from .passes import AnyPasses
+
+AWAY = 1e-3  # A that a frozen atom may be from its place
+ASIDE = 8.0  # A between atoms that are out of the way
+
+Make = Callable[[Contents, "Frozen | None", Encoding], "AnyPasses"]
+
+
+@dataclass(frozen=True, eq=False)
+class Frozen:
+    """The parts that atoms which never move give each other; docs/theory/restraints.md, section 3.
+
+    integrals : (n_slots,) of their Born integrals, 1/A
+    energies : (n_terms,) of each term, kcal/mol
+    """
+
+    integrals: Floats
+    energies: Floats
+
+    @classmethod
+    def of(cls, make: Make, contents: Contents, atoms: Atoms, tiles: Tiles, pairs: bool, doubles: bool) -> Frozen:
+        """From passes for one conformation, with the atoms that move out of the way.
+
+        make : passes for some contents that leave out what frozen atoms give each other, or None for all of it
+        contents : those that the frozen atoms need alone; pairs : whether the pair pass leaves out their pairs
+        doubles : whether the device has float64
+        """
+        aside = _out_of_the_way(atoms, tiles)
+        encoding = Encoding.of(float(np.ptp(aside, axis=0).max()), doubles)
+        nothing = cls(np.zeros(tiles.n_slots), np.zeros(len(contents.names)))
+        bare = replace(contents, grouped=())
+        all_of_it = make(contents, None, encoding).measured(aside)
+        rest = make(bare, nothing, encoding).measured(aside)
+        integrals = np.where(np.isfinite(all_of_it[0]), all_of_it[0] - rest[0], 0.0)
+        behind = [name for addend in contents.grouped for name in addend.names]
+        kept = [name in behind or (pairs and name in ("lennard_jones", "coulomb")) for name in contents.names]
+        return cls(integrals, np.where(kept, all_of_it[1] - rest[1], 0.0))
+
+
+def frozen_atoms(atoms: Atoms, frozen: ArrayLike | None) -> NDArray[np.bool_]:
+    """Which atoms are frozen, (n,). frozen : a mask (n,) or indices of them
+
+    Raises InputError where it is neither.
+    """
+    chosen = np.zeros(len(atoms), np.bool_)
+    if frozen is not None:
+        which = array("frozen atoms", frozen, "iub", "indices or booleans")
+        try:
+            chosen[which if which.size else []] = True
+        except IndexError:
+            raise InputError(f"frozen atoms are no mask of {len(atoms)} atoms and no indices of them") from None
+    return chosen
+
+
+def are_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> bool:
+    """Whether frozen atoms of all conformations (m, n, 3) A are where those of the molecule are."""
+    return not (_away(conformations, atoms, frozen) > AWAY).any()
+
+
+def check_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> None:
+    """Raise InputError where they are not."""
+    if not are_in_place(conformations, atoms, frozen):
+        i = int(np.flatnonzero(frozen)[np.argmax(_away(conformations, atoms, frozen))])
+        raise InputError(f"{atoms.describe(i)} is frozen, but not where it was when the plan was made")
+
+
+def _away(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> Floats:
+    """How far each frozen atom is from its place at most, A; 0 where it is nowhere."""
+    away: Floats = np.nan_to_num(np.abs(conformations[:, frozen] - atoms.positions[frozen])).max(axis=(0, 2))
+    return away
+
+
+def _out_of_the_way(atoms: Atoms, tiles: Tiles) -> Floats:
+    """Positions (n, 3) A of which those in tiles of frozen atoms are as they are, all others on a grid beside them."""
+    positions = atoms.positions.copy()
+    free = np.ones(len(positions), bool)
+    free[tiles.order[tiles.first_frozen * tiles.size :]] = False
+    edge = int(np.ceil(free.sum() ** (1 / 3)))
+    grid = np.stack(np.unravel_index(np.arange(free.sum()), (edge, edge, edge)), axis=1)
+    positions[free] = positions[~free].max(axis=0) + ASIDE * (grid + 1)
+    return positions

@@ -1,0 +1,36 @@
+"""Passes of the energy that leave sums over pairs at all slots."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..opencl.shared import PAIR_SUMS
+from .passes import EnergyPasses, L
+
+if TYPE_CHECKING:
+    from ..opencl.launch import KeptLaunch
+
+
+class SumsOfPairs(EnergyPasses[L]):
+    """Passes that leave a column of sums at all slots, in parts; cl/energy/sums.clh."""
+
+    @property
+    @abstractmethod
+    def n_parts(self) -> int:
+        """Parts in which the sums come."""
+
+    def _sizes(self) -> dict[str, int]:
+        return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_slots}
+
+    def _finish(self) -> list[KeptLaunch]:
+        spheres = self.spheres
+        return [
+            self.each_slot(
+                "energy/finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
+                *self.named("pair_sums", "singles", "born"), spheres.order, spheres.counts, self.buffers["results"],
+                PER_ATOM=int(self.options.per_atom), **self.result_macros, **self.begun_macros,
+            )
+        ]  # fmt: skip

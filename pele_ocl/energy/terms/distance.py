@@ -1,0 +1,40 @@
+"""Harmonic restraints of distances between pairs of atoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...atoms import Floats
+from .internal import InternalRestraint
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceRestraint(InternalRestraint):
+    """Harmonic restraint of distances: the sum of k max(|r - r0| - flat, 0)^2 over pairs of atoms, kcal/mol.
+
+    atoms : (m, 2) pairs of atoms, from 0
+    target : r0, (m,) or one for all, A, >= 0
+    force_constant : k, (m,) or one for all, kcal/mol/A^2, >= 0; the whole factor of the square, as Amber has it
+    flat : (m,) or one for all, A, >= 0; so far from r0 there is no energy
+    name : of the term in results
+    """
+
+    members: ClassVar[int] = 2
+    units: ClassVar[tuple[str, str]] = "Angstrom", "kcal/mol/A^2"
+
+    name: str = "distance_restraint"
+
+    def _least_target(self) -> float:
+        return 0.0
+
+    def _away(self, positions: Floats) -> tuple[Floats, Floats]:
+        d = positions[:, 0] - positions[:, 1]
+        r = np.linalg.norm(d, axis=1)
+        unit = d / np.where(r > 0, r, np.inf)[:, None]
+        return r - self.target, np.stack([unit, -unit], axis=1)
+
+    def _parameters(self) -> Floats:
+        return np.stack(np.broadcast_arrays(self.force_constant, self.target, self.flat, 0.0), axis=1)

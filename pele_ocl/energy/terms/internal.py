@@ -1,0 +1,101 @@
+"""Harmonic restraints of internal coordinates: the common part of distances and torsions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import array, numbers
+from ...atoms import Atoms, Floats, require_atoms
+from ...errors import InputError
+from ...frozen import frozen
+from .term import Term
+
+if TYPE_CHECKING:
+    from ...opencl.launch import KeptLaunch
+    from ..passes import AnyPasses
+
+ITEMS = 64  # of a work-group
+
+
+@dataclass(frozen=True, eq=False)
+class InternalRestraint(Term):
+    """Harmonic restraints of an internal coordinate with a flat bottom; docs/theory/restraints.md.
+
+    members : how many atoms the coordinate has
+    units : its unit, and that of the force constant
+    """
+
+    members: ClassVar[int]
+    units: ClassVar[tuple[str, str]]
+
+    atoms: ArrayLike
+    target: ArrayLike
+    force_constant: ArrayLike
+    flat: ArrayLike = 0.0
+    name: str = "internal_restraint"
+
+    def __post_init__(self) -> None:
+        atoms = array("atoms to restrain", self.atoms, "iu", "indices")
+        if atoms.ndim != 2 or atoms.shape[1] != self.members or not len(atoms):
+            raise InputError(f"atoms to restrain have shape {atoms.shape}; (m, {self.members}) is needed")
+        object.__setattr__(self, "atoms", frozen(atoms, np.int64))
+        unit, unit_of_k = self.units
+        for name, of, least in (
+            ("target", unit, self._least_target()), ("force_constant", unit_of_k, 0.0), ("flat", unit, 0.0),
+        ):  # fmt: skip
+            values = numbers(name, getattr(self, name))
+            if values.shape not in ((), (len(atoms),)) or not (np.isfinite(values) & (values >= least)).all():
+                bound = "" if least < 0 else ", 0 or more"
+                raise InputError(f"{name} must be one or {len(atoms)} numbers of {of}{bound}")
+            object.__setattr__(self, name, frozen(np.broadcast_to(values, len(atoms)), np.float64))
+
+    def check(self, atoms: Atoms) -> None:
+        require_atoms(atoms)
+        ordered = np.sort(self._atoms(), axis=1)
+        if ordered.min() < 0 or ordered.max() >= len(atoms) or (ordered[:, 1:] == ordered[:, :-1]).any():
+            raise InputError(f"atoms to restrain must be {self.members} different ones, 0 to {len(atoms) - 1}")
+
+    def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
+        self.check(atoms)
+        away, slopes = self._away(atoms.positions[self._atoms()])
+        k, beyond = np.asarray(self.force_constant), np.maximum(np.abs(away) - self.flat, 0) * np.sign(away)
+        energies, gradient = np.zeros(len(atoms)), np.zeros((len(atoms), 3))
+        np.add.at(energies, self._atoms(), (k * beyond**2 / self.members)[:, None])
+        np.add.at(gradient, self._atoms(), (2 * k * beyond)[:, None, None] * slopes)
+        return energies, gradient
+
+    def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
+        run, encoding, n, members = passes.run, passes.encoding, len(passes.atoms), self._atoms()
+        fine = run.dtype if encoding.is_fixed else np.dtype(np.float64)
+        places = np.argsort(members.ravel(), kind="stable")
+        starts = np.searchsorted(members.ravel()[places], np.arange(n + 1))
+        return [
+            run.keep(
+                "energy/terms/internal.cl", "restrain_internal", (n, 1), (ITEMS, 1), np.int32(n),
+                np.int32(passes.n_energies), np.int32(index), run.dtype.type(encoding.step),
+                passes.buffers["positions"], run.upload(members, np.int32), run.upload(self._parameters(), fine),
+                run.upload(starts, np.int32), run.upload(places, np.int32), passes.buffers["results"],
+                MEMBERS=self.members, **encoding.macros, **passes.result_macros,
+            )
+        ]  # fmt: skip
+
+    def _atoms(self) -> NDArray[np.int64]:
+        """The atoms of each restraint, (m, members)."""
+        return np.asarray(self.atoms, np.int64)
+
+    @abstractmethod
+    def _least_target(self) -> float:
+        """The least value of a target."""
+
+    @abstractmethod
+    def _away(self, positions: Floats) -> tuple[Floats, Floats]:
+        """How far coordinates of positions (m, members, 3) are from their targets (m,), and their slopes."""
+
+    @abstractmethod
+    def _parameters(self) -> Floats:
+        """Those of each restraint as the kernel takes them, (m, 4)."""

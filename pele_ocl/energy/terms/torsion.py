@@ -1,0 +1,58 @@
+"""Harmonic restraints of torsions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...atoms import Floats
+from .internal import InternalRestraint
+
+STRAIGHT_SINE2 = 1e-28  # the square of the sine of an angle that cannot be told from 0, as in cl/physics/torsion.clh
+
+
+@dataclass(frozen=True, eq=False)
+class TorsionRestraint(InternalRestraint):
+    """Harmonic restraint of torsions: the sum of k max(|phi - phi0| - flat, 0)^2 over fours of atoms, kcal/mol.
+
+    The difference is taken the shorter way round, at most pi. Atoms on a line count as a torsion of 0 without slope.
+
+    atoms : (m, 4) atoms of each torsion in order, from 0
+    target : phi0, (m,) or one for all, rad; 0 for cis
+    force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as Amber has it
+    flat : (m,) or one for all, rad, >= 0; so far from phi0 there is no energy
+    name : of the term in results
+    """
+
+    members: ClassVar[int] = 4
+    units: ClassVar[tuple[str, str]] = "rad", "kcal/mol/rad^2"
+
+    name: str = "torsion_restraint"
+
+    def _least_target(self) -> float:
+        return -np.inf
+
+    def _away(self, positions: Floats) -> tuple[Floats, Floats]:
+        """By eqs. 4 to 6 of docs/theory/bonded.md."""
+        f, g, h = (positions[:, i] - positions[:, j] for i, j in ((0, 1), (1, 2), (3, 2)))
+        a, b, g2 = np.cross(f, g), np.cross(h, g), _dot(g, g)
+        on_line = (_dot(a, a) <= STRAIGHT_SINE2 * g2 * _dot(f, f)) | (_dot(b, b) <= STRAIGHT_SINE2 * g2 * _dot(h, h))
+        by_a2, by_b2 = (np.where(on_line, 0, x) / np.where(on_line, 1, _dot(x, x)) for x in (a, b))
+        length = np.sqrt(g2)
+        phi = np.where(on_line, 0, np.arctan2(-length * _dot(f, b), _dot(a, b)))[:, 0]
+        by_i, by_l = -length * by_a2, length * by_b2
+        turn = (_dot(f, g) * by_a2 - _dot(h, g) * by_b2) / np.where(g2 > 0, length, 1)
+        away: Floats = (phi - np.asarray(self.target, np.float64) + np.pi) % (2 * np.pi) - np.pi
+        return away, np.stack([by_i, turn - by_i, -turn - by_l, by_l], axis=1)
+
+    def _parameters(self) -> Floats:
+        angles = np.cos(self.target), np.sin(self.target)
+        return np.stack(np.broadcast_arrays(self.force_constant, *angles, self.flat), axis=1)
+
+
+def _dot(a: Floats, b: Floats) -> Floats:
+    """Products of vectors (m, 3), (m, 1)."""
+    product: Floats = (a * b).sum(axis=1, keepdims=True)
+    return product
