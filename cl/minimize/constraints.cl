@@ -1,0 +1,132 @@
+// Bonds to hydrogen that keep their lengths while a structure is minimised: gradients and steps along the surface on which they
+// do; docs/theory/restraints.md, section 2. A work-item a heavy atom with its hydrogens, of one structure (third dimension).
+#include "common/real.clh"
+#include "common/vector.clh"
+#include "energy/results.clh"
+
+#ifndef MOST_HYDROGENS
+#error "MOST_HYDROGENS: of a heavy atom"
+#endif
+
+#define CLUSTER_ARGUMENTS(RESTRICT) \
+    const int n_clusters, \
+    global const int2 *RESTRICT heavy,      /* (n_clusters) heavy atom, and whether it moves */ \
+    global const int *RESTRICT starts,      /* (n_clusters + 1) first of its hydrogens */ \
+    global const int *RESTRICT hydrogens
+
+// Of a symmetric matrix and a vector: the solution x of A x = b.
+INLINE Vector solution(fine xx, fine xy, fine xz, fine yy, fine yz, fine zz, Vector b) {
+    const Vector x = {yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy};
+    const Vector y = {x.y, xx * zz - xz * xz, xy * xz - xx * yz}, z = {x.z, y.z, xx * yy - xy * xy};
+    const fine inv = (fine)1 / (xx * x.x + xy * x.y + xz * x.z);
+    const Vector found = {inv * dot_product(x, b), inv * dot_product(y, b), inv * dot_product(z, b)};
+    return found;
+}
+
+INLINE Vector unit(Vector v) { return combined(inverse_root(dot_product(v, v)), v, 0, v); }
+
+// From the heavy atom to each of its hydrogens.
+INLINE void bonds_of(
+    Vector *bonds, global const coordinate *positions, int center, global const int *hydrogens, int count, real step) {
+    for (int k = 0; k < count; ++k) bonds[k] = vector_between(positions, hydrogens[k], center, step);
+}
+
+// Takes off vectors what would change the lengths of bonds: the heavy atom's comes first, which is 0 unless it moves, then those
+// of its hydrogens. Its own changes by x of (1 + sum u u^T) x = sum u (u.(h - v)), those of hydrogens along their bonds u.
+INLINE void make_tangent(Vector *vectors, const Vector *bonds, int count, bool moves) {
+    if (moves) {
+        fine xx = 1, xy = 0, xz = 0, yy = 1, yz = 0, zz = 1;
+        Vector b = {0, 0, 0};
+        for (int k = 0; k < count; ++k) {
+            const Vector u = unit(bonds[k]);
+            xx += u.x * u.x;
+            xy += u.x * u.y;
+            xz += u.x * u.z;
+            yy += u.y * u.y;
+            yz += u.y * u.z;
+            zz += u.z * u.z;
+            b = combined(1, b, dot_product(u, combined(1, vectors[k + 1], -1, vectors[0])), u);
+        }
+        vectors[0] = combined(1, vectors[0], 1, solution(xx, xy, xz, yy, yz, zz, b));
+    }
+    for (int k = 0; k < count; ++k) {
+        const Vector u = unit(bonds[k]);
+        const fine along = dot_product(u, combined(1, vectors[k + 1], -1, vectors[0]));
+        vectors[k + 1] = combined(1, vectors[k + 1], -along, u);
+    }
+}
+
+// Takes off the gradient what would change the lengths.
+kernel void project_gradient(
+    const int n_atoms,
+    const int n_rows,                             // energies before the Born radii in the results, of atoms or tiles
+    const real step,                              // A of a coordinate's unit
+    CLUSTER_ARGUMENTS(restrict),
+    global const coordinate *restrict positions,  // (n_structures, n_atoms, 3) of the trials
+    global real *restrict results)                // energy/results.clh
+{
+    const int cluster = get_global_id(0), structure = get_global_id(2);
+    if (cluster >= n_clusters) return;
+    const int center = heavy[cluster].x, moves = heavy[cluster].y;
+    global const int *own = hydrogens + starts[cluster];
+    const int count = starts[cluster + 1] - starts[cluster];
+    global real *gradient = results_of(results, structure, n_rows, n_atoms).gradient;
+    Vector bonds[MOST_HYDROGENS], vectors[MOST_HYDROGENS + 1];
+    bonds_of(bonds, positions + (size_t)structure * 3 * n_atoms, center, own, count, step);
+    for (int k = 0; k <= count; ++k) {
+        global const real *g = gradient + 3 * (size_t)(k ? own[k - 1] : center);
+        const fine counts = k || moves;
+        const Vector vector = {counts * g[0], counts * g[1], counts * g[2]};
+        vectors[k] = vector;
+    }
+    make_tangent(vectors, bonds, count, moves);
+    for (int k = moves ? 0 : 1; k <= count; ++k) {
+        global real *g = gradient + 3 * (size_t)(k ? own[k - 1] : center);
+        g[0] = (real)vectors[k].x;
+        g[1] = (real)vectors[k].y;
+        g[2] = (real)vectors[k].z;
+    }
+}
+
+// From the position of atom `origin` among some, by a vector.
+INLINE void put_position(
+    global coordinate *positions, int atom, global const coordinate *from, int origin, Vector by, real step) {
+    positions[3 * (size_t)atom] = shifted(from[3 * (size_t)origin], by.x, step);
+    positions[3 * (size_t)atom + 1] = shifted(from[3 * (size_t)origin + 1], by.y, step);
+    positions[3 * (size_t)atom + 2] = shifted(from[3 * (size_t)origin + 2], by.z, step);
+}
+
+// Brings trials back to where all lengths are right: first the step from the base loses what would change them, then each
+// hydrogen goes along its bond to the length that it should have.
+kernel void hold_bonds(
+    const int n_atoms,
+    const real step,                            // A of a coordinate's unit
+    CLUSTER_ARGUMENTS(restrict),
+    global const fine *restrict lengths,        // (n_hydrogens) [A], negative where a bond stays as long as at the base
+    global const coordinate *restrict base,     // (n_structures, n_atoms, 3)
+    global coordinate *restrict positions)      // (n_structures, n_atoms, 3) of the trials
+{
+    const int cluster = get_global_id(0), structure = get_global_id(2);
+    if (cluster >= n_clusters) return;
+    const int center = heavy[cluster].x, moves = heavy[cluster].y, first = starts[cluster];
+    global const int *own = hydrogens + first;
+    const int count = starts[cluster + 1] - first;
+    global const coordinate *from = base + (size_t)structure * 3 * n_atoms;
+    global coordinate *to = positions + (size_t)structure * 3 * n_atoms;
+    Vector bonds[MOST_HYDROGENS], vectors[MOST_HYDROGENS + 1];
+    bonds_of(bonds, from, center, own, count, step);
+    for (int k = 0; k <= count; ++k) {
+        const size_t at = 3 * (size_t)(k ? own[k - 1] : center);
+        const Vector vector = {
+            (fine)(to[at] - from[at]) * step, (fine)(to[at + 1] - from[at + 1]) * step,
+            (fine)(to[at + 2] - from[at + 2]) * step};
+        vectors[k] = vector;
+    }
+    make_tangent(vectors, bonds, count, moves);
+    if (moves) put_position(to, center, from, center, vectors[0], step);
+    for (int k = 0; k < count; ++k) {
+        const fine given = lengths[first + k], length = given < 0 ? sqrt(dot_product(bonds[k], bonds[k])) : given;
+        const Vector after = combined(1, bonds[k], 1, combined(1, vectors[k + 1], -1, vectors[0]));
+        put_position(to, own[k], to, center, combined(length, unit(after), 0, after), step);
+    }
+}

@@ -1,0 +1,212 @@
+// Truncated Newton: the direction d solves H d = -g by conjugate gradients, which take H p from the gradient at a point a little
+// way along p. Evaluations are of two phases: TRIAL of a step, and CURVE of such a point; docs/theory/newton.md. A work-group owns
+// a chunk of atoms of one structure (third dimension), as in step.cl.
+#include "common/real.clh"
+#include "minimize/state.clh"
+#include "minimize/decide.clh"
+#include "minimize/sums.clh"
+#include "energy/results.clh"
+
+#if M != 1
+#error "M: 1, so that the history of a structure holds the residual r and the direction p of the conjugate gradients"
+#endif
+
+#define TRIAL 0
+#define CURVE 1
+#define GO_ON 5  // another step of conjugate gradients
+#define TURN 6   // the direction is found; to its trial
+#define MOST_INNER 60
+#define PROBE (fine)(REAL_BITS == 64 ? 1e-5 : 3e-3)  // A that an atom goes along p at most
+#define LEAST_FORCING (fine)0.01
+#define MOST_FORCING (fine)0.5
+
+// The gradient of an atom's coordinate k at the evaluated positions.
+#define GRADIENT_AT(k) (free[(k) / 3] * bounded(own.gradient[k]))
+
+// Sums of p.q, r.q/c, q.q/c and g.g/c, with q = (g - g0) / offset and the stiffness c, of a chunk.
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void measure_curvature(
+    const int n_atoms,
+    const int n_rows,                            // energies before the Born radii in the results, of atoms or tiles
+    const int chunk_size,                        // atoms of a chunk
+    global const fine *restrict state,           // (n_structures, STATE_SIZE)
+    global const real *restrict base_gradient,   // (n_structures, n_atoms, 3)
+    global const real *restrict history,         // (n_structures, 2, n_atoms, 3) r, p
+    global const real *restrict softness,        // (n_atoms) 1 / c [A^2 mol/kcal]
+    global const real *restrict free,            // (n_atoms) 1, or 0 of atoms that stay
+    global const real *restrict results,         // energy/results.clh
+    global fine4 *restrict sums)                 // (n_structures, n_chunks)
+{
+    local fine4 scratch[GROUP];
+    const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);
+    const int first = chunk * chunk_size, end = min(n_atoms, first + chunk_size);
+    const fine offset = state[(size_t)structure * STATE_SIZE + OFFSET], inv = offset > 0 ? 1 / offset : (fine)0;
+    const Results own = results_of((global real *)results, structure, n_rows, n_atoms);
+    global const real *g0 = base_gradient + (size_t)structure * 3 * n_atoms;
+    global const real *r = history + history_start(structure, n_atoms), *p = r + 3 * (size_t)n_atoms;
+    fine4 sum = 0;
+    for (int k = 3 * first + item; k < 3 * end; k += GROUP) {
+        const fine g = GRADIENT_AT(k), q = (g - g0[k]) * inv, c = softness[k / 3];
+        sum += (fine4)(p[k] * q, r[k] * q * c, q * q * c, g * g * c);
+    }
+    sum = over_group(sum, false, scratch);
+    if (item == 0) sums[(size_t)structure * get_num_groups(0) + chunk] = sum;
+}
+
+// Decides after a point along p, by one work-item. Of the conjugate gradients: how far along p, how much of p stays.
+INLINE int bend(local fine *state, fine4 sums, Stopping stopping, fine *along, fine *keep) {
+    const fine curvature = sums.x, rz = state[RESIDUAL];
+    state[EVALUATIONS] += 1;
+    state[INNER] += 1;
+    if (!(curvature > (fine)1e-12 * rz)) {  // the energy bends down, or has no number
+        *along = state[INNER] == 1 ? 1 : 0;
+        return TURN;
+    }
+    *along = rz / curvature;
+    const fine left = fmax(rz - 2 * *along * sums.y + *along * *along * sums.z, (fine)0);
+    *keep = left / rz;
+    state[RESIDUAL] = left;
+    const fine rms2 = state[GRADIENT2] / stopping.gradient2;  // in tolerances
+    const fine forcing = clamp((fine)0.1 * sqrt(sqrt(rms2)), LEAST_FORCING, MOST_FORCING);
+    // Beyond half of what an atom moves in a step it would be cut, and the energy is another.
+    const bool far = state[FARTHEST] > (fine)0.25 * stopping.most_step * stopping.most_step;
+    return far || left <= forcing * forcing * state[FIRST_RESIDUAL] || state[INNER] >= MOST_INNER ? TURN : GO_ON;
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void step_newton(
+    const int n_atoms,
+    const int n_rows,                           // energies before the Born radii in the results, of atoms or tiles
+    const int chunk_size,                       // atoms of a chunk
+    const int descent,                          // shared/descent
+    const Stopping stopping,
+    const real step,                            // A of a coordinate's unit
+    global const real *restrict free,           // (n_atoms) 1, or 0 of atoms that stay
+    global const real *restrict softness,       // (n_atoms) 1 / c [A^2 mol/kcal]
+    global const real *restrict results,        // energy/results.clh
+    global const fine4 *restrict parts,         // (n_structures, N_ROWS, n_chunks) by measure.cl
+    global const fine4 *restrict bends,         // (n_structures, n_chunks) by measure_curvature
+    global const fine *restrict before,         // (n_structures, STATE_SIZE) minimize/state.clh
+    global fine *restrict after,                // the same after this step
+    global coordinate *restrict positions,      // (n_structures, n_atoms, 3) of the trials
+    global coordinate *restrict base,           // (n_structures, n_atoms, 3)
+    global real *restrict base_gradient,        // (n_structures, n_atoms, 3)
+    global real *restrict directions,           // (n_structures, n_atoms, 3)
+    global real *restrict history,              // (n_structures, 2, n_atoms, 3) r, p
+    global real *restrict solutions,            // (n_structures, n_atoms, 3) d of the conjugate gradients
+    global fine *restrict reaches)              // (n_structures, 2, n_chunks) squares of the longest p and d of an atom
+{
+    local fine state[STATE_SIZE];
+    local fine4 sums[N_ROWS], shared[N_ROWS * SHARES], scratch[GROUP];
+    local int chosen;
+    local fine factors[2];
+    const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0), n_chunks = get_num_groups(0);
+    const Results own = results_of((global real *)results, structure, n_rows, n_atoms);
+    for (int k = item; k < STATE_SIZE; k += GROUP) state[k] = before[(size_t)structure * STATE_SIZE + k];
+    add_chunks(parts + (size_t)structure * N_ROWS * n_chunks, n_chunks, shared, sums);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const fine inv_offset = state[OFFSET] > 0 ? 1 / state[OFFSET] : (fine)0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item == 0) {
+        fine4 bent = 0;
+        for (int k = 0; k < n_chunks; ++k) bent += bends[(size_t)structure * n_chunks + k];
+        fine along = 0, keep = 0;
+        if (state[PHASE] == CURVE && state[STOPPED] == STOP_RUNNING) chosen = bend(state, bent, stopping, &along, &keep);
+        else chosen = decide(state, sums, descent, stopping).action;
+        if (chosen == TURN) state[SHARE] = 1;
+        if (chosen == ACCEPT && !is_ramp(state, descent, stopping)) {
+            state[PHASE] = CURVE;
+            state[INNER] = 0;
+            state[RESIDUAL] = state[FIRST_RESIDUAL] = bent.w;
+        } else if (chosen != GO_ON) state[PHASE] = TRIAL;
+        factors[0] = along;
+        factors[1] = keep;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int action = chosen;
+    const bool curves = state[PHASE] == CURVE, bent = action == GO_ON || action == TURN;
+    const bool moves_base = action == ACCEPT || action == ARRIVE;
+    const real along = (real)factors[0], keep = (real)factors[1], share = (real)state[SHARE], length = (real)state[LENGTH];
+    if (chunk == 0)
+        for (int k = item; k < STATE_SIZE; k += GROUP) after[(size_t)structure * STATE_SIZE + k] = state[k];
+    if (action == STAY) return;
+    global real *all_r = history + history_start(structure, n_atoms), *all_p = all_r + 3 * (size_t)n_atoms;
+    fine longest_p2 = 0, longest_d2 = 0;
+    const int end = min(n_atoms, (chunk + 1) * chunk_size);
+    for (int atom = chunk * chunk_size + item; atom < end; atom += GROUP) {
+        const size_t at = (size_t)structure * 3 * n_atoms + 3 * (size_t)atom;
+        real v[3], d2 = 0;
+        fine p2 = 0, all_d2 = 0;
+        for (int axis = 0; axis < 3; ++axis) {
+            const size_t own_k = 3 * (size_t)atom + axis, k = at + axis;
+            const real g = (real)GRADIENT_AT(own_k);
+            real r = all_r[own_k], p = all_p[own_k], d = solutions[k];
+            if (bent) {
+                d += along * p;
+                r -= along * (real)((g - base_gradient[k]) * inv_offset);
+                p = softness[atom] * r + keep * p;
+            }
+            if (moves_base) {
+                base[k] = positions[k];
+                base_gradient[k] = g;
+                r = -g;
+                p = softness[atom] * r;
+                d = 0;
+            }
+            all_r[own_k] = r;
+            all_p[own_k] = p;
+            solutions[k] = d;
+            v[axis] = action == RETRY ? directions[k] : action == TURN ? d : -length * base_gradient[k];
+            d2 += v[axis] * v[axis];
+            p2 += p * p;
+            all_d2 += d * d;
+        }
+        longest_p2 = fmax(longest_p2, p2);
+        longest_d2 = fmax(longest_d2, all_d2);
+        if (curves || action == ARRIVE) continue;
+        const real limit = action == RETRY || d2 <= stopping.most_step * stopping.most_step
+                               ? (real)1 : stopping.most_step / sqrt(d2);
+        for (int axis = 0; axis < 3; ++axis) {
+            directions[at + axis] = limit * v[axis];
+            positions[at + axis] = shifted(base[at + axis], share * limit * v[axis], step);
+        }
+    }
+    const fine p2 = over_group((fine4)(longest_p2, 0, 0, 0), true, scratch).x;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const fine d2 = over_group((fine4)(longest_d2, 0, 0, 0), true, scratch).x;
+    if (item > 0) return;
+    reaches[(2 * (size_t)structure) * n_chunks + chunk] = p2;
+    reaches[(2 * (size_t)structure + 1) * n_chunks + chunk] = d2;
+}
+
+// Moves to the next point along p, where that is what comes next.
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void probe_newton(
+    const int n_atoms,
+    const int n_rows,                           // energies before the Born radii in the results, of atoms or tiles
+    const int chunk_size,                       // atoms of a chunk
+    const real step,                            // A of a coordinate's unit
+    global const fine *restrict reaches,        // (n_structures, 2, n_chunks) squares of the longest p and d of an atom
+    global const real *restrict history,        // (n_structures, 2, n_atoms, 3) r, p
+    global const coordinate *restrict base,     // (n_structures, n_atoms, 3)
+    global coordinate *restrict positions,      // (n_structures, n_atoms, 3)
+    global fine *state)                         // (n_structures, STATE_SIZE) of which this sets OFFSET and FARTHEST
+{
+    const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0), n_chunks = get_num_groups(0);
+    global fine *own = state + (size_t)structure * STATE_SIZE;
+    if (own[PHASE] != CURVE || own[STOPPED] != STOP_RUNNING) return;
+    fine p2 = 0, d2 = 0;
+    for (int k = 0; k < n_chunks; ++k) {
+        p2 = fmax(p2, reaches[2 * (size_t)structure * n_chunks + k]);
+        d2 = fmax(d2, reaches[(2 * (size_t)structure + 1) * n_chunks + k]);
+    }
+    const fine offset = PROBE * inverse_root(p2);
+    if (chunk == 0 && item == 0) {
+        own[OFFSET] = offset;
+        own[FARTHEST] = d2;
+    }
+    global const real *p = history + history_start(structure, n_atoms) + 3 * (size_t)n_atoms;
+    const size_t at = (size_t)structure * 3 * n_atoms;
+    for (int k = 3 * chunk * chunk_size + item; k < 3 * min(n_atoms, (chunk + 1) * chunk_size); k += GROUP)
+        positions[at + k] = shifted(base[at + k], offset * p[k], step);
+}

@@ -1,0 +1,94 @@
+"""Minimisation: structures relaxed on the device, one or thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from numpy.typing import ArrayLike
+
+from ..atoms import Atoms
+from ..callable_module import make_callable
+from ..energy import Term
+from ..solvent_model import SolventModel
+from ..variant import Progress
+from .many import EachOptions, minimize_all
+from .minimizer import Minimizer, Watch
+from .options import METHODS
+from .result import REASONS, MinimizeBatch, MinimizeResult
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+__all__ = ["METHODS", "REASONS", "MinimizeBatch", "MinimizeResult", "Minimizer", "minimize", "minimize_many"]
+
+
+def minimize(
+    atoms: Atoms,
+    *,
+    method: str = "lbfgs",
+    tolerance: float = 0.1,
+    largest: float | None = None,
+    energy_change: float | None = None,
+    max_iterations: int = 10_000,
+    max_seconds: float | None = None,
+    terms: Sequence[Term] = (),
+    frozen: ArrayLike | None = None,
+    constraints: str | None = None,
+    rounds: int = 1,
+    fixed_radii: bool = False,
+    one_four: Literal["scale", "exclude"] = "scale",
+    cutoff: float | None = None,
+    only_terms: Sequence[str] | None = None,
+    precision: str = "float32",
+    variant: str = "auto",
+    device: Device | int | str | None = None,
+    model: SolventModel | None = None,
+) -> MinimizeResult:
+    """Move the atoms downhill to a minimum of their energy; docs/theory/minimize.md has the method.
+
+    Use Minimizer for many conformations of one molecule, minimize_many for many molecules.
+
+    atoms : as `energy` takes them, with the bonded terms of a force field
+    method : "lbfgs", "newton" for truncated Newton as PELE has it, "fire", or "steepest" for steepest descent alone
+    tolerance : ends where the root mean square of the atoms' gradients, sqrt(sum |g|^2 / n) over the n atoms that move,
+        is at most this, kcal/mol/A, as OpenMM's minimiser compares it; 10 * units.KJ_PER_MOL_NM is its default
+    largest : ends where no atom's gradient is larger, kcal/mol/A
+    energy_change : ends where three iterations in a row change the energy by less, kcal/mol
+    max_iterations, max_seconds : limits; a structure that reaches them is not converged, which is no error
+    terms : further terms, such as PositionalRestraint(10.0)
+    frozen : atoms that stay where they are, a mask (n,) or indices; what they give each other is left out, as in
+        `energy`, where all structures have them in the places of `atoms`
+    constraints : "hbonds" holds bonds to hydrogen at the lengths of the force field, to 1e-5 A, "hbonds-present" at
+        those that they have; the gradient is then that along what they leave
+    rounds : minimise so many times over, as far as atoms still move, each up to max_iterations
+    fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
+    one_four, cutoff, only_terms, precision, variant, device, model : as in `energy`
+
+    Raises InputError for options that do not exist, and for a structure that cannot be minimised: it says why.
+    """
+    minimizer = Minimizer(
+        atoms, method=method, tolerance=tolerance, largest=largest, energy_change=energy_change,
+        max_iterations=max_iterations, max_seconds=max_seconds, terms=terms, frozen=frozen, constraints=constraints,
+        rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, only_terms=only_terms,
+        precision=precision, variant=variant, device=device, model=model,
+    )  # fmt: skip
+    return minimizer.minimize()
+
+
+def minimize_many(
+    molecules: Sequence[Atoms], *, each: EachOptions | None = None, errors: Literal["raise", "record"] = "raise",
+    progress: Progress | None = None, watch: Watch | None = None, **options: object,
+) -> MinimizeBatch:  # fmt: skip
+    """Minimise different molecules; those that differ in nothing but positions are computed together.
+
+    Topologies take turns: they are not packed into one launch; docs/theory/minimize.md.
+
+    each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms
+    errors, progress, watch : as of Minimizer.minimize_batch
+    options : as of Minimizer, the same for all
+    """
+    return minimize_all(molecules, each, errors, progress, watch, options)
+
+
+make_callable(__name__)

@@ -1,0 +1,136 @@
+"""Bonds to hydrogen that keep their lengths while a structure is minimised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import choice
+from ..atoms import Atoms, Floats, Ints
+from ..atoms.radii import elements_of
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..energy.passes import AnyPasses
+    from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.memory import Buffer
+
+KINDS = ("hbonds", "hbonds-present")
+ITEMS = 64  # of a work-group
+MOST_HYDROGENS = 8  # of a heavy atom
+PRESENT = -1.0  # stands for the length that a bond has
+
+
+@dataclass(frozen=True, eq=False)
+class BondConstraints:
+    """Bonds to hydrogen, by clusters of a heavy atom with its hydrogens; docs/theory/restraints.md, section 2.
+
+    heavy : (c,) heavy atoms; moves : (c,) whether they move
+    starts : (c + 1,) first hydrogen of each
+    hydrogens : (h,); lengths : (h,) A, PRESENT where each structure keeps its own
+    """
+
+    heavy: Ints
+    moves: NDArray[np.bool_]
+    starts: Ints
+    hydrogens: Ints
+    lengths: Floats
+
+    @classmethod
+    def of(cls, atoms: Atoms, free: NDArray[np.bool_], kind: str) -> BondConstraints:
+        """Those of a molecule. free : (n,) atoms that move; kind : of KINDS
+
+        Raises InputError where bonds, lengths or elements are missing, and for hydrogens that no cluster can have.
+        """
+        choice("constraints", kind, KINDS)
+        if atoms.labels is None:
+            raise InputError("bonds to hydrogen follow from elements, which these atoms lack; leave out constraints")
+        bonds, lengths = _bonds_of(atoms, kind)
+        is_hydrogen = elements_of(atoms.labels) == "H"
+        ends = np.where(is_hydrogen[bonds[:, :1]], bonds[:, ::-1], bonds)  # the heavy atom first
+        held = ~is_hydrogen[ends[:, 0]] & is_hydrogen[ends[:, 1]] & free[ends].any(axis=1)
+        order = np.lexsort((ends[held, 1], ends[held, 0]))
+        (heavy, hydrogens), lengths = ends[held][order].T, lengths[held][order]
+        twice = np.flatnonzero(np.bincount(hydrogens, minlength=1) > 1)
+        if len(twice):
+            raise InputError(f"{atoms.describe(int(twice[0]))} is bonded to two heavy atoms; leave out constraints")
+        stuck = free[heavy] & ~free[hydrogens]
+        if stuck.any():
+            i, j = (atoms.describe(int(of[stuck][0])) for of in (hydrogens, heavy))
+            raise InputError(f"{i} is frozen and {j} is not, whose bond is held; freeze both or none")
+        centers, starts, counts = np.unique(heavy, return_index=True, return_counts=True)
+        if counts.max(initial=0) > MOST_HYDROGENS:
+            owner = atoms.describe(int(centers[np.argmax(counts)]))
+            raise InputError(f"{owner} has more than {MOST_HYDROGENS} hydrogens; leave out constraints")
+        if not len(centers):
+            raise InputError("there are no bonds to hydrogen to hold; leave out constraints")
+        return cls(centers, free[centers], np.append(starts, len(heavy)), hydrogens, lengths)
+
+    def placed(self, conformations: Floats) -> Floats:
+        """Conformations (m, n, 3) A with each hydrogen moved along its bond to its length."""
+        centers, units = self._bonds(conformations)
+        found = conformations.copy()
+        held = self.lengths != PRESENT
+        found[:, self.hydrogens[held]] = (centers + self.lengths[:, None] * units)[:, held]
+        return found
+
+    def tangent(self, positions: Floats, gradients: Floats) -> Floats:
+        """Gradients (m, n, 3) without what would change the lengths of the bonds at positions (m, n, 3) A."""
+        _, units = self._bonds(positions)
+        found, owner = gradients * 1.0, np.repeat(np.arange(len(self.heavy)), np.diff(self.starts))
+        along = (units * (found[:, self.hydrogens] - found[:, self.heavy[owner]])).sum(axis=2)
+        matrices = np.add.reduceat(units[..., :, None] * units[..., None, :], self.starts[:-1], axis=1) + np.eye(3)
+        sides = np.add.reduceat(along[..., None] * units, self.starts[:-1], axis=1)
+        changes = np.linalg.solve(matrices, sides[..., None])[..., 0] * self.moves[:, None]
+        found[:, self.heavy] += changes
+        along -= (units * changes[:, owner]).sum(axis=2)
+        found[:, self.hydrogens] -= along[..., None] * units
+        return found
+
+    def launches(self, passes: AnyPasses, base: Buffer) -> tuple[KeptLaunch, KeptLaunch]:
+        """Behind an evaluation, the launch that projects the gradient; behind a step, that which holds the bonds."""
+        run, n = passes.run, len(self.heavy)
+        fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+        clusters: list[Argument] = [
+            run.dtype.type(passes.encoding.step), np.int32(n),
+            run.upload(np.column_stack([self.heavy, self.moves]), np.int32), run.upload(self.starts, np.int32),
+            run.upload(self.hydrogens, np.int32),
+        ]  # fmt: skip
+        file = "minimize/constraints.cl"
+        macros = {"MOST_HYDROGENS": MOST_HYDROGENS, **passes.encoding.macros, **passes.result_macros}
+        positions, results = passes.named("positions", "results")
+        project = run.keep(
+            file, "project_gradient", (n, 1), (ITEMS, 1), np.int32(passes.n_atoms), np.int32(passes.n_energies),
+            *clusters, positions, results, **macros,
+        )  # fmt: skip
+        hold = run.keep(
+            file, "hold_bonds", (n, 1), (ITEMS, 1), np.int32(passes.n_atoms), *clusters,
+            run.upload(self.lengths, fine), base, positions, **macros,
+        )  # fmt: skip
+        return project, hold
+
+    def _bonds(self, positions: Floats) -> tuple[Floats, Floats]:
+        """The positions of the heavy atoms of each bond and its directions, (m, h, 3) each."""
+        centers = positions[:, np.repeat(self.heavy, np.diff(self.starts))]
+        bonds = positions[:, self.hydrogens] - centers
+        lengths = np.linalg.norm(bonds, axis=2, keepdims=True)
+        return centers, np.where(lengths > 0, bonds / np.where(lengths > 0, lengths, 1), [1.0, 0.0, 0.0])
+
+
+def _bonds_of(atoms: Atoms, kind: str) -> tuple[Ints, Floats]:
+    """Bonds (m, 2), each once, and their lengths (m,) A."""
+    if kind == "hbonds-present":
+        bonds = atoms.bond_pairs
+        lengths = np.full(len(bonds), PRESENT)
+    elif atoms.bonded is None:
+        raise InputError(
+            "lengths of bonds are those of a force field, which these atoms lack; take hbonds-present, which keeps the "
+            "lengths that they have"
+        )
+    else:
+        bonds, lengths = atoms.bonded.bonds.atoms, atoms.bonded.bonds.parameters[:, 1]
+    _, first = np.unique(np.sort(bonds, axis=1), axis=0, return_index=True)
+    return bonds[first], lengths[first]

@@ -1,0 +1,247 @@
+"""A molecule prepared once for a device and minimised from as many conformations as one likes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import array, callback, whole_number
+from ..atoms import Atoms, Floats
+from ..energy import Energy, EnergyBatch, Term
+from ..energy.frozen import are_in_place
+from ..energy.passes import AnyPasses, EnergyPasses
+from ..errors import InputError
+from ..opencl.shared import Descent, StepState, Stop
+from ..plan.evaluator import Failures
+from ..plan.pipeline import Pipeline
+from ..solvent_model import SolventModel
+from ..variant import Progress
+from .constraints import BondConstraints
+from .newton import NewtonSteps
+from .options import Stopping, descent_of
+from .pool import Pool
+from .result import REASONS, MinimizeBatch, MinimizeResult
+from .steps import Steps
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+# Called with how many structures are done, how many there are, and the largest gradient of those that go on.
+Watch = Callable[[int, int, float], None]
+
+MOST_ROUNDS = 1000
+COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
+
+
+class Minimizer:
+    """Minimisation of one molecule, prepared once; parameters as in `minimize`.
+
+    energy : the plan that computes energies and gradients
+    """
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        *,
+        method: str = "lbfgs",
+        tolerance: float = 0.1,
+        largest: float | None = None,
+        energy_change: float | None = None,
+        max_iterations: int = 10_000,
+        max_seconds: float | None = None,
+        terms: Sequence[Term] = (),
+        frozen: ArrayLike | None = None,
+        constraints: str | None = None,
+        rounds: int = 1,
+        fixed_radii: bool = False,
+        one_four: Literal["scale", "exclude"] = "scale",
+        cutoff: float | None = None,
+        only_terms: Sequence[str] | None = None,
+        precision: str = "float32",
+        variant: str = "auto",
+        device: Device | int | str | None = None,
+        model: SolventModel | None = None,
+    ) -> None:
+        self.descent = descent_of(method)
+        self.rounds = whole_number("rounds", rounds, least=1, most=MOST_ROUNDS)
+        self.stopping = Stopping(tolerance, largest, energy_change, max_iterations, max_seconds)
+        self._make = partial(
+            Energy, atoms, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
+            only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
+        )  # fmt: skip
+        self.energy = self._make(frozen=frozen)
+        self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
+        self.free = np.logical_not(self.energy.frozen)
+        self._steps: WeakKeyDictionary[AnyPasses, Steps] = WeakKeyDictionary()
+        if not self.free.any():
+            raise InputError("all atoms are frozen; leave some free to move")
+        if constraints is not None and self.descent == Descent.NEWTON:
+            raise InputError("truncated Newton holds no bonds; take the method lbfgs, or leave out constraints")
+        self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
+
+    @property
+    def atoms(self) -> Atoms:
+        """The molecule."""
+        return self.energy.atoms
+
+    def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
+        """Minimise from positions (n, 3) A, by default the atoms' own.
+
+        progress : called with the share of the structures done, 0 or 1, whenever the host looks at the device
+
+        Raises InputError for positions that do not fit, and for a structure that cannot be minimised: it says why.
+        """
+        start = self.atoms.positions if positions is None else array("positions", positions, "iuf", "numbers")
+        if start.shape != self.atoms.positions.shape:
+            raise InputError(f"positions have shape {start.shape}; ({len(self.atoms)}, 3) is needed")
+        return self.minimize_batch(start[np.newaxis], progress=progress)[0]
+
+    def minimize_batch(
+        self, conformations: ArrayLike, *, errors: Literal["raise", "record"] = "raise",
+        progress: Progress | None = None, watch: Watch | None = None,
+    ) -> MinimizeBatch:  # fmt: skip
+        """Minimise from conformations (m, n, 3) A together; each gets the same bits as alone.
+
+        errors : "raise" for an InputError that names the first structure that fails, or "record" to go on
+        progress : called with the share of the structures done, 0 to 1
+        watch : called at each look with the structures done, with all, and with the largest root mean square gradient
+            of those that go on, kcal/mol/A
+        """
+        begin = time.perf_counter()
+        callback("progress", progress)
+        callback("watch", watch)
+        given, failures = self.energy._checked(conformations, errors)
+        given = given.astype(np.float64)
+        self._check_finite(given, failures)
+        start = given if self.constraints is None else self.constraints.placed(given)
+        plan = self._plan_for(start)
+        before = plan.evaluate_batch(_computable(start, self.atoms), errors="record")
+        pool, seconds = self._in_rounds(plan, start, failures, begin, progress, watch)
+        pool.final[:, ~self.free] = given[:, ~self.free]  # to the last digit
+        after = plan.evaluate_batch(_computable(pool.final, self.atoms), errors="record")
+        for k, reason in after.errors.items():
+            failures.add(k, InputError(reason))
+        failures.check(len(given))
+        results = [
+            None if k in failures.reasons else self._result(given, pool, before, after, k, float(seconds[k]))
+            for k in range(len(given))
+        ]
+        return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
+
+    def _plan_for(self, conformations: Floats) -> Energy:
+        """The plan of conformations (m, n, 3) A: it leaves nothing out where frozen atoms are elsewhere in any."""
+        if are_in_place(conformations, self.atoms, self.energy.frozen):
+            return self.energy
+        self._whole = self._whole or self._make()
+        return self._whole
+
+    def _in_rounds(
+        self, plan: Energy, start: Floats, failures: Failures, begin: float, progress: Progress | None,
+        watch: Watch | None,
+    ) -> tuple[Pool, Floats]:  # fmt: skip
+        """Minimise in rounds, each from where the last one ended; the structures that it still moved take part."""
+        pool, seconds = self._run(plan, start, failures, begin, progress, watch)
+        moving = np.flatnonzero(_may_go_on(pool))
+        for _ in range(self.rounds - 1):
+            if not len(moving):
+                break
+            failures = Failures(len(moving), record=True)
+            more, until = self._run(plan, pool.final[moving], failures, begin, progress, watch)
+            still = _may_go_on(more)
+            more.states[:, COUNTS] += pool.states[moving][:, COUNTS]
+            pool.final[moving], pool.states[moving], seconds[moving] = more.final, more.states, until
+            moving = moving[still]
+        return pool, seconds
+
+    def _run(
+        self,
+        plan: Energy,
+        given: Floats,
+        failures: Failures,
+        begin: float,
+        progress: Progress | None,
+        watch: Watch | None,
+    ) -> tuple[Pool, Floats]:
+        """Minimise all; where they ended, and the seconds until each did."""
+        seconds, limit = np.zeros(len(given)), self.stopping.max_seconds
+        with plan.lent(len(given)) as pipeline:
+            assert isinstance(pipeline, Pipeline)
+            assert isinstance(pipeline.passes, EnergyPasses)
+            run = pipeline.passes.run.anew(False)
+            pool = Pool(run, pipeline, self.steps_of(pipeline.passes), given, failures)
+            while pool:
+                pool.start()
+                states = pool.look()
+                done = pool.states[:, StepState.STOPPED] != Stop.RUNNING
+                done[list(failures.reasons)] = True
+                now = time.perf_counter() - begin
+                seconds[done & (seconds == 0)] = now
+                if progress is not None:
+                    progress(float(done.mean()))
+                if watch is not None:
+                    largest = states[states[:, StepState.STOPPED] == Stop.RUNNING, StepState.GRADIENT2].max(initial=0.0)
+                    watch(int(done.sum()), len(given), float(np.sqrt(largest / self.free.sum())))
+                if limit is not None and now > limit:
+                    pool.stop(Stop.TIME)
+                    seconds[seconds == 0] = now
+        return pool, seconds
+
+    def steps_of(self, passes: AnyPasses) -> Steps:
+        """The steps that go with some passes, made once."""
+        if passes not in self._steps:
+            packed = self.stopping.packed(self.energy.precision, int(self.free.sum()))
+            kind = NewtonSteps if self.descent == Descent.NEWTON else Steps
+            self._steps[passes] = kind(
+                passes, packed, self.descent, self.free, self.constraints, not passes.options.chain
+            )
+            passes.run.finish()  # what was made there goes to another queue
+        return self._steps[passes]
+
+    def _check_finite(self, given: Floats, failures: Failures) -> None:
+        """Record the conformations that are no positions."""
+        for k in np.flatnonzero(~np.isfinite(given).all(axis=(1, 2))).tolist():
+            try:
+                self.atoms.moved(given[k])
+            except InputError as error:
+                failures.add(k, error)
+        failures.check(len(given))
+
+    def _result(
+        self, given: Floats, pool: Pool, before: EnergyBatch, after: EnergyBatch, k: int, seconds: float
+    ) -> MinimizeResult:
+        assert after.gradients is not None
+        state = pool.states[k]
+        gradient = np.where(self.free[:, None], after.gradients[k], 0.0)
+        if self.constraints is not None:
+            gradient = self.constraints.tangent(pool.final[k : k + 1], gradient[np.newaxis])[0]
+        moved = pool.final[k] - given[k]
+        return MinimizeResult(
+            atoms=self.atoms.moved(pool.final[k]),
+            energy_before=before.terms[k],
+            energy_after=after.terms[k],
+            gradient=gradient,
+            rms_gradient=float(np.sqrt((gradient**2).sum() / self.free.sum())),
+            largest_gradient=float(np.sqrt((gradient**2).sum(axis=1).max())),
+            iterations=int(state[StepState.ITERATIONS]),
+            evaluations=int(state[StepState.EVALUATIONS]),
+            stopped_by=REASONS[int(state[StepState.STOPPED]) - 1],
+            rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
+            seconds=seconds,
+        )
+
+
+def _may_go_on(pool: Pool) -> NDArray[np.bool_]:
+    """Which structures were moved, and have time left, (m,)."""
+    states = pool.states
+    return np.asarray((states[:, StepState.ITERATIONS] > 0) & (states[:, StepState.STOPPED] != Stop.TIME))
+
+
+def _computable(conformations: Floats, atoms: Atoms) -> Floats:
+    """The conformations, with the atoms' own positions in place of what is not finite."""
+    return np.where(np.isfinite(conformations), conformations, atoms.positions)

@@ -1,0 +1,71 @@
+"""How a structure is minimised, and when that ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arguments import number, whole_number
+from ..errors import InputError
+from ..opencl.shared import STOPPING, Descent
+
+METHODS = {
+    "lbfgs": Descent.LBFGS,
+    "steepest": Descent.STEEPEST,
+    "fire": Descent.FIRE,
+    "newton": Descent.NEWTON,
+}
+
+# What the gradient is multiplied with in the first step, A^2 mol/kcal: the stiffest bonds bear it. Of FIRE the time of
+# a step, A (mol/kcal)^1/2.
+FIRST_LENGTH = {Descent.LBFGS: 5e-4, Descent.STEEPEST: 5e-4, Descent.FIRE: 0.01, Descent.NEWTON: 5e-4}
+MOST_STEP = 0.2  # A that an atom moves in an iteration at most
+RAMP = 1e4  # kcal/mol/A; while an atom's gradient is larger, steepest descent comes first
+NEVER = -1.0
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a structure is done: whichever of these comes first.
+
+    tolerance : root mean square over the atoms that move of the length of their gradient, sqrt(sum g^2 / n), kcal/mol/A
+    largest : largest gradient of an atom, kcal/mol/A; None for no such bound
+    energy_change : change of the energy, kcal/mol, that three iterations in a row fall below; None for no such bound
+    max_iterations : accepted steps; max_seconds : wall time of one call, None for no such bound
+
+    Raises InputError for values that do not exist.
+    """
+
+    tolerance: float = 0.1
+    largest: float | None = None
+    energy_change: float | None = None
+    max_iterations: int = 10_000
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        number("tolerance", self.tolerance, "a number of kcal/mol/A, 0 or more,", least=0)
+        for name, unit in (("largest", "kcal/mol/A"), ("energy_change", "kcal/mol"), ("max_seconds", "seconds")):
+            value = getattr(self, name)
+            if value is not None:
+                number(name, value, f"a positive number of {unit}", above=0)
+        whole_number("max_iterations", self.max_iterations, most=1 << 24)
+
+    def packed(self, precision: str, n_moving: int) -> np.void:
+        """Stopping of cl/minimize/state.clh. n_moving : atoms that move"""
+        return STOPPING.pack(
+            precision,
+            gradient2=n_moving * self.tolerance**2,
+            largest2=NEVER if self.largest is None else self.largest**2,
+            energy=NEVER if self.energy_change is None else self.energy_change,
+            iterations=self.max_iterations,
+            most_step=MOST_STEP,
+            ramp2=RAMP**2,
+        )
+
+
+def descent_of(method: str) -> Descent:
+    """How the method finds directions. Raises InputError for one that there is not."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise InputError(f"there is no method {method!r}; choose {', '.join(METHODS)}")
+    return METHODS[method]

@@ -1,0 +1,92 @@
+"""Structures in the seats of a device: those that are done make room for those that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Floats
+from ..opencl.shared import StepState, Stop
+from ..plan.evaluator import Failures
+from ..plan.pipeline import Pipeline
+from .steps import Steps
+
+if TYPE_CHECKING:
+    from ..opencl.run import Run
+
+LEAST_LOOK, MOST_LOOK = 4, 32  # iterations after which the host looks which structures are done
+
+Look = Callable[[Floats], None]  # called with the states of the structures that go on
+
+
+class Pool:
+    """The conformations of one molecule on their way through the seats of an evaluator.
+
+    final : (m, n, 3) A, where each ended; states : (m, N_STATE) as cl/minimize/state.clh has them
+    """
+
+    def __init__(self, run: Run, pipeline: Pipeline, steps: Steps, conformations: Floats, failures: Failures) -> None:
+        """Those conformations that did not fail yet. failures : to which those go that no molecule has"""
+        self._run, self._pipeline, self._steps = run, pipeline, steps
+        self._conformations, self._failures = conformations, failures
+        self.final = np.array(conformations, np.float64)
+        self.states = np.zeros((len(conformations), len(StepState)))
+        self._aside = np.zeros((len(conformations), 3))  # A from where a structure is computed to where it is
+        self._waiting = [k for k in range(len(conformations)) if k not in failures.reasons][::-1]
+        self._seats: list[int] = []
+        self._iterations = 0
+        self._fill()
+
+    def __bool__(self) -> bool:
+        """Whether any structure goes on."""
+        return bool(self._seats)
+
+    def start(self) -> None:
+        """Start some iterations of all structures in seats: about a sixteenth of those there were."""
+        count = min(MOST_LOOK, max(LEAST_LOOK, self._iterations // 16))
+        self._steps.iterate(self._run, len(self._seats), count)
+        self._run.submit()
+        self._iterations += count
+
+    def look(self) -> Floats:
+        """Wait for what was started, let those go that are done, and others in; the states of those that went on."""
+        states = self._steps.states(self._run, len(self._seats)).astype(np.float64)
+        self.states[self._seats] = states
+        for seat in np.flatnonzero(states[:, StepState.STOPPED])[::-1].tolist():
+            self._release(seat)
+        self._fill()
+        return states
+
+    def stop(self, reason: Stop) -> None:
+        """Let all structures go as they are; those that wait never began."""
+        self.states[self._seats, StepState.STOPPED] = reason
+        for seat in range(len(self._seats) - 1, -1, -1):
+            self._release(seat)
+        self.states[self._waiting, StepState.STOPPED] = reason
+        self._waiting.clear()
+
+    def _release(self, seat: int) -> None:
+        """Fetch the structure of a seat, into which the last one moves."""
+        encoded, k = self._steps.positions(self._run, seat), self._seats[seat]
+        self.final[k] = self._pipeline.decode(encoded[np.newaxis])[0] + self._aside[k]
+        last = len(self._seats) - 1
+        if seat < last:
+            self._steps.move(self._run, last, seat)
+            self._seats[seat] = self._seats[last]
+        self._seats.pop()
+
+    def _fill(self) -> None:
+        """Let those in that wait."""
+        encoding, n = self._pipeline.passes.encoding, self._conformations.shape[1]
+        encoded = np.empty((1, 3 * n), encoding.dtype)
+        while self._waiting and len(self._seats) < self._pipeline.batch:
+            k = self._waiting.pop()
+            self._pipeline.encode(self._conformations, slice(k, k + 1), encoded, self._failures)
+            if k not in self._failures.reasons:
+                aside = self._conformations[k, 0] - self._pipeline.decode(encoded)[0, 0]
+                if np.abs(aside).max() > encoding.step:  # more than rounding: it is out of reach, and was moved
+                    self._aside[k] = aside
+                self._steps.load(self._run, len(self._seats), encoded[0])
+                self._seats.append(k)

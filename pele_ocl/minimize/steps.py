@@ -1,0 +1,170 @@
+"""The launches of an iteration behind those of an evaluation, and all that is kept of structures on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..energy.passes import RADII, AnyPasses
+from ..energy.result import PASS_TERMS
+from ..opencl.shared import N_STATE, Descent, StepState
+from .constraints import BondConstraints
+from .options import FIRST_LENGTH
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.run import Run
+
+PAIRS = 8  # of steps and differences of gradients that L-BFGS keeps
+FIRST_MIX = 0.1  # of FIRE
+MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
+ROUND = 64  # atoms that a group of a step moves at a time
+MOST_ROUNDS = 512  # of all groups of a step, where a group is to have one alone
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the work of an iteration behind the evaluation is shared out.
+
+    chunk : atoms whose sums a group adds up, of so many work-items
+    moved : atoms that a group moves, of so many work-items
+    """
+
+    chunk: int
+    measuring: int
+    moved: int
+    moving: int
+
+    @classmethod
+    def of(cls, device: Device, n_atoms: int) -> Shape:
+        """The shape for a device and a number of atoms."""
+        if device.kind == "CPU":
+            return cls(max(1024, -(-n_atoms // MOST_CHUNKS)), 1, 16 * ROUND, 1)
+        least = -(-n_atoms // MOST_CHUNKS)
+        rounds = -(-n_atoms // (ROUND * MOST_ROUNDS))
+        return cls(max(85, least), min(256, device.largest_group), rounds * ROUND, min(192, device.largest_group))
+
+
+class Steps:
+    """Directions, steps and decisions of the structures that lie in the seats of some passes, all on the device.
+
+    It does not keep the passes, only their launches and buffers.
+
+    kept : by name, the buffer of what is kept of each structure, and the bytes of a seat
+    """
+
+    pairs: ClassVar[int] = PAIRS
+
+    def __init__(
+        self, passes: AnyPasses, stopping: np.void, descent: Descent, free: NDArray[np.bool_],
+        constraints: BondConstraints | None = None, keeps_radii: bool = False,
+    ) -> None:  # fmt: skip
+        """Make the buffers.
+
+        passes : of an energy with gradient, a seat is a conformation of theirs; free : (n,) atoms that move
+        keeps_radii : whether the Born radii of a structure stay as they are when it begins
+        """
+        run, n, batch = passes.run, passes.n_atoms, passes.batch
+        self._size, self._coordinate = 3 * n, passes.encoding.dtype
+        self.fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
+        self._shape = Shape.of(run.device, n)
+        n_chunks = -(-n // self._shape.chunk)
+        self.state_size = N_STATE + 3 * self.pairs + 2 * self.pairs**2
+        real, coordinate = run.dtype, passes.encoding.dtype
+        self.kept = {
+            name: (run.zeros(batch * size, dtype), size * dtype.itemsize)
+            for name, size, dtype in (
+                ("base", 3 * n, coordinate), ("gradient", 3 * n, real), ("directions", 3 * n, real),
+                ("history", 6 * n * self.pairs, real), ("state", self.state_size, self.fine),
+                ("next_state", self.state_size, self.fine), *self._more(3 * n, real),
+            )
+        }  # fmt: skip
+        self.kept["positions"] = passes.buffers["positions"], 3 * n * coordinate.itemsize
+        self._begin: Sequence[KeptLaunch] = ()
+        self._evaluation = passes.launches
+        if keeps_radii:
+            self.kept |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
+            self._begin, self._evaluation = passes.apart_at_radii
+        self._sums = run.empty(batch * 4 * (self.pairs + 2) * n_chunks, self.fine)
+        self._free, self._stopping, self._descent = run.upload(free.astype(real)), stopping, descent
+        held = () if constraints is None else constraints.launches(passes, self.kept["base"][0])
+        self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
+        self._both = [self._launches(passes, *names) for names in (("state", "next_state"), ("next_state", "state"))]
+        self.count = 0
+
+    def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
+        """Further buffers to keep: names, sizes of a seat, types."""
+        return []
+
+    def _macros(self, passes: AnyPasses) -> dict[str, int]:
+        return {"M": self.pairs, **passes.encoding.macros, **passes.result_macros}
+
+    def _measure(self, passes: AnyPasses) -> KeptLaunch:
+        """The sums over the atoms at the trials."""
+        n, shape, base, gradient = passes.n_atoms, self._shape, self.kept["base"][0], self.kept["gradient"][0]
+        counted = np.int32(sum(1 << k for k, name in enumerate(PASS_TERMS) if name in passes.contents.names))
+        return passes.run.keep(
+            "minimize/measure.cl", "measure", (-(-n // shape.chunk) * shape.measuring, self.pairs + 2),
+            (shape.measuring, 1), np.int32(n), np.int32(passes.n_energies), np.int32(shape.chunk), counted,
+            passes.run.dtype.type(passes.encoding.step), passes.buffers["positions"], base, gradient,
+            self.kept["history"][0], self._free, passes.buffers["results"], self._sums, GROUP=shape.measuring,
+            **self._macros(passes),
+        )  # fmt: skip
+
+    def _launches(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
+        """Those of one iteration: an evaluation, its sums, a step."""
+        run, n, kept, shape = passes.run, passes.n_atoms, self.kept, self._shape
+        n_chunks, step = -(-n // shape.chunk), run.dtype.type(passes.encoding.step)
+        positions, results = passes.named("positions", "results")
+        base, gradient, directions, history = (
+            kept[name][0] for name in ("base", "gradient", "directions", "history")
+        )  # fmt: skip
+        step_on = run.keep(
+            "minimize/step.cl", "step_on", (-(-n // shape.moved) * shape.moving, 1), (shape.moving, 1), np.int32(n),
+            np.int32(passes.n_energies), np.int32(shape.moved), np.int32(n_chunks), np.int32(self._descent),
+            self._stopping, step, self._free, results, self._sums, kept[before][0], kept[after][0], positions, base,
+            gradient, directions, history, GROUP=shape.moving, ROUND=ROUND, **self._macros(passes),
+        )  # fmt: skip
+        return [*self._evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
+
+    def iterate(self, run: Run, n_seats: int, count: int) -> None:
+        """Start so many iterations of the first seats."""
+        for _ in range(count):
+            run.launch_kept(self._both[self.count % 2], n_seats)
+            self.count += 1
+
+    @property
+    def _state(self) -> str:
+        """The name of the states as they are now."""
+        return ("state", "next_state")[self.count % 2]
+
+    def load(self, run: Run, seat: int, positions: NDArray[Any]) -> None:
+        """Let a structure begin in a seat. positions : (3 n) encoded"""
+        state = np.zeros(self.state_size, self.fine)
+        state[StepState.SHARE], state[StepState.LENGTH] = 1, FIRST_LENGTH[self._descent]
+        state[StepState.MIX] = FIRST_MIX
+        for name, values in (("positions", positions), ("base", positions), (self._state, state)):
+            run.write(self.kept[name][0], values, seat * len(values))
+        run.launch_kept(self._begin, 1, first=seat)
+
+    def move(self, run: Run, source: int, target: int) -> None:
+        """Move a structure to another seat."""
+        for buffer, size in self.kept.values():
+            run.copy_part(buffer, size, source, target)
+
+    def states(self, run: Run, n_seats: int) -> NDArray[Any]:
+        """The states of the first seats once all that was started is done, (n_seats, N_STATE)."""
+        states = np.empty((n_seats, self.state_size), self.fine)
+        run.read(states, self.kept[self._state][0])
+        return states[:, :N_STATE]
+
+    def positions(self, run: Run, seat: int) -> NDArray[Any]:
+        """The positions of a seat that were accepted last, (3 n) encoded."""
+        positions = np.empty(self._size, self._coordinate)
+        run.read(positions, self.kept["base"][0], seat * len(positions))
+        return positions

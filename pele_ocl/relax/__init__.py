@@ -1,0 +1,64 @@
+"""Predicted models relaxed as AlphaFold and ColabFold do it, with a report of what was wrong before and after."""
+
+from __future__ import annotations
+
+import time
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from ..callable_module import make_callable
+from .presets import PROTOCOLS, Protocol, protocol_of
+from .result import RelaxResult, Round, counts
+from .rounds import Rounds
+from .topologies import Topologies
+from .violations import Violation, Violations
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+__all__ = ["PROTOCOLS", "Protocol", "RelaxResult", "Relaxer", "Round", "Violation", "Violations", "counts", "relax"]
+
+
+class Relaxer:
+    """Relaxes models, of which those of one sequence are prepared once.
+
+    like : "alphafold", "colabfold", or a Protocol
+    precision, device : as in `minimize`
+    """
+
+    def __init__(
+        self,
+        like: str | Protocol = "alphafold",
+        *,
+        precision: str = "float32",
+        device: Device | int | str | None = None,
+    ) -> None:
+        self._rounds = Rounds(protocol_of(like), precision, device)
+        self._topologies = Topologies()
+
+    def relax(self, path: str | PathLike[str]) -> RelaxResult:
+        """Relax the first model of a .pdb or .cif file; errors as those of `relax`."""
+        begin = time.perf_counter()
+        model = self._topologies.read(path)
+        return self._rounds.relaxed(model, str(path), time.perf_counter() - begin)
+
+
+def relax(
+    path: str | PathLike[str], like: str | Protocol = "alphafold", *, precision: str = "float32",
+    device: Device | int | str | None = None,
+) -> RelaxResult:  # fmt: skip
+    """Relax a predicted model: Amber99SB in vacuum, heavy atoms restrained, and rounds that free what is wrong.
+
+    Use Relaxer for many models; those of one sequence are then prepared once.
+
+    path : a .pdb or .cif file; hydrogens and other atoms that it lacks are added
+    like : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol
+    precision, device : as in `minimize`
+
+    Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and InputError for options that
+    do not exist, for a model that cannot be minimised, and where hydrogens are lacking and PDBFixer is not installed.
+    """
+    return Relaxer(like, precision=precision, device=device).relax(path)
+
+
+make_callable(__name__)

@@ -1,0 +1,49 @@
+"""Protocols of other programs for relaxing predicted models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import InputError
+
+NM_PER_A = 0.1
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How models are relaxed: in vacuum with Amber99SB, bonds to hydrogen held, heavy atoms restrained.
+
+    stiffness : kcal/mol/A^2, of 1/2 k x^2, as these programs write their restraints
+    tolerance : rms gradient at which a round ends, kcal/mol/nm
+    max_iterations : of a round
+    rounds : at most; each but the first frees the residues that had violations
+    """
+
+    stiffness: float = 10.0
+    tolerance: float = 2.39
+    max_iterations: int = 10_000
+    rounds: int = 3
+
+    @property
+    def force_constant(self) -> float:
+        """The whole factor of x^2, as PositionalRestraint takes it, kcal/mol/A^2."""
+        return self.stiffness / 2
+
+    @property
+    def rms_gradient(self) -> float:
+        """The tolerance in kcal/mol/A."""
+        return self.tolerance * NM_PER_A
+
+
+# AlphaFold sets no limit of iterations, and so may never end; ours is one that no model of its own comes near.
+PROTOCOLS: Mapping[str, Protocol] = {"alphafold": Protocol(), "colabfold": Protocol(max_iterations=2_000)}
+
+
+def protocol_of(like: object) -> Protocol:
+    """The protocol of a name, or the one that is given. Raises InputError for other values."""
+    if isinstance(like, Protocol):
+        return like
+    if not isinstance(like, str) or like not in PROTOCOLS:
+        raise InputError(f"there is no protocol {like!r}; choose {' or '.join(PROTOCOLS)}")
+    return PROTOCOLS[like]

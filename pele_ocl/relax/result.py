@@ -1,0 +1,56 @@
+"""The result of `relax`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..atoms import Atoms, Floats
+from ..minimize import MinimizeResult
+from .violations import Violation
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A minimisation. freed : residues without restraints, by name; after : violations that it left"""
+
+    result: MinimizeResult = field(repr=False)
+    freed: tuple[str, ...]
+    after: Sequence[Violation]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RelaxResult:
+    """A model that was relaxed.
+
+    atoms : all of them, where they are now; b_factors : (n, 2) occupancies and B-factors of the file, None without any
+    before, after : violations; n_added : atoms that the file lacked
+    rounds : at least one
+    rms_displacement : of the heavy atoms that the file has, without superposition, A
+    seconds : by step: "preparation", "minimisation", "violations" and "total"
+    """
+
+    name: str
+    atoms: Atoms
+    b_factors: Floats | None = field(repr=False)
+    before: Sequence[Violation] = field(repr=False)
+    rounds: Sequence[Round] = field(repr=False)
+    n_added: int
+    rms_displacement: float
+    seconds: Mapping[str, float]
+
+    @property
+    def after(self) -> Sequence[Violation]:
+        """Violations that are left."""
+        return self.rounds[-1].after
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether AlphaFold's rule counts no violation any more."""
+        return not any(violation.counts for violation in self.after)
+
+
+def counts(violations: Sequence[Violation]) -> dict[str, int]:
+    """The number of violations of each kind that there is."""
+    return dict(Counter(violation.kind for violation in violations))

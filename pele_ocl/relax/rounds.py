@@ -1,0 +1,99 @@
+"""Rounds of minimisation that free the residues with violations, as AlphaFold's relaxation has them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Floats
+from ..energy import PositionalRestraint
+from ..minimize import Minimizer
+from ..solvent_model import SolventModel
+from .presets import Protocol
+from .result import RelaxResult, Round
+from .topologies import Model
+from .violations import Violation, Violations
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+VACUUM = SolventModel(gb="none")
+CONSTRAINTS = "hbonds"
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The way of a model through the rounds of a protocol. precision, device : as in `minimize`"""
+
+    protocol: Protocol
+    precision: str = "float32"
+    device: Device | int | str | None = None
+
+    def relaxed(self, model: Model, name: str, prepared: float) -> RelaxResult:
+        """The result of a model, whose preparation took so many seconds.
+
+        Raises InputError where it cannot be minimised.
+        """
+        begin = time.perf_counter()
+        rule, atoms = model.rule, model.atoms
+        before = rule.find(atoms.positions)
+        searching = time.perf_counter() - begin
+        rounds: list[Round] = []
+        freed: NDArray[np.intp] = np.empty(0, np.intp)
+        while not rounds or (len(rounds) < self.protocol.rounds and _wants_more(rule, rounds[-1].after, freed)):
+            if rounds:
+                freed = np.union1d(freed, rule.residues(rounds[-1].after))
+            minimizer = self._minimizer(atoms, freed)
+            result = minimizer.minimize()
+            atoms = result.atoms
+            start = time.perf_counter()
+            rounds.append(Round(result, _names(atoms, freed), rule.find(atoms.positions)))
+            searching += time.perf_counter() - start
+        total = time.perf_counter() - begin
+        seconds = {"preparation": prepared, "minimisation": total - searching, "violations": searching}
+        return RelaxResult(
+            name=name, atoms=atoms, b_factors=model.b_factors, before=before, rounds=rounds, n_added=model.n_added,
+            rms_displacement=_moved(model.atoms, atoms.positions), seconds={**seconds, "total": prepared + total},
+        )  # fmt: skip
+
+    def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp]) -> Minimizer:
+        """Heavy atoms are held where they are now, but those of the residues that are freed."""
+        held = is_heavy(atoms) & ~np.isin(_residues(atoms), freed)
+        restraint = PositionalRestraint(self.protocol.force_constant, atoms=held)
+        return Minimizer(
+            atoms, tolerance=self.protocol.rms_gradient, max_iterations=self.protocol.max_iterations,
+            terms=[restraint], constraints=CONSTRAINTS, precision=self.precision, device=self.device, model=VACUUM,
+        )  # fmt: skip
+
+
+def _wants_more(rule: Violations, after: Sequence[Violation], freed: NDArray[np.intp]) -> bool:
+    """Whether violations count, or those that do not have residues that were not freed yet."""
+    return any(violation.counts for violation in after) or bool(np.setdiff1d(rule.residues(after), freed).size)
+
+
+def is_heavy(atoms: Atoms) -> NDArray[np.bool_]:
+    """(n,) True for atoms that are no hydrogens."""
+    assert atoms.labels is not None
+    return np.asarray(atoms.labels.elements != "H")
+
+
+def _residues(atoms: Atoms) -> NDArray[np.intp]:
+    """(n,) the number of each atom's residue, from 0."""
+    assert atoms.labels is not None
+    starts = atoms.labels.residue_starts
+    return np.repeat(np.arange(len(starts)), np.diff(starts, append=len(atoms)))
+
+
+def _names(atoms: Atoms, residues: NDArray[np.intp]) -> tuple[str, ...]:
+    assert atoms.labels is not None
+    return tuple(str(atoms.labels.residues[k]) for k in residues.tolist())
+
+
+def _moved(atoms: Atoms, positions: Floats) -> float:
+    away = (positions - atoms.positions)[is_heavy(atoms)]
+    return float(np.sqrt((away**2).sum(axis=1).mean()))

@@ -1,0 +1,103 @@
+"""The atoms of a protein that violations are looked for among, found once for all its conformations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats, Labels, Strings
+from .stereochemistry import VDW_RADII, residue_bounds, standard_residue
+
+Indices = NDArray[np.intp]
+# The neighbours of a chiral centre, turned so that the volume that they span is positive in nature.
+_CENTRES = {"CA": ("N", "C", "CB")}
+_SIDE_CENTRES = {"ILE": ("CB", ("CA", "CG1", "CG2")), "THR": ("CB", ("CA", "OG1", "CG2"))}
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Indices of atoms.
+
+    peptides : (p, 4) CA, C, and the N and CA behind them; before_proline : (p,) whether the N is proline's
+    pairs, kinds, lowest, highest : pairs (m, 2) of heavy atoms within residues, and what their distances may be, A
+    heavy : those that may clash; radii, sulphur : (n,) van der Waals radii, A, and whether an atom is a cysteine's SG
+    centres : (c, 4) chiral centres with three of their neighbours
+    """
+
+    peptides: Indices
+    before_proline: NDArray[np.bool_]
+    pairs: Indices
+    kinds: Strings
+    lowest: Floats
+    highest: Floats
+    heavy: Indices
+    radii: Floats
+    sulphur: NDArray[np.bool_]
+    centres: Indices
+
+    @classmethod
+    def of(cls, labels: Labels) -> Sites:
+        """The sites of the amino acids among the residues."""
+        residues = list(_residues(labels))
+        pairs = [
+            (atoms[a], atoms[b], bounds)
+            for name, atoms in residues
+            if name
+            for (a, b), bounds in residue_bounds(name).items()
+            if a in atoms and b in atoms
+        ]
+        known = {i for name, atoms in residues if name for atom, i in atoms.items() if atom in _heavy_names(name)}
+        heavy = np.array(sorted(known), np.intp)
+        radii = np.zeros(len(labels))
+        radii[heavy] = [VDW_RADII[name[0]] for name in labels.names[heavy].tolist()]
+        peptides = list(_peptides(labels, residues))
+        return cls(
+            peptides=np.array([atoms for atoms, _ in peptides], np.intp).reshape(-1, 4),
+            before_proline=np.array([is_proline for _, is_proline in peptides], np.bool_),
+            pairs=np.array([pair[:2] for pair in pairs], np.intp).reshape(-1, 2),
+            kinds=np.array([pair[2].kind for pair in pairs], np.str_),
+            lowest=np.array([pair[2].lowest for pair in pairs]),
+            highest=np.array([pair[2].highest for pair in pairs]),
+            heavy=heavy,
+            radii=radii,
+            sulphur=labels.names == "SG",
+            centres=np.array(list(_centres(residues)), np.intp).reshape(-1, 4),
+        )
+
+
+def _residues(labels: Labels) -> Iterator[tuple[str, dict[str, int]]]:
+    """The standard name of each residue, "" for other ones, and its atoms by name."""
+    starts = labels.residue_starts.tolist()
+    names = labels.names.tolist()
+    for start, end in zip(starts, [*starts[1:], len(labels)], strict=True):
+        yield (
+            standard_residue(str(labels.residue_names[start])),
+            {names[i]: i for i in range(start, end)},
+        )
+
+
+def _heavy_names(residue: str) -> frozenset[str]:
+    return frozenset(name for pair in residue_bounds(residue) for name in pair)
+
+
+def _peptides(labels: Labels, residues: list[tuple[str, dict[str, int]]]) -> Iterator[tuple[list[int], bool]]:
+    """The atoms about each bond between neighbours of one chain whose numbers follow each other."""
+    for k, start in enumerate(labels.residue_starts[1:].tolist()):
+        (name, before), (next_name, after) = residues[k : k + 2]
+        last = start - 1
+        step = int(labels.residue_numbers[start]) - int(labels.residue_numbers[last])
+        follows = step == 1 or (step == 0 and labels.insertion_codes[start] != labels.insertion_codes[last])
+        is_chain = labels.chains[start] == labels.chains[last] and follows
+        if is_chain and name and next_name and {"CA", "C"} <= before.keys() and {"N", "CA"} <= after.keys():
+            yield [before["CA"], before["C"], after["N"], after["CA"]], next_name == "PRO"
+
+
+def _centres(residues: list[tuple[str, dict[str, int]]]) -> Iterator[list[int]]:
+    for name, atoms in residues:
+        of = dict(_CENTRES) | dict([_SIDE_CENTRES[name]] if name in _SIDE_CENTRES else []) if name else {}
+        for centre, others in of.items():
+            if {centre, *others} <= atoms.keys():
+                yield [atoms[centre], *(atoms[other] for other in others)]

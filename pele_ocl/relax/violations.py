@@ -1,0 +1,164 @@
+"""Violations of a protein's stereochemistry: which atoms, by how much, and whether AlphaFold's rule counts them.
+
+The rule is that of Jumper et al., Nature 596, 583 (2021), supplement 1.9.11, as its relaxation has it: peptide bonds
+and the angles beside them, distances within residues, and clashes between residues, of heavy atoms of the twenty amino
+acids. Beside it chirality and cis peptides are found, which the rule does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import positions_of
+from ..atoms import Floats, Labels
+from ..errors import InputError
+from ..pairs.pairlist import pairs_of
+from ..pairs.search import codes_within
+from .sites import Sites
+from .stereochemistry import DEVIATIONS, OVERLAP_A, VDW_RADII
+
+# Of the peptide bond, mean and standard deviation: A before other residues and before proline; cosines of angles.
+_PEPTIDE_BOND = {False: (1.329, 0.014), True: (1.341, 0.016)}
+_PEPTIDE_ANGLES = {"angle CA-C-N": (-0.4473, 0.0311), "angle C-N-CA": (-0.5203, 0.0353)}
+_CIS_DEGREES = 90.0  # torsions about the peptide bond that are nearer to 0 than to 180
+_FARTHEST = 2 * max(VDW_RADII.values()) - OVERLAP_A
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A violation.
+
+    kind : "bond C-N", "angle CA-C-N", "angle C-N-CA"; "bond", "angle" and "contact" within a residue; "clash" between
+        residues; "chirality", "cis peptide"
+    atoms : their indices
+    value, lowest, highest : as measured, and as it may be: A; degrees for peptides; A^3, a chiral volume
+    """
+
+    kind: str
+    atoms: tuple[int, ...]
+    value: float
+    lowest: float
+    highest: float
+
+    @property
+    def counts(self) -> bool:
+        """Whether AlphaFold's rule counts it."""
+        return self.kind not in ("chirality", "cis peptide")
+
+    def described(self, labels: Labels) -> str:
+        """`clash A:LEU5:CD1 - A:VAL9:CG2: 1.32 A, at least 1.90 A`."""
+        unit = {"chirality": " A^3", "cis peptide": " degrees"}.get(self.kind, " degrees" if self._is_angle else " A")
+        names = " - ".join(labels.atom(i) for i in self.atoms)
+        if np.isinf(self.highest):
+            bounds = f"at least {self.lowest:.2f}{unit}"
+        else:
+            bounds = f"{self.lowest:.2f} to {self.highest:.2f}{unit}"
+        return f"{self.kind} {names}: {self.value:.2f}{unit}, {bounds}"
+
+    @property
+    def _is_angle(self) -> bool:
+        return self.kind in _PEPTIDE_ANGLES
+
+
+class Violations:
+    """The rule, prepared for the atoms of a molecule and applied to as many of its conformations as one likes."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self._sites = Sites.of(labels)
+
+    def find(self, positions: ArrayLike) -> list[Violation]:
+        """All violations at positions (n, 3) A; those of the peptide bonds first, then by kind.
+
+        Raises InputError for positions of other atoms, or that are not finite.
+        """
+        there = positions_of(positions)
+        if len(there) != len(self.labels) or not np.isfinite(there).all():
+            raise InputError(f"positions have shape {there.shape}; ({len(self.labels)}, 3) finite numbers are needed")
+        return [
+            *self._peptide_bonds(there), *self._within(there), *self._clashes(there), *self._chirality(there),
+            *self._cis(there),
+        ]  # fmt: skip
+
+    def residues(self, found: Sequence[Violation]) -> NDArray[np.intp]:
+        """The residues, counted from 0 in the order of the atoms, that have atoms in violations; rising."""
+        index = np.cumsum(np.diff(self.labels.residue_index, prepend=self.labels.residue_index[:1]) != 0)
+        return np.unique([index[i] for violation in found for i in violation.atoms]).astype(np.intp)
+
+    def _peptide_bonds(self, positions: Floats) -> list[Violation]:
+        sites = self._sites
+        calpha, carbon, nitrogen, next_calpha = positions[sites.peptides].swapaxes(0, 1)
+        before_proline = sites.before_proline
+        mean, deviation = np.where(before_proline[:, None], _PEPTIDE_BOND[True], _PEPTIDE_BOND[False]).T
+        bonds = sites.peptides[:, 1:3]
+        spread = DEVIATIONS * deviation
+        found = _outside("bond C-N", bonds, _lengths(nitrogen - carbon), mean - spread, mean + spread)
+        triples = {
+            "angle CA-C-N": (sites.peptides[:, :3], calpha - carbon, nitrogen - carbon),
+            "angle C-N-CA": (sites.peptides[:, 1:], carbon - nitrogen, next_calpha - nitrogen),
+        }
+        for kind, (atoms, one, other) in triples.items():
+            cosine, cosine_deviation = _PEPTIDE_ANGLES[kind]
+            ends = np.clip([cosine + DEVIATIONS * cosine_deviation, cosine - DEVIATIONS * cosine_deviation], -1, 1)
+            low, high = np.degrees(np.arccos(ends))
+            cosines = np.einsum("ij,ij->i", one, other) / np.maximum(_lengths(one) * _lengths(other), 1e-12)
+            found += _outside(kind, atoms, np.degrees(np.arccos(np.clip(cosines, -1, 1))), low, high)
+        return found
+
+    def _within(self, positions: Floats) -> list[Violation]:
+        sites = self._sites
+        distances = _lengths(positions[sites.pairs[:, 0]] - positions[sites.pairs[:, 1]])
+        found = []
+        for kind in ("bond", "angle", "contact"):
+            of = sites.kinds == kind
+            found += _outside(kind, sites.pairs[of], distances[of], sites.lowest[of], sites.highest[of])
+        return found
+
+    def _clashes(self, positions: Floats) -> list[Violation]:
+        """Close pairs of atoms of different residues, but for peptide bonds and those of two cysteines' sulphurs."""
+        sites = self._sites
+        pairs = sites.heavy[np.stack(pairs_of(codes_within(positions[sites.heavy], _FARTHEST)), axis=1)]
+        residue = self.labels.residue_index[pairs]
+        pairs = pairs[residue[:, 0] != residue[:, 1]]
+        is_bond = np.isin(pairs @ [len(self.labels), 1], np.sort(sites.peptides[:, 1:3], axis=1) @ [len(positions), 1])
+        pairs = pairs[~is_bond & ~sites.sulphur[pairs].all(axis=1)]
+        distances = _lengths(positions[pairs[:, 0]] - positions[pairs[:, 1]])
+        return _outside("clash", pairs, distances, sites.radii[pairs].sum(axis=1) - OVERLAP_A, np.inf)
+
+    def _chirality(self, positions: Floats) -> list[Violation]:
+        """Centres whose volume has the sign of the mirror image."""
+        centre, *others = positions[self._sites.centres].swapaxes(0, 1)
+        one, two, three = (other - centre for other in others)
+        volumes = np.einsum("ij,ij->i", one, np.cross(two, three))
+        return _outside("chirality", self._sites.centres, volumes, 0.0, np.inf)
+
+    def _cis(self, positions: Floats) -> list[Violation]:
+        """Peptides that are cis, but for those before proline, which often are."""
+        atoms = self._sites.peptides[~self._sites.before_proline]
+        calpha, carbon, nitrogen, next_calpha = positions[atoms].swapaxes(0, 1)
+        axis = nitrogen - carbon
+        left, right = np.cross(carbon - calpha, axis), np.cross(axis, next_calpha - nitrogen)
+        cosines = np.einsum("ij,ij->i", left, right)
+        sines = np.einsum("ij,ij->i", np.cross(left, right), axis) / np.maximum(_lengths(axis), 1e-12)
+        torsions = np.abs(np.degrees(np.arctan2(sines, cosines)))
+        return _outside("cis peptide", atoms, torsions, _CIS_DEGREES, 180.0)
+
+
+def _lengths(vectors: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
+
+
+def _outside(
+    kind: str, atoms: NDArray[np.intp], values: Floats, lowest: Floats | float, highest: Floats | float
+) -> list[Violation]:  # fmt: skip
+    """A violation for each of the values (m,) beyond its bounds; atoms : (m, k)"""
+    low, high = np.broadcast_to(lowest, values.shape), np.broadcast_to(highest, values.shape)
+    beyond = np.flatnonzero((values < low) | (values > high))
+    return [
+        Violation(kind, tuple(atoms[k].tolist()), float(values[k]), float(low[k]), float(high[k]))
+        for k in beyond.tolist()
+    ]
