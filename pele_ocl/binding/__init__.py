@@ -1,0 +1,9 @@
+"""Binding energies: those of a complex less those of its receptor and its ligand, frame by frame."""
+
+from __future__ import annotations
+
+from .energies import PARTS, BindingEnergies
+from .plan import Binding
+from .statistics import Spread, spread_of
+
+__all__ = ["PARTS", "Binding", "BindingEnergies", "Spread", "spread_of"]

@@ -1,0 +1,175 @@
+"""A residue with alanine's side chain in place of its own; docs/theory/binding.md, section 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms, Bonded, Floats, Ints, Labels
+from ..atoms.selection import residue_kinds
+from ..errors import InputError
+from ..forcefield.sources import embedded_templates
+from ..pairs import nonbonded_pairs
+from ..trajectories.files import Positions
+
+CH = 1.09  # A, of the bonds to hydrogens that are put in place
+_KEPT = ("ALA", "GLY", "PRO", "CYX")  # residues that stay: no side chain, a ring, a bond to another residue
+_PARAMETERS = ("charges", "lj_sigma", "lj_epsilon")
+
+
+@dataclass(frozen=True, eq=False)
+class Mutant:
+    """The atoms of a complex with one residue turned into alanine.
+
+    atoms : Atoms without bonded terms, as a single trajectory's cancel; kept : (k,) which of the complex's they are
+    beta : CB among the k; placed : (j,) those that become hydrogens of CB
+    """
+
+    atoms: Atoms
+    kept: NDArray[np.intp]
+    beta: int
+    placed: NDArray[np.intp]
+
+    def positions(self, conformations: Positions) -> Floats:
+        """Positions (m, k, 3) from those of the complex, (m, n, 3)."""
+        return _placed(np.asarray(conformations[:, self.kept], np.float64), self.beta, self.placed)
+
+
+def mutable_residues(labels: Labels) -> list[int]:
+    """The residues of a protein that an alanine scan can turn into alanine."""
+    kinds, found = residue_kinds(labels), []
+    for k, atoms in enumerate(_atoms_of_residues(labels)):
+        names = set(labels.names[atoms].tolist())
+        is_kept = str(labels.residue_names[atoms[0]])[-3:] in _KEPT
+        if kinds[k] == "protein" and {"N", "CA", "C", "CB"} <= names and not is_kept:
+            found.append(k)
+    return found
+
+
+def to_alanine(atoms: Atoms, residue: int) -> Mutant:
+    """The atoms with a residue (its number, from 0) turned into alanine.
+
+    The side chain beyond CB is removed, hydrogens of CB are kept, and what else CB was bonded to becomes hydrogen, in
+    its direction. Charges and Lennard-Jones parameters are those of an ALA of the same atoms, of this topology or else
+    of Amber99SB; GB radii of a new hydrogen are those of HA.
+
+    Raises InputError for a residue that has no CB, or no parameters of ALA that would fit.
+    """
+    assert atoms.labels is not None
+    own = list(_atoms_of_residues(atoms.labels))[residue]
+    names = {str(atoms.labels.names[i]): int(i) for i in own}
+    where = atoms.labels.residue(int(own[0]))
+    if not {"CA", "CB"} <= names.keys():
+        raise InputError(f"{where} has no CB, and cannot become alanine")
+    ends = atoms.bond_pairs
+    beside = np.concatenate([ends[ends[:, 0] == names["CB"], 1], ends[ends[:, 1] == names["CB"], 0]])
+    gamma = np.array([i for i in beside if i != names["CA"] and atoms.labels.elements[i] != "H"], np.intp)
+    hydrogens = np.array([i for i in beside if atoms.labels.elements[i] == "H"], np.intp)
+    removed = np.setdiff1d(_beyond(names["CB"], names["CA"], ends, own), [*gamma, *hydrogens, names["CB"]])
+    if len(gamma) + len(hydrogens) != 3 or not len(gamma):
+        raise InputError(f"{where} has no side chain that could be cut behind CB")
+    changed = _with_parameters(unbonded(atoms), own, names["CB"], np.concatenate([hydrogens, gamma]), gamma, where)
+    kept = np.setdiff1d(np.arange(len(atoms)), removed)
+    mutant = changed[kept]
+    beta, placed = int(np.searchsorted(kept, names["CB"])), np.searchsorted(kept, gamma)
+    there = _placed(mutant.positions[np.newaxis], beta, placed)[0]
+    return Mutant(mutant.moved(there), kept, beta, placed)
+
+
+def _placed(positions: Floats, beta: int, placed: NDArray[np.intp]) -> Floats:
+    """Positions (m, k, 3) with the atoms that become hydrogens at the length of their bond."""
+    positions = positions.copy()
+    away = positions[:, placed] - positions[:, [beta]]
+    positions[:, placed] = positions[:, [beta]] + CH * away / np.linalg.norm(away, axis=-1, keepdims=True)
+    return positions
+
+
+def _atoms_of_residues(labels: Labels) -> Iterator[NDArray[np.intp]]:
+    starts = [*labels.residue_starts.tolist(), len(labels)]
+    return (np.arange(*pair) for pair in pairwise(starts))
+
+
+def _beyond(start: int, barred: int, bonds: Ints, within: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The atoms of a residue that bonds reach from one without passing another."""
+    inside, reached, fresh = set(within.tolist()), {start}, {start}
+    ends = [(int(i), int(j)) for i, j in bonds if i in inside and j in inside and barred not in (i, j)]
+    while fresh:
+        fresh = {b for pair in ends for a, b in (pair, pair[::-1]) if a in fresh} - reached
+        reached |= fresh
+    return np.array(sorted(reached), np.intp)
+
+
+def unbonded(atoms: Atoms) -> Atoms:
+    """The atoms without bonded terms and 1-4 pairs, which stay excluded."""
+    return replace(atoms, bonds=atoms.bond_pairs, bonded=Bonded(excluded=nonbonded_pairs(atoms).excluded))
+
+
+def _with_parameters(
+    atoms: Atoms, own: NDArray[np.intp], beta: int, hydrogens: NDArray[np.intp], new: NDArray[np.intp], where: str
+) -> Atoms:  # fmt: skip
+    """The atoms with ALA's parameters at those of a residue. hydrogens : of CB, the `new` ones among them"""
+    assert atoms.labels is not None
+    labels = atoms.labels
+    backbone = [int(i) for i in own if str(labels.names[i]) in _BACKBONE]
+    roles = {**{str(labels.names[i]): i for i in backbone}, "CB": beta}
+    ala = _alanine(atoms, set(roles), where)
+    values = {name: np.array(getattr(atoms, name)) for name in (*_PARAMETERS, "gb_radii", "gb_scales")
+              if getattr(atoms, name) is not None}  # fmt: skip
+    for role, i in [*roles.items(), *(("HB", int(i)) for i in hydrogens)]:
+        for name, value in ala[role].items():
+            values[name][i] = value
+    like = roles.get("HA", int(hydrogens[0]))
+    for name in ("gb_radii", "gb_scales"):
+        if name in values:
+            values[name][new] = values[name][like]
+    elements, names, residues = labels.elements.copy(), labels.names.copy(), labels.residue_names.copy()
+    elements[new] = "H"
+    residues[own] = "ALA"
+    return replace(
+        atoms,
+        charges=values["charges"],
+        lj_sigma=values.get("lj_sigma"),
+        lj_epsilon=values.get("lj_epsilon"),
+        gb_radii=values.get("gb_radii"),
+        gb_scales=values.get("gb_scales"),
+        labels=replace(labels, elements=elements, names=names, residue_names=residues),
+        types=None if atoms.types is None else _types(atoms.types, new, like),
+    )
+
+
+_BACKBONE = ("N", "H", "HN", "H1", "H2", "H3", "CA", "HA", "C", "O", "OXT")
+
+
+def _types(types: NDArray[np.str_], new: NDArray[np.intp], like: int) -> NDArray[np.str_]:
+    changed = types.copy()
+    changed[new] = types[like]
+    return changed
+
+
+def _alanine(atoms: Atoms, roles: set[str], where: str) -> dict[str, dict[str, float]]:
+    """Charge and Lennard-Jones parameters of ALA by atom name, "HB" of all three, with the backbone of these names."""
+    assert atoms.labels is not None
+    labels = atoms.labels
+    for of in _atoms_of_residues(labels):
+        if str(labels.residue_names[of[0]]) == "ALA":
+            found = {str(labels.names[i]): i for i in of}
+            if roles == set(found) - {"HB1", "HB2", "HB3"} and "HB1" in found:
+                return {
+                    role: {name: float(getattr(atoms, name)[found[f"{role}1" if role == "HB" else role]])
+                           for name in _PARAMETERS if getattr(atoms, name) is not None}
+                    for role in (*roles, "HB")
+                }  # fmt: skip
+    if atoms.combining == "geometric":
+        raise InputError(f"no ALA with the backbone of {where} is in this molecule, whose parameters it would take")
+    template = embedded_templates()["ALAB" if "H2" in roles else "ALAE" if "OXT" in roles else "ALA"]
+    names = {"HN": "H", **({"H": "H1"} if "H" not in template.names else {})}
+    missing = {names.get(role, role) for role in roles} - set(template.names)
+    if missing:
+        raise InputError(f"{where} has {', '.join(sorted(missing))}, which Amber99SB's alanine lacks")
+    table = {"charges": template.charges, "lj_sigma": template.lj_sigma, "lj_epsilon": template.lj_epsilon}
+    places = {role: template.index["HB1" if role == "HB" else names.get(role, role)] for role in (*roles, "HB")}
+    return {role: {name: float(of[place]) for name, of in table.items()} for role, place in places.items()}

@@ -1,0 +1,62 @@
+"""The difference of two binding energies, with its error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import erfc, hypot, sqrt
+from os import PathLike
+from pathlib import Path
+
+from ..errors import FormatError
+
+_Numbers = Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One mean less another, kcal/mol, and its standard error from those of both (of blocks where there are any)."""
+
+    difference: float
+    error: float
+
+    @property
+    def p_value(self) -> float | None:
+        """The chance of a difference as large where there is none, of a normal distribution; None without an error."""
+        return erfc(abs(self.difference) / self.error / sqrt(2)) if self.error > 0 else None
+
+
+def compare(one: Mapping[str, _Numbers], other: Mapping[str, _Numbers]) -> dict[str, Difference]:
+    """The differences `one` less `other` of the terms that both have; each is `delta` of a report's JSON."""
+    return {
+        term: Difference(
+            _of(one[term], "mean") - _of(other[term], "mean"), hypot(_error(one[term]), _error(other[term]))
+        )
+        for term in one
+        if term in other
+    }
+
+
+def read_report(path: str | PathLike[str]) -> Mapping[str, _Numbers]:
+    """`delta` of a report that `pele-ocl binding --json` printed. Raises FormatError for another file."""
+    try:
+        report = json.loads(Path(path).read_text(encoding="utf-8"))
+        delta: Mapping[str, _Numbers] = report["delta"]
+        _of(delta["total"], "mean")
+    except (KeyError, TypeError, ValueError, UnicodeDecodeError):
+        raise FormatError(f"{path}: is no report of `pele-ocl binding --json`") from None
+    return delta
+
+
+def _of(numbers: _Numbers, name: str) -> float:
+    value = numbers[name]
+    if value is None:
+        raise ValueError(name)
+    return float(value)
+
+
+def _error(numbers: _Numbers) -> float:
+    """The error of blocks, or the naive one where frames are too few for it."""
+    blocked = numbers.get("sem_blocked")
+    return _of(numbers, "sem") if blocked is None else float(blocked)

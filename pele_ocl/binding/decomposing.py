@@ -1,0 +1,164 @@
+"""The decomposition of binding energies, frame after frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arguments import whole_number
+from ..atoms import Floats, OneFourPairs
+from ..energy import EnergyBatch
+from ..errors import InputError
+from ..pairs import nonbonded_pairs
+from ..trajectories.files import Positions
+from .decomposition import GROUPS, IN_RESIDUES, Decomposition, Moments, Shares, grouping
+from .pairs import ResiduePairs
+
+if TYPE_CHECKING:
+    from .plan import Binding
+
+_OF_PAIRS = ("lennard_jones", "coulomb", "gb_pair", "lennard_jones_14", "coulomb_14")
+
+
+class Decomposer:
+    """Adds up shares of residues and of pairs of residues over conformations.
+
+    Per residue: half of each pair's energy to each of the two atoms' residues, a bonded term in equal parts to its
+    atoms', GB self energy and surface to their atom's. Of pairs: the matrix of which these are the sums of rows; what
+    is of one residue alone, and bonded terms, stand on its diagonal.
+    """
+
+    def __init__(self, binding: Binding, idecomp: int = 2) -> None:
+        """binding : made with per_atom=True; idecomp : 1 and 2 per residue, 3 and 4 of pairs, too; see `grouping`
+
+        Raises InputError where the atoms have no residues, or one reaches into both parts.
+        """
+        self.idecomp = whole_number("idecomp", idecomp, least=1, most=4)
+        labels, plan = binding.atoms.labels, binding.plans["complex"]
+        if labels is None:
+            raise InputError("a decomposition needs residues, which these atoms lack")
+        if not plan.options.per_atom:
+            raise InputError("a decomposition needs the energies of atoms; make the Binding with per_atom=True")
+        self.binding, self.residues, self._starts = binding, labels.residues, labels.residue_starts
+        side = np.zeros(len(labels), np.int32)
+        side[binding.parts.ligand] = 1
+        self._sides = side[self._starts]
+        sizes = np.diff(self._starts, append=len(labels))
+        if (np.repeat(self._sides, sizes) != side).any():
+            cut = int(np.flatnonzero(np.repeat(self._sides, sizes) != side)[0])
+            raise InputError(f"the residue of {binding.atoms.describe(cut)} is in both parts; take whole residues")
+        self._residue_of = np.repeat(np.arange(len(sizes)), sizes)
+        self._groups = grouping(binding.names, self.idecomp)
+        self._moments = {name: (Moments(), Moments()) for name in IN_RESIDUES}
+        self._pair_moments = {name: (Moments(), Moments()) for name in IN_RESIDUES}
+        self._kernel = ResiduePairs(binding, self._starts, self._sides) if self.idecomp > 2 else None
+        scaled = plan.options.one_four == "scale"
+        self._one_four = nonbonded_pairs(binding.atoms).one_four if scaled else OneFourPairs()
+
+    def add(self, batches: Mapping[str, EnergyBatch], positions: Positions) -> None:
+        """Let conformations of the complex (m, n, 3) count, of which the plans made these batches, less failed ones."""
+        good = np.ones(len(positions), bool)
+        for batch in batches.values():
+            good[list(batch.errors)] = False
+        of_atoms = self._of_atoms(batches)
+        by_residue = {name: np.add.reduceat(of[good], self._starts, axis=1) for name, of in of_atoms.items()}
+        _add(self._moments, {name: of @ self._groups for name, of in by_residue.items()})
+        if self._kernel is None:
+            return
+        most, places = self._kernel.most_at_once, np.flatnonzero(good)
+        born = [self._radii(batches, own) for own in (False, True)]
+        for first in range(0, len(places), most):
+            chosen, part = places[first : first + most], slice(first, first + most)
+            sums = self._kernel.energies(np.asarray(positions[chosen], np.float64), born[0][chosen], born[1][chosen])
+            for k, place in enumerate(chosen.tolist()):
+                rest = {name: of[part][k] for name, of in by_residue.items()}
+                _add(self._pair_moments, self._matrices(sums[k], np.asarray(positions[place], np.float64), rest))
+
+    def result(self) -> Decomposition:
+        """The shares of all that was added. Raises InputError where nothing was."""
+        n = self._moments["delta"][0].n
+        if not n:
+            raise InputError("no frame has energies, and so there is no decomposition")
+        return Decomposition(
+            self.residues, self._sides == 1, _shares(self._moments),
+            None if self._kernel is None else _shares(self._pair_moments), n, self.idecomp,
+        )  # fmt: skip
+
+    def _of_atoms(self, batches: Mapping[str, EnergyBatch]) -> dict[str, Floats]:
+        """Energies (m, n, n_terms) of the atoms in the complex and in their parts."""
+        of: dict[str, Floats] = {}
+        for name, batch in batches.items():
+            assert batch.per_atom is not None
+            of[name] = self.binding.aligned(batch.per_atom)
+        parts = np.empty_like(of["complex"])
+        parts[:, self.binding.parts.receptor] = of["receptor"]
+        parts[:, self.binding.parts.ligand] = of["ligand"]
+        return {"complex": of["complex"], "parts": parts}
+
+    def _radii(self, batches: Mapping[str, EnergyBatch], own: bool) -> Floats:
+        """Born radii (m, n), of the complex or those that atoms have in their own part; 1 where there are none."""
+        radii = batches["complex"].born_radii
+        if own:
+            radii = np.empty_like(radii)
+            radii[:, self.binding.parts.receptor] = batches["receptor"].born_radii
+            radii[:, self.binding.parts.ligand] = batches["ligand"].born_radii
+        return np.where(np.isfinite(radii), radii, 1.0)
+
+    def _matrices(self, sums: Floats, positions: Floats, by_residue: Mapping[str, Floats]) -> dict[str, Floats]:
+        """(1, n_residues, n_residues, n_groups) by name, of one conformation."""
+        one_four = self._of_one_four(positions)
+        same_side = self._sides[:, None] == self._sides
+        found = {}
+        for name, gb in (("complex", sums[2]), ("parts", sums[3])):
+            counted = 1.0 if name == "complex" else same_side
+            pairs = {"lennard_jones": sums[0] * counted, "coulomb": sums[1] * counted, "gb_pair": gb}
+            terms = {**pairs, **{term: matrix * counted for term, matrix in one_four.items()}}
+            found[name] = self._matrix(terms, by_residue[name])[np.newaxis]
+        return found
+
+    def _matrix(self, terms: Mapping[str, Floats], by_residue: Floats) -> Floats:
+        """The matrix of all groups from the upper triangles of pair terms, and from all others by residue."""
+        names, n = self.binding.names, len(self.residues)
+        matrix = np.zeros((n, n, len(GROUPS)))
+        diagonal = np.arange(n)
+        for k, name in enumerate(names):
+            if name in _OF_PAIRS:
+                half = (terms[name] + terms[name].T) / 2
+                matrix[:, :, np.argmax(self._groups[k])] += half
+            else:
+                matrix[diagonal, diagonal, np.argmax(self._groups[k])] += by_residue[:, k]
+        return matrix
+
+    def _of_one_four(self, positions: Floats) -> dict[str, Floats]:
+        """The energies of 1-4 pairs in upper triangles of residues; computed here, as they are few."""
+        n = len(self.residues)
+        found = {name: np.zeros((n, n)) for name in ("lennard_jones_14", "coulomb_14")}
+        if not len(self._one_four):
+            return found
+        i, j = self._one_four.atoms.T
+        charges, sigma, epsilon = self._one_four.parameters.T
+        r2 = ((positions[i] - positions[j]) ** 2).sum(axis=1)
+        cutoff = self.binding.options.cutoff
+        counts = np.ones(len(r2)) if cutoff is None else (r2 <= cutoff**2).astype(np.float64)
+        s6 = (sigma**2 / r2) ** 3
+        first, second = np.sort(self._residue_of[np.stack([i, j])], axis=0)
+        np.add.at(found["lennard_jones_14"], (first, second), counts * 4 * epsilon * (s6 * s6 - s6))
+        np.add.at(
+            found["coulomb_14"], (first, second), counts * self.binding.model.coulomb_factor * charges / np.sqrt(r2)
+        )
+        return found
+
+
+def _add(moments: Mapping[str, tuple[Moments, Moments]], of: Mapping[str, Floats]) -> None:
+    """Let the groups of "complex" and "parts", their difference, and the sums of each count."""
+    of = {**of, "delta": of["complex"] - of["parts"]}
+    if len(of["delta"]):
+        for name, (groups, total) in moments.items():
+            groups.add(of[name])
+            total.add(of[name].sum(axis=-1))
+
+
+def _shares(moments: Mapping[str, tuple[Moments, Moments]]) -> dict[str, Shares]:
+    return {name: Shares(groups.mean, groups.sd, total.sd) for name, (groups, total) in moments.items()}

@@ -1,0 +1,104 @@
+"""The energies of a complex and its parts, of one frame or many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..errors import InputError
+from ..results import Terms
+from .decomposition import Decomposition
+from .statistics import Spread, spread_of
+
+PARTS = ("complex", "receptor", "ligand")
+DELTA = "delta"
+SYSTEMS = (*PARTS, DELTA)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BindingEnergies:
+    """Energies of a complex, of its parts, and the difference: complex less receptor less ligand.
+
+    complex, receptor, ligand, delta : Terms of one shape (..., n_terms), kcal/mol: () of one frame, (m,) of many; a
+        term that a part lacks is 0 there; NaN where a frame failed
+    frames : (m,) numbers of the frames, None where there were none
+    errors : why frames failed, by their place among the m, from 0
+    seconds : by step, where they were taken
+    decomposition : Decomposition over all frames; None where none was asked for
+    """
+
+    complex: Terms
+    receptor: Terms
+    ligand: Terms
+    delta: Terms
+    frames: NDArray[np.int64] | None = None
+    errors: Mapping[int, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    decomposition: Decomposition | None = None
+
+    @classmethod
+    def of(
+        cls, systems: Mapping[str, Terms], frames: NDArray[np.int64] | None = None,
+        errors: Mapping[int, str] | None = None, seconds: Mapping[str, float] | None = None,
+    ) -> BindingEnergies:  # fmt: skip
+        """The energies of SYSTEMS by name."""
+        whole, receptor, ligand, delta = (systems[name] for name in SYSTEMS)
+        return cls(whole, receptor, ligand, delta, frames, errors or {}, seconds or {})
+
+    def __len__(self) -> int:
+        return len(self.delta)
+
+    def __getitem__(self, i: int) -> BindingEnergies:
+        """The energies of the frame in place i, from 0."""
+        systems = {name: getattr(self, name)[i] for name in SYSTEMS}
+        return BindingEnergies.of(systems, errors={0: self.errors[i]} if i in self.errors else None)
+
+    def __repr__(self) -> str:
+        total = self.total
+        if total.ndim == 0:
+            return f"BindingEnergies(total {float(total):.3f} kcal/mol)"
+        good = total[~np.isnan(total)]
+        mean = f"{good.mean():.3f}" if len(good) else "nan"
+        return f"BindingEnergies({len(self):,} frames, {len(self.errors):,} failed, mean total {mean} kcal/mol)"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The terms, in their order."""
+        return self.delta.names
+
+    @property
+    def total(self) -> Floats:
+        """The binding energy, (...,) kcal/mol."""
+        return self.delta.total
+
+    def systems(self) -> dict[str, Terms]:
+        """Terms of "complex", "receptor", "ligand" and "delta"."""
+        return {name: getattr(self, name) for name in SYSTEMS}
+
+    def statistics(self) -> dict[str, dict[str, Spread]]:
+        """The Spread over the frames of each term and the "total", by system; failed frames are left out.
+
+        Raises InputError where no frame has energies.
+        """
+        if np.isnan(self.total).all():
+            raise InputError("no frame has energies, and so there is no mean")
+        return {
+            name: {term: spread_of(np.atleast_1d(values)) for term, values in terms.columns().items()}
+            for name, terms in self.systems().items()
+        }
+
+
+def joined_energies(pieces: Sequence[BindingEnergies]) -> BindingEnergies:
+    """The energies of neighbouring frames in one."""
+    first, errors, n = pieces[0], dict[int, str](), 0
+    for piece in pieces:
+        errors |= {n + k: why for k, why in piece.errors.items()}
+        n += len(piece)
+    systems = {
+        name: Terms(first.names, np.concatenate([getattr(piece, name).values for piece in pieces])) for name in SYSTEMS
+    }
+    return BindingEnergies.of(systems, errors=errors)

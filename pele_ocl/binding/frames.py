@@ -1,0 +1,111 @@
+"""Binding energies over the frames of a trajectory, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import callback, file_path, flag
+from ..errors import InputError
+from ..results import Terms
+from ..trajectories import Trajectory
+from ..trajectories.energies import Paths, recorded
+from ..trajectories.files import Positions
+from ..trajectories.fingerprints import settings_of, sha256_of
+from ..trajectories.frames import FrameWords
+from ..trajectories.recording import Settings, joined
+from ..trajectories.selection import Selection
+from ..trajectories.streaming import Evaluate, Evaluated, ResultsOver, results_over
+from ..variant import Progress
+from .decomposing import Decomposer
+from .energies import SYSTEMS, BindingEnergies
+
+if TYPE_CHECKING:
+    from .plan import Binding
+
+
+def columns_of(energies: BindingEnergies) -> dict[str, NDArray[np.generic]]:
+    """The energies of many frames as columns "complex_bond", ..., "delta_total"."""
+    return {
+        f"{system}_{term}": values
+        for system, terms in energies.systems().items()
+        for term, values in terms.columns().items()
+    }
+
+
+def energies_of(
+    names: tuple[str, ...], columns: Mapping[str, NDArray[np.generic]], frames: NDArray[np.int64] | None = None,
+    errors: Mapping[int, str] | None = None,
+) -> BindingEnergies:  # fmt: skip
+    """The energies that columns hold. names : of the terms"""
+    systems = {
+        system: Terms.of({term: np.asarray(columns[f"{system}_{term}"], np.float64) for term in names})
+        for system in SYSTEMS
+    }
+    return BindingEnergies.of(systems, frames, errors)
+
+
+def evaluate_with(binding: Binding, decomposer: Decomposer | None = None) -> Evaluate[Evaluated]:
+    """The function that evaluates positions of all atoms and keeps the energies as columns.
+
+    decomposer : to which they are added
+    """
+
+    def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
+        energies = binding.added(decomposer, binding.of_complex(positions), progress, "record")
+        return Evaluated(columns_of(energies), energies.errors)
+
+    return evaluate
+
+
+def binding_settings(binding: Binding) -> dict[str, object]:
+    """The options of a plan that decide on its results."""
+    parts = binding.parts
+    return {
+        "quantity": binding.quantity,
+        "terms_of_systems": list(binding.names),
+        "options": asdict(binding.options),
+        "parts_sha256": sha256_of([parts.complex, parts.receptor, parts.ligand]),
+    }
+
+
+def trajectory_for(
+    binding: Binding, trajectory: Trajectory | Paths, frames: FrameWords, select: Selection | None,
+    topology: str | PathLike[str] | None,
+) -> Trajectory:  # fmt: skip
+    """A Trajectory of all the atoms that the plan was given. Raises InputError where one is of others."""
+    if not isinstance(trajectory, Trajectory):
+        trajectory = Trajectory(trajectory, binding.given, frames, select, topology)
+    elif not (frames is None and select is None and topology is None):
+        raise InputError("frames, select and topology belong to paths; the Trajectory that was given has its own")
+    trajectory.require(binding.n_atoms)
+    return trajectory
+
+
+def energies_over(
+    binding: Binding, trajectory: Trajectory | Paths, *, frames: FrameWords = None, select: Selection | None = None,
+    topology: str | PathLike[str] | None = None, output: str | PathLike[str] | None = None, resume: bool = False,
+    progress: Progress | None = None, settings: Settings | None = None, stream: ResultsOver = results_over,
+) -> BindingEnergies:  # fmt: skip
+    """As Binding.over; settings : of the output, in place of the plan's; stream : in place of `results_over`"""
+    output = None if output is None else file_path(output, "output")
+    flag("resume", resume)
+    callback("progress", progress)
+    over = trajectory_for(binding, trajectory, frames, select, topology)
+    if settings is None:
+        settings = settings_of(binding, over, binding_settings(binding)) if output is not None else {}
+    tell = None if progress is None else lambda done: progress(done / len(over))
+    decomposer = binding.decomposer()
+    if resume and decomposer is not None:
+        raise InputError("a decomposition is of all frames of one run; leave out resume, or idecomp")
+    evaluate = evaluate_with(binding, decomposer)
+    parts = list(recorded(over, evaluate, output=output, resume=resume, settings=settings, tell=tell, over=stream))
+    results = joined([part.results for part in parts])
+    numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])
+    energies = energies_of(binding.names, results.columns, numbers, results.errors)
+    return replace(energies, decomposition=None if decomposer is None else decomposer.result())

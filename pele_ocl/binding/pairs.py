@@ -1,0 +1,93 @@
+"""Energies between residues: Lennard-Jones, Coulomb and GB of all pairs of atoms, added up by pairs of residues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Atoms, Floats, Ints
+from ..opencl.shared import PAIR_MODEL
+from ..pairs import nonbonded_pairs
+from ..tiled.tables import scaled_charges
+
+if TYPE_CHECKING:
+    from .plan import Binding
+
+SUMS = 4  # Lennard-Jones, Coulomb, GB of the complex, GB of the part
+MOST_BYTES = 1 << 28  # of the sums of conformations that are computed together
+ITEMS = (8, 8)  # of a work-group, the first dimension that of the second residue
+
+
+class ResiduePairs:
+    """The kernel of cl/binding/pairs.cl with the tables of a complex on its device."""
+
+    def __init__(self, binding: Binding, starts: Ints, sides: Ints) -> None:
+        """Upload tables.
+
+        starts : (n_residues,) first atom of each residue; sides : (n_residues,) number of its part
+        """
+        from ..opencl.run import Run
+
+        atoms, plan = binding.atoms, binding.plans["complex"]
+        self._run, self._n_atoms, self._n_residues = (
+            Run(binding.device, binding.precision, False),
+            len(atoms),
+            len(starts),
+        )
+        assert atoms.lj_sigma is not None
+        assert atoms.lj_epsilon is not None
+        run = self._run
+        sigmas = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
+        first, partners = _exclusions(atoms)
+        self._charges = scaled_charges(atoms, binding.model, binding.precision)
+        self._tables = [
+            run.upload(np.column_stack([sigmas, np.sqrt(4 * atoms.lj_epsilon)])),
+            run.upload(np.append(starts, len(atoms)), np.int32), run.upload(sides, np.int32),
+            run.upload(first, np.int32), run.upload(partners, np.int32),
+        ]  # fmt: skip
+        model, cutoff = binding.model, plan.options.cutoff
+        self._model = PAIR_MODEL.pack(
+            binding.precision,
+            outside=model.outside,
+            kappa=model.kappa,
+            cutoff2=0.0 if cutoff is None else cutoff**2,
+        )
+        self._kernel = run.kernel(
+            "binding/pairs.cl", "residue_pairs", TILE=1, GRADIENT=0, COULOMB=1, SCREENED=int(model.kappa > 0),
+            CUTOFF=int(cutoff is not None), GEOMETRIC=int(atoms.combining == "geometric"),
+        )  # fmt: skip
+
+    @property
+    def most_at_once(self) -> int:
+        """Conformations that are computed together at most."""
+        return max(1, MOST_BYTES // (SUMS * self._n_residues**2 * self._run.dtype.itemsize))
+
+    def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
+        """(m, 4, n_residues, n_residues) kcal/mol: Lennard-Jones, Coulomb, GB with the complex's radii, and the parts'.
+
+        Each pair of residues once, in the upper triangle; a residue with itself on the diagonal; the last is 0 between
+        atoms of two parts.
+
+        positions : (m, n, 3) A, at most `most_at_once`; born, born_of_parts : (m, n) A
+        """
+        run, m, n = self._run, len(positions), self._n_residues
+        middle = positions.mean(axis=1, keepdims=True)
+        charges = np.broadcast_to(self._charges, (m, self._n_atoms))[..., np.newaxis]
+        points = run.upload(np.concatenate([positions - middle, charges], axis=2))
+        radii = run.upload(np.stack([born, born_of_parts], axis=-1))
+        sums = run.zeros(m * SUMS * n * n)
+        run.launch(
+            self._kernel, (n, n, m), (*ITEMS, 1), np.int32(n), np.int32(self._n_atoms), self._model, points, radii,
+            *self._tables, sums,
+        )  # fmt: skip
+        found: Floats = run.download(sums, m * SUMS * n * n).reshape(m, SUMS, n, n).astype(np.float64)
+        return found
+
+
+def _exclusions(atoms: Atoms) -> tuple[Ints, Ints]:
+    """First entry of each atom (n + 1,), and the atoms with which it has no Lennard-Jones and Coulomb energy."""
+    pairs = nonbonded_pairs(atoms).excluded
+    both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0) if len(pairs) else np.empty((0, 2), np.int32)
+    first = np.searchsorted(both[:, 0], np.arange(len(atoms) + 1))
+    return first.astype(np.int32), both[:, 1].astype(np.int32)

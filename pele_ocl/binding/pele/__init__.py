@@ -1,0 +1,9 @@
+"""Runs of PELE: its reports and trajectories, and the energies of its poses computed again."""
+
+from __future__ import annotations
+
+from .poses import PoseEnergies, PoseEvaluator
+from .reports import Report, read_report
+from .runs import PeleRun, Walker, find_run
+
+__all__ = ["PeleRun", "PoseEnergies", "PoseEvaluator", "Report", "Walker", "find_run", "read_report"]

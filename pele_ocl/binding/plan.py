@@ -1,0 +1,216 @@
+"""The binding energy of a complex, prepared once and evaluated in many conformations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import numbers
+from ..atoms import Atoms, Floats, require_atoms
+from ..energy import Energy, EnergyBatch
+from ..errors import InputError
+from ..plan.conformations import as_conformations
+from ..results import Terms
+from ..solvent_model import SolventModel
+from ..trajectories import Trajectory
+from ..trajectories.energies import Paths
+from ..trajectories.files import Positions
+from ..trajectories.frames import FrameWords
+from ..trajectories.selection import Selection
+from ..variant import Progress
+from .decomposing import Decomposer
+from .energies import PARTS, BindingEnergies
+from .frames import energies_over
+from .parts import Chosen, Parts, run_of
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+
+class Binding:
+    """E(complex) - E(receptor) - E(ligand) at the positions of the complex, each part with Born radii of its own.
+
+    A single-trajectory binding energy (docs/theory/binding.md): nothing is relaxed, and bonded terms within a part
+    cancel. For separate trajectories of the parts see `over`.
+
+    atoms : those of the complex, chosen among the Atoms that were `given`, whose positions are evaluated
+    parts : Parts, which atoms these are; notes : sentences about the choice
+    plans : the Energy of each part, by name; those of "receptor" and "ligand" take their atoms of the complex
+    """
+
+    quantity = "binding"
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        ligand: Chosen,
+        receptor: Chosen | None = None,
+        *,
+        model: SolventModel | None = None,
+        like: str | None = None,
+        one_four: Literal["scale", "exclude"] = "scale",
+        cutoff: float | None = None,
+        idecomp: int | None = None,
+        precision: str = "float32",
+        variant: str = "auto",
+        device: Device | int | str | None = None,
+    ) -> None:
+        """Prepare a complex.
+
+        atoms : Atoms of the complex; others among them, such as water, may be left out by the choice of the parts
+        ligand, receptor : a selection (docs/selection.md), a mask or indices; the receptor is by default all atoms but
+            the ligand's and water
+        model : SolventModel; like : or the name of a program whose constants are wanted, as SolventModel.like has it
+        one_four, cutoff, precision, variant, device : as in `energy`
+        idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue, 3 and 4 by pairs
+            of residues, too; 1-4 pairs are internal with 1 and 3, van der Waals and electrostatic with 2 and 4
+
+        Raises InputError for parts that hold no atom or share one, and as `energy` does.
+        """
+        if model is not None and like is not None:
+            raise InputError("choose one of model and like; SolventModel.like takes changes to a program's constants")
+        self._choices = {
+            "one_four": one_four,
+            "cutoff": cutoff,
+            "precision": precision,
+            "variant": variant,
+            "device": device,
+        }
+        self.model = SolventModel.or_default(model) if like is None else SolventModel.like(like)
+        require_atoms(atoms)
+        self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
+        self.parts = Parts.of(atoms, ligand, receptor)
+        self.notes = self.parts.notes
+        whole = len(self.parts.complex) == len(atoms)
+        self.atoms = atoms if whole else atoms[self.parts.complex]
+        of_parts = {
+            "complex": self.atoms,
+            "receptor": self.atoms[self.parts.receptor],
+            "ligand": self.atoms[self.parts.ligand],
+        }
+        self.plans = {
+            name: Energy(
+                of, gradient=False, one_four=one_four, cutoff=cutoff, per_atom=idecomp is not None, precision=precision,
+                variant=variant, device=device, model=self.model,
+            )
+            for name, of in of_parts.items()
+        }  # fmt: skip
+        self.precision, self.names = precision, self.plans["complex"].names
+        self.device, self.variant = self.plans["complex"].device, self.plans["complex"].variant
+        self.options = self.plans["complex"].options
+        if idecomp is not None:
+            Decomposer(self, idecomp)  # which looks whether it can be done
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.parts.receptor):,} and {len(self.parts.ligand):,} atoms"
+        return f"Binding({counts}, {self.variant}, {self.precision}, on {self.device})"
+
+    def alike(self, atoms: Atoms, ligand: Chosen, receptor: Chosen) -> Binding:
+        """A Binding of other atoms with the options of this one, without a decomposition."""
+        return Binding(atoms, ligand, receptor, model=self.model, **self._choices)  # type: ignore[arg-type]
+
+    def evaluate(self, positions: ArrayLike | None = None) -> BindingEnergies:
+        """The energies at positions (n, 3) A of all atoms that were given, by default their own; shape ().
+
+        Raises InputError for positions that do not fit, and for energies that overflow.
+        """
+        if positions is None:
+            return self.of_positions(self.atoms.positions[np.newaxis])[0]
+        return self.evaluate_batch(numbers("positions", positions)[np.newaxis])[0]
+
+    def evaluate_batch(
+        self, conformations: ArrayLike, progress: Progress | None = None, *,
+        errors: Literal["raise", "record"] = "raise",
+    ) -> BindingEnergies:  # fmt: skip
+        """The energies at conformations (m, n, 3) A; shape (m,).
+
+        progress, errors : as in Energy.evaluate_batch
+        """
+        given = as_conformations(conformations, self.n_atoms)
+        return self.of_positions(self.of_complex(given), progress, errors)
+
+    def over(
+        self, trajectory: Trajectory | Paths, *, frames: FrameWords = None, select: Selection | None = None,
+        topology: str | PathLike[str] | None = None, output: str | PathLike[str] | None = None, resume: bool = False,
+        progress: Progress | None = None,
+    ) -> BindingEnergies:  # fmt: skip
+        """The energies of all frames of a trajectory, read in pieces while the device computes; shape (m,).
+
+        Parameters and errors as in `energy_over`; the frames are of all atoms that were given. A frame that fails has
+        NaN, and `errors` says why, by its place among the frames.
+        """
+        return energies_over(
+            self, trajectory, frames=frames, select=select, topology=topology, output=output, resume=resume,
+            progress=progress,
+        )  # fmt: skip
+
+    def of_complex(self, conformations: Positions) -> Positions:
+        """The positions (m, k, 3) of the complex among those (m, n, 3) of all atoms; not copied where it has all."""
+        return conformations if len(self.atoms) == self.n_atoms else conformations[:, self.parts.complex]
+
+    def of_positions(
+        self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
+    ) -> BindingEnergies:
+        """The energies at positions (m, k, 3) of the complex, with their decomposition where one is wanted."""
+        start = time.perf_counter()
+        decomposer = self.decomposer()
+        found = self.added(decomposer, positions, progress, errors)
+        parts = None if decomposer is None or len(found.errors) == len(found) else decomposer.result()
+        return replace(found, decomposition=parts, seconds={"total": time.perf_counter() - start})
+
+    def decomposer(self) -> Decomposer | None:
+        """A new Decomposer of this complex; None where no decomposition is wanted."""
+        return None if self.idecomp is None else Decomposer(self, self.idecomp)
+
+    def added(
+        self, decomposer: Decomposer | None, positions: Positions, progress: Progress | None,
+        errors: Literal["raise", "record"],
+    ) -> BindingEnergies:  # fmt: skip
+        """The energies at positions (m, k, 3) of the complex, which the decomposer lets count."""
+        batches = self.batches(positions, progress, errors)
+        if decomposer is not None:
+            decomposer.add(batches, positions)
+        return self.joined(batches)
+
+    def batches(
+        self, positions: Positions, progress: Progress | None = None, errors: Literal["raise", "record"] = "raise"
+    ) -> dict[str, EnergyBatch]:
+        """The batch that the plan of each part makes of positions (m, k, 3) of the complex."""
+        chosen = {
+            "complex": positions,
+            "receptor": positions[:, run_of(self.parts.receptor)],
+            "ligand": positions[:, run_of(self.parts.ligand)],
+        }
+
+        def batch(name: str) -> EnergyBatch:
+            return self.plans[name].evaluate_batch(chosen[name], progress if name == PARTS[0] else None, errors=errors)
+
+        if self.device.kind == "CPU":
+            return {name: batch(name) for name in PARTS}
+        with ThreadPoolExecutor(len(PARTS)) as pool:  # a GPU would wait while the host begins and ends each
+            return dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
+
+    def joined(self, batches: Mapping[str, EnergyBatch]) -> BindingEnergies:
+        """The energies of batches of all parts, and their difference."""
+        failed = {k: f"{name}: {why}" for name in reversed(PARTS) for k, why in batches[name].errors.items()}
+        systems = {name: self.aligned(batch.terms).copy() for name, batch in batches.items()}
+        for values in systems.values():
+            values[list(failed)] = np.nan
+        delta = systems["complex"] - systems["receptor"] - systems["ligand"]
+        terms = {name: Terms.ready(self.names, values) for name, values in (*systems.items(), ("delta", delta))}
+        return BindingEnergies.of(terms, errors=dict(sorted(failed.items())))
+
+    def aligned(self, terms: Terms) -> Floats:
+        """The values (..., n_terms) of a part's terms in the order of the complex's; 0 where a part lacks one."""
+        if terms.names == self.names:
+            return terms.values
+        aligned = np.zeros((*terms.values.shape[:-1], len(self.names)))
+        aligned[..., [self.names.index(name) for name in terms.names]] = terms.values
+        return aligned

@@ -1,0 +1,115 @@
+"""Alanine scan: how the binding energy changes where residues become alanine, all sites in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import number
+from ..atoms import Floats, Residue
+from ..errors import InputError
+from ..trajectories import Trajectory
+from ..trajectories.files import Positions
+from ..variant import Progress
+from .alanine import Mutant, mutable_residues, to_alanine, unbonded
+from .amber import interaction
+from .statistics import Spread, spread_of
+
+if TYPE_CHECKING:
+    from .plan import Binding
+
+INTERFACE = 5.0  # A between atoms of the two parts
+
+
+@dataclass(frozen=True, eq=False)
+class AlanineScan:
+    """Changes of the binding energy, mutant less wild type, frame by frame.
+
+    residues : the sites
+    changes : (n_sites, m) kcal/mol, NaN where a frame failed; gas_phase : (n_sites, m) their part in the gas phase
+    frames : (m,) numbers of the frames
+    """
+
+    residues: tuple[Residue, ...]
+    changes: Floats
+    gas_phase: Floats
+    frames: NDArray[np.int64]
+
+    def statistics(self) -> list[Spread]:
+        """The Spread of the changes over the frames, of each site."""
+        return [spread_of(of_site) for of_site in self.changes]
+
+
+def interface_residues(binding: Binding, distance: float = INTERFACE) -> list[int]:
+    """The residues, by number, with an atom within a distance (A) of the other part, in the structure itself."""
+    atoms, parts = binding.atoms, binding.parts
+    if atoms.labels is None:
+        raise InputError("an alanine scan needs residues, which these atoms lack")
+    number("distance", distance, "a positive distance in A", above=0)
+    near = np.zeros(len(atoms), bool)
+    for own, other in ((parts.receptor, parts.ligand), (parts.ligand, parts.receptor)):
+        for i in own.tolist():
+            r2 = ((atoms.positions[other] - atoms.positions[i]) ** 2).sum(axis=1)
+            near[i] = r2.min() <= distance**2
+    found: NDArray[np.intp] = np.flatnonzero(np.logical_or.reduceat(near, atoms.labels.residue_starts))
+    return [int(k) for k in found]
+
+
+def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> list[int]:
+    """The residues to mutate: those of a selection, of numbers, or of the interface; glycine and the like left out."""
+    labels = binding.atoms.labels
+    if labels is None:
+        raise InputError("an alanine scan needs residues, which these atoms lack")
+    if sites is None:
+        wanted = interface_residues(binding)
+    elif isinstance(sites, str):
+        mask = binding.atoms.selected(sites)
+        wanted = np.flatnonzero(np.logical_or.reduceat(mask, labels.residue_starts)).tolist()
+    else:
+        wanted = list(sites)
+    able = set(mutable_residues(labels))
+    chosen = [k for k in wanted if k in able]
+    if not chosen:
+        raise InputError("no residue that is chosen can become alanine (proteins' but ALA, GLY, PRO and CYX can)")
+    return chosen
+
+
+def alanine_scan(
+    binding: Binding, trajectory: Trajectory | None = None, sites: str | Sequence[int] | None = None,
+    progress: Progress | None = None,
+) -> AlanineScan:  # fmt: skip
+    """The scan over the frames of a trajectory of the atoms given to `binding`, or over the structure alone.
+
+    sites : a selection, or numbers of residues of the complex from 0; by default those of the interface
+
+    Raises InputError where no site can become alanine, and as Binding does.
+    """
+    chosen = sites_of(binding, sites)
+    assert binding.atoms.labels is not None
+    residues = tuple(binding.atoms.labels.residues[k] for k in chosen)
+    everyone = Mutant(unbonded(binding.atoms), np.arange(len(binding.atoms)), 0, np.arange(0))
+    found = list[tuple[Floats, Floats]]()
+    # One after the other, as plans of all sites would need as much memory as they are many.
+    for k in [None, *chosen]:
+        mutant = everyone if k is None else to_alanine(binding.atoms, k)
+        found.append(_energies(binding, mutant, trajectory))
+        if progress is not None:
+            progress(len(found) / (1 + len(chosen)))
+    (wild, wild_gas), *mutants = found
+    frames = np.zeros(1, np.int64) if trajectory is None else np.array(trajectory.frames, np.int64)
+    changes = np.stack([total - wild for total, _ in mutants])
+    return AlanineScan(residues, changes, np.stack([gas - wild_gas for _, gas in mutants]), frames)
+
+
+def _energies(binding: Binding, mutant: Mutant, trajectory: Trajectory | None) -> tuple[Floats, Floats]:
+    """The binding energy of a mutant in each frame (m,), and its part in the gas phase."""
+    side = np.zeros(len(binding.atoms), bool)
+    side[binding.parts.ligand] = True
+    plan = binding.alike(mutant.atoms, side[mutant.kept], ~side[mutant.kept])
+    pieces: Iterable[Positions] = [binding.given.positions[np.newaxis]] if trajectory is None else trajectory
+    each = [plan.evaluate_batch(mutant.positions(binding.of_complex(piece)), errors="record").delta for piece in pieces]
+    return np.concatenate([of.total for of in each]), np.concatenate([interaction(of) for of in each])

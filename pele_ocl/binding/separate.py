@@ -1,0 +1,89 @@
+"""Three trajectories: complex, receptor and ligand, each from frames of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import hypot
+from typing import TYPE_CHECKING
+
+from ..atoms import Atoms
+from ..energy import Energy
+from ..errors import InputError
+from ..results import Terms
+from ..trajectories import FrameEnergies, Trajectory, energy_over
+from ..variant import Progress
+from .energies import DELTA, PARTS
+from .statistics import Spread, spread_of
+
+if TYPE_CHECKING:
+    from .plan import Binding
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateEnergies:
+    """Energies of a complex, a receptor and a ligand over frames of their own; nothing of them cancels.
+
+    systems : FrameEnergies of "complex", "receptor" and "ligand", of which terms that a part lacks are 0
+    """
+
+    systems: Mapping[str, FrameEnergies]
+
+    def statistics(self) -> dict[str, dict[str, Spread]]:
+        """The Spread of each term and the "total", by system.
+
+        Of "delta" the mean is that of the means, and errors and deviations are the roots of the sums of squares.
+        """
+        found = {
+            name: {term: spread_of(values) for term, values in energies.terms.columns().items()}
+            for name, energies in self.systems.items()
+        }
+        found[DELTA] = {term: _difference([found[name][term] for name in PARTS]) for term in found["complex"]}
+        return found
+
+
+def separate_energies(
+    binding: Binding, trajectories: Mapping[str, Trajectory], atoms: Mapping[str, Atoms] | None = None,
+    progress: Progress | None = None,
+) -> SeparateEnergies:  # fmt: skip
+    """Energies over a trajectory each of "complex", "receptor" and "ligand".
+
+    trajectories : of the atoms of binding.plans, or of `atoms`
+    atoms : those of a part, by name, where they have a topology of their own; by default those cut from the complex
+
+    Raises InputError where a trajectory is missing or of other atoms, and for further atoms' terms that the complex
+    lacks.
+    """
+    missing = [name for name in PARTS if name not in trajectories]
+    if missing:
+        raise InputError(f"there is no trajectory of the {missing[0]}; give one of each")
+    found = dict[str, FrameEnergies]()
+    for k, name in enumerate(PARTS):
+        own = (atoms or {}).get(name)
+        plan = binding.plans[name] if own is None else plan_like(binding, own)
+        if strange := set(plan.names) - set(binding.names):
+            raise InputError(f"the {name} has the term {sorted(strange)[0]}, which the complex lacks")
+        tell = None if progress is None else lambda share, done=k: progress((done + share) / len(PARTS))
+        energies = energy_over(plan, trajectories[name], progress=tell)
+        aligned = Terms(binding.names, binding.aligned(energies.terms))
+        found[name] = FrameEnergies(energies.frames, aligned, energies.errors)
+    return SeparateEnergies(found)
+
+
+def plan_like(binding: Binding, atoms: Atoms) -> Energy:
+    """The energy of other atoms with the options of a Binding."""
+    options = binding.options
+    return Energy(
+        atoms, gradient=False, one_four=options.one_four, cutoff=options.cutoff, precision=binding.precision,
+        device=binding.device, model=binding.model,
+    )  # fmt: skip
+
+
+def _difference(parts: list[Spread]) -> Spread:
+    """Complex less the others."""
+    whole, *others = parts
+    errors = {name: hypot(*(getattr(of, name) for of in parts)) for name in ("sd", "sd_sample", "sem", "sem_blocked")}
+    return Spread(
+        n=min(of.n for of in parts), mean=whole.mean - sum(of.mean for of in others),
+        inefficiency=max(of.inefficiency for of in parts), **errors,
+    )  # fmt: skip
