@@ -9,13 +9,16 @@ import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..variant import Progress
 
-_PIECE = 1 << 24  # bytes written at a time
+if TYPE_CHECKING:
+    import h5py
+
+_PIECE = 1 << 20  # bytes written at a time
 
 
 @contextmanager
@@ -36,10 +39,31 @@ def writing_hdf5(
         yield file
     data = content.getbuffer()
     with open(path, "wb") as target:
+        target.truncate(len(data))
         for start in range(0, len(data), _PIECE):
-            target.write(data[start : start + _PIECE])
+            piece = np.frombuffer(data[start : start + _PIECE], np.uint8)
+            if piece.any():  # zeros are there already, and need no room on the disk
+                target.seek(start)
+                target.write(piece.data)
             if progress is not None:
                 progress(min(1.0, (start + _PIECE) / len(data)))
+
+
+def placed_dataset(
+    file: h5py.File, name: str, shape: tuple[int, ...], kind: np.dtype[np.generic]
+) -> h5py.Dataset:  # fmt: skip
+    """A dataset whose bytes have their place in the file from now on; they are zeros, which need no room on disk."""
+    import h5py
+
+    plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plan.set_layout(h5py.h5d.CONTIGUOUS)
+    plan.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    plan.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    plan.set_obj_track_times(False)  # the same bytes whenever it is written
+    place = h5py.h5d.create(
+        file.id, name.encode(), h5py.h5t.py_create(kind, logical=True), h5py.h5s.create_simple(shape), dcpl=plan
+    )
+    return h5py.Dataset(place)
 
 
 def write_attributes(item: Any, attributes: Mapping[str, object]) -> None:

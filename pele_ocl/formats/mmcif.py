@@ -33,7 +33,7 @@ def read_mmcif(path: str | PathLike[str], model: int | None = None) -> Structure
     """
     file = read_file(path)
     source = str(file)
-    site = _Site(_block(file), source)
+    site = _Site(atom_block(file), source)
     chosen = site.model(model)
     notes = (model_note(source, site.models[0]),) if model is None and not chosen.all() else ()
     return _structure(_records(site)[chosen], source, notes)
@@ -43,7 +43,7 @@ def read_mmcif_conformations(file: InputFile) -> tuple[list[int], Floats]:
     """All models as conformations of one molecule: numbers, and positions (m, n, 3) A; read_conformations."""
     numbers = mmcif_models(file)
     source = str(file)
-    site = _Site(_block(file), source)
+    site = _Site(atom_block(file), source)
     records = _records(site)
     names = dict.fromkeys(site.models.tolist())
     models = [_structure(records[np.asarray(site.models == name)], source) for name in names]
@@ -109,7 +109,7 @@ def mmcif_models(path: InputFile) -> list[int]:
 
     Raises FormatError for a damaged file, or models that have no number.
     """
-    names = dict.fromkeys(_Site(_block(path), str(path)).models.tolist())
+    names = dict.fromkeys(_Site(atom_block(path), str(path)).models.tolist())
     strange = [name for name in names if name and not re.fullmatch("[0-9]{1,9}", name)]
     if strange:
         raise FormatError(f"{path}: the model number {quoted(strange[0])} is not a number")
@@ -125,14 +125,14 @@ def sequence_records(path: InputFile) -> list[str]:
     Raises FormatError for sequences that cannot be read.
     """
     try:
-        header = gemmi.make_structure_from_block(_block(path)).make_pdb_headers()
+        header = gemmi.make_structure_from_block(atom_block(path)).make_pdb_headers()
     except (ValueError, RuntimeError) as error:
         raise FormatError(f"{path}: its sequences cannot be read: {error}") from None
     return [line for line in header.splitlines(keepends=True) if line.startswith(("SEQRES", "MODRES"))]
 
 
-def _block(path: InputFile) -> gemmi.cif.Block:
-    """The first data block with atoms."""
+def atom_block(path: InputFile) -> gemmi.cif.Block:
+    """The first data block with atoms. Raises FormatError where there is none, and for what is no mmCIF."""
     text = "".join(lines(path, "mmCIF"))
     try:
         document = gemmi.cif.read_string(text)

@@ -140,10 +140,12 @@ def _place(labels: Labels) -> tuple[str, int]:
     return last, int(labels.residue_numbers[labels.chains == last].max()) + 1
 
 
-def atom_lines(labels: Labels, positions: Floats, source: str) -> Iterator[str]:
+def atom_lines(
+    labels: Labels, positions: Floats, source: str, b_factors: Floats | None = None
+) -> Iterator[str]:  # fmt: skip
     """ATOM and HETATM records of all atoms, TER behind the last residue of a chain that is of a polymer.
 
-    source : the file's name, for the message
+    source : the file's name, for the message; b_factors : (n, 2) occupancies and B-factors, by default 1 and 0
 
     Raises FormatError for names and positions that a PDB file cannot hold.
     """
@@ -159,22 +161,24 @@ def atom_lines(labels: Labels, positions: Floats, source: str) -> Iterator[str]:
         record = "ATOM" if polymer[i] else "HETATM"
         number, code = int(labels.residue_numbers[i]), str(labels.insertion_codes[i])
         element = str(labels.elements[i])
-        yield _record(record, i + 1, name, element, residue, chain, number, code, positions[i]).rstrip() + "\n"
+        known = (1.0, 0.0) if b_factors is None else (float(b_factors[i, 0]), float(b_factors[i, 1]))
+        line = _record(record, i + 1, name, element, residue, chain, number, code, positions[i], known)
+        yield line.rstrip() + "\n"
         if i in ends:
             yield "TER\n"
 
 
 def _record(
     record: str, serial: int, name: str, element: str, residue: str, chain: str, number: int, code: str,
-    position: Floats,
+    position: Floats, b_factor: tuple[float, float] = (1.0, 0.0),
 ) -> str:  # fmt: skip
-    """Columns 1 to 78 of an atom."""
+    """Columns 1 to 78 of an atom; b_factor : the occupancy and the B-factor"""
     if not (-999.9995 < position.min() and position.max() < 9999.9995):
         raise FormatError(f"{residue}{number}: a position of {position.max():g} A does not fit into a PDB file")
     names = f"{residue:>3}".ljust(5 - max(len(chain), 1)) + (chain or " ")
     x, y, z = position
     return (
         f"{record:<6}{hybrid36(serial, 5)} {aligned_name(name, element)} {names}{hybrid36(number, 4)}{code or ' '}   "
-        f"{x:8.3f}{y:8.3f}{z:8.3f}{1:6.2f}{0:6.2f}".ljust(76)
+        f"{x:8.3f}{y:8.3f}{z:8.3f}{b_factor[0]:6.2f}{min(b_factor[1], 999.99):6.2f}".ljust(76)
         + f"{'' if element == 'X' else element.upper():>2}"
     )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints, OneFourPairs
+from ..atoms.combining import Combining, rule_of
 from ..errors import InputError
 from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 
 if TYPE_CHECKING:
     from openmm import CustomBondForce, CustomNonbondedForce
 
-Combining = Literal["arithmetic", "geometric"]
 Pair = tuple[int, int]
 
 # Lennard-Jones energies as openmm.app and ParmEd write them: tables by type (CHARMM's XML files; PSF and GROMACS with
@@ -33,7 +33,6 @@ _GEOMETRIC_ROOTS = (
 )
 _SCALED_PAIR = re.compile(r"(\d+\.?\d*(?:e[-+]?\d+)?)\*epsilon\*\(\(sigma/r\)\^12-\(sigma/r\)\^6\);?")
 _POWER_PAIR = re.compile(r"-C/r\^6\+A/r\^12;?")
-_SAME = 1e-5  # of coefficients, which force-field files round
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,23 +130,15 @@ def _from_coefficients(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 def _from_tables(a: Floats, b: Floats, types: NDArray[np.intp]) -> tuple[Floats, Floats, Combining]:
     """Sigma and epsilon of atoms by type, where one rule gives the coefficients of all pairs of types."""
     used = np.unique(types)
-    sigma, epsilon = _from_coefficients(np.diag(a).copy(), np.diag(b).copy())
-    eps = np.sqrt(np.outer(epsilon, epsilon))
-    rules: dict[Combining, Floats] = {
-        "arithmetic": (sigma[:, None] + sigma) / 2,
-        "geometric": np.sqrt(np.outer(sigma, sigma)),
-    }
+    sigma, epsilon = _from_coefficients(a, b)
     among = np.ix_(used, used)
-    wrong: dict[Combining, NDArray[np.intp]] = {}
-    for rule, sigmas in rules.items():
-        same = [
-            np.abs(given - made)[among] <= _SAME * np.abs(given[among])
-            for given, made in ((a, 4 * eps * sigmas**12), (b, 4 * eps * sigmas**6))
-        ]
-        wrong[rule] = np.argwhere(~(same[0] & same[1]))
-        if not len(wrong[rule]):
-            return sigma[types], epsilon[types], rule
-    i, j = (int(np.flatnonzero(types == used[t])[0]) for t in min(wrong.values(), key=len)[0])
+    other_energies = np.argwhere((((a != 0) | (b != 0)) & (epsilon == 0))[among])
+    rule: Combining | NDArray[np.intp] = (
+        other_energies[0] if len(other_energies) else rule_of(sigma[among], epsilon[among])
+    )
+    if isinstance(rule, str):
+        return sigma.diagonal()[types], epsilon.diagonal()[types], rule
+    i, j = (int(np.flatnonzero(types == used[t])[0]) for t in rule)
     raise InputError(
         f"the Lennard-Jones parameters of the pair of atoms {i} and {j} do not follow from those of each atom (NBFIX), "
         "which is not computed here; leave out such atoms, ions say, or take a force field without such pairs"

@@ -1,6 +1,7 @@
 """SDF files of ligands: GAFF's parameters, through the OpenFF toolkit and openmmforcefields, where both are installed.
 
-Both come from conda-forge alone, so that no extra of pip can bring them.
+Of pip's packages openff-toolkit needs openff-interchange, and GAFF's types and charges need AmberTools; conda-forge
+alone has these two, so that no extra of pip can bring what is needed.
 """
 
 from __future__ import annotations

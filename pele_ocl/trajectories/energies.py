@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, is_dataclass
@@ -23,12 +24,13 @@ from .files import Positions
 from .fingerprints import settings_of, sha256_of
 from .frames import FrameWords
 from .reading import Trajectory
-from .recording import Settings, joined, recorder_for
+from .recording import Settings, joined, numbers_of, recorder_for
 from .selection import Selection
-from .streaming import SURFACE_AREA, Evaluate, Evaluated, Part, results_over
+from .streaming import SURFACE_AREA, Evaluate, Evaluated, Part, ResultsOver, results_over
 
 FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
 AnyPlan = Energy | Solvent | Nonbond
+_WAITING = 8  # pieces whose results wait for the disk at most, as where a file is being made
 _PAIRS = 1 << 20  # of a list that are read at a time
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -97,7 +99,7 @@ def energy_over(
         )
     )
     results = joined([part.results for part in parts])
-    numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])
+    numbers = np.concatenate([numbers_of(part.frames) for part in parts])
     terms = Terms.of({name: values for name, values in results.columns.items() if name not in ("total", SURFACE_AREA)})
     errors = {int(numbers[k]): text for k, text in sorted(results.errors.items())}
     area = results.columns.get(SURFACE_AREA)
@@ -125,13 +127,15 @@ def batches_over(
 def recorded(
     frames: Trajectory, evaluate: Evaluate[Evaluated], workers: int = 1, *, output: str | PathLike[str] | None,
     resume: bool, settings: Settings, tell: Callable[[float], None] | None = None,
+    over: ResultsOver = results_over,
 ) -> Iterator[Part[Evaluated]]:  # fmt: skip
     """The results of frames as `results_over` has them, each written to `output` when it is there.
 
     Where a run is resumed, the first part has what was there already; tell : with the number of all frames done
+    over : takes the place of `results_over`
     """
     if output is None:
-        yield from results_over(frames, evaluate, workers=workers, tell=tell)
+        yield from over(frames, evaluate, workers=workers, tell=tell)
         return
     with recorder_for(output, settings, frames.frames, frames.inputs) as recorder, ThreadPoolExecutor(1) as writer:
         earlier = recorder.resume() if resume else None
@@ -140,14 +144,20 @@ def recorded(
             recorder.require_terms(earlier)
             yield Part(frames.frames[:first], earlier, is_earlier=True)
         told = None if tell is None else lambda done: tell(first + done)
-        writing: Future[None] | None = None
-        for part in results_over(frames, evaluate, first=first, workers=workers, tell=told):
-            if writing is not None:
-                writing.result()
-            writing = writer.submit(recorder.append, part.results)
+
+        def append(results: Evaluated, before: Future[None] | None) -> None:
+            if before is not None:
+                before.result()  # nothing may stand behind rows that could not be written
+            recorder.append(results)
+
+        writing: deque[Future[None]] = deque()
+        for part in over(frames, evaluate, first=first, workers=workers, tell=told):
+            writing.append(writer.submit(append, part.results, writing[-1] if writing else None))
+            if len(writing) > _WAITING:
+                writing.popleft().result()
             yield part
-        if writing is not None:
-            writing.result()
+        for each in writing:
+            each.result()
 
 
 def evaluate_with(plan: AnyPlan) -> Evaluate[Evaluated]:

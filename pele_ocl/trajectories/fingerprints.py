@@ -42,7 +42,7 @@ def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -
             **more,
             "n_atoms": len(plan.atoms),
             "atoms_sha256": sha256_of(plan.atoms),
-            "trajectory": [_fingerprint(path) for path in frames.paths],
+            "trajectory": [fingerprint(path) for path in frames.paths],
             "frames": f"{chosen.start}:{chosen.stop}:{chosen.step}",
             "frame_atoms_sha256": frames.atoms_sha256,
             "device": str(plan.device),
@@ -90,7 +90,7 @@ def _fields(value: DataclassInstance) -> dict[str, object]:
     return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ("labels", "notes")}
 
 
-def _fingerprint(path: Path) -> dict[str, object]:
+def fingerprint(path: Path) -> dict[str, object]:
     """Name, size and the SHA-256 of both ends of a file; to read all of it would take as long as to compute."""
     with open(path, "rb") as stream:
         head = stream.read(_ENDS)

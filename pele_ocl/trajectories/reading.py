@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from ..arguments import file_path, file_paths, instance, whole_number
 from ..atoms import Atoms
 from ..atoms.selection import Described
 from ..errors import FormatError, InputError
-from .files import AtomChoice, FrameFile, Positions, open_frames
+from .files import AtomChoice, FrameFile, OneFile, Positions, open_frames
 from .frames import FrameWords, frames_slice, parts_of
 from .selection import Selection, described_atoms, described_file, selected_atoms
 
@@ -66,6 +68,7 @@ class Trajectory:
         if partial is not None:
             self._refuse_partial(partial, wanted)
         self._atoms, self.n_atoms = self._choice(select, atoms, names)
+        self._kept: OneFile | None = None
         self.chunk = max(1, PIECE_ATOMS // self.n_atoms) if chunk is None else whole_number("chunk", chunk, least=1)
 
     def __len__(self) -> int:
@@ -86,22 +89,23 @@ class Trajectory:
 
         Raises FormatError where a file turns out to be damaged or to have changed.
         """
-        opened: tuple[int, FrameFile] | None = None
-        try:
+        with OneFile(self.paths, self._open) as file:
             while first < len(self.frames):
                 frames = self.frames[first : first + (self.chunk if size is None else size())]
-                positions = []
-                for index, own in parts_of(frames, self.counts):
-                    if opened is None or opened[0] != index:
-                        if opened is not None:
-                            opened[1].close()
-                        opened = index, open_frames(self.paths[index], self._hint)
-                    positions.append(self._read(opened[1], own))
-                yield Piece(frames, positions[0] if len(positions) == 1 else np.concatenate(positions))
+                yield Piece(frames, self._positions(file, frames))
                 first += len(frames)
-        finally:
-            if opened is not None:
-                opened[1].close()
+
+    def positions(self, frames: range) -> Positions:
+        """Positions (len(frames), n, 3) A of a part of `frames`; the file stays open for the next part."""
+        if self._kept is None:
+            self._kept = OneFile(self.paths, self._open)
+        return self._positions(self._kept, frames)
+
+    def part(self, frames: range) -> Trajectory:
+        """The same with a part of `frames` alone."""
+        part = copy(self)
+        part.frames, part._kept = frames, None
+        return part
 
     @property
     def atoms_sha256(self) -> str:
@@ -119,7 +123,7 @@ class Trajectory:
         """Atoms of a frame, frames of each file, and the number of the first file that ends within a frame."""
         n_atoms, counts, partial = 0, list[int](), None
         for path in self.paths:
-            with open_frames(path, self._hint) as file:
+            with self._open(path) as file:
                 if counts and file.n_atoms != n_atoms:
                     raise FormatError(
                         f"{path}: has {file.n_atoms:,} atoms, {self.paths[0]} {n_atoms:,}; all files of a trajectory "
@@ -147,8 +151,17 @@ class Trajectory:
         is_run = bool((np.diff(chosen) == 1).all())
         return slice(int(chosen[0]), int(chosen[-1]) + 1) if is_run else chosen, len(chosen)
 
+    def _open(self, path: Path) -> FrameFile:
+        return open_frames(path, self._hint)
+
+    def _positions(self, file: OneFile, frames: range) -> Positions:
+        read = [self._read(file.opened(index), own) for index, own in parts_of(frames, self.counts)]
+        return read[0] if len(read) == 1 else np.concatenate(read)
+
     def _read(self, file: FrameFile, frames: range) -> Positions:
-        """Positions of frames of one file, read a few at a time where it has many atoms that are not wanted."""
+        """Positions of frames of one file, read a few at a time where that takes more memory than they do."""
+        if not file.takes_more and self.n_atoms == self.n_file_atoms:
+            return file.read(frames, self._atoms)
         step = max(1, READ_ATOMS // self.n_file_atoms)
         blocks = [file.read(frames[k : k + step], self._atoms) for k in range(0, len(frames), step)]
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)

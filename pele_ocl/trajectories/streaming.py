@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from .reading import Piece, Trajectory
 T = TypeVar("T")
 SURFACE_AREA = "surface_area"  # the column beside the energies, A^2
 
-_MOST_CHUNKS = 8  # of a piece, so that what a piece costs by itself does not count
+_MOST_CHUNKS = 32  # of a piece, so that what a piece costs by itself does not count
 _PIECE_SECONDS = 1.0  # after which results are recorded
 
 
@@ -50,6 +50,15 @@ class Part(Generic[T]):
     frames: range
     results: T
     is_earlier: bool = False
+
+
+class ResultsOver(Protocol):
+    """The interface of `results_over`."""
+
+    def __call__(
+        self, frames: Trajectory, evaluate: Evaluate[T], *, first: int = 0, workers: int = 1,
+        tell: Callable[[float], None] | None = None,
+    ) -> Iterator[Part[T]]: ...  # fmt: skip
 
 
 class Pace:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
+from ...atoms.combining import Combining, rule_of
 from ...errors import FormatError
 from .counts import Counts
 from .fields import Integers
 from .sections import Sections
-
-Combining = Literal["arithmetic", "geometric"]
-
-# Coefficients are printed with nine digits; a pair with parameters of its own differs by per cents.
-_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,18 +102,10 @@ def combining_rule(sections: Sections, pairs: PairTypes) -> Combining:
     Raises FormatError, with the types, where no rule fits: pairs have parameters of their own (NBFIX).
     """
     used = np.unique(pairs.types)
-    sigma, epsilon = pairs.sigma[np.ix_(used, used)], pairs.epsilon[np.ix_(used, used)]
-    s, e = sigma.diagonal(), epsilon.diagonal()
-    means: dict[Combining, Floats] = {"arithmetic": np.add.outer(s, s) / 2, "geometric": np.sqrt(np.outer(s, s))}
-    expected = np.sqrt(np.outer(e, e))
-    of_epsilon = np.abs(epsilon - expected) > _TOLERANCE * np.maximum(epsilon, expected)
-    wrong = {
-        rule: of_epsilon | ((epsilon > 0) & (np.abs(sigma - mean) > _TOLERANCE * mean)) for rule, mean in means.items()
-    }
-    for rule, where in wrong.items():
-        if not where.any():
-            return rule
-    _refuse_pair(sections, pairs.types, *used[np.argwhere(wrong["arithmetic"])[0]].tolist())
+    rule = rule_of(pairs.sigma[np.ix_(used, used)], pairs.epsilon[np.ix_(used, used)])
+    if isinstance(rule, str):
+        return rule
+    _refuse_pair(sections, pairs.types, *used[rule].tolist())
 
 
 def _refuse_pair(sections: Sections, types: Integers, i: int, j: int) -> NoReturn:

@@ -9,8 +9,9 @@ from pathlib import Path
 from ...errors import FormatError
 from ...formats import is_structure
 from .framefile import AtomChoice, FrameFile, Positions
+from .one_file import OneFile
 
-__all__ = ["SUFFIXES", "AtomChoice", "FrameFile", "Positions", "open_frames"]
+__all__ = ["SUFFIXES", "AtomChoice", "FrameFile", "OneFile", "Positions", "open_frames"]
 
 # Suffix in lower case -> module and function that opens such a file. Structures' suffixes are understood, too.
 SUFFIXES: Mapping[str, str] = {

@@ -21,7 +21,10 @@ class FrameFile(ABC):
     path : as the user named it
     n_atoms : of every frame; n_frames : those that the file holds whole
     is_partial : whether it ends within one frame more
+    takes_more : whether to read takes more memory than the positions that are wanted
     """
+
+    takes_more = True
 
     def __init__(self, path: Path, n_atoms: int, n_frames: int, is_partial: bool = False) -> None:
         self.path, self.n_atoms, self.n_frames, self.is_partial = path, n_atoms, n_frames, is_partial

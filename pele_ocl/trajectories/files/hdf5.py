@@ -13,13 +13,16 @@ from .framefile import AtomChoice, FrameFile, Positions
 class Hdf5File(FrameFile):
     """An HDF5 file; lengths are in A, or in the `unit` or `units` that the dataset names."""
 
+    takes_more = False
+
     def __init__(self, path: Path) -> None:
         self._coordinates = Coordinates(str(path), path)
         super().__init__(path, self._coordinates.n_atoms, self._coordinates.n_frames)
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         found = self._coordinates.read(frames.start, frames.stop, frames.step)[:, atoms]
-        values: Positions = found.astype(np.float64 if found.dtype.kind in "iu" else found.dtype.newbyteorder("="))
+        dtype = np.float64 if found.dtype.kind in "iu" else found.dtype.newbyteorder("=")
+        values: Positions = found.astype(dtype, copy=False)
         factor = self._coordinates.factor
         return values if factor == 1 else values * values.dtype.type(factor)
 

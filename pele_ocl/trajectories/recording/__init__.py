@@ -9,10 +9,10 @@ from pathlib import Path
 from ...errors import FormatError
 from ...formats import refuse_target
 from .hdf5 import Hdf5Recorder
-from .recorder import Recorder, Settings, joined
+from .recorder import Recorder, Settings, joined, numbers_of
 from .text import CsvRecorder, JsonLinesRecorder
 
-__all__ = ["RECORDERS", "Recorder", "Settings", "joined", "recorder_for", "require_record_suffix"]
+__all__ = ["RECORDERS", "Recorder", "Settings", "joined", "numbers_of", "recorder_for", "require_record_suffix"]
 
 RECORDERS: dict[str, Callable[[Path, Settings, range], Recorder]] = {
     ".h5": Hdf5Recorder,

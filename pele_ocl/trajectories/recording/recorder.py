@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...formats.hdf5_writing import encodable
@@ -38,6 +39,10 @@ class Recorder(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @abstractmethod
+    def settings_there(self) -> Settings:
+        """The settings of the file as it is. Raises FormatError where there is none, or another file."""
 
     @abstractmethod
     def resume(self) -> Evaluated | None:
@@ -90,10 +95,17 @@ def unit_of(name: str) -> str:
     return AREA_UNIT if name == SURFACE_AREA else UNIT
 
 
+def numbers_of(frames: range) -> NDArray[np.int64]:
+    """The numbers of frames, (m,)."""
+    return np.arange(frames.start, frames.stop, frames.step, dtype=np.int64)
+
+
 def error_texts(results: Evaluated) -> list[str]:
     """A text of one line for each row, empty where the frame did not fail."""
-    n = len(next(iter(results.columns.values())))
-    return [encodable(" ".join(results.errors[k].split())) if k in results.errors else "" for k in range(n)]
+    texts = [""] * len(next(iter(results.columns.values())))
+    for k, text in results.errors.items():
+        texts[k] = encodable(" ".join(text.split()))
+    return texts
 
 
 def joined(parts: list[Evaluated]) -> Evaluated:

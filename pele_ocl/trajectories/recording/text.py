@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...formats import appending, guarded, replacing, unguarded
 from ..streaming import Evaluated
-from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, unit_of
+from .digits import Letters, column_texts, joined_rows, letters
+from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, numbers_of, unit_of
 
 
 class TextRecorder(Recorder):
@@ -27,6 +27,13 @@ class TextRecorder(Recorder):
         super().__init__(path, settings, frames)
         self._stream: io.FileIO | None = None
         self._names: list[str] = []
+
+    def settings_there(self) -> Settings:
+        try:
+            with open(self.path, "rb") as stream:
+                return self.settings_in(stream)
+        except OSError as error:
+            raise FormatError(f"{self.path}: cannot be read: {error.strerror or error}") from None
 
     def resume(self) -> Evaluated | None:
         if not self.path.exists():
@@ -58,7 +65,7 @@ class TextRecorder(Recorder):
             self._stream.seek(0, 2)
         self.require_names(self._names, results)
         n = len(next(iter(results.columns.values())))
-        self._write(self.lines(self.frames[self.done : self.done + n], results).encode())
+        self._write(self.lines(self.frames[self.done : self.done + n], results))
         self.done += n
 
     def _write(self, data: bytes) -> None:
@@ -86,7 +93,7 @@ class TextRecorder(Recorder):
         """The line above the rows, if there is one."""
 
     @abstractmethod
-    def lines(self, frames: range, results: Evaluated) -> str:
+    def lines(self, frames: range, results: Evaluated) -> bytes:
         """The lines of some frames."""
 
     @abstractmethod
@@ -126,10 +133,10 @@ class CsvRecorder(TextRecorder):
         heads = [f"{name} [{unit_of(name)}]" if column.dtype.kind == "f" else name for name, column in columns]
         return _csv([[guarded(" ".join(head.split())) for head in ("frame", *heads, "error")]])
 
-    def lines(self, frames: range, results: Evaluated) -> str:
-        columns = [column.tolist() for column in results.columns.values()]
-        rows = zip(frames, *columns, map(guarded, error_texts(results)), strict=True)
-        return _csv(rows)
+    def lines(self, frames: range, results: Evaluated) -> bytes:
+        numbers = column_texts([numbers_of(frames), *results.columns.values()])
+        errors = [_csv([[guarded(text)]])[:-1] if text else "" for text in error_texts(results)]
+        return joined_rows(len(frames), [*(part for text in numbers for part in (text, b",")), _texts(errors), b"\n"])
 
     def rows(self, lines: list[str]) -> Evaluated | None:
         if len(lines) < 2:
@@ -158,13 +165,14 @@ class JsonLinesRecorder(TextRecorder):
     def heading(self, results: Evaluated) -> str:
         return ""
 
-    def lines(self, frames: range, results: Evaluated) -> str:
-        names = list(results.columns)
-        columns = [_finite(column) for column in results.columns.values()]
-        errors = error_texts(results)
-        rows = (dict(zip(("frame", *names), row, strict=True)) for row in zip(frames, *columns, strict=True))
-        texts = (row | {"error": error} if error else row for row, error in zip(rows, errors, strict=True))
-        return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in texts)
+    def lines(self, frames: range, results: Evaluated) -> bytes:
+        numbers = column_texts([numbers_of(frames), *results.columns.values()])
+        for column, text in zip(results.columns.values(), numbers[1:], strict=True):
+            text[~np.isfinite(column)] = np.frombuffer(b"null".ljust(text.shape[1], b"\0"), np.uint8)
+        names = (f"{', ' if k else '{'}{_json(name)}: ".encode() for k, name in enumerate(("frame", *results.columns)))
+        errors = [f', "error": {_json(text)}' if text else "" for text in error_texts(results)]
+        parts = (part for pair in zip(names, numbers, strict=True) for part in pair)
+        return joined_rows(len(frames), [*parts, _texts(errors), b"}\n"])
 
     def rows(self, lines: list[str]) -> Evaluated | None:
         if not lines:
@@ -196,7 +204,9 @@ def _number(word: str) -> float:
     return int(word) if word.lstrip("-").isdigit() else float(word)
 
 
-def _finite(values: NDArray[np.generic]) -> list[float | None]:
-    """Numbers as JSON has them: null where one is not finite."""
-    listed: list[float | None] = values.tolist()
-    return [None if value is None or value - value != 0 else value for value in listed]
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _texts(texts: list[str]) -> Letters:
+    return letters(np.array([text.encode() for text in texts], "S"))

@@ -1,0 +1,66 @@
+"""Shares of a machine that its processes take without asking each other: groups of cores, and devices."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+Cores = tuple[int, ...]
+
+
+def core_groups(cores: Sequence[int], size: int) -> list[Cores]:
+    """Cores in groups of `size`, one behind the other; cores that fill no group join the last."""
+    n = max(1, len(cores) // max(1, size))
+    size = len(cores) // n
+    return [tuple(cores[k * size : (k + 1) * size if k < n - 1 else len(cores)]) for k in range(n)]
+
+
+def own_cores() -> Cores:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # which macOS and Windows lack
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
+
+
+def claim(names: Sequence[str]) -> tuple[int, FileLock]:
+    """The index of the place that the fewest processes of this machine have taken, and the lock that holds it.
+
+    names : of the places, the same in all processes
+
+    The lock is the operating system's: a process that dies gives its place back.
+    """
+    from filelock import FileLock, Timeout
+
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"pele-ocl-places-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for occupants in count():
+        for k, name in enumerate(names):
+            lock = FileLock(folder / f"{name}.{occupants}.lock")
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                continue
+            return k, lock
+    raise AssertionError("count() does not end")
+
+
+def stay_on(cores: Cores) -> None:
+    """Let all threads of this process run on these cores alone, and OpenCL runtimes that it loads make no more of them.
+
+    PoCL would count all cores of the machine; Intel's runtime follows the affinity.
+    """
+    os.environ["POCL_CPU_MAX_CU_COUNT"] = os.environ["POCL_MAX_PTHREAD_COUNT"] = str(len(cores))
+    if hasattr(os, "sched_setaffinity"):
+        for thread in os.listdir("/proc/self/task"):
+            try:
+                os.sched_setaffinity(int(thread), cores)
+            except ProcessLookupError:  # it has just ended
+                continue

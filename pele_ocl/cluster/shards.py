@@ -1,0 +1,48 @@
+"""Equal parts of a work for programs that know nothing of each other, such as the jobs of a SLURM array."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import InputError
+
+S = TypeVar("S", bound="Sequence[object]")
+
+_WORDS = re.compile(r"(\d{1,6})/(\d{1,6})")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The part `number`, from 1, of `count`."""
+
+    number: int
+    count: int
+
+    @classmethod
+    def of(cls, words: str) -> Shard:
+        """The shard of a text such as 3/10. Raises InputError for another."""
+        match = _WORDS.fullmatch(words.strip())
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise InputError(
+                f"the shard is {words[:40]!r}; a number from 1 and how many there are are needed, as in 3/10"
+            )
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def part(self, items: S, what: str) -> S:
+        """Its items, neighbours of each other; what : they are. Raises InputError where there are fewer than shards."""
+        n = len(items)
+        if n < self.count:
+            raise InputError(f"{n:,} {what} cannot be shared out to {self.count:,} shards; take fewer shards")
+        part = items[n * (self.number - 1) // self.count : n * self.number // self.count]
+        return part  # type: ignore[return-value]  # a slice is of the same type
+
+    def path(self, output: Path) -> Path:
+        """The file of its results: energies.h5 becomes energies.3of10.h5."""
+        return output.with_name(f"{output.stem}.{self.number}of{self.count}{output.suffix}")

@@ -1,0 +1,67 @@
+"""Tasks for workers, and their results in the order of the tasks."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+RESOURCE = "ocl"  # of which each worker has one, so that one task at a time runs on its device
+_UNDER_WAY = 512  # tasks, so that neither they nor their results fill a memory
+
+
+class WorkersDiedError(InputError):
+    """A task with which one worker after the other has died."""
+
+
+def in_order(
+    client: Client, function: Callable[[Item], Result], items: Iterable[Item],
+    died: Callable[[Item, WorkersDiedError], Result] | None = None,
+) -> Iterator[Result]:  # fmt: skip
+    """The function's results of items in their order, each computed by whichever worker is free.
+
+    A task whose worker dies is given to another; died : the result where they all die of it
+
+    Raises WorkersDiedError for such a task where there is no `died`, InputError where the scheduler is gone, and what
+    the function raises.
+    """
+
+    def ended(item: Item, future: Future[Result]) -> Result:
+        try:
+            return _result(future)
+        except WorkersDiedError as error:
+            if died is None:
+                raise
+            return died(item, error)
+
+    under_way: deque[tuple[Item, Future[Result]]] = deque()
+    for item in items:
+        under_way.append((item, client.submit(function, item, pure=False, resources={RESOURCE: 1})))
+        if len(under_way) >= _UNDER_WAY:
+            yield ended(*under_way.popleft())
+    while under_way:
+        yield ended(*under_way.popleft())
+
+
+def _result(future: Future[Result]) -> Result:
+    from distributed import KilledWorker
+    from distributed.client import FutureCancelledError
+    from distributed.comm.core import CommClosedError
+
+    try:
+        found: Result = future.result()
+    except KilledWorker:
+        raise WorkersDiedError("every worker that took this task died of it") from None
+    except (FutureCancelledError, CommClosedError, TimeoutError):
+        raise InputError(
+            "the scheduler of the cluster is gone; start it again, and give the same command with --resume"
+        ) from None
+    return found

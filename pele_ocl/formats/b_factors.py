@@ -1,0 +1,53 @@
+"""Occupancies and B-factors of a structure file, which are no part of energies but go from file to file."""
+
+from __future__ import annotations
+
+import gemmi
+import numpy as np
+
+from ..atoms import Floats, Labels
+from ..errors import FormatError
+from ..inputfile import InputFile
+from ..textfiles import lines
+from .mmcif import atom_block
+from .registry import structure_suffix
+
+Key = tuple[str, int, str, str]  # chain, residue number, insertion code, atom name
+_MMCIF = (".cif", ".mmcif")
+_PDB = (".pdb", ".ent")
+
+
+def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
+    """Occupancies and B-factors (n, 2) of atoms by their labels; None for a format that has none.
+
+    Atoms that the file lacks, added hydrogens say, get the values of their residue's first atom there, or 1 and 0.
+    """
+    suffix = structure_suffix(source.path)
+    if suffix not in (*_PDB, *_MMCIF):
+        return None
+    known = _known(source, suffix in _MMCIF)
+    found = np.empty((len(labels), 2))
+    for start, end in zip(labels.residue_starts, [*labels.residue_starts[1:], len(labels)], strict=True):
+        residue = (str(labels.chains[start]), int(labels.residue_numbers[start]), str(labels.insertion_codes[start]))
+        there = [known.get((*residue, str(labels.names[i]))) for i in range(start, end)]
+        first = next((values for values in there if values is not None), (1.0, 0.0))
+        found[start:end] = [values or first for values in there]
+    return found
+
+
+def _known(source: InputFile, is_mmcif: bool) -> dict[Key, tuple[float, float]]:
+    """The values of each atom of the first model; of alternate locations, those of the first."""
+    try:
+        if is_mmcif:
+            structure = gemmi.make_structure_from_block(atom_block(source))
+        else:
+            structure = gemmi.read_pdb_string("".join(lines(source, "PDB")))
+    except (ValueError, RuntimeError) as error:
+        raise FormatError(f"{source}: its B-factors cannot be read: {error}") from None
+    found: dict[Key, tuple[float, float]] = {}
+    for chain in structure[0] if len(structure) else ():
+        for residue in chain:
+            place = chain.name, int(residue.seqid.num or 0), residue.seqid.icode.strip()
+            for atom in residue:
+                found.setdefault((*place, atom.name), (atom.occ, atom.b_iso))
+    return found

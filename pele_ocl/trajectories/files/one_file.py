@@ -1,0 +1,35 @@
+"""Several files that are read one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .framefile import FrameFile
+
+
+class OneFile:
+    """Of several files the one that was asked for last, open."""
+
+    def __init__(self, paths: Sequence[Path], open_file: Callable[[Path], FrameFile]) -> None:
+        self._paths, self._open = paths, open_file
+        self._opened: tuple[int, FrameFile] | None = None
+
+    def opened(self, index: int) -> FrameFile:
+        """The file of this index; the one before is closed."""
+        if self._opened is None or self._opened[0] != index:
+            self.close()
+            self._opened = index, self._open(self._paths[index])
+        return self._opened[1]
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._opened is not None:
+            self._opened[1].close()
+            self._opened = None
+
+    def __enter__(self) -> OneFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
