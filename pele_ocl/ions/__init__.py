@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,7 +77,6 @@ def place_ions(
     """
     # OpenCL is loaded when it is first needed: reading files and the command's help do without.
     from ..opencl.device import get_device
-    from ..opencl.run import Run
 
     start = time.perf_counter()
     _check(atoms, grid, map, keep_map, solute_distance, ion_distance, dielectric, precision, progress)
@@ -90,35 +92,51 @@ def place_ions(
         )  # fmt: skip
         map = molecule.map
 
-    run = Run(device, precision)
-    placement = Placement(run, map.grid, map.values, atoms.positions, solute_distance, ion_distance)
-    volume = placement.n_allowed * float(np.prod(map.grid.spacing))
+    counts_in = partial(
+        count_ions, ions, float(atoms.charges.sum()), neutralize=neutralize, concentration=concentration
+    )
+    placed = _placed(
+        atoms, map, counts_in, solute_distance, ion_distance, COULOMB_KCAL_A / dielectric, keep_map, precision, device,
+        progress,
+    )  # fmt: skip
+    of_map = molecule.seconds["kernel"] if molecule else 0.0
+    seconds = {"map": of_map, **placed.seconds, "total": time.perf_counter() - start}
+    return replace(placed, variant=molecule.variant if molecule else None, seconds=seconds)
+
+
+def _placed(
+    atoms: Atoms, map_: Map, counts_in: Callable[[float], dict[Species, int]], solute_distance: float,
+    ion_distance: float, scale: float, keep_map: bool, precision: str, device: Device, progress: Progress | None,
+) -> IonsResult:  # fmt: skip
+    """The ions in a map.
+
+    counts_in : gives how many there are to be in a free volume, A^3
+    scale : Coulomb's constant over the dielectric one, kcal A/(mol e^2)
+    """
+    from ..opencl.run import Run
+
+    run, grid = Run(device, precision), map_.grid
+    placement = Placement(run, grid, map_.values, atoms.positions, solute_distance, ion_distance)
+    volume = placement.n_allowed * float(np.prod(grid.spacing))
     exclusion_seconds = run.kernel_seconds
-    counts = count_ions(ions, float(atoms.charges.sum()), volume, neutralize, concentration)
-    order = interleaved(counts)
-    charges = [COULOMB_KCAL_A / dielectric * species.charge for species in order]
+    order = interleaved(counts_in(volume))
+    charges = [scale * species.charge for species in order]
     points, potentials = placement.place(charges, progress)
     ion_seconds = run.kernel_seconds
     _require_room(order, len(points), volume, solute_distance, ion_distance)
-    values = placement.with_ions(map.values, points, potentials, charges) if keep_map else None
-    seconds = {
-        "map": molecule.seconds["kernel"] if molecule else 0.0,
-        "exclusion": exclusion_seconds,
-        "ions": ion_seconds - exclusion_seconds,
-        "total": time.perf_counter() - start,
-    }
+    values = placement.with_ions(map_.values, points, potentials, charges) if keep_map else None
     return IonsResult(
         atoms=atoms,
-        grid=map.grid,
+        grid=grid,
         species=tuple(order),
-        positions=map.grid.position(points),
+        positions=grid.position(points),
         potentials=potentials,
         free_volume=volume,
-        map=None if values is None else Map(map.grid, values, UNIT, f"{map.title} and {_ions(len(order))}".strip()),
+        map=None if values is None else Map(grid, values, UNIT, f"{map_.title} and {_ions(len(order))}".strip()),
         device=str(device),
-        variant=molecule.variant if molecule else None,
+        variant=None,
         precision=precision,
-        seconds=seconds,
+        seconds={"exclusion": exclusion_seconds, "ions": ion_seconds - exclusion_seconds},
     )
 
 

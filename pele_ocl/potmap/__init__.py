@@ -14,16 +14,18 @@ from ..grid import Grid, Map
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from ..variant import PRECISIONS, Progress
+from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for, require_mesh
+from .mesh import FINEST, FLOAT32_ACCURACY
 from .problem import MapProblem
 from .result import PotmapResult
-from .slabs import compute
+from .room import MeshRoom
 from .touching import require_apart
 from .variants import FIELD_VARIANTS, METHODS, VARIANTS, choose_variant, tuned_choice
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-__all__ = ["VARIANTS", "PotmapResult", "choose_variant", "potmap"]
+__all__ = ["METHODS", "VARIANTS", "PotmapResult", "choose_variant", "potmap"]
 
 
 def potmap(
@@ -33,6 +35,7 @@ def potmap(
     method: str = "direct",
     cutoff: float = 12.0,
     smooth: bool = False,
+    accuracy: float | None = None,
     variant: str = "auto",
     precision: str = "float32",
     device: Device | int | str | Sequence[Device | int | str] | None = None,
@@ -51,8 +54,10 @@ def potmap(
     phi(g) = k / dielectric * sum_i q_i / |g - r_i|          (docs/theory/potmap.md, eq. 1)
 
     atoms : Atoms with charges; those outside the grid count as well
-    method : "direct", all atoms; "cutoff", those within `cutoff` A of a point
+    method : "direct", all atoms; "cutoff", those within `cutoff` A of a point; "mesh", near atoms one by one and the
+        others by a mesh, to `accuracy`; "auto", direct or mesh, whichever costs less
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
+    accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6; 1e-4 by default
     variant : key of VARIANTS, or "auto"
     device : where to compute, as in `solvent`; a sequence of several shares the work
     dielectric : relative permittivity; with distance_dependent, of r Angstrom: dielectric * r
@@ -64,44 +69,41 @@ def potmap(
     temperature : K
     progress : called with the share done, 0 to 1
 
-    Returns a PotmapResult. Cost: atoms * points. Raises InputError for options that do not fit, or where a point of
-    the grid stands on an atom and there is no min_distance, and DeviceError where the device cannot do it.
+    Returns a PotmapResult, whose `error` is measured where the method approximates. Cost: atoms * points, with a mesh
+    atoms + points * log(points). Raises InputError for options that do not fit, or where a point of the grid stands on
+    an atom and there is no min_distance, and DeviceError where the device cannot do it.
     """
-    from ..opencl.device import get_cpu_device, get_device
-
     start = time.perf_counter()
     _check(atoms, grid, method, variant, precision, field, progress)
-    chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
+    _check_accuracy(method, accuracy, precision)
     salt = _salt(ionic_strength, dielectric, temperature) if kappa is None else kappa
     reach = cutoff if method == "cutoff" else None
     model = PotentialModel(dielectric, distance_dependent, salt, min_distance, reach, smooth)
     factor = COULOMB_KCAL_A * potential_factor(unit, temperature)
-    if not chosen:
-        raise InputError("there is no device in the list of devices")
-    devices = [get_device(choice) for choice in chosen]
-    if variant in VARIANTS and VARIANTS[variant].cpu_only:
-        devices = [get_cpu_device(devices[0])]
-    for each in devices:
-        each.require_precision(precision)
+    devices = _devices(device, variant, precision)
     require_apart(atoms, grid, min_distance, precision)
-    problem = MapProblem.of(atoms, grid, model, factor, field, precision)
+    room = MeshRoom.of(devices, precision)
+    problem = MapProblem.of(atoms, grid, model, factor, field, precision, accuracy or DEFAULT_ACCURACY, room)
+    if method == "auto":
+        method = method_for(problem)
+    elif method == "mesh":
+        require_mesh(problem)
     if variant == "auto":
-        variant = tuned_choice(problem, devices[0]).variant or choose_variant(method)
-    values, kernel_seconds = compute(problem, variant, devices, progress)
+        tuned = tuned_choice(problem, devices[0]).variant if method == "direct" else None
+        variant = tuned or choose_variant(method)
+    computed = compute_accurately(problem, variant, devices, progress)
+    title, kelvin = f"electrostatic potential of {len(atoms):,} atoms", temperature if unit == "kT/e" else None
     return PotmapResult(
-        map=Map(
-            grid,
-            values[0],
-            unit,
-            f"electrostatic potential of {len(atoms):,} atoms",
-            temperature if unit == "kT/e" else None,
-        ),
-        field=values[1:] if field else None,
+        map=Map(grid, computed.values[0], unit, title, kelvin),
+        field=computed.values[1:] if field else None,
         n_atoms=len(atoms),
         device=" + ".join(map(str, devices)),
         variant=variant,
         precision=precision,
-        seconds={"kernel": kernel_seconds, "total": time.perf_counter() - start},
+        seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
+        method=method,
+        error=computed.error,
+        accuracy=computed.accuracy,
     )
 
 
@@ -114,8 +116,8 @@ def _check(
     arguments.callback("progress", progress)
     given = arguments.described
     if not arguments.is_among(method, METHODS):
-        raise InputError(f"there is no method {given(method)}; choose direct or cutoff")
-    fitting = [name for name, each in VARIANTS.items() if each.method == method]
+        raise InputError(f"there is no method {given(method)}; choose {', '.join(METHODS)}")
+    fitting = [name for name, each in VARIANTS.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
     if field and variant not in ("auto", *FIELD_VARIANTS):
@@ -123,6 +125,35 @@ def _check(
     if not arguments.is_among(precision, PRECISIONS):
         raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")
+
+
+def _devices(
+    device: Device | int | str | Sequence[Device | int | str] | None, variant: str, precision: str
+) -> list[Device]:
+    """The devices that share the work; raises for those that cannot do it."""
+    from ..opencl.device import get_cpu_device, get_device
+
+    chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
+    if not chosen:
+        raise InputError("there is no device in the list of devices")
+    devices = [get_device(choice) for choice in chosen]
+    if variant in VARIANTS and VARIANTS[variant].cpu_only:
+        devices = [get_cpu_device(devices[0])]
+    for each in devices:
+        each.require_precision(precision)
+    return devices
+
+
+def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None:
+    if accuracy is None:
+        return
+    if method not in ("mesh", "auto"):
+        raise InputError(f"the method {method} has no accuracy to choose; choose the method mesh or auto")
+    best = FLOAT32_ACCURACY if precision == "float32" else FINEST
+    if not arguments.is_finite(accuracy) or not best <= accuracy <= 0.1:
+        raise InputError(
+            f"the accuracy is {arguments.described(accuracy)}; in {precision} it may be {best:g} to 0.1, such as 1e-4"
+        )
 
 
 def _salt(ionic_strength: float, dielectric: float, temperature: float) -> float:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
 from ..grid import Grid
-from ..opencl.shared import POTENTIAL_LAW
+from ..opencl.shared import LAW_TERMS, POTENTIAL_LAW
 from ..potential_model import PotentialModel
+from .room import ANY_ROOM, MeshRoom
 
 RUN = 256  # atoms summed on their own
 
@@ -25,6 +26,9 @@ class MapProblem:
 
     positions : (n, 3) A; charges : (n,) in the map's unit times Angstrom; neither has atoms without charge
     corner : (3,) the first point, A
+    accuracy : by norm, of methods that have one; room : of the devices for a mesh
+    near : coefficients of the near part within the model's cutoff, where that is all that is wanted; `outer` and
+        `inner` of the kernels' Law
     """
 
     grid: Grid
@@ -34,11 +38,15 @@ class MapProblem:
     model: PotentialModel
     field: bool
     precision: str
+    accuracy: float = 0.0
+    near: tuple[Floats, Floats] | None = None
+    room: MeshRoom = ANY_ROOM
 
     @classmethod
     def of(
-        cls, atoms: Atoms, grid: Grid, model: PotentialModel, factor: float, field: bool, precision: str
-    ) -> MapProblem:
+        cls, atoms: Atoms, grid: Grid, model: PotentialModel, factor: float, field: bool, precision: str,
+        accuracy: float = 0.0, room: MeshRoom = ANY_ROOM,
+    ) -> MapProblem:  # fmt: skip
         """The problem for some atoms and a grid.
 
         factor : potential of a unit charge at 1 A in the map's unit, the dielectric left out
@@ -47,7 +55,7 @@ class MapProblem:
         charged = atoms.charges != 0
         positions = atoms.positions[charged] - grid.origin + corner
         charges = factor / model.dielectric * atoms.charges[charged]
-        return cls(grid, corner, positions, charges, model, field, precision)
+        return cls(grid, corner, positions, charges, model, field, precision, accuracy, room=room)
 
     @property
     def n_atoms(self) -> int:
@@ -76,12 +84,15 @@ class MapProblem:
     def law(self) -> np.void:
         """The kernels' Law."""
         cutoff = self.model.cutoff or np.inf
+        outer, inner = self.near or (np.zeros(0), np.zeros(0))
         return POTENTIAL_LAW.pack(
             self.precision,
             kappa=self.model.kappa,
             min_r2=self.model.min_distance**2,
             cutoff2=min(cutoff**2, 1e30),
             inv_cutoff2=1 / cutoff**2,
+            outer=_filled(outer),
+            inner=_filled(inner),
         )
 
     @property
@@ -93,6 +104,8 @@ class MapProblem:
             "SCREENED": int(model.kappa > 0),
             "CLAMPED": int(model.min_distance > 0),
             "CUTOFF": 0 if model.cutoff is None else 2 if model.smooth else 1,
+            "OUTER_TERMS": 0 if self.near is None else len(self.near[0]),
+            "INNER_TERMS": 0 if self.near is None else len(self.near[1]),
             "FIELD": int(self.field),
             "RUN": RUN,
         }
@@ -106,3 +119,8 @@ class MapProblem:
     def evaluations(self) -> int:
         """Atoms times points."""
         return self.n_atoms * len(self.grid)
+
+
+def _filled(coefficients: Floats) -> list[float]:
+    """Coefficients of a polynomial, filled up with zeros."""
+    return [*coefficients.tolist(), *[0.0] * (LAW_TERMS - len(coefficients))]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..grid import Map
+from .error import MapError
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +19,9 @@ class PotmapResult:
     map : Map, values (nz, ny, nx) in `unit`
     field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None where it was not asked for
     n_atoms : atoms given
+    method : direct, cutoff or mesh
+    error : MapError of methods that approximate; None of direct sums
+    accuracy : of the mesh that was taken in the end; 0 without one
     seconds : "kernel", of the device that was busy longest, by its own clock; "total", with everything around
     """
 
@@ -28,6 +32,9 @@ class PotmapResult:
     variant: str
     precision: str
     seconds: Mapping[str, float]
+    method: str = "direct"
+    error: MapError | None = None
+    accuracy: float = 0.0
 
     def __repr__(self) -> str:
         return f"PotmapResult({self.n_atoms:,} atoms, {self.map!r}, {self.variant})"

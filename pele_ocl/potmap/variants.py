@@ -7,7 +7,7 @@ padded, and a function that adds atoms first to last - 1 to a slab on the device
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from ..variant import Variant, by_rule
 from .bins import DEPTH, Bins
 from .blocking import Blocking
 from .map_slab import MapSlab
+from .mesh import FarPart, mesh_for, near_problem
 from .problem import RUN, MapProblem
 
 if TYPE_CHECKING:
@@ -181,6 +182,19 @@ def cutoff(run: Run, problem: MapProblem) -> Steps:
     return Steps(blocking.pad, add, whole=True)
 
 
+def mesh(run: Run, problem: MapProblem) -> Steps:
+    """The far part from a mesh, the near part as `cutoff` has it."""
+    split, window = mesh_for(problem)
+    far, near = FarPart(run, problem, split, window), near_problem(problem, split)
+    steps = cutoff(run, near)
+
+    def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
+        far.add_to(run, slab)
+        steps.add(run, replace(slab, problem=near), first, last)
+
+    return replace(steps, add=add)
+
+
 def _blocking(run: Run, problem: MapProblem) -> Blocking:
     device = run.device
     return Blocking.of(
@@ -237,12 +251,16 @@ VARIANTS: dict[str, MapVariant] = {
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff,
         method="cutoff", has_field=True,
     ),
+    "mesh": MapVariant(
+        "potmap/ladder/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh", mesh,
+        method="mesh", has_field=True,
+    ),
 }  # fmt: skip
 
 FIELD_VARIANTS = tuple(name for name, variant in VARIANTS.items() if variant.has_field)
 # The variant that `auto` stands for, by method.
-_DEFAULTS = {"direct": "blocked", "cutoff": "cutoff"}
-METHODS = tuple(_DEFAULTS)
+_DEFAULTS = {"direct": "blocked", "cutoff": "cutoff", "mesh": "mesh"}
+METHODS = (*_DEFAULTS, "auto")
 
 
 def choose_variant(method: str) -> str:

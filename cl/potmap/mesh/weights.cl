@@ -1,0 +1,27 @@
+// The weights of the NODES nodes around each charge along each axis, from polynomials in the fraction of a spacing at which
+// it stands. Those along x have BLOCK zeros on either side, so that a row of nodes can be read wherever it begins.
+#include "common/real.clh"
+#include "potmap/mesh/spread.clh"
+
+kernel void node_weights(
+    const int n_atoms,
+    global const real *restrict fractions,  // (n_atoms, 3) less 1/2
+    global const real *restrict charges,    // (n_atoms)
+    global const real *restrict pieces,     // (NODES, TERMS) powers, lowest first
+    global real *restrict weights)          // (n_atoms, WEIGHTS)
+{
+    const int atom = get_global_id(0);
+    if (atom >= n_atoms) return;
+    global real *own = weights + (size_t)atom * WEIGHTS;
+    for (int k = 0; k < BLOCK; ++k) own[k] = own[BLOCK + NODES + k] = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+        const real t = fractions[3 * (size_t)atom + axis];
+        global real *along = axis == 0 ? own + BLOCK : own + Y_WEIGHTS + (axis - 1) * NODES;
+        for (int node = 0; node < NODES; ++node) {
+            global const real *powers = pieces + node * TERMS;
+            real weight = powers[TERMS - 1];
+            for (int k = TERMS - 2; k >= 0; --k) weight = weight * t + powers[k];
+            along[node] = axis == 2 ? charges[atom] * weight : weight;
+        }
+    }
+}

@@ -1,0 +1,79 @@
+"""Maps as accurate as asked for: which method, and further tries where the measured error is too large."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..variant import Progress
+from .error import MapError, measured_error
+from .mesh import cutoffs, least_cost, table_waves, tighter
+from .problem import MapProblem
+from .slabs import compute
+from .variants import VARIANTS
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+DEFAULT_ACCURACY = 1e-4
+# A near pair costs this many evaluations of the direct sum (measured), and a map by the mesh so many more.
+PAIR_COST, MESH_COST = 4.0, 3e8
+WAVE_COST = 900.0  # of a wave number of the table that the host makes, on two cores
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """A map's values (components, nz, ny, nx), its kernels' seconds, and how it was found.
+
+    error : None of direct sums; accuracy : of the mesh that was taken in the end, 0 without one
+    """
+
+    values: NDArray[np.floating]
+    seconds: float
+    error: MapError | None = None
+    accuracy: float = 0.0
+
+
+def method_for(problem: MapProblem) -> str:
+    """The method that costs least, "direct" or "mesh"."""
+    if why_no_mesh(problem) or not problem.n_atoms:
+        return "direct"
+    costs = PAIR_COST * least_cost(problem) + WAVE_COST * table_waves(problem) + MESH_COST
+    return "mesh" if costs < problem.evaluations * problem.components else "direct"
+
+
+def why_no_mesh(problem: MapProblem) -> str:
+    """The part of a problem that a mesh cannot do, in words; empty where it can do all."""
+    if problem.model.distance_dependent:
+        return "no dielectric that depends on the distance"
+    if problem.model.min_distance:
+        return "no minimum distance"
+    return "" if cutoffs(problem) else "no room for nodes around all atoms and points of this map"
+
+
+def require_mesh(problem: MapProblem) -> None:
+    """Raise InputError for what a mesh cannot do."""
+    if lacks := why_no_mesh(problem):
+        raise InputError(f"the method mesh has {lacks}; choose the method direct")
+
+
+def compute_accurately(
+    problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None
+) -> Computed:
+    """As `slabs.compute`; a mesh that misses its accuracy is followed by the next finer one."""
+    method, wanted, seconds = VARIANTS[variant].method, problem.accuracy, 0.0
+    while True:
+        values, took = compute(problem, variant, devices, progress)
+        seconds += took
+        if method == "direct" or not problem.n_atoms:
+            return Computed(values, seconds)
+        error = measured_error(problem, values[0], devices[0])
+        finer = tighter(problem) if method == "mesh" and error.norm > wanted else None
+        if finer is None:
+            return Computed(values, seconds, error, problem.accuracy if method == "mesh" else 0.0)
+        problem = replace(problem, accuracy=finer)

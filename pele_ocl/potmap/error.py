@@ -1,0 +1,90 @@
+"""The error of a map, measured at some of its points by direct sums over all atoms in float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from .law import potential
+from .problem import MapProblem
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+POINTS, SEED = 1000, 1
+PART = 512  # atoms that a work-item sums up
+ATOMS_AT_ONCE = 4096  # on the host
+FEW_EVALUATIONS = 3_000_000  # which the host has done sooner than a kernel is built
+
+
+@dataclass(frozen=True)
+class MapError:
+    """The measured error of a map, relative to direct sums over all atoms in float64.
+
+    norm : root mean square of the errors over that of the whole map
+    largest : the largest error seen, in the map's unit; a single point may be ten times as far off and more
+    points : at which the map was compared, at random
+    uncertainty : standard error of `norm`
+    """
+
+    norm: float
+    largest: float
+    points: int
+    uncertainty: float
+
+    def as_json(self) -> dict[str, float]:
+        """By name."""
+        return {
+            "norm": self.norm, "largest": self.largest, "points": self.points, "uncertainty": self.uncertainty
+        }  # fmt: skip
+
+
+def measured_error(problem: MapProblem, values: NDArray[Any], device: Device) -> MapError:
+    """The error of a map's values (nz, ny, nx); docs/theory/mesh.md, section 5."""
+    indices = np.random.default_rng(SEED).integers(0, problem.grid.shape, (POINTS, 3))
+    points = problem.corner + indices * problem.grid.spacing
+    whole = replace(problem, model=replace(problem.model, cutoff=None, smooth=False), precision="float64", field=False)
+    few = POINTS * problem.n_atoms <= FEW_EVALUATIONS
+    exact = _on_host(whole, points) if few or not device.has_float64 else _on_device(device, whole, points)
+    found = values[indices[:, 2], indices[:, 1], indices[:, 0]].astype(np.float64)
+    squares = (found - exact) ** 2
+    mean = float(squares.mean())
+    size = root_mean_square(values)
+    norm = float(np.sqrt(mean)) / size if size else 0.0
+    spread = float(squares.std() / (2 * mean * np.sqrt(POINTS))) if mean else 0.0
+    return MapError(norm, float(np.sqrt(squares.max())), POINTS, norm * spread)
+
+
+def root_mean_square(values: NDArray[Any]) -> float:
+    """Of all values (nz, ny, nx); planes are added up in float64."""
+    return float(np.sqrt(sum(float(np.vdot(plane, plane)) for plane in values) / values.size))
+
+
+def _on_device(device: Device, problem: MapProblem, points: Floats) -> Floats:
+    """Potentials (n_points,) on a device."""
+    from ..opencl.run import Run
+
+    run, n_points, n_atoms = Run(device, problem.precision), len(points), problem.n_atoms
+    n_parts = max(1, -(-n_atoms // PART))
+    sums = run.empty(n_parts * n_points)
+    kernel = run.kernel("potmap/direct.cl", "potential_at", **problem.switches)
+    run.launch(
+        kernel, (n_points, n_parts), (32, 1), problem.law, *map(np.int32, (n_points, n_atoms, PART)),
+        run.upload(np.pad(points, ((0, 0), (0, 1)))), run.upload(problem.atoms4), sums,
+    )  # fmt: skip
+    potentials: Floats = run.download(sums, n_parts * n_points).reshape(n_parts, n_points).sum(axis=0)
+    return potentials
+
+
+def _on_host(problem: MapProblem, points: Floats) -> Floats:
+    """The same with NumPy."""
+    potentials = np.zeros(len(points))
+    for start in range(0, problem.n_atoms, ATOMS_AT_ONCE):
+        part = slice(start, start + ATOMS_AT_ONCE)
+        away = points[:, None] - problem.positions[part]
+        potentials += potential(np.einsum("pax,pax->pa", away, away), problem.model) @ problem.charges[part]
+    return potentials

@@ -1,0 +1,12 @@
+"""Maps whose cost grows as atoms plus points: a near part summed up, a far part from a mesh (docs/theory/mesh.md)."""
+
+from __future__ import annotations
+
+from .far import FarPart
+from .plan import cutoffs, least_cost, mesh_for, near_problem, table_waves, tighter
+from .presets import FINEST, FLOAT32_ACCURACY
+
+__all__ = [
+    "FINEST", "FLOAT32_ACCURACY", "FarPart", "cutoffs", "least_cost", "mesh_for", "near_problem", "table_waves",
+    "tighter",
+]  # fmt: skip

@@ -1,0 +1,66 @@
+"""Where the nodes of a mesh stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Floats, Ints
+from ..problem import MapProblem
+
+FACTORS = (2, 3, 5, 7)  # of the lengths that are transformed
+
+
+@dataclass(frozen=True, eq=False)
+class MeshGeometry:
+    """Nodes corner + spacing * (i, j, k) around all atoms and all points of a map.
+
+    corner : (3,) A, from the origin of the problem; shape : (3,) nodes along x, y, z
+    lengths : (3,) of the transforms, at least twice as many, so that no period is seen
+    """
+
+    corner: Floats
+    spacing: float
+    shape: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    window_nodes: int
+
+    @classmethod
+    def of(cls, problem: MapProblem, spacing: float, window_nodes: int) -> MeshGeometry:
+        """window_nodes : P of the window, which must fit around each atom and point"""
+        low, shape = nodes_around(problem, spacing, window_nodes)
+        lengths = np.array([transform_length(2 * int(n) - 1) for n in shape])
+        corner: Floats = np.asarray(low * spacing, np.float64)
+        return cls(corner, spacing, shape, lengths, window_nodes)
+
+    def placed(self, positions: Floats, axis: int | slice = slice(None)) -> tuple[Ints, Floats]:
+        """The first of the P nodes of positions [A] along axes, and the fraction of a spacing less 1/2."""
+        u = (positions - self.corner[axis]) / self.spacing
+        base = np.floor(u)
+        return (base.astype(np.int32) - (self.window_nodes // 2 - 1)).astype(np.int32), u - base - 0.5
+
+
+def nodes_around(problem: MapProblem, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(3,) the first node around all atoms and points, and how many there are from it on, along x, y, z."""
+    last = problem.corner + (np.array(problem.grid.shape) - 1) * problem.grid.spacing
+    box = np.vstack([problem.positions, problem.corner, last])
+    low = np.floor(box.min(axis=0) / spacing).astype(np.int64) - window_nodes // 2 + 1
+    high = np.floor(box.max(axis=0) / spacing).astype(np.int64) + window_nodes // 2
+    return low, high - low + 1
+
+
+def transform_length(least: int) -> int:
+    """The smallest even number of at least `least` with no prime factors but FACTORS."""
+    length = least + least % 2
+    while not _is_smooth(length):
+        length += 2
+    return length
+
+
+def _is_smooth(n: int) -> bool:
+    for factor in FACTORS:
+        while n % factor == 0:
+            n //= factor
+    return n == 1

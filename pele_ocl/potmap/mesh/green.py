@@ -1,0 +1,91 @@
+"""The Fourier transform of the far part between the nodes of a mesh, with free space around."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Floats
+from .geometry import MeshGeometry
+from .split import Split
+from .window import Window
+
+AT_ONCE = 1 << 18  # wave numbers of the fine table that are held at a time, in a cache
+
+
+def green_table(geometry: MeshGeometry, split: Split, window: Window) -> Floats:
+    """As _green_table, which is kept for further maps of a size."""
+    return _green_table(
+        geometry.spacing, tuple(geometry.shape.tolist()), tuple(geometry.lengths.tolist()), split, window
+    )
+
+
+@lru_cache(maxsize=2)
+def _green_table(h: float, nodes: tuple[int, ...], lengths: tuple[int, ...], split: Split, window: Window) -> Floats:
+    """The factor (nz/2 + 1, ny/2 + 1, nx/2 + 1) on each wave number of the padded mesh; docs/theory/mesh.md, eq. 6.
+
+    The Green function is cut off farther away than any two nodes are (Vico, Greengard and Ferrando, J. Comput. Phys.
+    323, 191 (2016)), brought to the distances of nodes by cosine sums over a finer table of wave numbers, and
+    taken back for the lengths of the transforms. Both sums are one matrix an axis.
+    """
+    shape = np.array(nodes)
+    farthest = _farthest(shape, h, split.cutoff)
+    fine = fine_waves(shape, h, split.cutoff)
+    waves = [np.pi * np.arange(n + 1) / (n * h) for n in fine]
+    factors = [1 / window.transformed(k * h / np.pi) ** 2 / (2 * n * h) for k, n in zip(waves, fine, strict=True)]
+    to_lengths = [
+        _to_lengths(n, length) @ _to_distances(n, int(m)) for n, m, length in zip(nodes, fine, lengths, strict=True)
+    ]
+    kept = [int(np.count_nonzero(k < split.largest_k)) for k in waves]  # beyond, the far part has nothing
+    x, y, z = (matrix[:, :n] for matrix, n in zip(to_lengths, kept, strict=True))
+    kx, ky, kz = (k[:n] for k, n in zip(waves, kept, strict=True))
+    fx, fy, fz = (f[:n] for f, n in zip(factors, kept, strict=True))
+    table = np.zeros((len(z), len(y) * len(x)))
+    step = max(1, AT_ONCE // (len(ky) * len(kx)))
+    for first in range(0, len(kz), step):
+        part = slice(first, first + step)
+        k2 = kz[part, None, None] ** 2 + ky[:, None] ** 2 + kx**2
+        values = _truncated(k2, split, farthest) * (fz[part, None, None] * fy[:, None] * fx)
+        planes = y @ (values @ x.T)
+        table += z[:, part] @ planes.reshape(len(planes), -1)
+    return table.reshape(len(z), len(y), len(x))
+
+
+def _farthest(shape: NDArray[np.int64], h: float, cutoff: float) -> float:
+    """Where the Green function is cut off, A."""
+    return float(np.linalg.norm(shape * h)) + cutoff
+
+
+def fine_waves(shape: NDArray[np.int64], h: float, cutoff: float) -> NDArray[np.int64]:
+    """(3,) wave numbers of the fine table, half a period of it, for so many nodes along x, y, z."""
+    waves: NDArray[np.int64] = np.ceil((shape + (_farthest(shape, h, cutoff) + cutoff) / h) / 2).astype(np.int64)
+    return waves
+
+
+def _truncated(k2: Floats, split: Split, farthest: float) -> Floats:
+    """Spectrum of the far part whose Green function is cut off at a distance, at squared wave numbers."""
+    k, kappa = np.sqrt(k2), split.kappa
+    share2 = np.minimum(k2 / split.largest_k**2, 1)
+    if kappa:
+        away = np.exp(-kappa * farthest) * (np.cos(k * farthest) + kappa * farthest * np.sinc(k * farthest / np.pi))
+        green = 4 * np.pi / (k2 + kappa**2) * (1 - away)
+    else:
+        green = 2 * np.pi * farthest**2 * np.sinc(k * farthest / (2 * np.pi)) ** 2
+    spectrum: Floats = np.where(k2 < split.largest_k**2, green * split.spectrum_of_many(share2), 0.0)
+    return spectrum
+
+
+def _to_distances(n: int, fine: int) -> Floats:
+    """(n, fine + 1) the sums over wave numbers of either sign that give the values at distances of 0 to n - 1 nodes."""
+    matrix = 2 * np.cos(np.pi * np.outer(np.arange(n), np.arange(fine + 1)) / fine)
+    matrix[:, [0, -1]] /= 2
+    return matrix
+
+
+def _to_lengths(n: int, length: int) -> Floats:
+    """(length / 2 + 1, n) the transform of values at distances of 0 to n - 1 nodes of either sign."""
+    matrix = 2 * np.cos(2 * np.pi * np.outer(np.arange(length // 2 + 1), np.arange(n)) / length)
+    matrix[:, 0] = 1
+    return matrix

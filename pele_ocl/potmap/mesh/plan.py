@@ -1,0 +1,87 @@
+"""The parameters of a mesh for a map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import MapProblem
+from .geometry import MeshGeometry, nodes_around, transform_length
+from .green import fine_waves
+from .presets import FLOAT32_ACCURACY, PRESETS, Preset, preset_for
+from .split import Split
+from .window import Window
+
+CUTOFFS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0)  # A, of the near part
+# Costs on a CPU, in near pairs: of a node of the padded mesh with all its transforms, and of a node that a charge is
+# spread onto. Their ratios are much the same on GPUs.
+NODE_COST, SPREAD_COST = 30.0, 2.0
+LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
+MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a cube of 420 nodes has as many
+
+
+def cutoffs(problem: MapProblem) -> list[float]:
+    """Those that a problem's screening allows and whose meshes the devices have room for; none where none does."""
+    allowed = [cutoff for cutoff in CUTOFFS if problem.model.kappa * cutoff <= LARGEST_SCREENING]
+    return [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
+
+
+def _fits(problem: MapProblem, cutoff: float) -> bool:
+    """Whether the mesh that goes with a cutoff is small enough for the devices, and its table for the host."""
+    shape, waves = _sizes(problem, cutoff)
+    if waves > MOST_WAVES or np.prod(shape.astype(float)) > problem.room.nodes:
+        return False
+    return transform_length(2 * int(shape.max()) - 1) <= problem.room.length
+
+
+def _sizes(problem: MapProblem, cutoff: float) -> tuple[NDArray[np.int64], float]:
+    """Nodes along x, y, z of the mesh that goes with a cutoff, and wave numbers of its table."""
+    preset = preset_for(problem.accuracy)
+    spacing = np.pi * cutoff / preset.c
+    shape = nodes_around(problem, spacing, preset.nodes)[1]
+    return shape, float(np.prod(fine_waves(shape, spacing, cutoff).astype(float)))
+
+
+def mesh_for(problem: MapProblem) -> tuple[Split, Window]:
+    """The split and the window of least cost that keep the accuracy of a problem."""
+    preset = preset_for(problem.accuracy)
+    cutoff = _cheapest(problem)
+    return Split(preset.c, cutoff, problem.model.kappa), Window(preset.nodes, preset.width, preset.window_degree)
+
+
+def least_cost(problem: MapProblem) -> float:
+    """Of the mesh for a problem, in near pairs."""
+    return cost(problem, preset_for(problem.accuracy), _cheapest(problem))
+
+
+def table_waves(problem: MapProblem) -> float:
+    """Wave numbers of the table of the Green function for the mesh of a problem; many where it is long and thin."""
+    return _sizes(problem, _cheapest(problem))[1]
+
+
+def _cheapest(problem: MapProblem) -> float:
+    return min(cutoffs(problem), key=lambda cutoff: cost(problem, preset_for(problem.accuracy), cutoff))
+
+
+def tighter(problem: MapProblem) -> float | None:
+    """The next smaller accuracy that a mesh for this problem may have; None where there is none."""
+    finest = FLOAT32_ACCURACY if problem.precision == "float32" else 0.0
+    finer = [each.accuracy for each in PRESETS if finest <= each.accuracy < preset_for(problem.accuracy).accuracy]
+    return max((each for each in finer if cutoffs(replace(problem, accuracy=each))), default=None)
+
+
+def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
+    """Of the near part and the mesh, in near pairs."""
+    in_reach = 4 / 3 * np.pi * cutoff**3 / float(np.prod(problem.grid.spacing))
+    near = min(in_reach, len(problem.grid)) * problem.n_atoms
+    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
+    nodes = float(np.prod(geometry.lengths.astype(float)))
+    return near + NODE_COST * nodes / 4 + SPREAD_COST * preset.nodes**3 * problem.n_atoms
+
+
+def near_problem(problem: MapProblem, split: Split) -> MapProblem:
+    """The near part of a problem."""
+    near = split.near_polynomials(preset_for(problem.accuracy).near_degree)
+    return replace(problem, model=replace(problem.model, cutoff=split.cutoff), near=near)

@@ -1,0 +1,102 @@
+"""exp(-kappa r)/r as a near part, which ends at a cutoff, and a far part, which a mesh holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.polynomial import Chebyshev, Polynomial
+
+from ...atoms import Floats
+from .prolate import prolate
+
+QUADRATURE = 400  # points of integrals over the spectrum
+SPECTRUM_STEPS = 1 << 17
+
+
+@dataclass(frozen=True)
+class Split:
+    """docs/theory/mesh.md, eq. 1 to 4.
+
+    c : bandwidth; cutoff : A, where the near part ends; kappa : inverse Debye length, 1/A
+    """
+
+    c: float
+    cutoff: float
+    kappa: float
+
+    @property
+    def largest_k(self) -> float:
+        """Wave number beyond which the far part has nothing, 1/A."""
+        return self.c / self.cutoff
+
+    @property
+    def spacing(self) -> float:
+        """Of the mesh that just holds these wave numbers, A."""
+        return float(np.pi / self.largest_k)
+
+    @cached_property
+    def _nodes(self) -> tuple[Floats, Floats]:
+        """Points in [0, 1] and weights of the integrals."""
+        t, weights = np.polynomial.legendre.leggauss(QUADRATURE)
+        return (t + 1) / 2, weights / 2
+
+    @cached_property
+    def scale(self) -> float:
+        """1 / psi(i kappa cutoff / c), from psi's own Fourier integral; makes the far part right beyond the cutoff."""
+        t, weights = self._nodes
+        psi = prolate(self.c)(t)
+        return float((weights * psi).sum() / (weights * psi * np.cosh(self.kappa * self.cutoff * t)).sum())
+
+    def spectrum(self, share2: Floats) -> Floats:
+        """The factor on the Green function at wave numbers of this squared share of the largest, 0 to 1."""
+        factor: Floats = prolate(self.c)(np.sqrt(share2)) * self.scale
+        return factor
+
+    @cached_property
+    def _spectrum_steps(self) -> tuple[Floats, Floats]:
+        """The spectrum at shares so close that a straight line between two is right to 1e-9, and its steps."""
+        values = self.spectrum(np.linspace(0, 1, SPECTRUM_STEPS + 1))
+        return values, np.diff(values)
+
+    def spectrum_of_many(self, share2: Floats) -> Floats:
+        """As `spectrum`, sooner for millions."""
+        values, steps = self._spectrum_steps
+        place = share2 * SPECTRUM_STEPS
+        before = np.minimum(place.astype(np.int32), SPECTRUM_STEPS - 1)
+        factor: Floats = values[before] + (place - before) * steps[before]
+        return factor
+
+    def far(self, r: Floats) -> Floats:
+        """The far part at distances r [A], 1/A."""
+        t, weights = self._nodes
+        k = t * self.largest_k
+        density = weights * self.largest_k * self.spectrum(t * t) * k**2 / (k**2 + self.kappa**2)
+        values: Floats = 2 / np.pi * (np.sinc(np.outer(r, k) / np.pi) @ density)
+        return values
+
+    def near_polynomials(self, degree: int) -> tuple[Floats, Floats]:
+        """Coefficients of A and B, lowest first, in s = 2 r^2/cutoff^2 - 1: the near part is A/r - B.
+
+        degree : of B; that of A follows from the screening
+        """
+
+        def outer(share2: Floats) -> Floats:
+            return np.cosh(self.kappa * self.cutoff * np.sqrt(share2))
+
+        def inner(share2: Floats) -> Floats:
+            r = self.cutoff * np.sqrt(share2)
+            screened = self.kappa * np.sinc(1j * self.kappa * r / np.pi).real  # sinh(kappa r) / r
+            values: Floats = self.far(r) + screened
+            return values
+
+        steep = 4 + int(2 * self.kappa * self.cutoff) if self.kappa else 0
+        return _in_powers(outer, steep), _in_powers(inner, degree)
+
+
+def _in_powers(function: Callable[[Floats], Floats], degree: int) -> Floats:
+    """Coefficients of a function of [0, 1] in powers of the argument taken to [-1, 1], where they keep their digits."""
+    series = Chebyshev.interpolate(function, degree, domain=[0, 1])
+    return np.asarray(series.convert(kind=Polynomial, domain=[0, 1], window=[-1, 1]).coef, np.float64)
