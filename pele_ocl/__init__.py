@@ -21,10 +21,14 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms import Labels as Labels
     from .atoms import Structure as Structure
     from .atoms.selection import selection as selection
+    from .binding import Binding as Binding
+    from .binding import BindingEnergies as BindingEnergies
+    from .energy import DistanceRestraint as DistanceRestraint
     from .energy import Energy as Energy
     from .energy import EnergyBatch as EnergyBatch
     from .energy import EnergyResult as EnergyResult
     from .energy import PositionalRestraint as PositionalRestraint
+    from .energy import TorsionRestraint as TorsionRestraint
     from .energy import energy as energy
     from .errors import DeviceError as DeviceError
     from .errors import FormatError as FormatError
@@ -39,10 +43,15 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .formats.maps.pictures import draw_slices as draw_slices
     from .grid import Grid as Grid
     from .grid import Map as Map
-    from .interop.preparing import Preparation as Preparation
+    from .interop.preparation import Preparation as Preparation
     from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
     from .ions import place_ions as place_ions
+    from .minimize import MinimizeBatch as MinimizeBatch
+    from .minimize import Minimizer as Minimizer
+    from .minimize import MinimizeResult as MinimizeResult
+    from .minimize import minimize as minimize
+    from .minimize import minimize_many as minimize_many
     from .nonbond import Nonbond as Nonbond
     from .nonbond import NonbondBatch as NonbondBatch
     from .nonbond import NonbondResult as NonbondResult
@@ -60,6 +69,9 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .potmap import PotmapResult as PotmapResult
     from .potmap import potmap as potmap
     from .reading import read as read
+    from .relax import Relaxer as Relaxer
+    from .relax import RelaxResult as RelaxResult
+    from .relax import relax as relax
     from .sampling import sample as sample
     from .solvent import Solvent as Solvent
     from .solvent import SolventBatch as SolventBatch
@@ -75,14 +87,19 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
 _HOMES = {
     "atoms": ("Atoms", "Labels", "Structure"),
     "atoms.selection": ("selection",),
-    "energy": ("Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint"),
+    "binding": ("Binding", "BindingEnergies"),
+    "energy": (
+        "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint", "TorsionRestraint",
+    ),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "forcefield": ("ForceField",),
     "formats": ("read_conformations", "read_map", "write_map"),
     "formats.maps.pictures": ("draw_slices",),
     "grid": ("Grid", "Map"),
-    "interop.preparing": ("Preparation", "prepare"),
+    "interop.preparation": ("Preparation",),
+    "interop.preparing": ("prepare",),
     "ions": ("IonsResult", "place_ions"),
+    "minimize": ("MinimizeBatch", "MinimizeResult", "Minimizer", "minimize_many"),
     "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),
     "opencl.device": ("list_devices",),
     "pairs": (
@@ -91,13 +108,14 @@ _HOMES = {
     ),
     "potmap": ("PotmapResult",),
     "reading": ("read",),
+    "relax": ("RelaxResult", "Relaxer"),
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "solvent_model": ("SolventModel",),
     "trajectories": ("batches_over", "energy_over", "trajectory"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_CALLED = ("energy", "nonbond", "potmap", "solvent")  # packages that are functions, too: callable_module.py
+_CALLED = ("energy", "minimize", "nonbond", "potmap", "relax", "solvent")  # packages that are functions, too
 
 __all__ = sorted([*_MODULES, *_CALLED])
 

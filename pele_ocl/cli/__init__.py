@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import time
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -15,18 +13,22 @@ import click
 from ..errors import KernelBuildError, PeleError, printable
 from .clock import process_start
 from .command import DEBUG
-from .terminal import note, one_line, open_standard_streams
+from .terminal import compiling_said_once, one_line, open_standard_streams, warnings_as_notes
 
 # Each command is loaded when it is called; its module and the command have one name.
 COMMANDS = {
     "bench": "Time the variants beside each other.",
+    "binding": "Binding energy of the complex in IN: its energy less those of receptor and ligand.",
     "convert": "Write the map in IN as OUT, in the format that OUT's suffix says.",
     "devices": "List the OpenCL devices that can be used; 0 is the default.",
     "energy": "Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.",
     "ions": "Put ions around the molecule in IN.",
+    "merge": "Put the results of all shards together.",
+    "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",
     "nonbond": "Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.",
     "potmap": "Electrostatic potential of the molecule in IN at the points of a grid.",
     "prepare": "Write the structure in IN with all its atoms as OUT, ready for the other commands.",
+    "relax": "Relax predicted models as AlphaFold does, and report what was wrong before and after.",
     "sample": "Values of MAP at POINTS, linear between the points of MAP.",
     "solvent": "Born radii and implicit-solvent energy of the molecule in IN.",
     "tune": "Measure which variants and tile sizes are best on a device, and remember them for `auto`.",
@@ -57,7 +59,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _warnings_as_notes(), _compiling_said_once():
+            with warnings_as_notes(), compiling_said_once():
                 return super().invoke(ctx)
         except click.ClickException as error:
             vars(error)["message"] = printable(error.message)
@@ -68,41 +70,6 @@ class Commands(click.Group):
             if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # the reader, `head` say, has gone
                 raise
             raise click.ClickException(_sentence(error)) from error
-
-
-@contextmanager
-def _warnings_as_notes() -> Iterator[None]:
-    """Show warnings of the library's own classes as one line on stderr, and other warnings as Python does."""
-    with warnings.catch_warnings():
-        shown_by_python = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if category.__module__.startswith("pele_ocl."):
-                note(f"Note: {message}")
-            else:
-                shown_by_python(message, category, *where, **more)
-
-        warnings.showwarning = show
-        yield
-
-
-@contextmanager
-def _compiling_said_once() -> Iterator[None]:
-    """Within the block the first program that is compiled is told on stderr: it may take many seconds."""
-    from ..opencl import notices
-
-    before, told = notices.compiling, set[str]()
-
-    def tell(device: str) -> None:
-        if device not in told:
-            told.add(device)
-            note(f"Compiling kernels for {device}; they are kept for the next time")
-
-    notices.compiling = tell
-    try:
-        yield
-    finally:
-        notices.compiling = before
 
 
 def _sentence(error: Exception) -> str:

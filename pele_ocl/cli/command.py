@@ -77,9 +77,12 @@ class EachOnce(click.Command):
                     both = f"{name} names one file twice" if name == other_name else f"{other_name} and {name} name"
                     same = "" if name == other_name else " the same file"
                     raise click.UsageError(f"{both}{same}; give one of them another name", ctx)
-        inputs = [path for _, path in self._paths(ctx, Input)]
         for _, path in outputs:
-            refuse_overwriting(path, inputs)
+            refuse_overwriting(path, self.inputs(ctx))
+
+    def inputs(self, ctx: click.Context) -> list[Path]:
+        """The paths of all that a call reads."""
+        return [path for _, path in self._paths(ctx, Input)]
 
     def _paths(self, ctx: click.Context, kind: type[_File]) -> Iterator[tuple[str, Path]]:
         """Each path of this kind that was given, with the name of its option or argument."""

@@ -13,12 +13,11 @@ from click.core import ParameterSource
 from ..atoms import Floats
 from ..energy import VARIANTS, Energy, EnergyBatch, EnergyResult, summary
 from ..energy.contents import has_radii
-from ..errors import InputError
 from ..formats import require_table_suffix, write_table
-from ..grid import FARTHEST
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
+from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
@@ -32,6 +31,7 @@ from .options import (
     structure_options,
     surface_options,
 )
+from .plan_options import listed, pair_options, require_near, variant_option
 from .progress import ProgressLine
 from .report import (
     area_facts,
@@ -51,7 +51,6 @@ from .structures.several import each_structure, structures_argument
 from .terminal import note, say, say_json
 
 UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is still to be told
-VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
 
 @click.command(cls=EachOnce)
@@ -62,22 +61,11 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
     "of a trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
 @click.option("--no-gradient", is_flag=True, help="Energies alone.")
-@click.option("--fixed-radii", is_flag=True, help="Gradient at Born radii that stay as they are, as PELE has it.")
-@click.option("--cutoff", type=float, help="Distance at which pairs end, Angstrom; all pairs by default.")
-@click.option(
-    "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
-    help="Scale 1-4 pairs as the force field says, or leave them out.",
-)  # fmt: skip
-@click.option(
-    "--terms", metavar="NAMES",
-    help="Terms to compute and to sum, with commas: bond,angle,torsion; bonded, nonbonded and gb stand for "
-    "several; by default all that are there.",
-)  # fmt: skip
+@pair_options
 @models_option
 @trajectory_options
-@click.option(
-    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
-)
+@cluster_options
+@variant_option
 @run_options
 @structure_options
 @model_options
@@ -99,8 +87,7 @@ def energy(
     """
     if no_gradient and fixed_radii:
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
-    if cutoff is not None and cutoff > FARTHEST:
-        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
+    require_near(cutoff)
     over.require_alone(models_all=models == "all", per_residue=per_residue, fixed_radii=fixed_radii)
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
@@ -110,7 +97,7 @@ def energy(
     plan = Energy(
         molecule.atoms, gradient=not (no_gradient or over.paths), fixed_radii=fixed_radii, one_four=one_four,
         cutoff=cutoff, per_atom=per_atom, precision=precision, variant=variant, device=device, model=constants,
-        only_terms=None if terms is None else _listed(terms),
+        only_terms=listed(terms),
     )  # fmt: skip
     if terms is not None:
         _tell_unused(plan)
@@ -136,11 +123,6 @@ def energy(
         say_json(_as_json(result, per_residue))
     else:
         say(_as_text(molecule, result, per_residue, verbose))
-
-
-def _listed(terms: str) -> list[str]:
-    """The names of an option's value, in which blanks may stand for underscores, as on the screen."""
-    return ["_".join(name.split()) for name in terms.split(",")]
 
 
 def _tell_unused(plan: Energy) -> None:

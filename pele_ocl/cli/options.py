@@ -23,18 +23,19 @@ from .structures.control import OPTION
 from .structures.reader import FILE, StructureReader
 
 Command = Callable[..., Any]
+Options = Sequence[Callable[[Command], Any]]
 ReadAtoms = AtomsReader
 
 PATH = click.Path(path_type=Path)
 DEFAULTS = SolventModel()
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
-_STRUCTURE_OPTIONS = (
+_STRUCTURE_NAMES = (
     "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
     "allow_missing_terminals",
 )  # fmt: skip
 
 
-def _add(command: Command, options: Sequence[Callable[[Command], Any]]) -> Command:
+def _add(command: Command, options: Options) -> Command:
     """The command with several options, in the order they are listed."""
     for option in reversed(options):
         command = option(command)
@@ -49,69 +50,12 @@ def structure_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
-        given = {name: others.pop(name) for name in _STRUCTURE_OPTIONS}
+        given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
         given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
         reader = StructureReader(selection=chosen_text(select, without, only), **given)
         return command(read_atoms=AtomsReader(reader.read), **others)
 
-    options = [
-        click.option(
-            "-c",
-            "--coordinates",
-            type=INPUT,
-            metavar="FILE",
-            help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro "
-            "or another structure.",
-        ),
-        click.option(
-            "--parameters",
-            type=INPUT,
-            multiple=True,
-            metavar="FILE",
-            help="CHARMM parameter file of a .psf: .prm, .str.",
-        ),
-        click.option(
-            "--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."
-        ),
-        click.option(
-            "--forcefield",
-            metavar="NAME",
-            help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, "
-            "ff14SB, ff19SB, charmm36, or XML files with commas between them.",
-        ),
-        click.option(
-            "--gb-radii",
-            "--radii",
-            "radii",
-            type=click.Choice([*RADII_SETS, FILE, "amber"]),
-            help="GB radii: openmm-obc (amber is its old name) or pele for atoms that no OBC table names, a set of "
-            "AMBER's for all atoms, or file for those that the structure's files bring. By default these, else mbondi3 "
-            "with gbn2, bondi with gbn, pele with a force field of PELE, openmm-obc with Amber99SB.",
-        ),
-        click.option(
-            "--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of them."
-        ),
-        click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
-        click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
-        click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
-        click.option(
-            OPTION,
-            type=INPUT,
-            metavar="FILE",
-            expose_value=False,
-            help="PELE control file; IN may be one, too. Its force field, solvent, constants and structure hold where "
-            "no option says otherwise.",
-        ),
-        click.option(
-            "--allow-missing-terminals/--no-allow-missing-terminals",
-            default=True,
-            show_default=True,
-            help="As in PELE: a chain's end that lacks the atoms of one takes the template of a residue within the "
-            "chain; else that of the end, less these atoms.",
-        ),
-        *choice_options(),
-    ]
-    return _add(gathered, options)
+    return _add(gathered, _STRUCTURE_OPTIONS)
 
 
 def require_lennard_jones(path: Path) -> None:
@@ -133,54 +77,7 @@ def model_options(command: Command) -> Command:
         constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
         return command(constants=constants, **others)
 
-    def option(name: str, default: float | None, help_text: str) -> Callable[[Command], Command]:
-        return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
-
-    options: list[Callable[[Command], Any]] = [
-        click.option(
-            "--like",
-            type=click.Choice(list(PRESETS)),
-            help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, the "
-            "end of the Born integrals; options beside it win.",
-        ),
-        click.option(
-            "--gb",
-            type=click.Choice(list(GB_MODELS)),
-            default=DEFAULTS.gb,
-            show_default=True,
-            help="Generalized Born model, from which the Born radii follow; `none` for no solvent.",
-        ),
-        click.option(
-            "--rgb-max",
-            type=float,
-            metavar="A",
-            help="Born radii count what is within this distance of an atom, as AMBER's rgbmax does; by default all.",
-        ),
-        option("--solute-dielectric", DEFAULTS.solute_dielectric, "Relative permittivity inside the molecule."),
-        option("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
-        option("--ionic-strength", DEFAULTS.ionic_strength, "Of a 1:1 salt, mol/L; PELE's own default is 0.15."),
-        option("--temperature", DEFAULTS.temperature, "K; matters only with salt."),
-        click.option(
-            "--kappa-convention",
-            type=click.Choice(list(KAPPAS)),
-            default=DEFAULTS.kappa_convention,
-            show_default=True,
-            help="How the salt's screening follows from the ionic strength: by Debye and Hueckel, as in sander, as in "
-            "OpenMM.",
-        ),
-        click.option(
-            "--gbn-convention",
-            type=click.Choice(list(GBN_CONVENTIONS)),
-            default=DEFAULTS.gbn_convention,
-            show_default=True,
-            help="Necks between the steps of GBn's tables, and GBn2's sulphur, as in OpenMM or as in sander.",
-        ),
-        option(
-            "--coulomb-constant", DEFAULTS.coulomb_constant,
-            "Of all electrostatic energies, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
-        ),
-    ]  # fmt: skip
-    return _add(gathered, options)
+    return _add(gathered, _MODEL_OPTIONS)
 
 
 def surface_options(command: Command) -> Command:
@@ -201,7 +98,7 @@ def surface_options(command: Command) -> Command:
 
 def run_options(command: Command) -> Command:
     """Options `precision` and `device`."""
-    options: list[Callable[[Command], Any]] = [
+    options: Options = [
         click.option(
             "--precision",
             type=click.Choice(PRECISIONS),
@@ -229,7 +126,7 @@ def debug_option(command: Command) -> Command:
 
 def report_options(command: Command) -> Command:
     """Options `as_json` and `verbose`, and --debug."""
-    options: list[Callable[[Command], Any]] = [
+    options: Options = [
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table."),
         click.option("-v", "--verbose", is_flag=True, help="Say more: parameters, steps, times."),
         debug_option,
@@ -245,3 +142,107 @@ def device_list(device: str | None) -> str | list[str] | None:
     if not all(parts):
         raise click.UsageError(f"--device {device} lacks a device before or behind a comma")
     return parts
+
+
+def _number(name: str, default: float | None, help_text: str) -> Callable[[Command], Command]:
+    return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
+
+
+_STRUCTURE_OPTIONS: Options = (
+    click.option(
+        "-c",
+        "--coordinates",
+        type=INPUT,
+        metavar="FILE",
+        help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro "
+        "or another structure.",
+    ),
+    click.option(
+        "--parameters",
+        type=INPUT,
+        multiple=True,
+        metavar="FILE",
+        help="CHARMM parameter file of a .psf: .prm, .str.",
+    ),
+    click.option("--model", type=click.IntRange(min=0), help="Number of the model to read, in a file with several."),
+    click.option(
+        "--forcefield",
+        metavar="NAME",
+        help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, "
+        "ff14SB, ff19SB, charmm36, or XML files with commas between them.",
+    ),
+    click.option(
+        "--gb-radii",
+        "--radii",
+        "radii",
+        type=click.Choice([*RADII_SETS, FILE, "amber"]),
+        help="GB radii: openmm-obc (amber is its old name) or pele for atoms that no OBC table names, a set of "
+        "AMBER's for all atoms, or file for those that the structure's files bring. By default these, else mbondi3 "
+        "with gbn2, bondi with gbn, pele with a force field of PELE, openmm-obc with Amber99SB.",
+    ),
+    click.option("--templates", type=INPUT, multiple=True, metavar="PATH", help="PELE template, or a folder of them."),
+    click.option("--obc", type=INPUT, multiple=True, metavar="FILE", help="OBC table, text or JSON."),
+    click.option("--pele-data", type=INPUT, multiple=True, metavar="DIR", help="PELE Data or DataLocal folder."),
+    click.option("--fallback", is_flag=True, help="Radii by element and bonds for atoms without an OBC row."),
+    click.option(
+        OPTION,
+        type=INPUT,
+        metavar="FILE",
+        expose_value=False,
+        help="PELE control file; IN may be one, too. Its force field, solvent, constants and structure hold where "
+        "no option says otherwise.",
+    ),
+    click.option(
+        "--allow-missing-terminals/--no-allow-missing-terminals",
+        default=True,
+        show_default=True,
+        help="As in PELE: a chain's end that lacks the atoms of one takes the template of a residue within the "
+        "chain; else that of the end, less these atoms.",
+    ),
+    *choice_options(),
+)
+
+_MODEL_OPTIONS: Options = (
+    click.option(
+        "--like",
+        type=click.Choice(list(PRESETS)),
+        help="Constants of sander, OpenMM or PELE: dielectrics, Coulomb's constant, kappa, nonpolar term, the "
+        "end of the Born integrals; options beside it win.",
+    ),
+    click.option(
+        "--gb",
+        type=click.Choice(list(GB_MODELS)),
+        default=DEFAULTS.gb,
+        show_default=True,
+        help="Generalized Born model, from which the Born radii follow; `none` for no solvent.",
+    ),
+    click.option(
+        "--rgb-max",
+        type=float,
+        metavar="A",
+        help="Born radii count what is within this distance of an atom, as AMBER's rgbmax does; by default all.",
+    ),
+    _number("--solute-dielectric", DEFAULTS.solute_dielectric, "Relative permittivity inside the molecule."),
+    _number("--solvent-dielectric", DEFAULTS.solvent_dielectric, "Relative permittivity of the solvent."),
+    _number("--ionic-strength", DEFAULTS.ionic_strength, "Of a 1:1 salt, mol/L; PELE's own default is 0.15."),
+    _number("--temperature", DEFAULTS.temperature, "K; matters only with salt."),
+    click.option(
+        "--kappa-convention",
+        type=click.Choice(list(KAPPAS)),
+        default=DEFAULTS.kappa_convention,
+        show_default=True,
+        help="How the salt's screening follows from the ionic strength: by Debye and Hueckel, as in sander, as in "
+        "OpenMM.",
+    ),
+    click.option(
+        "--gbn-convention",
+        type=click.Choice(list(GBN_CONVENTIONS)),
+        default=DEFAULTS.gbn_convention,
+        show_default=True,
+        help="Necks between the steps of GBn's tables, and GBn2's sulphur, as in OpenMM or as in sander.",
+    ),
+    _number(
+        "--coulomb-constant", DEFAULTS.coulomb_constant,
+        "Of all electrostatic energies, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
+    ),
+)  # fmt: skip

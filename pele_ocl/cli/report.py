@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 import click
@@ -18,12 +18,15 @@ from ..energy.contents import has_radii
 from ..formats import JsonText
 from ..grid import Map
 from ..inputfile import InputFile
+from ..potmap import PotmapResult
 from ..solvent_model import SolventModel, has_area, surface_area
 from ..tuning import describe
 from .clock import elapsed
 from .command import COORDINATES
 from .terminal import one_line
 
+COMMAND = "pele_ocl.command"  # of click's context: the command line, where it is not this process's
+_PASSING = {"--resume": False, "--workers": True, "--scheduler": True, "--shard": True}  # and whether a value follows
 _VACUUM = "GB model      none: no solvent, no radii"
 
 
@@ -163,13 +166,33 @@ def provenance(source: InputFile) -> dict[str, Any]:
     }
 
 
-def call_facts() -> dict[str, object]:
+def call_facts() -> dict[str, str]:
     """The program, its command and its parameters."""
+    context = click.get_current_context()
+    lasting = {name: value for name, value in context.params.items() if name != "resume"}
     return {
-        "software": f"pele-ocl {__version__}",
-        "command": shlex.join(["pele-ocl", *sys.argv[1:]]),
-        "parameters": JsonText(json.dumps(click.get_current_context().params, default=str)),
+        "software": software(),
+        "command": str(context.meta.get(COMMAND) or command_line()),
+        "parameters": JsonText(json.dumps(lasting, default=str)),
     }
+
+
+def software() -> str:
+    """The program and its version."""
+    return f"pele-ocl {__version__}"
+
+
+def command_line(without: Collection[str] = ()) -> str:
+    """The command as it stood in the shell, less what its results do not depend on; without : further words."""
+    words, kept = iter(sys.argv[1:]), ["pele-ocl"]
+    for word in words:
+        option, is_joined, _ = word.partition("=")
+        if option in _PASSING:
+            if _PASSING[option] and not is_joined:
+                next(words, None)
+        elif word not in without:
+            kept.append(word)
+    return shlex.join(kept)
 
 
 def map_facts(map_: Map) -> dict[str, Any]:
@@ -196,6 +219,18 @@ def map_lines(map_: Map) -> list[str]:
         f"To            {_three(map_.grid.last.tolist(), '.3f')} A",
         f"Values        {facts['min']:,.6g} to {facts['max']:,.6g}, mean {facts['mean']:,.6g} "
         + (one_line(map_.full_unit) or "(the file says no unit)"),
+    ]
+
+
+def error_lines(result: PotmapResult) -> list[str]:
+    """The measured error of a map that approximates, for reading; nothing of direct sums."""
+    error = result.error
+    if error is None:
+        return []
+    by_mesh = f" (the mesh keeps {result.accuracy:g})" if result.accuracy else ""
+    return [
+        f"Error         {error.norm:.1e} +- {error.uncertainty:.0e} of the map's root mean square{by_mesh},",
+        f"              at most {error.largest:.3g} {result.unit}, measured at {error.points:,} points",
     ]
 
 

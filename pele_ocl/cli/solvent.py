@@ -14,6 +14,7 @@ from ..formats import require_table_suffix, write_table
 from ..solvent import VARIANTS, Solvent, SolventModel, SolventResult
 from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
+from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
@@ -50,6 +51,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 )  # fmt: skip
 @models_option
 @trajectory_options
+@cluster_options
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )

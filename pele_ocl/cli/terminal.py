@@ -6,8 +6,10 @@ import io
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -45,9 +47,60 @@ def say_json(report: object) -> None:
     click.echo(json.dumps(report, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
+_notes: list[list[str]] = []  # where notes go in place of stderr, the last one now
+
+
+@contextmanager
+def collected_notes() -> Iterator[list[str]]:
+    """Within the block the lines that `note` is given go into a list."""
+    _notes.append([])
+    try:
+        yield _notes[-1]
+    finally:
+        _notes.pop()
+
+
 def note(text: str) -> None:
     """Print one line on stderr."""
+    if _notes:
+        _notes[-1].append(text)
+        return
     click.echo(one_line(text), err=True)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Show warnings of the library's own classes as one line on stderr, and other warnings as Python does."""
+    with warnings.catch_warnings():
+        shown_by_python = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if category.__module__.startswith("pele_ocl."):
+                note(f"Note: {message}")
+            else:
+                shown_by_python(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def compiling_said_once() -> Iterator[None]:
+    """Within the block the first program that is compiled is told on stderr: it may take many seconds."""
+    from ..opencl import notices
+
+    before, told = notices.compiling, set[str]()
+
+    def tell(device: str) -> None:
+        if device not in told:
+            told.add(device)
+            note(f"Compiling kernels for {device}; they are kept for the next time")
+
+    notices.compiling = tell
+    try:
+        yield
+    finally:
+        notices.compiling = before
 
 
 def open_standard_streams() -> None:

@@ -6,6 +6,7 @@ import click
 
 from .energy import energy
 from .ions import ions
+from .minimize import minimize
 from .nonbond import nonbond
 from .peers import peers
 from .potmap import potmap
@@ -21,6 +22,7 @@ def bench() -> None:
 bench.add_command(solvent)
 bench.add_command(nonbond)
 bench.add_command(energy)
+bench.add_command(minimize)
 bench.add_command(potmap)
 bench.add_command(ions)
 bench.add_command(peers)

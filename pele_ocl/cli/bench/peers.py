@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...bench.comparison import Row, Work
     from ...opencl.device import Device
 
-WORKS = ("potmap", "energy", "nonbond", "solvent")
+WORKS = ("potmap", "energy", "nonbond", "solvent", "minimize")
 PEERS = (*MAP_PEERS, *(f"OpenMM {platform}" for platform in PLATFORMS))
 DEFAULT_SYSTEMS = ("ubiquitin", "src3")
 
@@ -63,7 +63,8 @@ def peers(
 
     Works are a potential map of random charges (numba, torch eager and compiled, JAX, a CUDA kernel through CuPy,
     KeOps), and on structures the whole energy with its gradient, Lennard-Jones and Coulomb within a cutoff, and Born
-    radii with the GB energy (OpenMM's platforms). Peers use a GPU where one of the devices is one.
+    radii with the GB energy (OpenMM's platforms); and minimisation of shipped structures from a noisy start to
+    10 kJ/mol/nm (OpenMM's platforms). Peers use a GPU where one of the devices is one.
 
     Every code runs before it is timed, so no time holds a compilation. "ms" is with all data in place: our kernels by
     the device's clock, our energy by one of many evaluations that follow one another, OpenMM by a step of molecular
@@ -104,6 +105,7 @@ def _works(
 ) -> Iterator[Work]:  # fmt: skip
     """Each when it is its turn, with its inputs and the values to hold answers against."""
     from ...bench.comparison import energy_work, nonbond_work, potmap_work, solvent_work
+    from ...bench.comparison_minimize import minimize_work
     from ...bench.potmap import random_system
 
     wanted = [p for p in precisions or ("float32",) if p == "float32" or all(d.has_float64 for d in devices)]
@@ -119,3 +121,5 @@ def _works(
                 yield nonbond_work(name, atoms, cutoff, precision, devices, runs)
             if "solvent" in names:
                 yield solvent_work(name, atoms, precision, devices, runs)
+            if "minimize" in names and name in SYSTEMS:
+                yield minimize_work(name, precision, devices)

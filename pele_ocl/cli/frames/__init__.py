@@ -4,5 +4,14 @@ from __future__ import annotations
 
 from .options import FrameOptions, frame_options, trajectory_options
 from .run import FrameWork, report_frames
+from .sharing import SharedFrames, shared_frames
 
-__all__ = ["FrameOptions", "FrameWork", "frame_options", "report_frames", "trajectory_options"]
+__all__ = [
+    "FrameOptions",
+    "FrameWork",
+    "SharedFrames",
+    "frame_options",
+    "report_frames",
+    "shared_frames",
+    "trajectory_options",
+]

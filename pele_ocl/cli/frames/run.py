@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import click
+from typing import cast
 
 from ...atoms import Atoms
-from ...energy import Energy
 from ...inputfile import InputFile
-from ...nonbond import Nonbond
-from ...trajectories import Trajectory
-from ...trajectories.energies import AnyPlan, evaluate_with, plan_settings, recorded, workers_of
-from ...trajectories.fingerprints import settings_of
-from ...trajectories.statistics import Statistics
-from ...trajectories.streaming import SURFACE_AREA, Evaluate, Evaluated, Part
-from ..clock import elapsed
+from ...trajectories.energies import AnyPlan, evaluate_with, recorded, workers_of
+from ...trajectories.streaming import Evaluate, Evaluated
 from ..progress import ProgressLine
-from ..report import composition_as_json, counted, duration, headline, radii_line, radii_lines, settings
+from ..report import duration
 from ..structures.choice import Bools
-from ..tables import table
-from ..terminal import note, one_line, say, say_json
+from ..terminal import note, say, say_json
+from .facts import counted_frames, facts_of
 from .options import FrameOptions
-
-Row = dict[str, int | float | str]
-NAMED = 3  # failures that are told one by one
+from .sharing import shared_frames
+from .tally import Tally
 
 
 @dataclass(frozen=True)
@@ -74,115 +65,29 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
 
     Memory does not grow with the number of frames, but for the energies where JSON is asked for.
     """
-    if over.resume and output is None:
-        raise click.UsageError("--resume goes on with a file; name it by -o")
     frames = over.opened(work.atoms, work.chosen)
-    if output is None and not as_json:
-        note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
-    more = {"software": _software(), "input": work.source.path.name, "input_sha256": work.source.sha256}
-    record = settings_of(work.plan, frames, {**more, **plan_settings(work.plan), **work.options})
-    statistics, rows, failed = Statistics(), list[Row](), dict[int, str]()
-    n_failed, n_earlier, start = 0, 0, time.perf_counter()
     evaluate = evaluate_with(work.plan) if work.evaluate is None else work.evaluate
-    workers = workers_of(work.plan) if work.evaluate is None else 1
-    progress = FrameLine(work.what, len(frames))
-    with progress:
-        parts = recorded(
-            frames, evaluate, workers, output=output, resume=over.resume, settings=record,
-            tell=lambda done: progress(done / len(frames)),
-        )  # fmt: skip
-        for part in parts:
-            if part.is_earlier:
-                progress.first = n_earlier = len(part.frames)
-            statistics.add(part.results)
-            n_failed += len(part.results.errors)
-            for place, reason in part.results.errors.items():
-                if len(failed) < NAMED:
-                    failed[part.frames[place]] = reason
-            if as_json:
-                rows += _rows(part)
-            if workers > 1:
-                progress((frames.frames.index(part.frames[-1]) + 1) / len(frames))
-    seconds = time.perf_counter() - start
-    rate = (len(frames) - n_earlier) / seconds
+    facts = facts_of(work.source, work.plan, frames, work.options, work.contents)
+    with shared_frames(frames, evaluate, facts, output, over.resume) as shared:
+        if output is None and not as_json:
+            note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
+        frames, facts = shared.frames, shared.facts
+        workers = workers_of(work.plan) if work.evaluate is None and not shared.is_remote else 1
+        tally, progress = Tally(keeps_rows=as_json), FrameLine(work.what, len(frames))
+        with progress:
+            parts = recorded(
+                frames, evaluate, workers, output=shared.output, resume=over.resume, settings=shared.record,
+                tell=lambda done: progress(done / len(frames)), over=shared.over,
+            )  # fmt: skip
+            for part in parts:
+                tally.add(part)
+                progress.first = tally.n_earlier
+                if workers > 1:
+                    progress((frames.frames.index(part.frames[-1]) + 1) / len(frames))
+    tally.end()
     if as_json:
-        say_json(_as_json(work, frames, rows, statistics, record, n_failed, seconds, rate))
+        say_json({**cast(Mapping[str, object], facts["json"]), **tally.as_json()})
     else:
-        say(_as_text(work, frames, statistics, rate, n_earlier))
-    if n_failed:
-        shown = "; ".join(f"frame {frame}: {one_line(reason)}" for frame, reason in failed.items())
-        rest = f"; and {n_failed - len(failed):,} more" if n_failed > len(failed) else ""
-        note(f"Error: {counted(n_failed, 'frame')} of {len(frames):,} failed: {shown}{rest}")
-        click.get_current_context().exit(1)
-
-
-def _software() -> str:
-    from ... import __version__
-
-    return f"pele-ocl {__version__}"
-
-
-def _rows(part: Part[Evaluated]) -> list[Row]:
-    """An object for each frame: its terms, or why it failed."""
-    results = part.results
-    columns = [values.tolist() for values in results.columns.values()]
-    names = list(results.columns)
-    rows: list[Row] = []
-    for k, (frame, *values) in enumerate(zip(part.frames, *columns, strict=True)):
-        rows.append({"frame": frame, **dict(zip(names, values, strict=True))})
-        if k in results.errors:
-            rows[-1] = {"frame": frame, "error": results.errors[k]}
-    return rows
-
-
-def _as_json(
-    work: FrameWork, frames: Trajectory, rows: list[Row], statistics: Statistics, record: Mapping[str, str],
-    n_failed: int, seconds: float, rate: float,
-) -> Mapping[str, object]:  # fmt: skip
-    return {
-        "n_atoms": len(work.atoms),
-        "composition": composition_as_json(work.atoms),
-        "device": str(work.plan.device),
-        "variant": work.plan.variant,
-        "precision": work.plan.precision,
-        **({} if work.contents is None else {"contents": work.contents}),
-        "settings": settings(work.plan.model, work.atoms),
-        "frames": record["frames"],
-        "n_frames": len(frames),
-        "n_failed": n_failed,
-        "models": rows,
-        "statistics": statistics.columns(),
-        "frames_per_second": rate,
-        "seconds": {"frames": seconds, "total": elapsed()},
-    }
-
-
-def _model_lines(plan: AnyPlan) -> list[str]:
-    """The GB model and its radii, of energies that have any."""
-    if isinstance(plan, Energy):
-        return radii_lines(plan.model, plan.atoms, plan.names)
-    return [] if isinstance(plan, Nonbond) and not plan.gb else [radii_line(plan.model, plan.atoms)]
-
-
-def _as_text(work: FrameWork, frames: Trajectory, statistics: Statistics, rate: float, n_earlier: int) -> str:
-    files = f" of {len(frames.paths):,} files" if len(frames.paths) > 1 else f" of {frames.paths[0].name}"
-    of = f", of {sum(frames.counts):,}" if len(frames) < sum(frames.counts) else ""
-    contents = "" if work.contents is None else f"; {work.contents}"
-    lines = [
-        headline(work.source, work.atoms) + contents,
-        *_model_lines(work.plan),
-        f"{counted(len(frames), 'frame')}{one_line(files)}{of}",
-    ]
-    columns = dict(statistics.columns())
-    if columns:
-        heads = ("", "mean", "sd", "min", "max")
-        area = columns.pop(SURFACE_AREA, None)
-        rows = [(name.replace("_", " "), *(f"{v:,.3f}" for v in of.values())) for name, of in columns.items()]
-        lines += ["", "Energy of frames, kcal/mol", table(heads, rows, "<>>>>")]
-        if area is not None:
-            lines += ["", "Surface area of frames (LCPO), A^2: mean {mean:,.1f}, sd {sd:,.1f}, ".format(**area)]
-            lines[-1] += "{min:,.1f} to {max:,.1f}".format(**area)
-    plan = work.plan
-    earlier = f", {n_earlier:,} were there" if n_earlier else ""
-    how = f"{plan.variant}, {plan.precision}, on {plan.device}"
-    return "\n".join([*lines, "", f"{how}: {rate:,.0f} frames/s, in all {duration(elapsed())}{earlier}"])
+        head = [*cast(list[str], facts["lines"]), counted_frames(frames)]
+        say("\n".join([*head, *tally.lines(str(facts["how"]))]))
+    tally.exit_with_failures()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ...interop.preparing import Preparation
+from ...interop.preparation import Preparation
 from ...interop.preparing import prepare as prepared
 from ..command import INPUT, OUTPUT, EachOnce
 from ..options import debug_option

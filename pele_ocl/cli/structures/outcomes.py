@@ -16,7 +16,7 @@ from ...errors import PeleError
 from ...formats import write_table
 from ..clock import elapsed
 from ..energies import UNIT
-from ..report import call_facts, counted, duration, radii_text
+from ..report import counted, duration, radii_text
 from ..tables import table
 from ..terminal import one_line
 
@@ -68,6 +68,11 @@ class Outcome:
             return [(None, cast(Terms, report["energy"]))] if "energy" in report else []
         models = cast(Sequence[Mapping[str, float]], report["models"])
         return [(int(model["model"]), {k: v for k, v in model.items() if _is_energy(k, v)}) for model in models]
+
+
+def died_of(path: Path, error: PeleError) -> Outcome:
+    """The outcome of a structure of which the processes that computed it died."""
+    return Outcome(path, error=error)
 
 
 def _is_energy(name: str, value: object) -> bool:
@@ -168,8 +173,8 @@ def _settings(outcomes: Sequence[Outcome]) -> dict[str, object]:
     return {**there[0], "gb_radii_set": ", ".join(sets)} if there else {}
 
 
-def save(output: Path, outcomes: Sequence[Outcome]) -> None:
-    """A row for every structure, or every model of each: its energies, or why there are none."""
+def save(output: Path, outcomes: Sequence[Outcome], call: Mapping[str, object]) -> None:
+    """A row for every structure, or every model of each: its energies, or why there are none; call : facts of it."""
     rows = [row for of in outcomes for row in of.rows]
     names = _terms(outcomes)
     columns: dict[str, ArrayLike] = {"structure": np.array([str(of.path) for of, _, _ in rows])}
@@ -181,7 +186,7 @@ def save(output: Path, outcomes: Sequence[Outcome]) -> None:
     attributes = {
         "inputs": [str(of.path) for of in outcomes],
         "inputs_sha256": [of.sha256 for of in outcomes],
-        **call_facts(),
+        **call,
         **{name: ", ".join(values) for name, values in _facts(outcomes).items()},
         **_settings(outcomes),
     }

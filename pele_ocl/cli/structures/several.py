@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import cast
 
@@ -13,9 +14,13 @@ import click
 from ...errors import PeleError
 from ...formats import require_table_suffix
 from ...inputfile import read_file
+from ..cluster import asked_of, shared_out
 from ..command import INPUT
+from ..frames.options import FrameOptions
+from ..report import call_facts
 from ..terminal import collected_json, say, say_json
-from .outcomes import Outcome, Report, as_json_of, as_text_of, save
+from .journal import Journal, journal_of
+from .outcomes import Outcome, Report, as_json_of, as_text_of, died_of, save
 
 
 def _one_or_several(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> Path | tuple[Path, ...]:
@@ -35,21 +40,30 @@ def each_structure(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*, path: Path | tuple[Path, ...], output: Path | None, as_json: bool, **options: object) -> None:
+        asked = asked_of(click.get_current_context())
+        over = cast(FrameOptions | None, options.get("over"))
         if isinstance(path, Path):
+            if not getattr(over, "paths", ()):
+                asked.refuse("one structure is computed at once")
             command(path=path, output=output, as_json=as_json, **options)
             return
-        if options.get("write_pairs") is not None:
-            raise click.UsageError("--write-pairs is for one structure, as each has a list of its own")
-        if getattr(options.get("over"), "paths", ()):
-            raise click.UsageError("a trajectory is of one structure; give one, or leave out -t")
-        if options.get("per_residue") and not as_json:
-            raise click.UsageError("--per-residue of several structures is told by --json; add it")
+        _refuse_options_of_one(options, as_json)
+        resumes = over is not None and over.resume
+        if over is not None:
+            options["over"] = replace(over, resume=False)
+        if output is None and (resumes or asked.shard is not None):
+            raise click.UsageError(f"{'--resume goes on with' if resumes else '--shard begins'} a file; name it by -o")
         if output is not None:
             require_table_suffix(output)
-        outcomes = [_outcome(command, one, options) for one in path]
+        with shared_out(partial(_outcome, command, options), died=died_of, path=path[:2]) as work:
+            if asked.shard is not None and output is not None:
+                path, output = asked.shard.part(path, "structures"), asked.shard.path(output)
+            facts = call_facts() | ({} if asked.shard is None else {"shard": str(asked.shard)})
+            outcomes = _written_down(path, output, facts, resumes, work.over)
         _raise_common(outcomes)
-        if output is not None:
-            save(output, outcomes)
+        if output is not None and asked.shard is None:
+            save(output, outcomes, facts)
+            journal_of(output).unlink()
         if as_json:
             say_json(as_json_of(outcomes))
         else:
@@ -60,7 +74,35 @@ def each_structure(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _outcome(command: Callable[..., None], path: Path, options: Mapping[str, object]) -> Outcome:
+def _refuse_options_of_one(options: Mapping[str, object], as_json: bool) -> None:
+    """Raise for options that several structures leave no room for."""
+    if options.get("write_pairs") is not None:
+        raise click.UsageError("--write-pairs is for one structure, as each has a list of its own")
+    if getattr(options.get("wanted"), "files", ()):
+        raise click.UsageError("a decomposition or a picture is of one structure; give one, or leave out its file")
+    if getattr(options.get("over"), "paths", ()):
+        raise click.UsageError("a trajectory is of one structure; give one, or leave out -t")
+    if options.get("per_residue") and not as_json:
+        raise click.UsageError("--per-residue of several structures is told by --json; add it")
+
+
+def _written_down(
+    paths: Sequence[Path], output: Path | None, facts: Mapping[str, str], resumes: bool,
+    over: Callable[[Iterable[Path]], Iterator[Outcome]],
+) -> list[Outcome]:  # fmt: skip
+    """The outcomes of structures, each written beside the output as it comes, where there is one."""
+    if output is None:
+        return list(over(paths))
+    with Journal(journal_of(output), facts) as journal:
+        outcomes = journal.resume(paths) if resumes else []
+        for outcome in over(paths[len(outcomes) :]):
+            journal.append(outcome)
+            outcomes.append(outcome)
+    return outcomes
+
+
+def _outcome(command: Callable[..., None], options: Mapping[str, object], path: Path) -> Outcome:
+    """The outcome of one structure, whether it fails or not."""
     start = time.perf_counter()
     sha256 = ""
     try:

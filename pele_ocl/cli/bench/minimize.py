@@ -1,0 +1,66 @@
+"""`pele-ocl bench minimize`: minimisation beside OpenMM's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ...bench.systems import SYSTEMS
+from ...minimize import METHODS
+from ...variant import PRECISIONS
+from ..command import EachOnce
+from ..options import debug_option
+from .options import as_json_line, times
+
+if TYPE_CHECKING:
+    from ...bench.minimize import Timing
+
+HEAD = (
+    f"{'structure':14s}{'atoms':>7s}  {'kJ/mol/nm':>9s}  {'code':16s}{'seconds':>10s}{'speed-up':>10s}"
+    f"{'iterations':>12s}{'energy':>13s}{'above':>11s}{'rms':>8s}"
+)
+
+
+@click.command(cls=EachOnce)
+@click.option(
+    "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True, help="Structure; default: ubiquitin."
+)
+@click.option("--method", "methods", type=click.Choice(list(METHODS)), multiple=True, help="Default: lbfgs.")
+@click.option("--tolerance", "tolerances", type=float, multiple=True, help="Rms gradient, kJ/mol/nm; default: 10.")
+@click.option("--noise", type=float, default=0.1, show_default=True, help="Of the starts, Angstrom.")
+@click.option("--starts", type=click.IntRange(1), default=3, show_default=True, help="From which each code begins.")
+@click.option("--precision", type=click.Choice(PRECISIONS), default="float32", show_default=True, help="Of ours.")
+@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
+@click.option("--peers/--no-peers", default=True, show_default=True, help="Time OpenMM too, where it is installed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@debug_option
+def minimize(
+    systems: tuple[str, ...], methods: tuple[str, ...], tolerances: tuple[float, ...], noise: float, starts: int,
+    precision: str, device: str | None, peers: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Minimisation with Amber99SB and OBC II, no cutoff, by our methods and by OpenMM from the same starts.
+
+    Seconds are without set-up, a mean over the starts; the speed-up is against OpenMM's CPU platform in the same run.
+    Energies (kcal/mol) and rms gradients (kJ/mol/nm) are those of float64 on the CPU at the ends; "above" is how much
+    higher the energy is than where OpenMM's CPU platform ends, in the mean over the starts.
+    """
+    from ...bench.minimize import measure
+    from ...opencl.device import get_device
+
+    chosen = get_device(device)
+    if not as_json:
+        click.echo(f"Minimisation from {noise:g} A of noise on {chosen}\n\n{HEAD}")
+    for name in systems or ("ubiquitin",):
+        for tolerance in tolerances or (10.0,):
+            for timing in measure(name, tolerance, noise, starts, chosen, precision, methods or ("lbfgs",), peers):
+                click.echo(as_json_line(timing) if as_json else _line(timing))
+
+
+def _line(timing: Timing) -> str:
+    steps = "" if timing.iterations is None else f"{timing.iterations:,.0f}"
+    above = "" if timing.above is None else f"{100 * timing.above:+.4f} %"
+    return (
+        f"{timing.system:14s}{timing.n_atoms:7,d}  {timing.tolerance:9g}  {timing.code:16s}{timing.seconds:10.3f}"
+        f"{times(timing.speedup):>10s}{steps:>12s}{timing.energy:13,.2f}{above:>11s}{timing.rms_gradient:8.3f}"
+    )

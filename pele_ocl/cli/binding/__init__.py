@@ -1,0 +1,186 @@
+"""`pele-ocl binding`: the energy of a complex less those of its receptor and its ligand, over many frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from ...binding import Binding, BindingEnergies
+from ...binding.amber import interaction
+from ...binding.comparing import compare, read_report
+from ...binding.entropy import entropy_of
+from ...binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
+from ...binding.scan import AlanineScan, alanine_scan
+from ...binding.tables import write_decomposition
+from ...energy import VARIANTS
+from ...solvent_model import SolventModel
+from ..cluster import asked_of, cluster_options
+from ..command import OUTPUT, EachOnce
+from ..frames import FrameOptions, trajectory_options
+from ..molecule import Molecule, models_option, read_molecule
+from ..options import (
+    ReadAtoms,
+    model_options,
+    report_options,
+    require_lennard_jones,
+    run_options,
+    structure_options,
+    surface_options,
+)
+from ..pele_run import PELE, pele_run
+from ..progress import ProgressLine
+from ..report import counted, provenance
+from ..structures.several import each_structure, structures_argument
+from ..terminal import note, say, say_json
+from .frames import check_output, energies_for, separate_for
+from .options import Wanted, binding_options
+from .report import Findings, as_json
+from .text import as_text
+
+__all__ = ["binding"]
+
+
+class ComplexOrRun(EachOnce):
+    """With --pele it is another command, of a run's poses in place of a complex."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if any(word.partition("=")[0] == PELE for word in args):
+            return pele_run.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=ComplexOrRun)
+@structures_argument
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="OUT",
+    help="Write the energies of every frame: .h5, .csv or .jsonl of a trajectory, as they come; else .h5, .csv, .json.",
+)  # fmt: skip
+@click.option(
+    PELE, metavar="FOLDER", expose_value=False,
+    help="In place of IN the poses of a PELE run, beside PELE's own energies: binding --pele FOLDER --help.",
+)  # fmt: skip
+@binding_options
+@click.option("--cutoff", type=float, help="Distance at which pairs end, Angstrom; all pairs by default.")
+@click.option(
+    "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
+    help="Scale 1-4 pairs as the force field says, or leave them out.",
+)  # fmt: skip
+@models_option
+@trajectory_options
+@cluster_options
+@click.option(
+    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help="As in energy."
+)
+@run_options
+@structure_options
+@model_options
+@surface_options
+@report_options
+@each_structure
+def binding(
+    path: Path, output: Path | None, wanted: Wanted, cutoff: float | None, one_four: Literal["scale", "exclude"],
+    models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
+    constants: SolventModel, as_json: bool, verbose: bool,
+) -> None:  # fmt: skip
+    """Binding energy of the complex in IN: its energy less those of receptor and ligand.
+
+    Each has Born radii of its own: MM/GBSA over the frames of a trajectory (-t), over poses, or of one structure;
+    docs/binding.md. The parts share the positions of the complex, unless they have trajectories of their own. Energies
+    in kcal/mol.
+    """
+    over.require_alone(models_all=models == "all", poses=wanted.poses is not None)
+    wanted.check(over, output, asked_of(click.get_current_context()))
+    check_output(output, over)
+    require_lennard_jones(path)
+    molecule = read_molecule(path, read_atoms, models)
+    reports, texts, failed = [], [], 0
+    for ligand in wanted.ligands:
+        plan = Binding(
+            molecule.atoms, ligand, _receptor(wanted, ligand), model=constants, one_four=one_four, cutoff=cutoff,
+            idecomp=wanted.scheme, precision=precision, variant=variant, device=device,
+        )  # fmt: skip
+        for sentence in plan.notes:
+            note(f"Note: {sentence}")
+        found = _found(plan, molecule, over, wanted, output, read_atoms, ligand)
+        _write(found, molecule, wanted)
+        failed += _told_failures(found)
+        reports.append(_as_json(found))
+        texts.append(as_text(molecule.source, found))
+    if as_json:
+        say_json(reports[0] if len(reports) == 1 else {"ligands": reports})
+    else:
+        say("\n\n".join(texts))
+    if failed:
+        click.get_current_context().exit(1)
+
+
+_as_json = as_json  # a parameter of the command has this name
+
+
+def _told_failures(found: Findings) -> int:
+    """How many frames failed, of which the first is told on stderr."""
+    errors = found.energies.errors if isinstance(found.energies, BindingEnergies) else {}
+    for place, reason in list(errors.items())[:1]:
+        numbers = found.energies.frames if isinstance(found.energies, BindingEnergies) else None
+        frame = place if numbers is None else int(numbers[place])
+        note(f"Error: {counted(len(errors), 'frame')} failed, the first of them {frame}: {reason}")
+    return len(errors)
+
+
+def _receptor(wanted: Wanted, ligand: str) -> str | None:
+    """The receptor of one of several ligands: without the others."""
+    others = " or ".join(f"({other})" for other in wanted.ligands)
+    if wanted.receptor is None and len(wanted.ligands) > 1:
+        return f"not ({others}) and not water"
+    return wanted.receptor
+
+
+def _found(
+    plan: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None, read_atoms: ReadAtoms,
+    ligand: str,
+) -> Findings:  # fmt: skip
+    """All that the options ask for of one ligand."""
+    like = click.get_current_context().params.get("like")
+    if wanted.is_separate:
+        separate = separate_for(plan, molecule, over, wanted, read_atoms)
+        return _compared(Findings(plan, separate, ligand, wanted.receptor, like), wanted)
+    energies = energies_for(plan, molecule, over, wanted, output)
+    entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
+    if entropy is not None and entropy.warning:
+        note(f"Warning: {entropy.warning}")
+    scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine)
+    return _compared(Findings(plan, energies, ligand, wanted.receptor, like, entropy, scan), wanted)
+
+
+def _compared(found: Findings, wanted: Wanted) -> Findings:
+    if wanted.compare is None:
+        return found
+    own = {term: of.as_json() for term, of in found.energies.statistics()["delta"].items()}
+    values = {**vars(found), "comparison": compare(own, read_report(wanted.compare))}
+    return Findings(**values)
+
+
+def _scan(plan: Binding, molecule: Molecule, over: FrameOptions, sites: str) -> AlanineScan:
+    frames = over.opened(plan.given, molecule.chosen) if over.paths else None
+    with ProgressLine("Alanine scan") as progress:
+        return alanine_scan(plan, frames, None if sites.strip() == "interface" else sites, progress)
+
+
+def _write(found: Findings, molecule: Molecule, wanted: Wanted) -> None:
+    """The files of the decomposition, and the pictures."""
+    of = found.decomposition
+    if of is not None:
+        if wanted.decomposition is not None:
+            write_decomposition(wanted.decomposition, of, provenance(molecule.source))
+        if wanted.bars is not None:
+            draw_residues(wanted.bars, of)
+        if wanted.heat_map is not None:
+            draw_pairs(wanted.heat_map, of)
+        if wanted.coloured is not None:
+            write_coloured(wanted.coloured, found.binding.atoms, of)
+    if wanted.running_mean is not None and isinstance(found.energies, BindingEnergies):
+        draw_running_mean(wanted.running_mean, found.energies.total)

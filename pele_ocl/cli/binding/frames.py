@@ -1,0 +1,101 @@
+"""The energies that a command's options ask for: of a structure, its models, poses, or the frames of a trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import numpy as np
+
+from ...atoms import Atoms
+from ...binding import Binding, BindingEnergies
+from ...binding.frames import binding_settings, columns_of, energies_over, evaluate_with
+from ...binding.poses import evaluate_poses, read_poses
+from ...binding.separate import SeparateEnergies, separate_energies
+from ...formats import require_table_suffix, write_table
+from ...inputfile import read_file
+from ...trajectories import Trajectory
+from ...trajectories.fingerprints import settings_of
+from ...trajectories.recording import require_record_suffix
+from ..cluster import asked_of
+from ..energies import UNIT
+from ..frames import FrameOptions, shared_frames
+from ..frames.run import FrameLine
+from ..molecule import Molecule
+from ..options import ReadAtoms
+from ..progress import ProgressLine
+from ..report import provenance, software
+from .options import Wanted
+
+
+def check_output(output: Path | None, over: FrameOptions) -> None:
+    """Raise FormatError for a file that the energies of frames could not be written to."""
+    if output is not None:
+        (require_record_suffix if over.paths else require_table_suffix)(output)
+
+
+def energies_for(
+    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None
+) -> BindingEnergies:
+    """The energies of all frames, which are written to `output` where it is given."""
+    if over.paths:
+        return _of_trajectory(binding, over.opened(binding.given, molecule.chosen), output, over.resume)
+    with ProgressLine("Binding energy") as progress:
+        if wanted.poses is not None:
+            energies = evaluate_poses(binding, read_poses(wanted.poses, binding.plans["ligand"].atoms), progress)
+            numbers = np.arange(len(energies), dtype=np.int64)
+        elif molecule.conformations is not None:
+            energies = binding.evaluate_batch(molecule.conformations, progress, errors="record")
+            numbers = np.array(molecule.numbers, np.int64)
+        else:
+            energies = binding.evaluate_batch(binding.given.positions[np.newaxis])
+            numbers = np.zeros(1, np.int64)
+    energies = replace(energies, frames=numbers)
+    if output is not None:
+        _save(output, molecule, energies)
+    return energies
+
+
+def separate_for(
+    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, read_atoms: ReadAtoms
+) -> SeparateEnergies:
+    """The energies of trajectories of all three; those of a part that has none come from the frames of the complex."""
+    structures = {"receptor": wanted.receptor_structure, "ligand": wanted.ligand_structure}
+    paths = {"receptor": wanted.receptor_trajectory, "ligand": wanted.ligand_trajectory}
+    atoms: dict[str, Atoms] = {
+        name: read_atoms(read_file(path)) for name, path in structures.items() if path is not None
+    }
+    indices = {"complex": binding.parts.complex}
+    indices |= {name: binding.parts.complex[getattr(binding.parts, name)] for name in paths}
+    taken = np.arange(binding.n_atoms) if molecule.chosen is None else np.flatnonzero(molecule.chosen)
+    trajectories: dict[str, Trajectory] = {}
+    for name, own in indices.items():
+        if files := paths.get(name):
+            trajectories[name] = Trajectory(files, atoms.get(name, binding.plans[name].atoms), over.words)
+        else:
+            trajectories[name] = Trajectory(over.paths, None, over.words, taken[own], over.topology)
+    with ProgressLine("Binding energy") as progress:
+        return separate_energies(binding, trajectories, atoms, progress)
+
+
+def _of_trajectory(binding: Binding, frames: Trajectory, output: Path | None, resume: bool) -> BindingEnergies:
+    if binding.decomposer() is not None:
+        asked_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
+    facts = {"record": settings_of(binding, frames, {"software": software(), **binding_settings(binding)})}
+    with shared_frames(frames, evaluate_with(binding), facts, output, resume) as shared:
+        with FrameLine("Binding energy", len(shared.frames)) as progress:
+            return energies_over(
+                binding, shared.frames, output=shared.output, resume=resume, progress=progress, settings=shared.record,
+                stream=shared.over,
+            )  # fmt: skip
+
+
+def _save(output: Path, molecule: Molecule, energies: BindingEnergies) -> None:
+    """A row for each frame: the energies of complex, parts and difference."""
+    columns: Mapping[str, object] = columns_of(energies)
+    assert energies.frames is not None
+    errors = np.array([energies.errors.get(k, "") for k in range(len(energies))])
+    table = {"frame": energies.frames, **columns, "error": errors}
+    write_table(output, table, dict.fromkeys(columns, UNIT), provenance(molecule.source))  # type: ignore[arg-type]

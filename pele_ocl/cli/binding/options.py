@@ -1,0 +1,164 @@
+"""Options of `pele-ocl binding`, gathered into what the command wants of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+
+import click
+
+from ...binding.tables import require_decomposition_suffix
+from ...errors import InputError
+from ...formats.maps.pictures import require_png
+from ..cluster import ClusterOptions
+from ..command import INPUT, OUTPUT
+from ..frames import FrameOptions
+from ..options import Command
+
+DEFAULT_IDECOMP = 2
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The parts of a complex, where their positions come from, and what is reported beside the energies.
+
+    ligands, receptor : selections
+    receptor_trajectory, ligand_trajectory, receptor_structure, ligand_structure : of parts with frames of their own
+    poses : file of the ligand's positions
+    idecomp : of the decomposition, None where none is wanted; decomposition, pictures : files of it
+    entropy : whether entropies are wanted; alanine : the sites of a scan; compare : a report of another run
+    """
+
+    ligands: tuple[str, ...]
+    receptor: str | None
+    receptor_trajectory: tuple[Path, ...]
+    ligand_trajectory: tuple[Path, ...]
+    receptor_structure: Path | None
+    ligand_structure: Path | None
+    poses: Path | None
+    idecomp: int | None
+    decomposition: Path | None
+    bars: Path | None
+    heat_map: Path | None
+    running_mean: Path | None
+    coloured: Path | None
+    entropy: bool
+    alanine: str | None
+    compare: Path | None
+
+    @property
+    def is_separate(self) -> bool:
+        """Whether the parts have trajectories of their own."""
+        return bool(self.receptor_trajectory or self.ligand_trajectory)
+
+    @property
+    def scheme(self) -> int | None:
+        """The decomposition that is wanted, by --idecomp or by the files of one."""
+        of_pairs = 4 if self.heat_map is not None else DEFAULT_IDECOMP
+        files = (self.decomposition, self.bars, self.heat_map, self.coloured)
+        return self.idecomp if self.idecomp is not None or not any(files) else of_pairs
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those of a decomposition, and pictures."""
+        named = (self.decomposition, self.bars, self.heat_map, self.running_mean, self.coloured)
+        return tuple(path for path in named if path is not None)
+
+    def check(self, over: FrameOptions, output: Path | None, asked: ClusterOptions) -> None:
+        """Raise for options that do not go together, and for files that could not be written."""
+        if len(self.ligands) > 1 and (output is not None or self.files):
+            raise click.UsageError("files are of one ligand; give one --ligand, or take --json for several")
+        if over.paths and len(self.ligands) > 1:
+            asked.refuse("several ligands are done one after the other; give one --ligand")
+        if self.is_separate:
+            if not over.paths:
+                raise click.UsageError("separate trajectories of the parts need that of the complex, too: -t FILE")
+            asked.refuse("separate trajectories of the parts are read in one process")
+            given = {
+                "-o": output,
+                "--idecomp": self.scheme,
+                "--entropy": self.entropy or None,
+                "--alanine": self.alanine,
+                "--running-mean": self.running_mean,
+            }
+            for name, value in given.items():
+                if value is not None:
+                    raise click.UsageError(f"{name} needs receptor and ligand from the frames of the complex")
+        elif self.receptor_structure is not None or self.ligand_structure is not None:
+            raise click.UsageError("a structure of a part is for its own trajectory; give that, too")
+        if self.poses is not None and over.paths:
+            raise click.UsageError("choose one of --poses and -t")
+        if self.poses is not None and self.alanine is not None:
+            raise click.UsageError("choose one of --poses and --alanine; a scan is of IN, or of frames by -t")
+        if self.heat_map is not None and self.scheme in (1, 2):
+            raise InputError(f"a heat map is of pairs of residues; --idecomp {self.scheme} has none, 3 and 4 have")
+        if self.decomposition is not None:
+            require_decomposition_suffix(self.decomposition)
+        for picture in (self.bars, self.heat_map, self.running_mean):
+            if picture is not None:
+                require_png(picture)
+
+
+def binding_options(command: Command) -> Command:
+    """Options about the parts and about what is reported; the command gets `wanted`, Wanted."""
+
+    @wraps(command)
+    def gathered(*, ligand: tuple[str, ...], idecomp: str | None, **others: object) -> object:
+        names = [name for name in Wanted.__dataclass_fields__ if name not in ("ligands", "idecomp")]
+        given = {name: others.pop(name) for name in names} | {"idecomp": None if idecomp is None else int(idecomp)}
+        return command(wanted=Wanted(ligand, **given), **others)  # type: ignore[arg-type]
+
+    decorated: Command = gathered
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+_OPTIONS: tuple[Callable[[Command], Command], ...] = (
+    click.option(
+        "--ligand", multiple=True, required=True, metavar="EXPR",
+        help="Atoms of the ligand, in the words of --select; each of several is reported by itself.",
+    ),
+    click.option(
+        "--receptor", metavar="EXPR", help="Atoms of the receptor; by default all but those of ligands and water."
+    ),
+    click.option(
+        "--receptor-trajectory", type=INPUT, multiple=True, metavar="FILE",
+        help="Frames of the receptor alone; may be given several times.",
+    ),
+    click.option("--ligand-trajectory", type=INPUT, multiple=True, metavar="FILE", help="Frames of the ligand alone."),
+    click.option(
+        "--receptor-structure", type=INPUT, metavar="FILE",
+        help="Structure or topology of these frames; by default the receptor's atoms of IN.",
+    ),
+    click.option("--ligand-structure", type=INPUT, metavar="FILE", help="The same of the ligand's frames."),
+    click.option(
+        "--poses", type=INPUT, metavar="FILE",
+        help="Positions of the ligand: an SDF file of many molecules, or .pdb or .cif of many models, its atoms in "
+        "the order of IN.",
+    ),
+    click.option(
+        "--idecomp", type=click.Choice(["1", "2", "3", "4"]),
+        help="Decomposition as in AMBER: 1, 2 by residue, 3, 4 by pairs of residues; 1-4 pairs are internal with 1 and "
+        "3. Without it files of a decomposition take 2, a heat map 4.",
+    ),
+    click.option(
+        "--decomposition", type=OUTPUT, metavar="FILE", help="Write it: .csv in the layout of gmx_MMPBSA, or .h5."
+    ),
+    click.option("--bars", type=OUTPUT, metavar="PNG", help="Draw the shares of the strongest residues."),
+    click.option("--heat-map", type=OUTPUT, metavar="PNG", help="Draw pairs of receptor's and ligand's residues."),
+    click.option("--running-mean", type=OUTPUT, metavar="PNG", help="Draw the mean up to each frame."),
+    click.option(
+        "--coloured", type=OUTPUT, metavar="PDB", help="Write the complex with residues' shares as B factors."
+    ),
+    click.option("--entropy", is_flag=True, help="Report interaction entropy and C2, at --temperature."),
+    click.option(
+        "--alanine", metavar="EXPR",
+        help="Alanine scan of the residues that a selection names; interface: all within 5 A of the other part.",
+    ),
+    click.option(
+        "--compare", type=INPUT, metavar="JSON", help="Report the difference from what another run printed with --json."
+    ),
+)  # fmt: skip

@@ -1,0 +1,146 @@
+"""The report of `pele-ocl binding` as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...binding import Binding, BindingEnergies
+from ...binding.amber import amber_terms
+from ...binding.comparing import Difference
+from ...binding.decomposition import GROUPS, Decomposition, Shares
+from ...binding.energies import SYSTEMS
+from ...binding.entropy import Entropy
+from ...binding.scan import AlanineScan
+from ...binding.separate import SeparateEnergies
+from ...binding.statistics import Spread, spread_of
+from ..clock import elapsed
+from ..report import composition_as_json, settings
+
+Statistics = Mapping[str, Mapping[str, Spread]]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that was found of one ligand.
+
+    ligand, receptor, like : as they were given
+    """
+
+    binding: Binding
+    energies: BindingEnergies | SeparateEnergies
+    ligand: str
+    receptor: str | None
+    like: str | None
+    entropy: Entropy | None = None
+    scan: AlanineScan | None = None
+    comparison: Mapping[str, Difference] | None = None
+
+    @property
+    def decomposition(self) -> Decomposition | None:
+        return self.energies.decomposition if isinstance(self.energies, BindingEnergies) else None
+
+
+def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics | None:
+    """The Spread of each term by AMBER's names; None where the frames of the parts are not those of the complex."""
+    if isinstance(energies, SeparateEnergies):
+        return None
+    return {
+        name: {term: spread_of(np.atleast_1d(values)) for term, values in amber_terms(terms).items()}
+        for name, terms in energies.systems().items()
+    }
+
+
+def as_json(found: Findings) -> dict[str, object]:
+    """The whole report."""
+    binding, energies = found.binding, found.energies
+    statistics = energies.statistics()
+    report: dict[str, object] = {
+        "n_atoms": len(binding.atoms),
+        "n_receptor": len(binding.parts.receptor),
+        "n_ligand": len(binding.parts.ligand),
+        "composition": composition_as_json(binding.atoms),
+        **{name: _of_system(statistics[name]) for name in SYSTEMS},
+        "energy": {term: of.mean for term, of in statistics["delta"].items()},
+    }
+    if isinstance(energies, BindingEnergies):
+        amber = amber_statistics(energies)
+        assert amber is not None
+        report["amber"] = {name: _of_system(of) for name, of in amber.items()}
+        report |= {"n_frames": len(energies), "n_failed": len(energies.errors), "frames": _frames(energies)}
+    report |= {} if found.decomposition is None else _residues(found.decomposition)
+    report |= {} if found.entropy is None else {"entropy": found.entropy.as_json()}
+    report |= {} if found.scan is None else {"alanine": alanine_as_json(found.scan)}
+    if found.comparison is not None:
+        report["compare"] = {
+            term: {"difference": of.difference, "error": of.error, "p_value": of.p_value}
+            for term, of in found.comparison.items()
+        }
+    return {
+        **report,
+        "device": str(binding.device),
+        "variant": binding.variant,
+        "precision": binding.precision,
+        "notes": list(binding.notes),
+        "settings": _settings(found),
+        "seconds": {"total": elapsed()},
+    }
+
+
+def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]]:
+    return {term: of.as_json() for term, of in terms.items()}
+
+
+def _frames(energies: BindingEnergies) -> list[dict[str, object]]:
+    """The difference's terms of each frame, or why it failed."""
+    columns = {term: values.tolist() for term, values in energies.delta.columns().items()}
+    numbers = range(len(energies)) if energies.frames is None else energies.frames.tolist()
+    return [
+        {"frame": number, "error": energies.errors[k]}
+        if k in energies.errors
+        else {"frame": number, **{term: values[k] for term, values in columns.items()}}
+        for k, number in enumerate(numbers)
+    ]
+
+
+def _residues(of: Decomposition) -> dict[str, object]:
+    """The shares of residues in the difference and, where there are any, of pairs that are not 0."""
+    shares = of.per_residue["delta"]
+    found: dict[str, object] = {"residues": [_shares(shares, (k,), {"residue": n}) for k, n in enumerate(of.names)]}
+    if of.pairs is not None:
+        pairs = of.pairs["delta"]
+        places = np.argwhere(np.triu(np.abs(pairs.mean).max(axis=-1) > 1e-6)).tolist()
+        found["pairs"] = [_shares(pairs, (i, j), {"residues": [of.names[i], of.names[j]]}) for i, j in places]
+    return found
+
+
+def _shares(shares: Shares, place: tuple[int, ...], names: Mapping[str, object]) -> dict[str, object]:
+    groups = dict(zip(GROUPS, shares.mean[place].tolist(), strict=True))
+    return {**names, **groups, "total": float(shares.total[place]), "sd": float(shares.sd_total[place])}
+
+
+def alanine_as_json(scan: AlanineScan) -> list[dict[str, object]]:
+    """The change of the binding energy of each site, and of each frame."""
+    return [
+        {"residue": str(residue), **of.as_json(), "frames": _plain(changes.tolist())}
+        for residue, of, changes in zip(scan.residues, scan.statistics(), scan.changes, strict=True)
+    ]
+
+
+def _plain(values: Sequence[float]) -> list[float | None]:
+    return [None if value != value else value for value in values]
+
+
+def _settings(found: Findings) -> dict[str, object]:
+    binding = found.binding
+    return {
+        **settings(binding.model, binding.atoms),
+        "ligand": found.ligand,
+        "receptor": found.receptor,
+        "like": found.like,
+        "one_four": binding.options.one_four,
+        "cutoff": binding.options.cutoff,
+        "idecomp": binding.idecomp,
+    }

@@ -1,0 +1,127 @@
+"""The report of `pele-ocl binding` as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...binding import BindingEnergies
+from ...binding.decomposition import GROUPS, Decomposition
+from ...binding.energies import DELTA, PARTS
+from ...binding.entropy import Entropy
+from ...binding.scan import AlanineScan
+from ...binding.statistics import Spread
+from ...inputfile import InputFile
+from ..clock import elapsed
+from ..report import counted, duration, headline, radii_lines
+from ..tables import table
+from .report import Findings, amber_statistics
+
+OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # constants whose users know the terms by AMBER's names
+STRONGEST = 10  # residues that are told
+
+
+def as_text(source: InputFile, found: Findings) -> str:
+    """The whole report."""
+    binding, energies = found.binding, found.energies
+    own = energies.statistics()
+    amber = amber_statistics(energies) if found.like in OF_AMBER else None
+    statistics = own if amber is None else amber
+    total = own[DELTA]["total"]
+    parts = f"receptor {len(binding.parts.receptor):,} atoms, ligand {len(binding.parts.ligand):,}: {found.ligand}"
+    lines = [headline(source, binding.atoms), parts, *radii_lines(binding.model, binding.atoms, binding.names), ""]
+    lines += energy_lines(statistics, total.n)
+    if isinstance(energies, BindingEnergies) and len(energies) > 1:
+        lines += ["", _independence(total, len(energies), len(energies.errors))]
+    if found.entropy is not None:
+        lines += ["", *entropy_lines(found.entropy, total.mean)]
+    if found.decomposition is not None:
+        lines += ["", residue_lines(found.decomposition)]
+    if found.scan is not None:
+        lines += ["", alanine_lines(found.scan)]
+    if found.comparison is not None:
+        rows = [
+            (name.replace("_", " "), f"{of.difference:,.3f}", f"{of.error:,.3f}", _chance(of.p_value))
+            for name, of in found.comparison.items()
+        ]
+        heads = ("", "difference", "error", "p")
+        lines += ["", "Difference from the other run, kcal/mol", table(heads, rows, "<>>>")]
+    how = f"{binding.variant}, {binding.precision}, on {binding.device}: in all {duration(elapsed())}"
+    return "\n".join([*lines, "", how])
+
+
+def energy_lines(statistics: Mapping[str, Mapping[str, Spread]], n: int) -> list[str]:
+    """A table of all terms: means of all systems, and of the difference how they scatter."""
+    scatter = ("sd", "sem", "sem_blocked") if n > 1 else ()
+    heads = ("", *PARTS, DELTA, *(name.upper().replace("_BLOCKED", " blocks") for name in scatter))
+    rows = []
+    for term, of in statistics[DELTA].items():
+        means = (statistics[name][term].mean for name in PARTS)
+        numbers = [*means, of.mean, *(getattr(of, name) for name in scatter)]
+        rows.append((term.replace("_", " "), *map(_number, numbers)))
+    return [
+        "Energy of binding, kcal/mol" + (f": means of {n:,} frames" if n > 1 else ""),
+        table(heads, rows, "<" + ">" * (len(heads) - 1)),
+    ]
+
+
+def _independence(total: Spread, n: int, n_failed: int) -> str:
+    failed = f"; {counted(n_failed, 'frame')} failed" if n_failed else ""
+    return (
+        f"SD of the population (of the sample {total.sd_sample:,.3f}); {counted(n, 'frame')} count as "
+        f"{total.n / total.inefficiency:,.0f} independent ones{failed}"
+    )
+
+
+def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
+    """Both entropies, and what they make of the binding energy."""
+    heads = ("", "-T dS", "error", "with the energy")
+    rows = [
+        (name, f"{value:,.3f}", f"{error:,.3f}", f"{mean + value:,.3f}")
+        for name, value, error in (
+            ("interaction entropy", entropy.interaction, entropy.interaction_error),
+            ("C2", entropy.c2, entropy.c2_error),
+        )
+    ]
+    lines = [
+        f"Entropy at {entropy.temperature:g} K, kcal/mol; interaction energy scatters by {entropy.sigma:,.2f}; the",
+        f"interaction entropy is {entropy.last_quarter:,.3f} on average over the last quarter of the frames",
+        table(heads, rows, "<>>>"),
+    ]
+    return lines
+
+
+def residue_lines(of: Decomposition) -> str:
+    """The strongest residues by group."""
+    shares, names = of.per_residue[DELTA], of.names
+    has_spread = of.n_frames > 1
+    rows = [
+        (
+            names[k], *(f"{x:,.3f}" for x in shares.mean[k]), f"{shares.total[k]:,.3f}",
+            *([f"{shares.sd_total[k]:,.3f}"] if has_spread else []),
+        )
+        for k in of.strongest(STRONGEST)
+    ]  # fmt: skip
+    heads = ("residue", *(group.replace("_", " ") for group in GROUPS), "total", *(["SD"] if has_spread else []))
+    told = f"Strongest residues of {len(names):,}, kcal/mol (idecomp {of.idecomp})"
+    return told + "\n" + table(heads, rows, "<" + ">" * (len(heads) - 1))
+
+
+def alanine_lines(scan: AlanineScan) -> str:
+    """The change of the binding energy at each site."""
+    scatter = ("sd", "sem_blocked") if scan.changes.shape[1] > 1 else ()
+    rows = [
+        (str(residue), *(_number(getattr(of, name)) for name in ("mean", *scatter)))
+        for residue, of in zip(scan.residues, scan.statistics(), strict=True)
+    ]
+    heads = ("to alanine", "change", *(("SD", "SEM blocks") if scatter else ()))
+    told = "Alanine scan: change of the binding energy, kcal/mol"
+    return told + "\n" + table(heads, rows, "<" + ">" * (len(heads) - 1))
+
+
+def _chance(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
+
+
+def _number(value: float) -> str:
+    """Three digits, never -0.000; nothing for NaN."""
+    return "" if value != value else f"{round(value, 3) + 0.0:,.3f}"

@@ -1,0 +1,76 @@
+"""Options about the processes that share a command's work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ...cluster import Shard
+
+Command = Callable[..., Any]
+
+LASTING = "pele_ocl.cluster"  # of click's context: the values of these options by their names
+NAMES = ("workers", "scheduler", "shard")
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """The processes that a command was told to use; None for each that it was not.
+
+    workers : processes of this machine; scheduler : of a Dask cluster; shard : the part of the work that is wanted
+    """
+
+    workers: int | None = None
+    scheduler: str | None = None
+    shard: Shard | None = None
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether other processes compute."""
+        return self.workers is not None or self.scheduler is not None
+
+    def refuse(self, reason: str) -> None:
+        """Raise for any of these options; reason : why there is no work to share."""
+        for name in NAMES:
+            if getattr(self, name) is not None:
+                raise click.UsageError(f"--{name} shares the work on several structures, or on frames; {reason}")
+
+
+def cluster_options(command: Command) -> Command:
+    """Options --workers, --scheduler and --shard, which asked_of finds; the command gets no parameter of them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def asked_of(context: click.Context) -> ClusterOptions:
+    """The options that a command was given."""
+    found = ClusterOptions(**context.meta.get(LASTING, {}))
+    if found.workers is not None and found.scheduler is not None:
+        raise click.UsageError("choose one of --workers and --scheduler")
+    return found
+
+
+def _remember(context: click.Context, option: click.Parameter, value: object) -> None:
+    if value is not None and not context.resilient_parsing:
+        given = Shard.of(value) if option.name == "shard" and isinstance(value, str) else value
+        context.meta.setdefault(LASTING, {})[option.name] = given
+
+
+_OPTIONS: tuple[Callable[[Command], Command], ...] = (
+    click.option(
+        "--workers", type=click.IntRange(min=1), metavar="N", expose_value=False, callback=_remember,
+        help="Share the work out to so many processes of this machine, each with a device or a group of cores.",
+    ),
+    click.option(
+        "--scheduler", metavar="ADDRESS", expose_value=False, callback=_remember,
+        help="Share the work out to a Dask cluster: tcp://HOST:PORT, or the scheduler's file.",
+    ),
+    click.option(
+        "--shard", metavar="K/N", expose_value=False, callback=_remember,
+        help="Do the K-th of N parts, for SLURM's arrays; results in OUT.KofN, which `pele-ocl merge` puts together.",
+    ),
+)  # fmt: skip

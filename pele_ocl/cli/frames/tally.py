@@ -1,0 +1,100 @@
+"""Results of frames, added up as they come for the report at the end."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from ...trajectories.statistics import Statistics
+from ...trajectories.streaming import SURFACE_AREA, Evaluated, Part
+from ..clock import elapsed
+from ..report import counted, duration
+from ..tables import table
+from ..terminal import note, one_line
+
+Row = dict[str, int | float | str]
+NAMED = 3  # failures that are told one by one
+
+
+class Tally:
+    """Frames that are done: their number, statistics, failures and, where asked for, each one's row.
+
+    n_earlier : of an earlier run; n_failed : without a result
+    """
+
+    def __init__(self, keeps_rows: bool = False) -> None:
+        self.n_earlier = self.n_failed = self._n = 0
+        self._keeps_rows = keeps_rows
+        self._rows: list[Row] = []
+        self._statistics = Statistics()
+        self._failed: dict[int, str] = {}
+        self._start = time.perf_counter()
+        self._seconds = 0.0
+
+    def add(self, part: Part[Evaluated]) -> None:
+        """Let further frames count."""
+        self._n += len(part.frames)
+        self.n_earlier += len(part.frames) if part.is_earlier else 0
+        self._statistics.add(part.results)
+        self.n_failed += len(part.results.errors)
+        for place, reason in part.results.errors.items():
+            if len(self._failed) < NAMED:
+                self._failed[part.frames[place]] = reason
+        if self._keeps_rows:
+            self._rows += _rows(part)
+
+    def end(self) -> None:
+        """Take the time."""
+        self._seconds = time.perf_counter() - self._start
+
+    @property
+    def rate(self) -> float:
+        """Frames of this run in a second."""
+        return (self._n - self.n_earlier) / max(self._seconds, 1e-9)
+
+    def as_json(self) -> dict[str, object]:
+        """The results as they stand in a report in JSON."""
+        return {
+            "n_frames": self._n,
+            "n_failed": self.n_failed,
+            "models": self._rows,
+            "statistics": self._statistics.columns(),
+            "frames_per_second": self.rate,
+            "seconds": {"frames": self._seconds, "total": elapsed()},
+        }
+
+    def lines(self, how: str) -> list[str]:
+        """A table of the statistics, and the rate; how : the frames were computed."""
+        lines, columns = [], dict(self._statistics.columns())
+        if columns:
+            heads = ("", "mean", "sd", "min", "max")
+            area = columns.pop(SURFACE_AREA, None)
+            rows = [(name.replace("_", " "), *(f"{v:,.3f}" for v in of.values())) for name, of in columns.items()]
+            lines += ["", "Energy of frames, kcal/mol", table(heads, rows, "<>>>>")]
+            if area is not None:
+                lines += ["", "Surface area of frames (LCPO), A^2: mean {mean:,.1f}, sd {sd:,.1f}, ".format(**area)]
+                lines[-1] += "{min:,.1f} to {max:,.1f}".format(**area)
+        earlier = f", {self.n_earlier:,} were there" if self.n_earlier else ""
+        return [*lines, "", f"{how}: {self.rate:,.0f} frames/s, in all {duration(elapsed())}{earlier}"]
+
+    def exit_with_failures(self) -> None:
+        """Name the first frames that failed, and exit with 1, if there are any."""
+        if self.n_failed:
+            shown = "; ".join(f"frame {frame}: {one_line(reason)}" for frame, reason in self._failed.items())
+            rest = f"; and {self.n_failed - len(self._failed):,} more" if self.n_failed > len(self._failed) else ""
+            note(f"Error: {counted(self.n_failed, 'frame')} of {self._n:,} failed: {shown}{rest}")
+            click.get_current_context().exit(1)
+
+
+def _rows(part: Part[Evaluated]) -> list[Row]:
+    """An object for each frame: its terms, or why it failed."""
+    results = part.results
+    columns = [values.tolist() for values in results.columns.values()]
+    names = list(results.columns)
+    rows: list[Row] = []
+    for k, (frame, *values) in enumerate(zip(part.frames, *columns, strict=True)):
+        rows.append({"frame": frame, **dict(zip(names, values, strict=True))})
+        if k in results.errors:
+            rows[-1] = {"frame": frame, "error": results.errors[k]}
+    return rows

@@ -1,0 +1,109 @@
+"""`pele-ocl minimize`: structures relaxed, one or thousands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from ...errors import FormatError
+from ...formats import require_table_suffix
+from ...minimize import METHODS
+from ...solvent_model import SolventModel
+from ..command import OUTPUT, EachOnce
+from ..frames import FrameOptions, trajectory_options
+from ..molecule import models_option
+from ..options import (
+    ReadAtoms,
+    model_options,
+    report_options,
+    run_options,
+    structure_options,
+    surface_options,
+)
+from ..plan_options import listed, pair_options, require_near, variant_option
+from .holding import Holding, holding_options, tolerance_of
+from .report import report
+from .run import Work, outcomes_of
+from .targets import TARGET, Targets, expanded
+
+__all__ = ["minimize"]
+
+
+@click.command(cls=EachOnce)
+@click.argument("paths", metavar="IN...", type=TARGET.input, nargs=-1, required=True, callback=expanded)
+@click.option(
+    "-o", "--output", type=TARGET, metavar="OUT", required=True,
+    help="Write the structures: .pdb, .cif, .h5 or .nc; of several files a folder, or a name such as "
+    "'relaxed/{name}.cif'; of a trajectory or of all models one file.",
+)  # fmt: skip
+@click.option(
+    "--method", type=click.Choice(list(METHODS)), default="lbfgs", show_default=True, help="How steps are found."
+)
+@click.option(
+    "--tolerance", default="0.1", show_default=True, metavar="G",
+    help="Rms gradient at which a structure is done, kcal/mol/A, or with its unit: 1kJ/mol/nm.",
+)  # fmt: skip
+@click.option(
+    "--largest", type=float, metavar="G",
+    help="A structure is done, too, where no atom's gradient is larger than this, kcal/mol/A.",
+)  # fmt: skip
+@click.option(
+    "--energy-change", type=float, metavar="E",
+    help="It is done, too, where three steps in a row change the energy by less than this, kcal/mol.",
+)  # fmt: skip
+@click.option("--max-iterations", type=click.IntRange(min=0), default=10_000, show_default=True, help="Steps at most.")
+@click.option(
+    "--max-seconds", type=float, metavar="S",
+    help="Seconds for a structure, or for those that are minimised together; then they are written as they are.",
+)  # fmt: skip
+@holding_options
+@click.option(
+    "--report", "table", type=OUTPUT, metavar="FILE", help="Write a row for each structure: .csv, .h5, .json."
+)
+@pair_options
+@models_option
+@trajectory_options
+@variant_option
+@run_options
+@structure_options
+@model_options
+@surface_options
+@report_options
+def minimize(
+    paths: tuple[Path, ...], output: Path, method: str, tolerance: str, largest: float | None,
+    energy_change: float | None, max_iterations: int, max_seconds: float | None, holding: Holding, table: Path | None,
+    fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None, models: str,
+    over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
+    constants: SolventModel, as_json: bool, verbose: bool,
+) -> None:  # fmt: skip
+    """Relax the structures in IN: move their atoms to a minimum of their energy.
+
+    IN is one file or several, or a pattern in quotation marks; with -t the frames of a trajectory are relaxed, with
+    --models all the models of a PDB file. Energies in kcal/mol, gradients in kcal/mol/Angstrom. A structure that fails
+    ends no run: it is named, and the exit code is 1. One that reaches a limit is written as it is, with a note.
+    --resume goes on with a run of several structures that was interrupted. With --json one object a structure.
+    """
+    require_near(cutoff)
+    if table is not None:
+        require_table_suffix(table)
+    are_many = bool(over.paths) or models == "all"
+    if are_many and len(paths) > 1:
+        raise click.UsageError("a trajectory, or all models, are of one structure; give one IN")
+    resume, over = over.resume, replace(over, resume=False)
+    over.require_alone(models_all=models == "all")
+    options = {
+        "method": method, "tolerance": tolerance_of(tolerance), "largest": largest,
+        "energy_change": energy_change, "max_iterations": max_iterations,
+        "max_seconds": max_seconds,
+        "fixed_radii": fixed_radii, "one_four": one_four, "cutoff": cutoff, "only_terms": listed(terms),
+        "constraints": holding.constraints, "precision": precision, "variant": variant, "device": device,
+        "model": constants,
+    }  # fmt: skip
+    targets = Targets.of(output, paths, are_many, table)
+    if table is not None and targets.are_taken(table):
+        raise FormatError(f"{table}: is written as a structure, too; give the report another name")
+    work = Work(read_atoms, options, holding, targets, over, models, resume)
+    report(outcomes_of(work, paths), work, table, as_json, verbose)

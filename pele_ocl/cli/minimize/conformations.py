@@ -1,0 +1,53 @@
+"""The conformations of one molecule that a run minimises: frames of a trajectory, or all models of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...atoms import Atoms, Floats
+from ...inputfile import InputFile
+from ...trajectories import Trajectory
+from ...trajectories.files import Positions
+from ...trajectories.fingerprints import fingerprint, sha256_of
+from ..frames import FrameOptions
+from ..molecule import read_molecule
+from ..options import ReadAtoms
+
+
+@dataclass(frozen=True, eq=False)
+class Conformations:
+    """source, atoms : the molecule; names : of all conformations; sha256 : of all that they come from"""
+
+    source: InputFile
+    atoms: Atoms
+    names: Sequence[str]
+    sha256: str
+    _given: Trajectory | Floats
+
+    @classmethod
+    def of(cls, path: Path, read_atoms: ReadAtoms, over: FrameOptions, models: str) -> Conformations:
+        """Those of the frames where a trajectory was given, else of the models."""
+        molecule = read_molecule(path, read_atoms, "one" if over.paths else models)
+        atoms, source = molecule.atoms, molecule.source
+        if not over.paths:
+            assert molecule.conformations is not None
+            names = [f"model {number}" for number in molecule.numbers]
+            return cls(source, atoms, names, source.sha256, molecule.conformations)
+        frames = over.opened(atoms, molecule.chosen)
+        files = [fingerprint(path) for path in frames.paths]
+        of = {"source": source.sha256, "files": files, "frames": frames.frames, "atoms": frames.atoms_sha256}
+        return cls(source, atoms, [f"frame {k}" for k in frames.frames], sha256_of(of), frames)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def pieces(self, first: int, size: int) -> Iterator[tuple[int, Positions]]:
+        """The place of the first of some conformations, and their positions (up to `size`, n, 3) A."""
+        if isinstance(self._given, Trajectory):
+            for piece in self._given.pieces(first, lambda: size):
+                yield self._given.frames.index(piece.frames[0]), piece.positions
+            return
+        for start in range(first, len(self), size):
+            yield start, self._given[start : start + size]

@@ -1,0 +1,85 @@
+"""The results of a run, structure by structure, in a file that an interrupted run goes on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ...errors import FormatError
+from ...formats import appending, replacing
+
+Row = dict[str, Any]  # what --json prints of a structure
+_OWN = ("size", "sha256")  # of a line of the journal, not of the report
+
+
+class Journal:
+    """JSON lines: the settings, then a line for each structure, written once its file is.
+
+    rows : of the structures that an earlier run finished, by name; size : of the file of all conformations by then
+    """
+
+    def __init__(self, path: Path | None, settings: Mapping[str, str], resume: bool) -> None:
+        """path : None for no file. Raises FormatError where a run of other settings left it."""
+        self._path, self.rows = path, dict[str, Row]()
+        self.size: int | None = None
+        self._head = json.dumps({"settings": settings}, ensure_ascii=False, sort_keys=True) + "\n"
+        if path is None:
+            return
+        kept = self._read(path) if resume and path.exists() else ""
+        with replacing(path) as temporary:
+            temporary.write_text(self._head + kept, encoding="utf-8")
+        self._stream = open(path, "ab", buffering=0)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._path is not None:
+            self._stream.close()
+
+    def add(self, row: Row, **more: object) -> None:
+        """Write down a structure that is done."""
+        if self._path is not None:
+            with appending(self._path):
+                self._stream.write((json.dumps({**row, **more}, ensure_ascii=False) + "\n").encode())
+
+    def earlier(self, name: str, sha256: str) -> Row | None:
+        """The row of a structure that an earlier run finished from the same bytes, None where there is none."""
+        row = self.rows.get(name)
+        if row is None or "error" in row or row.get("sha256") != sha256:
+            return None
+        return self.reported(row)
+
+    @staticmethod
+    def reported(row: Row) -> Row:
+        """A row as it is reported."""
+        return {key: value for key, value in row.items() if key not in _OWN}
+
+    def require(self, rows: Sequence[Row], names: Sequence[str], sha256: str) -> None:
+        """Raise FormatError unless the rows of an earlier run are those of the first of these conformations."""
+        others = [
+            row for row, name in zip(rows, names, strict=False) if (row["name"], row.get("sha256")) != (name, sha256)
+        ]
+        if others or len(rows) > len(names):
+            raise FormatError(f"{self._path}: is of other conformations; start anew, without --resume")
+
+    def _read(self, path: Path) -> str:
+        """Learn of the structures that are done; their lines, without one that was cut off."""
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if not text.startswith(self._head):
+            raise FormatError(f"{path}: was made with other settings; resume with the same, or name another output")
+        lines = text[len(self._head) :].splitlines(keepends=True)
+        kept = [line for line in lines if line.endswith("\n")]
+        try:
+            for line in kept:
+                row = json.loads(line)
+                self.rows[row["name"]] = row
+                self.size = row.get("size", self.size)
+        except (ValueError, KeyError, TypeError) as error:
+            raise FormatError(f"{path}: holds a line that cannot be read ({error}); start anew") from None
+        return "".join(kept)

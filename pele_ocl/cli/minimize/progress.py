@@ -1,0 +1,42 @@
+"""The progress of a run: structures done, and how far the slowest of those under way is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sized
+
+from ..progress import ProgressLine
+from ..report import duration
+
+
+class StructureLine(ProgressLine):
+    """A progress line that counts structures.
+
+    done : before those that are minimised together now; first : that an earlier run did
+    slowest : rms gradient of the structure under way that is farthest from its minimum, kcal/mol/A; None if not known
+    """
+
+    def __init__(self, n: int, what: str = "Minimizing") -> None:
+        super().__init__(what)
+        self.n, self.done, self.first = n, 0, 0
+        self.slowest: float | None = None
+
+    def __enter__(self) -> StructureLine:
+        return self
+
+    def tell(self, more: float) -> None:
+        """Tell that so many more than `done` are done."""
+        self((self.done + more) / self.n)
+
+    def share_of(self, structures: Sized) -> Callable[[float], None]:
+        """The function that is told the share of some structures that is done."""
+        return lambda share: self.tell(share * len(structures))
+
+    def watch(self, n_done: int, n: int, gradient: float) -> None:
+        """Hear of the structures that are minimised together, and of the slowest one's rms gradient, kcal/mol/A."""
+        self.slowest = gradient or None  # 0 between two structures
+
+    def told(self, share: float, seconds: float) -> str:
+        done = share * self.n
+        rate = max(done - self.first, 1e-9) / seconds
+        slowest = "" if self.slowest is None else f"the slowest at {self.slowest:.3g} kcal/mol/A, "
+        return f"{int(done):,} of {self.n:,} structures, {slowest}{duration((self.n - done) / rate)} left"

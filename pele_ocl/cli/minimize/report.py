@@ -1,0 +1,106 @@
+"""The outcomes of a run as a table, as JSON lines, and as a file of results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import InputError
+from ...formats import write_table
+from ...minimize.result import CONVERGED
+from ...opencl.device import get_device
+from ..clock import elapsed
+from ..energies import UNIT
+from ..report import call_facts, counted, duration
+from ..tables import table
+from ..terminal import note, one_line, say, say_json
+from .run import Outcome, Work
+
+_SHOWN = 60  # structures in the table
+_NUMBERS = {
+    "rms_gradient": f"{UNIT}/angstrom", "largest_gradient": f"{UNIT}/angstrom", "iterations": "", "evaluations": "",
+    "rms_displacement": "angstrom", "seconds": "s",
+}  # fmt: skip
+
+
+def report(outcomes: Sequence[Outcome], work: Work, path: Path | None, as_json: bool, verbose: bool) -> None:
+    """Print and write all outcomes; exit with 1 where a structure failed."""
+    reasons = {of.row.get("error") for of in outcomes}
+    if len(reasons) == 1 and (reason := reasons.pop()) is not None and not as_json:
+        raise InputError(reason)  # of the one structure, or about an option
+    if path is not None:
+        _save(path, outcomes)
+    if as_json:
+        for outcome in outcomes:
+            say_json(outcome.row)
+    else:
+        say(_as_text(outcomes, work, verbose))
+    _tell_limits(outcomes)
+    failed = [outcome for outcome in outcomes if outcome.failed]
+    if failed:
+        shown = "; ".join(f"{one_line(of.row['name'])}: {of.row['error']}" for of in failed[:3])
+        rest = f"; and {len(failed) - 3:,} more" if len(failed) > 3 else ""
+        note(f"Error: {counted(len(failed), 'structure')} of {len(outcomes):,} failed: {shown}{rest}")
+        click.get_current_context().exit(1)
+
+
+def _tell_limits(outcomes: Sequence[Outcome]) -> None:
+    """Say which structures ended before their gradients were small."""
+    stopped = Counter(of.row["stopped_by"] for of in outcomes if not of.failed)
+    told = {"iterations": "reached --max-iterations", "time": "reached --max-seconds"}
+    told |= {"stuck": "could not be lowered any further in this precision"}
+    for reason, n in stopped.items():
+        if reason not in CONVERGED:
+            note(f"Note: {counted(n, 'structure')} of {len(outcomes):,} {told[reason]} before the tolerance was met")
+
+
+def _as_text(outcomes: Sequence[Outcome], work: Work, verbose: bool) -> str:
+    heads = ("structure", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
+    shown = outcomes if verbose else outcomes[:_SHOWN]
+    rows = [_cells(of) for of in shown]
+    lines = table(heads, rows, "<>>>><>>").split("\n")
+    for k, of in enumerate(shown, 1):
+        if of.failed:
+            lines[k] = f"{lines[k].rstrip()}  {of.row['error']}"
+    rest = len(outcomes) - len(shown)
+    more = [f"and {counted(rest, 'structure')} more; --report FILE and --json have them all"] if rest > 0 else []
+    n_done = sum(not of.failed for of in outcomes)
+    how = f"{work.options['method']}, {work.options['precision']}, on {get_device(work.options['device'])}"
+    done = f"{counted(n_done, 'structure')} -> {one_line(str(work.targets.output))}"
+    head = f"Energy of structures, {UNIT}; rms gradient, {UNIT}/A"
+    return "\n".join([head, *lines, *more, "", done, f"{how}: in all {duration(elapsed())}"])
+
+
+def _cells(of: Outcome) -> list[str]:
+    name = one_line(of.row["name"])
+    if of.failed:
+        return [name, *[""] * 7]
+    row = of.row
+    before, after = (row[which]["total"] for which in ("energy_before", "energy_after"))
+    return [
+        name, "" if before is None else f"{before:,.3f}", f"{after:,.3f}", f"{row['rms_gradient']:.3g}",
+        f"{row['iterations']:,}", row["stopped_by"], f"{row['rms_displacement']:.3f}", f"{row['seconds']:.2f}",
+    ]  # fmt: skip
+
+
+def _save(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """A row for every structure: its energies by term, or why there are none."""
+    columns: dict[str, ArrayLike] = {"name": np.array([of.row["name"] for of in outcomes])}
+    units: dict[str, str] = {}
+    for which in ("energy_before", "energy_after"):
+        terms = dict.fromkeys(term for of in outcomes if not of.failed for term in of.row[which])
+        for term in terms:
+            values = [of.row.get(which, {}).get(term) for of in outcomes]
+            columns[f"{which}_{term}"] = np.array([np.nan if value is None else value for value in values])
+            units[f"{which}_{term}"] = UNIT
+    for name, unit in _NUMBERS.items():
+        columns[name] = np.array([of.row.get(name, np.nan) for of in outcomes])
+        units |= {name: unit} if unit else {}
+    columns["stopped_by"] = np.array([of.row.get("stopped_by", "") for of in outcomes])
+    columns["error"] = np.array([of.row.get("error", "") for of in outcomes])
+    write_table(path, columns, units, call_facts())

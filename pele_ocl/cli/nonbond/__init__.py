@@ -1,0 +1,143 @@
+"""`pele-ocl nonbond`: Lennard-Jones, Coulomb and GB energy with gradient over a pair list."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import click
+from click.core import ParameterSource
+
+from ...formats import require_table_suffix
+from ...nonbond import VARIANTS, Nonbond
+from ...pairs import internal_dielectrics, require_pairs_suffix, writing_pairs
+from ...solvent_model import SolventModel
+from ...trajectories.recording import require_record_suffix
+from ..cluster import cluster_options
+from ..command import INPUT, OUTPUT, EachOnce
+from ..frames import FrameOptions, report_frames, trajectory_options
+from ..molecule import models_option, read_molecule
+from ..options import ReadAtoms, model_options, report_options, require_lennard_jones, run_options, structure_options
+from ..progress import ProgressLine
+from ..structures.several import each_structure, structures_argument
+from ..terminal import note, say, say_json
+from .computing import Computed, computed_one_by_one, computed_together, frame_work
+from .lists import DEFAULT_CUTOFF, pairs_listed, pairs_of, why_none
+from .output import json_of, save, text_of
+
+VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+
+
+@click.command(cls=EachOnce)
+@structures_argument
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="OUT",
+    help="Write energies and gradient, or energies of every model: .h5, .csv or .json; or energies of every frame of a "
+    "trajectory, as they come: .h5, .csv or .jsonl.",
+)  # fmt: skip
+@models_option
+@trajectory_options
+@cluster_options
+@click.option("--cutoff", type=float, help=f"Pairs up to this distance, Angstrom; {DEFAULT_CUTOFF:g} by default.")
+@click.option("--no-cutoff", is_flag=True, help="All pairs.")
+@click.option("--split-cutoffs", is_flag=True, help="PELE's short list: 10 A, 15 A between charged groups.")
+@click.option("--pairs", "pairs_file", type=INPUT, metavar="FILE", help="Pair list to use: .h5, .npz or text.")
+@click.option(
+    "--write-pairs", type=OUTPUT, metavar="FILE", help="Write the pair list that was used: .h5, .npz or text."
+)
+@click.option(
+    "--solvent",
+    type=click.Choice(["gb", "vacuum"]),
+    default="gb",
+    show_default=True,
+    help="With or without the GB pair term.",
+)
+@click.option(
+    "--one-four", type=click.Choice(["exclude", "scale"]), default="exclude", show_default=True,
+    help="Leave 1-4 pairs out, as PELE does, or scale them as the force field says.",
+)  # fmt: skip
+@click.option(
+    "--internal-dielectric", type=click.Choice(["uniform", "vdgbnp"]), default="uniform", show_default=True,
+    help="One solute dielectric, or PELE's variable one, by residue, in its place.",
+)  # fmt: skip
+@click.option("--no-gradient", is_flag=True, help="Energies alone.")
+@click.option(
+    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
+)
+@run_options
+@structure_options
+@model_options
+@report_options
+@each_structure
+def nonbond(
+    path: Path, output: Path | None, models: str, over: FrameOptions, cutoff: float | None, no_cutoff: bool,
+    split_cutoffs: bool, pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],
+    one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
+    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
+) -> None:  # fmt: skip
+    """Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.
+
+    IN is a .pdb or .cif file, or an AMBER topology with -c, also with .gz; a .pqr file has no Lennard-Jones
+    parameters. Born radii are those of `pele-ocl solvent`, held fixed, as PELE holds them. Energies in kcal/mol,
+    gradient in kcal/mol/Angstrom. Atoms one or two bonds apart are left out, from a list in a file, too; its 1-4 pairs
+    are those three bonds apart and those it marks. Of several models each has the pairs within the cutoff in itself.
+    """
+    _require_one(cutoff, no_cutoff, split_cutoffs, pairs_file)
+    _require_fitting(internal_dielectric, write_pairs, models, over)
+    if output is not None:
+        (require_record_suffix if over.paths else require_table_suffix)(output)
+    if write_pairs is not None:
+        require_pairs_suffix(write_pairs)
+    require_lennard_jones(path)
+    molecule = read_molecule(path, read_atoms, models)
+    inside = internal_dielectrics(molecule.atoms) if internal_dielectric == "vdgbnp" else None
+    listed = None if pairs_file is None else pairs_listed(molecule.atoms, pairs_file, one_four)
+    list_of = partial(pairs_of, cutoff=cutoff, no_cutoff=no_cutoff, split_cutoffs=split_cutoffs, one_four=one_four)
+    plan_of = partial(
+        Nonbond, solvent=solvent, gradient=not (no_gradient or over.paths), variant=variant, precision=precision,
+        device=device, model=constants, internal_dielectrics=inside,
+    )  # fmt: skip
+    if over.paths:
+        report_frames(frame_work(molecule, list_of, listed, plan_of, no_cutoff), over, output, as_json)
+        return
+    with ProgressLine("Nonbonded") as progress:
+        if molecule.conformations is None or listed is not None or no_cutoff:
+            computed = computed_together(molecule, list_of if listed is None else lambda _: listed, plan_of, progress)
+        else:
+            computed = computed_one_by_one(molecule, list_of, plan_of, progress)
+    reach = None if no_cutoff or split_cutoffs else cutoff or DEFAULT_CUTOFF
+    _note_oddities(computed, reach, pairs_file)
+    with nullcontext() if write_pairs is None else writing_pairs(write_pairs, computed.pairs):
+        if output is not None:
+            save(output, molecule, computed, constants)
+    if as_json:
+        say_json(json_of(molecule, computed, constants))
+    else:
+        say(text_of(molecule, computed, constants, solvent == "gb", verbose))
+
+
+def _note_oddities(computed: Computed, cutoff: float | None, pairs_file: Path | None) -> None:
+    """Tell of results without any pair, and of a gradient that is wrong by design."""
+    if not any(of.n_pairs for of in computed.results):
+        note(f"Note: there is no pair to compute, all energies are 0: {why_none(cutoff, pairs_file)}")
+    first = computed.results[0]
+    if not first.exact:
+        note(f"Warning: {first.variant} loses updates to races by design; do not trust its gradient")
+
+
+def _require_one(cutoff: float | None, no_cutoff: bool, split_cutoffs: bool, pairs_file: Path | None) -> None:
+    """Raise where more than one pair list is asked for."""
+    if sum([cutoff is not None, no_cutoff, split_cutoffs, pairs_file is not None]) > 1:
+        raise click.UsageError("choose one of --cutoff, --no-cutoff, --split-cutoffs and --pairs")
+
+
+def _require_fitting(internal_dielectric: str, write_pairs: Path | None, models: str, over: FrameOptions) -> None:
+    """Raise for options that leave no room for each other."""
+    source = click.get_current_context().get_parameter_source("solute_dielectric")
+    if internal_dielectric == "vdgbnp" and source is not ParameterSource.DEFAULT:
+        raise click.UsageError("--internal-dielectric vdgbnp takes the place of --solute-dielectric; leave one out")
+    if write_pairs is not None and models == "all":
+        raise click.UsageError("--write-pairs is for one model, as each has a list of its own; leave out --models all")
+    over.require_alone(models_all=models == "all", write_pairs=write_pairs)

@@ -1,0 +1,150 @@
+"""`pele-ocl binding --pele FOLDER`: the energies of a PELE run's poses, beside PELE's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...binding import Binding
+from ...binding.pele import PeleRun, PoseEvaluator, Walker, find_run
+from ...binding.pele.picture import draw_against
+from ...cluster import Shard
+from ...errors import InputError
+from ...forcefield import read_control
+from ...formats import model_numbers, require_table_suffix, write_table
+from ...inputfile import read_file
+from ...solvent_model import SolventModel
+from ..clock import elapsed
+from ..cluster import asked_of, cluster_options, shared_out
+from ..command import INPUT, OUTPUT, EachOnce
+from ..energies import UNIT
+from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
+from ..progress import ProgressLine
+from ..report import counted, duration, headline, model_line, provenance, settings
+from ..structures.control import OPTION
+from ..terminal import note, say, say_json
+from .evaluation import Evaluated, evaluate_walkers
+from .poses import ENERGIES, Poses
+
+TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # of one word, so that every tool splits them alike
+PELE = "--pele"
+
+
+class PeleCommand(EachOnce):
+    """Takes the control file and the structure from the folder of the run, where they are not given."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = self.make_parser(ctx).parse_args(list(args))[0]
+        named = {name for name, value in given.items() if isinstance(value, str)}  # others are not given
+        if not ctx.resilient_parsing and "--help" not in args and "pele" in named:
+            run = find_run(str(given["pele"]))
+            args = [*args, *([] if "pele_conf" in named else [OPTION, str(run.control)])]
+            args += [] if "path" in named else [str(_structure(run))]
+        return super().parse_args(ctx, args)
+
+
+def _structure(run: PeleRun) -> Path:
+    """The first trajectory that names its atoms."""
+    for walker in run.walkers:
+        if walker.trajectory.suffix == ".pdb":
+            return walker.trajectory
+    raise InputError(f"{run.folder}: its trajectories do not name their atoms; give a structure of the complex as IN")
+
+
+@click.command(cls=PeleCommand, name="binding")
+@click.argument("path", metavar="[IN]", type=INPUT, required=False)
+@click.option(PELE, type=INPUT, metavar="FOLDER", required=True, help="Folder of pele.conf, report_* and trajectory_*.")
+@click.option("--ligand", metavar="EXPR", help="The atoms that bind; by default those that pele.conf perturbs.")
+@click.option("-o", "--output", type=OUTPUT, metavar="OUT", help="Write a row for each pose: .h5, .csv or .json.")
+@click.option(
+    "--reports", type=OUTPUT, metavar="DIR",
+    help=f"Write the reports anew into this folder, with the columns {TOTAL} and {BINDING}.",
+)  # fmt: skip
+@click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw our energies over PELE's: .png or .svg (matplotlib).")
+@click.option(
+    "--group-cutoffs/--no-group-cutoffs", default=None,
+    help="Let Coulomb and GB energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
+)  # fmt: skip
+@cluster_options
+@run_options
+@structure_options
+@model_options
+@surface_options
+@report_options
+def pele_run(
+    path: Path, pele: Path, ligand: str | None, output: Path | None, reports: Path | None, plot: Path | None,
+    group_cutoffs: bool | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
+    as_json: bool, verbose: bool,
+) -> None:  # fmt: skip
+    """Total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
+
+    The force field, the solvent and the ligand are those of pele.conf and DataLocal; other options win. Each row of a
+    report is the model of that number in its trajectory.
+    """
+    run = find_run(pele)
+    if output is not None:
+        require_table_suffix(output)
+    source = read_file(path)
+    numbers = model_numbers(source) if source.suffix == ".pdb" else []
+    atoms, chosen = read_atoms.chosen(source, numbers[0]) if numbers else read_atoms.chosen(source)
+    plan = Binding(atoms, ligand or _perturbed(run), model=constants, precision=precision, device=device)
+    context = click.get_current_context()
+    has_cutoffs = context.params["like"] == "pele" if group_cutoffs is None else group_cutoffs
+    walkers, output = _shard(run.walkers, output, asked_of(context).shard)
+    evaluate = evaluate_walkers(PoseEvaluator(plan, has_cutoffs), chosen)
+    with shared_out(evaluate, path=path, reports=None, plot=None) as work, ProgressLine("Poses") as progress:
+        found = list(progress.over(work.over(walkers), walkers))
+    poses = Poses.of(found)
+    computed = {"device": str(plan.device), "variant": plan.variant, "precision": precision}
+    facts = {"ligand": ligand or _perturbed(run), "group_cutoffs": has_cutoffs, **computed}
+    if output is not None:
+        units = dict.fromkeys(ENERGIES, UNIT)
+        write_table(output, poses.columns(), units, {**provenance(source), **facts, **settings(constants, atoms)})
+    if reports is not None:
+        _write_reports(reports, found)
+    if plot is not None:
+        draw_against(plot, poses.pairs(), [path])
+    for sentence in plan.notes:
+        note(f"Note: {sentence}")
+    if as_json:
+        say_json({**facts, "settings": settings(constants, atoms), **poses.as_json(), "seconds": {"total": elapsed()}})
+    else:
+        lines = [headline(source, atoms), f"{counted(len(walkers), 'report')}, {counted(len(poses.rows), 'pose')}", ""]
+        lines += [*poses.lines(), "", *([model_line(constants, atoms)] if verbose else [])]
+        say("\n".join([*lines, f"{plan.variant}, {precision}, on {plan.device}: in all {duration(elapsed())}"]))
+    _exit_with_failures(poses)
+
+
+def _shard(
+    walkers: tuple[Walker, ...], output: Path | None, shard: Shard | None
+) -> tuple[tuple[Walker, ...], Path | None]:
+    """The walkers of a shard, and the file of its rows."""
+    if shard is None:
+        return walkers, output
+    return shard.part(walkers, "reports"), None if output is None else shard.path(output)
+
+
+def _perturbed(run: PeleRun) -> str:
+    """The ligand that the control file names."""
+    ligand = read_control(run.control).ligand
+    if ligand is None:
+        raise InputError(f"{run.control}: names no chains in selectionToPerturb; give the ligand by --ligand")
+    return ligand
+
+
+def _write_reports(folder: Path, found: list[Evaluated]) -> None:
+    """Reports with our columns, by the names that they have in the run's folder."""
+    for of in found:
+        if of.report is not None and of.energies is not None:
+            target = folder / of.walker.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            of.report.write(target, {TOTAL: of.energies.total, BINDING: of.energies.binding})
+
+
+def _exit_with_failures(poses: Poses) -> None:
+    if poses.n_failed:
+        k = next(k for k, error in enumerate(poses.errors) if error)
+        first = f"{poses.reports[k]}, row {poses.rows[k]}: {poses.errors[k]}"
+        note(f"Error: {counted(poses.n_failed, 'pose')} of {len(poses.rows):,} failed: {first}")
+        click.get_current_context().exit(1)

@@ -1,0 +1,115 @@
+"""All poses of a PELE run as one table: our energies beside PELE's, and the poses' ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Floats
+from ...binding.pele.agreement import Agreement
+from ...binding.pele.reports import BINDING, TOTAL
+from ..tables import table
+from .evaluation import Evaluated
+
+ENERGIES = ("total", "binding", "pele_total", "pele_binding")
+_SHOWN = 10  # poses of the best
+
+
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """Poses in the order of the reports; NaN for what is not there.
+
+    reports : names of the files, rows : from 0, both (m,)
+    total, binding : ours, (m,) kcal/mol; pele_total, pele_binding : PELE's
+    rank : (m,) from 1, by our binding energy; 0 where it is not there
+    errors : (m,) why poses failed, "" where they did not
+    """
+
+    reports: list[str]
+    rows: NDArray[np.int64]
+    total: Floats
+    binding: Floats
+    pele_total: Floats
+    pele_binding: Floats
+    rank: NDArray[np.int64]
+    errors: list[str]
+
+    @classmethod
+    def of(cls, walkers: Sequence[Evaluated]) -> Poses:
+        """The poses of all walkers; one that failed is one row."""
+        columns: dict[str, list[Floats]] = {name: [] for name in ENERGIES}
+        reports, rows, errors = list[str](), list[int](), list[str]()
+        for of in walkers:
+            n = 1 if of.energies is None else len(of.energies.total)
+            reports += [of.walker.name] * n
+            rows += range(n)
+            errors += [of.error if of.energies is None else of.energies.errors.get(k, "") for k in range(n)]
+            absent = np.full(n, np.nan)
+            columns["total"].append(absent if of.energies is None else of.energies.total)
+            columns["binding"].append(absent if of.energies is None else of.energies.binding)
+            for name, theirs in (("pele_total", TOTAL), ("pele_binding", BINDING)):
+                found = None if of.report is None else of.report.numbers(theirs)
+                columns[name].append(absent if found is None else found)
+        values = {name: np.concatenate(parts) for name, parts in columns.items()}
+        return cls(reports, np.array(rows), **values, rank=_ranks(values["binding"]), errors=errors)
+
+    @property
+    def n_failed(self) -> int:
+        """Rows without our energies."""
+        return sum(map(bool, self.errors))
+
+    def pairs(self) -> dict[str, tuple[Floats, Floats]]:
+        """PELE's and our columns by name, those that PELE's reports have."""
+        both = {"total energy": (self.pele_total, self.total), "binding energy": (self.pele_binding, self.binding)}
+        return {name: pair for name, pair in both.items() if np.isfinite(pair[0]).any()}
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """A table with a row for each pose."""
+        return {
+            "report": np.array(self.reports), "row": self.rows, "rank": self.rank, "total": self.total,
+            "binding": self.binding, "pele_total": self.pele_total, "pele_binding": self.pele_binding,
+            "error": np.array(self.errors),
+        }  # fmt: skip
+
+    def as_json(self) -> dict[str, object]:
+        """Objects of all poses, and how far they agree with PELE's."""
+        columns = {name: values.tolist() for name, values in self.columns().items()}
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return {
+            "n_poses": len(rows),
+            "n_failed": self.n_failed,
+            "agreement": {name: _finite(asdict(Agreement.of(*pair))) for name, pair in self.pairs().items()},
+            "poses": [_finite({name: value for name, value in row.items() if value != ""}) for row in rows],
+        }
+
+    def lines(self) -> list[str]:
+        """The agreement and the best poses, for reading."""
+        agreement = [
+            f"{name.capitalize():15s} {Agreement.of(*pair).text} kcal/mol" for name, pair in self.pairs().items()
+        ]
+        best = [int(k) for k in np.argsort(np.where(self.rank, self.rank, len(self.rank) + 1), kind="stable")[:_SHOWN]]
+        heads = ("rank", "report", "row", "binding", "PELE's", "total", "PELE's")
+        rows = [
+            (
+                str(self.rank[k]), self.reports[k], str(self.rows[k]),
+                *(f"{of[k]:,.4f}" for of in (self.binding, self.pele_binding, self.total, self.pele_total)),
+            )
+            for k in best if self.rank[k]
+        ]  # fmt: skip
+        return [*agreement, "", "Best poses by binding energy, kcal/mol", table(heads, rows, "><>>>>>")]
+
+
+def _ranks(binding: Floats) -> NDArray[np.int64]:
+    ranks = np.zeros(len(binding), np.int64)
+    order = np.argsort(binding, kind="stable")  # NaN comes last
+    n = int(np.isfinite(binding).sum())
+    ranks[order[:n]] = np.arange(1, n + 1)
+    return ranks
+
+
+def _finite(row: dict[str, object]) -> dict[str, object]:
+    """The values as JSON has them: null for NaN."""
+    return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}

@@ -1,0 +1,49 @@
+"""Options of the commands that evaluate whole energies: which terms, of which pairs, by which variant."""
+
+from __future__ import annotations
+
+import click
+
+from ...energy import VARIANTS
+from ...errors import InputError
+from ...grid import FARTHEST
+from ..options import Command
+
+VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+
+variant_option = click.option(
+    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
+)
+
+
+def pair_options(command: Command) -> Command:
+    """Options `fixed_radii`, `cutoff`, `one_four` and `terms`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option("--fixed-radii", is_flag=True, help="Gradient at Born radii that stay as they are, as PELE has it."),
+    click.option("--cutoff", type=float, help="Distance at which pairs end, Angstrom; all pairs by default."),
+    click.option(
+        "--one-four", type=click.Choice(["scale", "exclude"]), default="scale", show_default=True,
+        help="Scale 1-4 pairs as the force field says, or leave them out.",
+    ),
+    click.option(
+        "--terms", metavar="NAMES",
+        help="Terms to compute and to sum, with commas: bond,angle,torsion; bonded, nonbonded and gb stand for "
+        "several; by default all that are there.",
+    ),
+)  # fmt: skip
+
+
+def require_near(cutoff: float | None) -> None:
+    """Raise InputError for a cutoff beyond the farthest positions that there may be."""
+    if cutoff is not None and cutoff > FARTHEST:
+        raise InputError(f"the cutoff is {cutoff:g} A; a distance of at most {FARTHEST:g} A is needed")
+
+
+def listed(terms: str | None) -> list[str] | None:
+    """The names of --terms, in which blanks may stand for underscores, as on the screen."""
+    return None if terms is None else ["_".join(name.split()) for name in terms.split(",")]

@@ -1,0 +1,131 @@
+"""`pele-ocl potmap`: the electrostatic potential on a grid, as a map file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...formats import model_numbers
+from ...inputfile import read_file
+from ...potmap import METHODS, VARIANTS
+from ...potmap.models import COMBINATIONS
+from ..cluster import cluster_options
+from ..command import OUTPUT, EachOnce
+from ..frames import FrameOptions, frame_options
+from ..frames.maps import corners
+from ..frames.maps import models as models_of
+from ..frames.run import FrameLine
+from ..options import ReadAtoms, device_list, report_options, run_options, structure_options
+from ..progress import ProgressLine
+from ..structures.maps import each_map
+from ..structures.several import structures_argument
+from ..terminal import note, say, say_json
+from .computing import announce, computed, summed
+from .options import grid_of, grid_options, physics_options
+from .output import json_of, require_targets, text_of, write
+
+VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
+DEFAULT_CUTOFF = 12.0
+
+
+@click.command(cls=EachOnce)
+@structures_argument
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=OUTPUT,
+    metavar="MAP",
+    multiple=True,
+    help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; may be given several times.",
+)
+@grid_options
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    default="direct",
+    show_default=True,
+    help="All atoms one by one; those within the cutoff; by a mesh, to the accuracy; auto, direct or mesh, whichever "
+    "costs less.",
+)
+@click.option(
+    "--accuracy", type=float, help="Of the mesh, the error by norm: 0.1 to 1e-6, in float64 to 1e-7; 1e-4 by default."
+)
+@click.option("--cutoff", type=float, help="Of the cutoff method, Angstrom; 12 by default.")
+@click.option("--smooth", is_flag=True, help="Let the potential go to 0 at the cutoff without a step.")
+@click.option(
+    "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
+)
+@run_options
+@physics_options
+@click.option("--field", is_flag=True, help="The electric field, too: field_x, _y, _z and field_strength in .h5 files.")
+@click.option(
+    "--models", type=click.Choice(["one", "all"]), default="one", show_default=True,
+    help="Maps of all models of IN, summed up as --combine says.",
+)  # fmt: skip
+@click.option(
+    "--combine",
+    type=click.Choice(COMBINATIONS),
+    help="What is written of all models or frames; avg by default. An .h5 file has all.",
+)
+@frame_options
+@cluster_options
+@click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib).")
+@structure_options
+@report_options
+@each_map
+def potmap(
+    path: Path, outputs: tuple[Path, ...], spacing: float, padding: float | None, origin: tuple[float, ...] | None,
+    shape: tuple[int, ...] | None, method: str, accuracy: float | None, cutoff: float | None, smooth: bool,
+    variant: str, precision: str, device: str | None, dielectric: float, distance_dependent: bool,
+    ionic_strength: float, temperature: float, min_distance: float, units: str, field: bool, models: str,
+    combine: str | None, over: FrameOptions, png: Path | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool,
+) -> None:  # fmt: skip
+    """Electrostatic potential of the molecule in IN at the points of a grid.
+
+    IN is a .pdb, .cif or .pqr file or an AMBER topology with -c, also with .gz. A value belongs to its point: the
+    first one stands at the map's origin. Several devices, --device 0,1, share the work. Of several IN each has a map
+    of its own, in -o '{name}.dx'.
+    """
+    if method != "cutoff" and (cutoff is not None or smooth):
+        raise click.UsageError("--cutoff and --smooth belong to --method cutoff")
+    over.require_alone(models_all=models == "all", field=field)
+    _require_fitting(field, models, combine, over)
+    require_targets(outputs, png, field)
+    source = read_file(path)
+    numbers = [None] if models == "one" else model_numbers(source)
+    every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
+    frames = over.opened(every[0], read_atoms.chosen(source)[1]) if over.paths else None
+    around = every if frames is None or origin is not None else [corners(frames, every[0])]
+    grid = grid_of(around, spacing, padding, origin, shape)
+    options: dict[str, object] = {
+        "method": method, "accuracy": accuracy, "cutoff": DEFAULT_CUTOFF if cutoff is None else cutoff,
+        "smooth": smooth, "variant": variant, "precision": precision, "device": device_list(device),
+        "dielectric": dielectric, "distance_dependent": distance_dependent, "ionic_strength": ionic_strength,
+        "min_distance": min_distance, "unit": units, "temperature": temperature,
+    }  # fmt: skip
+    if field:
+        options["field"] = True
+    announce(every[0], len(every) if frames is None else len(frames), grid, options)
+    if not outputs and png is None:
+        note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
+    if frames is not None:
+        with FrameLine("Potential map", len(frames)) as counting:
+            found = summed(every[0], models_of(frames, every[0], counting), grid, combine, options)
+    else:
+        with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
+            found = computed(every, grid, combine, {**options, "progress": progress})
+    write(source, outputs, png, found)
+    if as_json:
+        say_json(json_of(found))
+    else:
+        say(text_of(source, found, verbose))
+
+
+def _require_fitting(field: bool, models: str, combine: str | None, over: FrameOptions) -> None:
+    """Raise for options about several maps where there is one, or none that has a field."""
+    if combine is not None and models == "one" and not over.paths:
+        raise click.UsageError("--combine belongs to --models all and to trajectories")
+    if field and models == "all":
+        raise click.UsageError("choose one of --field and --models all")

@@ -1,0 +1,66 @@
+"""Options of `potmap` about the law of the potential and about the grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from ...atoms import Atoms
+from ...grid import Grid
+from ...units import POTENTIAL_UNITS
+from ..options import Command
+
+DEFAULT_PADDING = 10.0
+
+
+def physics_options(command: Command) -> Command:
+    """Options about the law of the potential and its unit."""
+
+    def option(name: str, default: float, text: str) -> Any:
+        return click.option(name, type=float, default=default, show_default=True, help=text)
+
+    options = [
+        option("--dielectric", 1.0, "Relative permittivity."),
+        click.option("--distance-dependent", is_flag=True, help="At r Angstrom the permittivity is r times that."),
+        option("--ionic-strength", 0.0, "Of a 1:1 salt that screens, mol/L."),
+        option("--temperature", 298.15, "K; matters for kT/e and with salt."),
+        option("--min-distance", 0.0, "Points closer to an atom get the potential of this distance, Angstrom."),
+        click.option(
+            "--units", type=click.Choice(POTENTIAL_UNITS), default=POTENTIAL_UNITS[0], show_default=True,
+            help="Unit of the values; a cube file is in hartree/e unless it is given.",
+        ),
+    ]  # fmt: skip
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+def grid_options(command: Command) -> Command:
+    """Options about the grid."""
+    options = [
+        click.option(
+            "--spacing", type=float, default=0.5, show_default=True, help="Between neighbouring points, Angstrom."
+        ),
+        click.option("--padding", type=float, help="Map around the outermost atoms, Angstrom; 10 by default."),
+        click.option("--origin", type=float, nargs=3, metavar="X Y Z", help="The map's first point, with --shape."),
+        click.option("--shape", type=int, nargs=3, metavar="NX NY NZ", help="Points along x, y and z, with --origin."),
+    ]
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+def grid_of(
+    models: list[Atoms], spacing: float, padding: float | None, origin: tuple[float, ...] | None,
+    shape: tuple[int, ...] | None,
+) -> Grid:  # fmt: skip
+    """The grid that the options ask for, around all models."""
+    if (origin is None) != (shape is None) or (origin is not None and padding is not None):
+        raise click.UsageError("a grid is given by --padding, or by --origin and --shape together")
+    if origin is not None and shape is not None:
+        return Grid(origin, spacing, shape)
+    positions = np.concatenate([atoms.positions for atoms in models])
+    together = Atoms(positions=positions, charges=np.zeros(len(positions)))
+    return Grid.around(together, DEFAULT_PADDING if padding is None else padding, spacing)
