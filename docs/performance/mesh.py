@@ -1,0 +1,64 @@
+"""Maps by the mesh beside direct sums: wall clock, kernels, and the measured error.
+
+python docs/performance/mesh.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...] [SPACING]]]
+
+A system is a name of tests/data (src3, ruvab, cct12) or ball:N, charges at random in a ball as dense as a protein. The
+map has POINTS^3 points, 256 by default, SPACING A apart, 0.5 by default, around the molecule's middle. Calls of the
+mesh are the best of three; the direct sum is computed once, where that takes less than a minute by its own estimate.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from pele_ocl import Atoms, Grid, potmap
+from pele_ocl.bench.systems import ball_of_atoms
+from pele_ocl.potmap.estimate import estimate_seconds
+
+DATA = Path(__file__).parents[2] / "tests" / "data"
+MOST_SECONDS = 60.0
+
+
+def atoms_of(system: str) -> Atoms:
+    """The atoms of a system by its name."""
+    shape, _, size = system.partition(":")
+    if size:
+        return ball_of_atoms(int(float(size)))
+    data = np.load(DATA / f"{shape}.npz")
+    return Atoms(positions=data["coordinates"], charges=data["charge"])
+
+
+def main() -> None:
+    device, systems = sys.argv[1], sys.argv[2].split(",")
+    given = dict(zip(("points", "accuracies", "spacing"), sys.argv[3:], strict=False))
+    n, step = int(given.get("points", 256)), float(given.get("spacing", 0.5))
+    accuracies = [float(text) for text in given.get("accuracies", "1e-4").split(",")]
+    print("| atoms | points | accuracy | error | kernels, ms | wall clock, ms | direct: kernels | ratio of kernels |")
+    print("|---|---|---|---|---|---|---|---|")
+    for system in systems:
+        atoms = atoms_of(system)
+        grid = Grid(atoms.positions.mean(axis=0) - step * n / 2 + 0.0123, step, (n, n, n))
+        estimate = estimate_seconds(atoms, grid, device=device)
+        direct = potmap(atoms, grid, device=device).seconds["kernel"] if estimate < MOST_SECONDS else estimate
+        for accuracy in accuracies:
+            kernels, wall = [], []
+            for _ in range(3):
+                start = time.perf_counter()
+                result = potmap(atoms, grid, method="mesh", accuracy=accuracy, device=device)
+                wall.append(time.perf_counter() - start)
+                kernels.append(result.seconds["kernel"])
+            about = "" if estimate < MOST_SECONDS else "about "
+            assert result.error is not None
+            print(
+                f"| {len(atoms):,} | {n}^3 | {accuracy:g} | {result.error.norm:.1e} | {1e3 * min(kernels):.2f} "
+                f"| {1e3 * min(wall):.1f} | {about}{1e3 * direct:.1f} | {direct / min(kernels):.0f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
