@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,16 +42,45 @@ def chosen_devices() -> list[Device]:
 
 DEVICES = chosen_devices()
 
+# Their tests take a quarter of a minute and more each, in processes of their own.
+LONG = ("test_oclgrind.py", "test_package.py", "test_extend_kernel.py", "test_docs_extend.py")
+
+# Cases whose kernels a CPU's compiler takes ten seconds and more for. `make test-all` has them, and so have GPUs; the
+# same code runs in float32, or under oclgrind.
+COMPILED_LONG = re.compile(
+    r"squares.*float64|float64.*squares|test_bonded.*squares-\(128, 1, 0\)|test_gb_necks.*squares-gbn2-float32"
+    r"|groups of three tiles|gbn within 20 A|every_choice.*solvent-GPU|chosen\[squares\]|small_groups.*bitonic-1\]"
+    r"|test_(surface|energy_terms|gb_necks|solvent_model|energy_gradient)\.py.*squares|test_solvent_tree.*pocl\d-groups"
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """On CPUs these cases are slow ones."""
+    if COMPILED_LONG.search(item.nodeid) and all(device.kind == "CPU" for device in DEVICES):
+        item.add_marker("slow")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests come first, so that none of them is left to one process when the others are done."""
+    items.sort(key=lambda item: item.path.name not in LONG)
+
 
 @pytest.fixture(scope="session", params=DEVICES, ids=lambda d: d.vendor.lower() + str(d.index))
 def device(request: pytest.FixtureRequest) -> Device:
     return request.param
 
 
+def require(device: Device, precision: str) -> None:
+    """Skip the test where the device lacks the precision."""
+    if precision == "float64" and not device.has_float64:
+        pytest.skip(f"{device} has no float64")
+
+
 @pytest.fixture(scope="session", params=PRECISIONS)
 def precision(request: pytest.FixtureRequest, device: Device) -> str:
-    if request.param == "float64" and not device.has_float64:
-        pytest.skip(f"{device} has no float64")
+    require(device, request.param)
     return request.param
 
 

@@ -1,6 +1,7 @@
 """A small case of every kernel, to run under `oclgrind --data-races`; tests/test_oclgrind.py reads the report.
 
-oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|potmap|ions
+oclgrind --data-races python oclgrind_cases.py solvent|nonbond|naive|energy|binding|minimize|potmap|ions
+oclgrind python oclgrind_cases.py joined
 """
 
 from __future__ import annotations
@@ -15,18 +16,22 @@ from bonded_helpers import of_every_kind
 from conftest import labels_of_elements, random_atoms, random_pairs, without
 from gb_helpers import labels_of
 
-from pele_ocl import Atoms, Grid, InputError, SolventModel, place_ions, potmap, solvent
-from pele_ocl.energy import Energy, PositionalRestraint, squares
+from pele_ocl import Atoms, Binding, Grid, InputError, SolventModel, place_ions, potmap, solvent
+from pele_ocl.energy import DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.ions.placement import Placement, WorkSplit
+from pele_ocl.minimize import METHODS, Minimizer, steps
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
+from pele_ocl.opencl import building
 from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.opencl.run import Run
+from pele_ocl.plan import plan as plans
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
+from pele_ocl.potmap import error
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.problem import MapProblem
@@ -41,6 +46,10 @@ from pele_ocl.variant import Machine
 PRECISIONS = ("float32", "float64")
 SALT, LCPO = SolventModel(ionic_strength=0.1), SolventModel(surface="lcpo")
 NECKS = SolventModel(gb="gbn2", rgb_max=8.0)
+RESTRAINTS = [
+    PositionalRestraint(1.0, flat=0.1), DistanceRestraint([[0, 39], [0, 3]], 1.0, 2.0, 0.1),
+    TorsionRestraint([[0, 1, 2, 3], [39, 5, 2, 0]], 1.0, 2.0, 0.1),
+]  # fmt: skip
 POTMAP_VECTORS = Blocking(4, (2, 3), (1, 1, 1))
 
 
@@ -50,12 +59,16 @@ def with_necks(atoms: Atoms) -> Atoms:
     return replace(atoms, gb_radii=np.resize([1.2, 1.7, 1.55, 1.5], len(atoms)), labels=labels)
 
 
-def surface_case(device: Device, plan: type[Solvent | Energy], **options: object) -> None:
-    """LCPO by the groups of GPUs and by the vectors of CPUs, over several tiles; and by a list that is too short."""
+# Work-items to an atom and reals in a vector: those of GPUs, of CPUs, and fewer of GPUs than atoms in a tile.
+SURFACE_SHAPES = (((64, 1), "float32"), ((1, 4), "float32"), ((32, 1), "float64"))
+
+
+def surface_case(device: Device, plan: type[Solvent | Energy], n_shapes: int = 3, **options: object) -> None:
+    """LCPO over several tiles; and by a list that is too short."""
     bonds = np.stack([np.arange(40), (np.arange(40) + 1) % 40], axis=1)
     atoms = replace(random_atoms(40), labels=labels_of_elements(["C"] * 40), bonds=bonds)
     both, options = np.stack([atoms.positions, atoms.positions + 0.1]), options | dict(model=LCPO, device=device)
-    for shape, precision in (((64, 1), "float32"), ((1, 4), "float32"), ((32, 1), "float64")):
+    for shape, precision in SURFACE_SHAPES[:n_shapes]:
         with patch.object(surface, "shape_for", lambda _: shape):  # noqa: B023
             plan(atoms, precision=precision, **options).evaluate_batch(both)
             with patch.object(surface, "NEIGHBOURS", 16), pytest.raises(InputError):
@@ -64,19 +77,18 @@ def surface_case(device: Device, plan: type[Solvent | Energy], **options: object
 
 def solvent_cases(device: Device) -> None:
     atoms = random_atoms(37)
-    for precision in PRECISIONS:
-        for variant in VARIANTS:
-            solvent(atoms, variant=variant, precision=precision, device=device)
-        solvent(atoms, precision=precision, device=device, model=SALT)
-        for blocks in (False, True):
-            layout = SolventLayout(4, 2, 16, (1, 1), 2, blocks, row=2, shares=2)
-            with trying("solvent", Choice.of("tiled", **asdict(layout))):
-                plan = Solvent(atoms, variant="tiled", precision=precision, device=device)
-                necks = Solvent(with_necks(atoms), variant="tiled", precision=precision, device=device, model=NECKS)
-            plan.evaluate_batch(np.stack([atoms.positions, atoms.positions + 0.1]))
-            necks.evaluate()
     for variant in VARIANTS:
+        for precision in PRECISIONS:
+            solvent(atoms, variant=variant, precision=precision, device=device)
         solvent(with_necks(atoms), variant=variant, precision="float32", device=device, model=NECKS)
+    solvent(atoms, precision="float32", device=device, model=SALT)
+    for blocks, precision in zip((False, True), PRECISIONS, strict=True):
+        layout = SolventLayout(4, 2, 16, (1, 1), 2, blocks, row=2, shares=2)
+        with trying("solvent", Choice.of("tiled", **asdict(layout))):
+            plan = Solvent(atoms, variant="tiled", precision=precision, device=device)
+            necks = Solvent(with_necks(atoms), variant="tiled", precision=precision, device=device, model=NECKS)
+        plan.evaluate_batch(np.stack([atoms.positions, atoms.positions + 0.1]))
+        necks.evaluate()
     surface_case(device, Solvent)
     tree_cases(device)
 
@@ -102,14 +114,13 @@ def nonbond_cases(device: Device) -> None:
     variants = [name for name in NONBOND_VARIANTS if name != "naive"]
     if not device.has_float_atomics("float32"):
         variants.remove("atomic-native")
-    for precision in PRECISIONS:
-        for variant in variants:
-            options = dict(variant=variant, precision=precision, device=device)
-            nonbond(atoms, pairs, radii, model=SALT, **options)
-            nonbond(atoms, without(pairs, "sigma2", "charge_products"), radii, **options)
-            nonbond(atoms, pairs, solvent="vacuum", gradient=False, **options)
-        with patch.object(Device, "vector_width", lambda device, precision: 16):
-            nonbond(atoms, pairs, radii, variant="tiled", precision=precision, device=device)
+    for variant in variants:
+        options = dict(variant=variant, precision="float32", device=device)
+        nonbond(atoms, pairs, radii, model=SALT, **(options | dict(precision="float64")))
+        nonbond(atoms, without(pairs, "sigma2", "charge_products"), radii, **options)
+        nonbond(atoms, pairs, solvent="vacuum", gradient=False, **options)
+    with patch.object(Device, "vector_width", lambda device, precision: 16):
+        nonbond(atoms, pairs, radii, variant="tiled", precision="float32", device=device)
 
 
 def naive_case(device: Device) -> None:
@@ -124,14 +135,15 @@ def potmap_cases(device: Device) -> None:
     for precision in PRECISIONS:
         options = dict(precision=precision, device=device)
         for variant in POTMAP_VARIANTS:
-            method = "cutoff" if variant == "cutoff" else "direct"
-            potmap(few, grid, variant=variant, method=method, **options)
+            potmap(few, grid, variant=variant, method=POTMAP_VARIANTS[variant].method, **options)
         potmap(many, grid, variant="blocked", **options)
         potmap(many, grid, variant="shared", **options)
         for variant in ("gather", "blocked"):
             potmap(few, grid, variant=variant, field=True, kappa=0.1, min_distance=1, **options)
         potmap(few, grid, method="cutoff", cutoff=5, smooth=True, distance_dependent=True, field=True, **options)
         run = Run(device, precision)
+        with patch.object(error, "FEW_EVALUATIONS", 0):
+            potmap(few, grid, method="mesh", accuracy=1e-3, field=precision == "float32", kappa=0.1, **options)
         task = MapProblem.of(few, grid, PotentialModel(), 1.0, False, precision)
         vectors = blocked(run, task, POTMAP_VECTORS)
         vectors.add(run, MapSlab.on(run, task, 0, 5, vectors.pad), 0, 20)
@@ -155,35 +167,38 @@ def ions_cases(device: Device) -> None:
 ENERGY_LAYOUTS = {
     "rows": (RowsLayout(4, 16, 2), RowsLayout(1, 32, 2)),
     "blocks": (BlocksLayout(4, 16, 3),),
-    "squares": (SquaresLayout(1, 32, 8, row=2, split=2, shares=2),),
+    "squares": (SquaresLayout(1, 16, 8, row=2, split=2, shares=2),),
 }
 
 
 def energy_cases(device: Device) -> None:
-    """Several tiles, batches, and every switch of the kernels."""
-    atoms = random_atoms(70)
-    chain = np.column_stack([np.arange(69), np.arange(1, 70)])
-    atoms = replace(atoms, bonds=chain, positions=atoms.positions + np.linspace(0, 60, 70)[:, None])
+    """Three tiles, batches, and every switch of the kernels in one of the precisions."""
+    atoms, n = random_atoms(40), 40
+    chain = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    atoms = replace(atoms, bonds=chain, positions=atoms.positions + np.linspace(0, 60, n)[:, None])
     both = np.stack([atoms.positions, atoms.positions + 0.1])
     for variant, layouts in ENERGY_LAYOUTS.items():
         for layout in layouts:
+            options = dict(variant=variant, precision="float32", device=device)
             with patch.object(type(layout), "of", lambda *_, layout=layout: layout):
                 for precision in PRECISIONS:
-                    options = dict(variant=variant, precision=precision, device=device)
-                    Energy(atoms, **options).evaluate_batch(both)
-                    Energy(atoms, per_atom=variant != "squares", cutoff=9.0, model=SALT, **options).evaluate()
-                    Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
-                    if precision == "float32":
-                        Energy(with_necks(atoms), model=NECKS, **options).evaluate()
-                    Energy(atoms, fixed_radii=True, terms=[PositionalRestraint(1.0)], **options).evaluate()
-                    with patch.object(squares, "MOST_LAYERS", 1):
-                        Energy(atoms, **options).evaluate()
+                    Energy(atoms, **(options | dict(precision=precision))).evaluate_batch(both)
+                Energy(atoms, per_atom=variant != "squares", cutoff=9.0, model=SALT, **options).evaluate()
+                Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
+                Energy(with_necks(atoms), model=NECKS, **options).evaluate()
+                if variant != "rows":  # which leaves nothing out
+                    model = SolventModel(gb="none" if variant == "squares" else "obc2")
+                    Energy(atoms, frozen=np.arange(20, len(atoms)), model=model, **options).evaluate()
+                Energy(atoms, fixed_radii=True, terms=RESTRAINTS, **options).evaluate()
+    (layout,) = ENERGY_LAYOUTS["squares"]
+    with patch.object(SquaresLayout, "of", lambda *_: layout), patch.object(squares, "MOST_LAYERS", 1):
+        Energy(atoms, variant="squares", precision="float32", device=device).evaluate()
     gpu_layouts_case(device, atoms)
     for size, items in ((64, 1), (32, 8)):
         with patch.multiple(addend, ATOMS_GPU=size, ITEMS_GPU=items):
             Energy(of_every_kind(40), per_atom=items == 1, variant="rows", device=device).evaluate()
     surface_case(device, Energy)
-    surface_case(device, Energy, per_atom=True, gradient=False)
+    surface_case(device, Energy, n_shapes=1, per_atom=True, gradient=False)
 
 
 def gpu_layouts_case(device: Device, atoms: Atoms) -> None:
@@ -201,13 +216,86 @@ def gpu_layouts_case(device: Device, atoms: Atoms) -> None:
             assert apart < 1e-9, (variant, n_atoms)
 
 
+def binding_cases(device: Device) -> None:
+    """Pairs of residues of several sizes, in both precisions, with and without salt and a cutoff."""
+    atoms = random_atoms(40)
+    labels = replace(labels_of_elements(["C"] * 40), residue_index=np.repeat(np.arange(6), [3, 9, 1, 12, 5, 10]))
+    bonds = np.column_stack([np.arange(19), np.arange(1, 20)])
+    atoms = replace(atoms, labels=labels, bonds=bonds)
+    both = np.stack([atoms.positions, atoms.positions + 0.1])
+    for precision, model, cutoff in (("float32", SolventModel(), None), ("float64", SALT, 9.0)):
+        options = dict(model=model, cutoff=cutoff, precision=precision, device=device, idecomp=4)
+        Binding(atoms, np.arange(25, 40), **options).evaluate_batch(both)
+
+
+def joined_cases(device: Device) -> None:
+    """Several steps in one launch, as on a GPU; the simulator's groups run one after the other and need no fence."""
+    shipped_source = building._source
+    edits = {
+        "common/hand_over.clh": (FENCE, "mem_fence(CLK_GLOBAL_MEM_FENCE)"),
+        "common/tickets.clh": (LOAD, "(*(counter))"),
+    }
+
+    def source(file: str) -> str:
+        return shipped_source(file).replace(*edits[file]) if file in edits else shipped_source(file)
+
+    shown = dict(kind="GPU", has_device_fence=True, vector_width=lambda device, precision: 1)
+    atoms, newer = of_every_kind(70), building._options
+    older = lambda *given: [option.replace("CL3.0", "CL1.2") for option in newer(*given)]  # noqa: E731
+    with (
+        patch.object(building, "_source", source),
+        patch.object(building, "_options", older),
+        patch.multiple(Device, **shown),
+    ):
+        solvent_plan = Solvent(atoms, variant="tiled", device=device)
+        both = np.stack([atoms.positions, atoms.positions + 0.1])
+        found = solvent_plan.evaluate_batch(both)
+        assert len(solvent_plan._idle[0].passes.joined) == 1
+        apart = solvent_plan.evaluate_batch(both, profile=True)
+        np.testing.assert_array_equal(found.energies, apart.energies)
+        energy_plan = Energy(atoms, variant="squares", device=device)
+        one = energy_plan.evaluate()
+        assert len(energy_plan._idle[0].passes.launches) == 1
+        several = energy_plan.evaluate_batch(both)
+        assert len(energy_plan._idle[-1].passes.launches) == 4
+        np.testing.assert_array_equal(one.energies, several.energies[0])
+        np.testing.assert_array_equal(one.gradient, several.gradients[0])
+
+
+# How an OpenCL C 3.0 device is told to hand over, which the simulator's compiler does not know.
+FENCE = "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_device)"
+LOAD = "atomic_load_explicit((volatile global atomic_int *)(counter), memory_order_relaxed, memory_scope_device)"
+
+
+def minimize_cases(device: Device) -> None:
+    """A few iterations of each method, in seats that structures leave and enter, and by groups of GPUs and of CPUs."""
+    atoms, vacuum = random_atoms(20), SolventModel(gb="none")
+    starts = atoms.positions + 0.005 * np.arange(3)[:, None, None] * random_atoms(20, 1).positions
+    bonds = np.column_stack([np.arange(0, 20, 2), np.arange(1, 21, 2)])
+    held = replace(atoms, bonds=bonds, labels=labels_of_elements(["C", "H"] * 10))
+    for shape, methods in ((steps.Shape(32, 16, 64, 16), METHODS), (steps.Shape(1024, 1, 1024, 1), ("lbfgs",))):
+        with patch.object(steps.Shape, "of", lambda *_: shape), patch.object(plans, "CHUNK_ATOMS", 40):  # noqa: B023
+            options = dict(max_iterations=2, device=device)
+            for method in methods:
+                model = SolventModel() if method == "newton" else vacuum
+                of_method = options | dict(method=method, model=model, fixed_radii=method == "newton")
+                Minimizer(atoms, **of_method).minimize_batch(starts)
+            Minimizer(held, constraints="hbonds-present", model=vacuum, **options).minimize_batch(starts)
+            Minimizer(held, frozen=np.arange(9), model=vacuum, precision="float64", **options).minimize_batch(
+                starts[:1]
+            )
+
+
 CASES = {
+    "binding": binding_cases,
+    "joined": joined_cases,
     "solvent": solvent_cases,
     "nonbond": nonbond_cases,
     "naive": naive_case,
     "potmap": potmap_cases,
     "ions": ions_cases,
     "energy": energy_cases,
+    "minimize": minimize_cases,
 }
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import statistics
+from collections.abc import Iterable
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -71,6 +72,10 @@ LAYERS = {
         "arguments", "atoms", "callable_module", "errors", "frozen", "opencl", "pairs", "plan", "results", "solvent",
         "tiled", "solvent_model", "tiles", "tuning", "units", "variant",
     ),
+    "minimize": (
+        "arguments", "atoms", "callable_module", "energy", "errors", "opencl", "plan", "results", "solvent_model",
+        "variant",
+    ),
     "ase": ("atoms", "energy", "errors", "extras", "opencl", "solvent_model"),
     "ions": (
         "arguments", "atoms", "errors", "grid", "opencl", "potential_model", "potmap", "tiles", "units",
@@ -80,22 +85,33 @@ LAYERS = {
         "arguments", "atoms", "callable_module", "errors", "grid", "opencl", "potential_model", "tuning", "units",
         "variant",
     ),
+    "relax": (
+        "arguments", "atoms", "callable_module", "chemistry", "energy", "errors", "forcefield", "formats", "inputfile",
+        "interop", "minimize", "opencl", "pairs", "paths", "solvent_model",
+    ),
     "trajectories": (
         "arguments", "atoms", "energy", "errors", "extras", "formats", "inputfile", "nonbond", "pairs", "plan",
         "results", "solvent", "solvent_model", "textfiles", "variant",
     ),
+    "cluster": ("errors", "extras", "opencl"),
     "bench": (
-        "atoms", "energy", "errors", "formats", "grid", "ions", "nonbond", "opencl", "pairs", "paths",
-        "potmap", "reading", "reference", "solvent", "solvent_model", "tuning", "units", "variant",
+        "atoms", "energy", "errors", "formats", "grid", "ions", "minimize", "nonbond", "opencl", "pairs", "paths",
+        "potmap", "reading", "reference", "solvent", "solvent_model", "textfiles", "tuning", "units", "variant",
     ),
     "cli": (
-        "__init__", "atoms", "bench", "chemistry", "energy", "errors", "forcefield", "formats", "gb_models", "grid",
-        "inputfile", "interop", "ions", "opencl", "paths", "potmap", "reading", "sampling", "solvent", "nonbond",
-        "pairs", "potential_model", "solvent_model", "trajectories", "tuning", "units", "variant",
+        "__init__", "atoms", "bench", "binding", "chemistry", "cluster", "energy", "errors", "forcefield", "formats",
+        "gb_models", "grid", "inputfile", "interop", "ions", "opencl", "paths", "potmap", "reading", "sampling",
+        "solvent", "nonbond", "minimize", "pairs", "potential_model", "relax", "solvent_model", "textfiles",
+        "trajectories", "tuning", "units", "variant",
+    ),
+    "binding": (
+        "arguments", "atoms", "energy", "errors", "forcefield", "formats", "inputfile", "nonbond", "opencl", "pairs",
+        "plan", "results", "solvent_model", "textfiles", "tiled", "trajectories", "units", "variant",
     ),
     "__init__": (
-        "energy", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid", "interop", "ions", "opencl",
-        "potmap", "reading", "sampling", "solvent", "solvent_model", "trajectories",
+        "binding", "energy", "minimize", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid",
+        "interop", "ions", "opencl", "potmap", "reading", "relax", "sampling", "solvent", "solvent_model",
+        "trajectories",
     ),
     "__main__": ("cli",),
 }  # fmt: skip
@@ -105,16 +121,27 @@ LAYERS = {
 UNTYPED = {
     "opencl": 8,  # PyOpenCL's own annotations are wrong or missing
     "nonbond": 1,  # an index that its variant alone looks into
-    "cli": 37,  # click passes options by name, and what becomes JSON is of any kind
+    "cli": 53,  # click passes options by name, and what becomes JSON is of any kind
     "callable_module": 5, "__init__": 3,  # forwarded to functions with types of their own
     "formats": 15, "forcefield": 3,  # h5py, gemmi, matplotlib and json have no types
+    "binding": 1,  # matplotlib's axes
     "pairs": 9,  # columns of files, which are checked then
-    "potmap": 2,  # options, passed on
+    "potmap": 2, "minimize": 1,  # options, passed on
     "results": 2, "atoms": 1,
 }  # fmt: skip
 
 # Classes whose parameter is another's business: Variant[Any] is a variant of whatever quantity.
 GENERIC = {"NDArray", "np.dtype", "Variant", "EnergyPasses", "ListPasses", "LadderPasses"}
+
+
+def assert_none(faults: Iterable[str]) -> None:
+    """No fault, or all of them, a line each."""
+    lines = list(faults)
+    assert not lines, "\n".join(lines)
+
+
+def where(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 @cache
@@ -143,11 +170,9 @@ def imported_layers(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_run_one_way(path):
-    own = layer(path)
-    strangers = imported_layers(path) - {own} - set(LAYERS[own])
-    assert not strangers, f"{own} imports {strangers}"
+def test_imports_run_one_way():
+    strangers = {path: imported_layers(path) - {layer(path), *LAYERS[layer(path)]} for path in MODULES}
+    assert_none(f"{where(path)} imports {names}" for path, names in strangers.items() if names)
 
 
 def test_layers_run_one_way():
@@ -189,7 +214,7 @@ def test_modules_and_folders_are_small():
 
 def test_names_of_variants_are_not_compared():
     """A variant says of itself what it can do; tables of them and the word auto are all that names one."""
-    assert not [found for path in MODULES for found in compared_names(path)]
+    assert_none(found for path in MODULES for found in compared_names(path))
 
 
 def test_tuning_names_no_variant():
@@ -224,25 +249,23 @@ def test_docstrings_name_a_thing():
     for path in KERNELS + HEADERS:
         lines = re.findall(r"^ *// *What .*$", path.read_text(), re.MULTILINE)
         faults += [f"{path.relative_to(CL)}: {line.strip()}" for line in lines]
-    assert not faults, "\n".join(faults)
+    assert_none(faults)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_pyopencl_is_imported_in_one_place(path):
-    if layer(path) != "opencl":
-        assert not re.search(r"^\s*(import|from) pyopencl", path.read_text(), re.MULTILINE)
+def test_pyopencl_is_imported_in_one_place():
+    outside = [path for path in MODULES if layer(path) != "opencl"]
+    assert_none(where(p) for p in outside if re.search(r"^\s*(import|from) pyopencl", p.read_text(), re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_types_are_known(name):
+def test_types_are_known():
     """Any stands at the border to libraries without types, and nowhere in what computes."""
-    found = [place for path in MODULES if layer(path) == name for place in untyped(path)]
-    assert len(found) <= UNTYPED.get(name, 0), "\n".join(found)
+    found = {name: [place for path in MODULES if layer(path) == name for place in untyped(path)] for name in LAYERS}
+    assert_none(place for name, places in found.items() if len(places) > UNTYPED.get(name, 0) for place in places)
 
 
 def untyped(path: Path) -> list[str]:
     """The places of a module that say Any, but for those that do so within a generic class."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     generic = (
         node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript) and ast.unparse(node.value) in GENERIC
     )
@@ -251,16 +274,19 @@ def untyped(path: Path) -> list[str]:
     return [f"{path.relative_to(PACKAGE)}:{name.lineno}" for name in names if id(name) not in within]
 
 
-@pytest.mark.parametrize("path", MODULES + KERNELS + HEADERS, ids=lambda p: str(p.relative_to(ROOT)))
-def test_files_are_short(path):
-    assert len(path.read_text().splitlines()) <= (300 if path.suffix in (".cl", ".clh") else 400)
+def test_files_are_short():
+    lines = {path: len(path.read_text().splitlines()) for path in MODULES + KERNELS + HEADERS}
+    assert_none(f"{where(p)}: {n} lines" for p, n in lines.items() if n > (300 if p in KERNELS + HEADERS else 400))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_public_names_have_docstrings(path):
-    for node in parsed(path).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-            assert ast.get_docstring(node), f"{path.name}: {node.name}"
+def test_public_names_have_docstrings():
+    public = (
+        (path, node)
+        for path in MODULES
+        for node in parsed(path).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert_none(f"{where(path)}: {node.name}" for path, node in public if not ast.get_docstring(node))
 
 
 def test_every_kernel_file_is_used():
@@ -271,17 +297,16 @@ def test_every_kernel_file_is_used():
         assert name in used or f'"{name}"' in hosts, name
 
 
-@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: str(p.relative_to(CL)))
-def test_includes_are_named_from_the_folder_of_all_kernels(path):
-    for name in re.findall(r'#include "([^"]+)"', path.read_text()):
-        assert (CL / name).is_file() or name.removeprefix("shared/") in HEADERS_MADE, name
+def test_includes_are_named_from_the_folder_of_all_kernels():
+    named = ((p, name) for p in KERNELS + HEADERS for name in re.findall(r'#include "([^"]+)"', p.read_text()))
+    unknown = ((p, n) for p, n in named if not (CL / n).is_file() and n.removeprefix("shared/") not in HEADERS_MADE)
+    assert_none(f"{where(path)}: {name}" for path, name in unknown)
 
 
-@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: str(p.relative_to(CL)))
-def test_places_in_arrays_of_parts_are_counted_with_64_bits(path):
+def test_places_in_arrays_of_parts_are_counted_with_64_bits():
     """A part of millions of atoms times a number of parts passes 2^31."""
     parts = re.compile(r"(?<!\(size_t\))\b(part|chunk|conformation|layer) \* n_\w+")
-    assert not parts.search(path.read_text()), path
+    assert_none(where(path) for path in KERNELS + HEADERS if parts.search(path.read_text()))
 
 
 def test_folders_of_kernels_are_small():
@@ -299,17 +324,17 @@ def test_variants_name_a_kernel_of_their_file(variant):
     assert re.search(rf"\b{variant.kernel}\(", source)
 
 
-@pytest.mark.parametrize("path", KERNELS + HEADERS, ids=lambda p: str(p.relative_to(CL)))
-def test_missing_macros_are_sentences(path):
-    source = path.read_text()
-    for macro in re.findall(r"#ifndef (\w+)", source):
-        assert re.search(rf'#error "{macro}: \w', source), f"{path.name}: {macro} has no sentence"
+def test_missing_macros_are_sentences():
+    sources = {path: path.read_text() for path in KERNELS + HEADERS}
+    needed = ((path, macro) for path, text in sources.items() for macro in re.findall(r"#ifndef (\w+)", text))
+    mute = ((path, macro) for path, macro in needed if not re.search(rf'#error "{macro}: \w', sources[path]))
+    assert_none(f"{where(path)}: {macro} has no sentence" for path, macro in mute)
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=lambda p: str(p.relative_to(CL)))
-def test_kernel_files_open_with_what_a_work_item_does(path):
-    assert path.read_text().startswith("// ")
-    assert '#include "common/real.clh"' in path.read_text()
+def test_kernel_files_open_with_what_a_work_item_does():
+    sources = {path: path.read_text() for path in KERNELS}
+    assert_none(where(path) for path, text in sources.items() if not text.startswith("// "))
+    assert_none(where(path) for path, text in sources.items() if '#include "common/real.clh"' not in text)
 
 
 def test_the_names_a_user_sees_are_the_public_ones():

@@ -11,11 +11,12 @@ import ase
 import numpy as np
 import pytest
 from ase.calculators.fd import calculate_numerical_forces
-from ase.optimize import BFGS
+from ase.optimize import BFGS, LBFGS
 from ase.units import kcal, mol
+from scipy.optimize import minimize
 
 import pele_ocl
-from pele_ocl import Atoms, Energy, InputError, PositionalRestraint, read
+from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, read
 from pele_ocl.ase import Calculator, to_ase
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
@@ -39,6 +40,26 @@ def test_energy_and_forces_in_the_units_of_ase(dipeptide: Atoms) -> None:
     atoms.calc.results.clear()
     numerical = calculate_numerical_forces(atoms, eps=1e-4, iatoms=some)
     np.testing.assert_allclose(numerical, atoms.get_forces()[some], atol=1e-6)
+
+
+def test_optimizers_of_ase_and_scipy_find_the_minimum_that_minimize_finds(dipeptide: Atoms) -> None:
+    """Held where it is, the molecule has one minimum nearby."""
+    held = [PositionalRestraint(50.0)]
+    ours = Minimizer(dipeptide, terms=held, tolerance=1e-3, precision="float64").minimize()
+    assert ours.energy_before.total - ours.energy_after.total > 0.01
+    atoms = to_ase(dipeptide)
+    atoms.calc = Calculator(dipeptide, terms=held, precision="float64")
+    LBFGS(atoms, logfile=None).run(fmax=1e-4, steps=300)
+    assert atoms.get_potential_energy() * mol / kcal == pytest.approx(float(ours.energy_after.total), abs=1e-4)
+    np.testing.assert_allclose(atoms.positions, ours.positions, atol=1e-3)
+    plan = Energy(dipeptide, terms=held, precision="float64")
+
+    def value(x: np.ndarray) -> tuple[float, np.ndarray]:
+        result = plan.evaluate(x.reshape(-1, 3))
+        return result.total, result.gradient.ravel()
+
+    found = minimize(value, dipeptide.positions.ravel(), jac=True, method="L-BFGS-B", options={"gtol": 1e-3})
+    assert found.fun == pytest.approx(float(ours.energy_after.total), abs=1e-4)
 
 
 def test_the_options_of_energy(dipeptide: Atoms) -> None:

@@ -318,3 +318,32 @@ def test_a_curve_ends_before_it_takes_too_long(name):
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_scaling_needs_time(seconds):
     assert "--most-seconds" in run("bench", "scaling", "--most-seconds", seconds, code=2).stderr
+
+
+# Minimisation
+
+
+def test_minimisation_beside_openmm():
+    if not HAS_OPENMM:
+        pytest.skip("OpenMM is not installed")
+    arguments = ("--system", "hexapeptide", "--starts", 1, "--tolerance", 20, "--json", *DEVICE)
+    rows = [json.loads(line) for line in run("bench", "minimize", *arguments).stdout.splitlines()]
+    codes = [row["code"] for row in rows]
+    assert codes[0] == "OpenMM CPU"
+    assert codes[-1] == "lbfgs"
+    assert all(row["rms_gradient"] <= 20.5 for row in rows)  # by float64, where codes compute in float32
+    assert rows[-1]["speedup"] == pytest.approx(rows[0]["seconds"] / rows[-1]["seconds"])
+    assert abs(rows[-1]["above"]) < 0.02
+    text = run("bench", "minimize", *arguments[:-3], "--no-peers", *DEVICE).stdout
+    assert "kJ/mol/nm" in text
+    assert "OpenMM" not in text.splitlines()[-1]
+
+
+def test_minimisation_is_a_work_of_the_peers():
+    if not HAS_OPENMM:
+        pytest.skip("OpenMM is not installed")
+    arguments = ("--work", "minimize", "--system", "hexapeptide", "--peer", "OpenMM CPU", "--json", *DEVICE)
+    result = run("bench", "peers", *arguments)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["code"].split()[0] for row in rows] == ["pele-ocl", "OpenMM"]
+    assert rows[0]["work"] == "minimize"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from bonded_helpers import computed, forces_of, molecule, of_every_kind
-from conftest import random_atoms
+from conftest import random_atoms, require
 from test_energy import EVERY_VARIANT, assert_same, options
 from test_energy_gradient import slopes
 from test_reference_energy import bonded as chain
@@ -16,7 +17,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 from pele_ocl import Atoms, InputError
 from pele_ocl.atoms import Angles, Bonded, HarmonicImpropers, OneFourPairs, Torsions
-from pele_ocl.energy import TERMS, Energy, energy
+from pele_ocl.energy import TERMS, VARIANTS, Energy, energy
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.result import ALL_TERMS, PASS_TERMS
 from pele_ocl.energy.terms import PositionalRestraint
@@ -24,11 +25,14 @@ from pele_ocl.opencl.device import Device
 from pele_ocl.pairs import nonbonded_pairs, pairs_within
 from pele_ocl.reference.bonded import bonded_terms
 from pele_ocl.reference.energy import energy as reference
+from pele_ocl.variant import PRECISIONS
 
+PEPTIDES = ("hexapeptide", "ubiquitin")
 OWN = tuple(term for term in ALL_TERMS if term not in PASS_TERMS)
 # Atoms and work-items of a group, and its local memory: those of CPUs, those of GPUs, and many atoms on a GPU.
+ALONE, TOGETHER, IN_GLOBAL_MEMORY = (128, 1, 0), (32, 64, 40 << 10), (64, 32, 0)
 SHAPES = pytest.mark.parametrize(
-    "shape", [(128, 1, 0), (32, 64, 40 << 10), (64, 32, 0)], ids=["alone", "together", "in global memory"]
+    "shape", [ALONE, TOGETHER, IN_GLOBAL_MEMORY], ids=["alone", "together", "in global memory"]
 )
 
 
@@ -64,16 +68,17 @@ def test_the_definition_of_every_term_is_openmms(term):
 
 
 @pytest.mark.parametrize(
-    ("name", "force_field"),
+    ("name", "force_field", "precision"),
     [
-        ("hexapeptide", "amber14-all.xml"),
-        ("dna", "amber14-all.xml"),
-        ("ubiquitin", "amber14-all.xml"),
-        pytest.param("hexapeptide", "charmm36.xml", marks=pytest.mark.slow),
-        pytest.param("ubiquitin", "charmm36.xml", marks=pytest.mark.slow),
+        ("hexapeptide", "amber14-all.xml", "float64"),
+        ("dna", "amber14-all.xml", "float32"),
+        ("dna", "amber14-all.xml", "float64"),
+        ("ubiquitin", "amber14-all.xml", "float32"),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in product(PEPTIDES, ["charmm36.xml"], PRECISIONS)),
     ],
 )
 def test_force_fields_of_openmm(device, precision, name, force_field):
+    require(device, precision)
     of = molecule(name, force_field)
     result = Energy(of.atoms, **options(device, precision)).evaluate()
     for terms, (expected, gradient) in of.forces.items():
@@ -87,9 +92,17 @@ def test_force_fields_of_openmm(device, precision, name, force_field):
 # Against the definition
 
 
-@EVERY_VARIANT
-@SHAPES
+# Bonded terms compute in float64 whatever the precision of the passes.
+@pytest.mark.parametrize(
+    ("precision", "variant", "shape"),
+    [
+        *product(["float32"], VARIANTS, (ALONE, TOGETHER)), ("float32", "rows", IN_GLOBAL_MEMORY),
+        *product(["float64"], VARIANTS, (ALONE,)), ("float64", "rows", TOGETHER),
+    ],
+    ids=str,
+)  # fmt: skip
 def test_every_term_in_every_variant(device, precision, variant, shape, monkeypatch):
+    require(device, precision)
     set_shape(monkeypatch, shape)
     atoms = of_every_kind(150, seed=7)
     expected = reference(atoms)
@@ -103,7 +116,7 @@ def test_every_term_in_every_variant(device, precision, variant, shape, monkeypa
             np.testing.assert_allclose(getattr(result.per_atom, term), values, rtol=0, atol=bound)
 
 
-@SHAPES
+@pytest.mark.parametrize("shape", [ALONE, TOGETHER], ids=["alone", "together"])
 def test_terms_alone_and_in_batches(device, precision, shape, monkeypatch):
     """Energies alone, a cutoff between 1-4 pairs, fixed-point positions; the same bits in every call."""
     set_shape(monkeypatch, shape)
@@ -243,8 +256,9 @@ def test_terms_that_are_there_have_names(device):
 
 
 @EVERY_VARIANT
-def test_chosen_terms_are_the_whole(device, precision, variant):
+def test_chosen_terms_are_the_whole(device, variant):
     """The terms of the passes one by one and all others together, and their gradients, add up to the whole."""
+    require(device, precision := "float64")
     atoms = of_every_kind(60, seed=4)
     there = options(device, precision, variant)
     whole = energy(atoms, **there)

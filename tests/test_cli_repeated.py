@@ -23,14 +23,19 @@ def leaves(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], cl
 
 
 def a_value(option: click.Option) -> list[str]:
-    return [option.type.choices[0] if isinstance(option.type, click.Choice) else "1000"] * option.nargs
+    right = option.type.choices[0] if isinstance(option.type, click.Choice) else OF_A_FORM.get(option.opts[-1], "1000")
+    return [right] * option.nargs
+
+
+OF_A_FORM = {"--shard": "1/2"}
+READ_AT_ONCE = ("--pele",)  # a folder, of which a wrong one is answered first
 
 
 CASES = [
     (path, command, option)
     for path, command in leaves(main)
     for option in command.params
-    if isinstance(option, click.Option) and not (option.is_flag or option.multiple)
+    if isinstance(option, click.Option) and not (option.is_flag or option.multiple or option.opts[-1] in READ_AT_ONCE)
 ]
 
 

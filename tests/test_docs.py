@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from binding_helpers import write_complex
 from conftest import DEVICES
 from trajectory_helpers import moving, write_trajectory
 
@@ -45,41 +47,59 @@ def test_performance_page_shows_the_tables_that_were_written():
     assert {mark[1] for mark in make.MARKED.finditer(text)} == {name for name in written if re.match(r"cpu|h200", name)}
 
 
-def test_python_of_the_readme_runs(tmp_path, monkeypatch):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def _protein(name: str) -> Callable[[], None]:
+    return lambda: shutil.copy(shipped("data") / "structures" / f"{name}.pdb", "protein.pdb")
+
+
+def _frames() -> None:
+    _protein("hexapeptide")()
+    write_trajectory(Path("frames.nc"), moving(read("protein.pdb").positions, 12))
+
+
+def _map() -> None:
+    write_map("map.dx", Map(Grid((25, 20, 0), 1.0, (5, 6, 7)), np.ones((7, 6, 5)), "V"))
+
+
+# Pages, and what brings the files that their Python reads.
+RUNNING = {
+    "README.md": _protein("ubiquitin"),
+    "docs/libraries.md": _protein("hexapeptide"),
+    "docs/maps.md": _map,
+    "docs/selection.md": _protein("ubiquitin"),
+    "docs/trajectories.md": _frames,
+}
+
+
+@pytest.mark.parametrize("page", RUNNING)
+def test_python_of_a_page_runs(page, tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks
-    shutil.copy(shipped("data") / "structures" / "ubiquitin.pdb", tmp_path / "protein.pdb")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+    RUNNING[page]()
+    for block in blocks:
+        exec(compile(block, page, "exec"), {})
+
+
+def test_python_of_the_minimizing_page_runs(tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "minimizing.md").read_text(), re.DOTALL)
+    assert len(blocks) == 2
+    shutil.copy(shipped("data") / "structures" / "hexapeptide.pdb", tmp_path / "protein.pdb")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block, "minimizing.md", "exec"), {})
 
 
-def test_python_of_the_maps_page_runs(tmp_path, monkeypatch):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "maps.md").read_text(), re.DOTALL)
-    assert blocks
-    write_map(tmp_path / "map.dx", Map(Grid((25, 20, 0), 1.0, (5, 6, 7)), np.ones((7, 6, 5)), "V"))
+def test_python_of_the_binding_page_runs(tmp_path, monkeypatch):
+    """From a topology and a trajectory to a picture of ranked residues."""
+    pytest.importorskip("matplotlib")
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "binding.md").read_text(), re.DOTALL)
+    write_complex(tmp_path)
     monkeypatch.chdir(tmp_path)
-    for block in blocks:
-        exec(compile(block, "maps.md", "exec"), {})
-
-
-def test_python_of_the_selection_page_runs(tmp_path, monkeypatch):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "selection.md").read_text(), re.DOTALL)
-    assert blocks
-    shutil.copy(shipped("data") / "structures" / "ubiquitin.pdb", tmp_path / "protein.pdb")
-    monkeypatch.chdir(tmp_path)
-    for block in blocks:
-        exec(compile(block, "selection.md", "exec"), {})
-
-
-def test_python_of_the_libraries_page_runs(tmp_path, monkeypatch):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "libraries.md").read_text(), re.DOTALL)
-    assert blocks
-    shutil.copy(shipped("data") / "structures" / "hexapeptide.pdb", tmp_path / "protein.pdb")
-    monkeypatch.chdir(tmp_path)
-    for block in blocks:
-        exec(compile(block, "libraries.md", "exec"), {})
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+    exec(compile("".join(blocks), "binding.md", "exec"), {})
+    assert (tmp_path / "residues.png").stat().st_size > 1000
 
 
 def test_selection_page_names_every_word():
@@ -95,17 +115,6 @@ def test_pages_for_other_programs_name_options_that_are_there(program):
     helps = "".join(page.read_text() for page in (ROOT / "docs" / "cli").glob("*.txt"))
     assert set(re.findall(r"(?:`|^)pele-ocl (\w+)", text, re.MULTILINE)) <= set(COMMANDS)
     assert set(re.findall(r"--[a-z][a-z-]+", text)) <= set(re.findall(r"--[a-z][a-z-]+", helps))
-
-
-def test_python_of_the_trajectories_page_runs(tmp_path, monkeypatch):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "trajectories.md").read_text(), re.DOTALL)
-    assert blocks
-    shutil.copy(shipped("data") / "structures" / "hexapeptide.pdb", tmp_path / "protein.pdb")
-    write_trajectory(tmp_path / "frames.nc", moving(read(tmp_path / "protein.pdb").positions, 12))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
-    for block in blocks:
-        exec(compile(block, "trajectories.md", "exec"), {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

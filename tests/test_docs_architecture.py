@@ -98,7 +98,7 @@ def test_worked_examples_touch_the_files_of_their_row(row, page):
     """The example's own file names stand for those of a row that has another example."""
     (files,) = (files for name, files in TABLE if name == row)
     headings = "\n".join(re.findall(r"^## .*$", (ROOT / "docs" / "extend" / page).read_text(), re.MULTILINE))
-    touched = {name.replace("distance", "dihedral") for name in re.findall(r"`((?:cl|pele_ocl)/[\w./]+)`", headings)}
+    touched = {name.replace("morse", "dihedral") for name in re.findall(r"`((?:cl|pele_ocl)/[\w./]+)`", headings)}
     assert touched
     assert touched == {name for name, _ in FILE.findall(files) if not name.startswith("docs/")}
 

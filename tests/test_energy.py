@@ -106,11 +106,18 @@ def test_awkward_sizes(device, precision, variant, n):
 
 
 @EVERY_VARIANT
-@pytest.mark.parametrize("combining", ["arithmetic", "geometric"])
-def test_salt_and_combining_rules(device, precision, variant, combining):
-    atoms = bonded(150, seed=7, combining=combining, one_four=(0.5, 0.25))
+def test_salt_and_the_geometric_rule(device, variant):
+    atoms, precision = bonded(150, seed=7, combining="geometric", one_four=(0.5, 0.25)), "float32"
     result = energy(atoms, model=SALT, **options(device, precision, variant))
     assert_same(result, reference(atoms, SALT), precision)
+
+
+@EVERY_VARIANT
+def test_energies_without_a_gradient(device, variant):
+    atoms = bonded(150, seed=8)
+    result = energy(atoms, gradient=False, **options(device, "float32", variant))
+    assert result.gradient is None
+    assert_same(result, reference(atoms), "float32")
 
 
 @EVERY_VARIANT
@@ -405,13 +412,11 @@ def test_auto_is_a_variant_for_every_kind():
         assert choose_variant(kind, per_atom=True) == "rows"
 
 
-@pytest.mark.parametrize("most", [16, 64])
 @pytest.mark.parametrize("refused_by", ["device", "compiler"])
-def test_rows_where_groups_must_be_small(device, precision, most, refused_by, monkeypatch):
-    """Many devices take 256 work-items to a group at most, some compilers even fewer."""
-    monkeypatch.setattr(RowsLayout, "of", lambda *_: RowsLayout(1, 16, 16))
-    atoms, groups, build, keep = bonded(200, seed=17), [], Run.kernel, Run.keep_kernel
-    expected = energy(atoms, **options(device, precision, "rows"))
+def test_rows_where_groups_must_be_small(device, refused_by, monkeypatch):
+    """Many devices take fewer work-items to a group than the layout has, some compilers even fewer."""
+    monkeypatch.setattr(RowsLayout, "of", lambda *_: RowsLayout(1, 16, 4))
+    atoms, groups, build, keep, most = bonded(200, seed=17), [], Run.kernel, Run.keep_kernel, 16
 
     def build_if_small(run, *args, **defines):
         items = defines.get("ITEMS", 16 * defines.get("PARTS", 1))
@@ -427,10 +432,9 @@ def test_rows_where_groups_must_be_small(device, precision, most, refused_by, mo
     monkeypatch.setattr(Run, "keep_kernel", noted)
     if refused_by == "device":
         monkeypatch.setattr(Device, "largest_group", most)
-    result = energy(atoms, **options(device, precision, "rows"))
+    result = energy(atoms, **options(device, "float32", "rows"))
     assert max(groups) == most
-    assert relative(result.gradient, expected.gradient) < GRADIENT[precision]
-    assert result.total == pytest.approx(expected.total, rel=ENERGY[precision])
+    assert_same(result, reference(atoms), "float32")
 
 
 SQUARES = {
@@ -443,9 +447,13 @@ SQUARES = {
 
 @pytest.mark.parametrize("shape", SQUARES)
 @pytest.mark.parametrize("options", [{}, {"fixed_radii": True}, {"gradient": False}], ids=["all", "fixed", "energy"])
-def test_squares_of_every_shape_in_as_many_launches_as_memory_asks_for(device, precision, shape, options, monkeypatch):
+def test_squares_of_every_shape_in_as_many_launches_as_memory_asks_for(
+    device, precision, shape, options, monkeypatch, pytestconfig
+):
     if device.vendor == "POCL" and (shape != "fused" or precision == "float64"):
         pytest.skip("PoCL compiles these for a minute each")
+    if device.vendor == "POCL" and "fixed_radii" not in options and pytestconfig.option.markexpr:
+        pytest.skip("PoCL compiles these for half a minute each, which `make test-all` takes")
     atoms = bonded(420, seed=17)
     expected = energy(atoms, device=device, precision="float64", **options)
     monkeypatch.setattr(SquaresLayout, "of", lambda *_: SQUARES[shape])
@@ -580,6 +588,8 @@ def test_atoms_at_one_place_are_named(device, precision):
 @pytest.mark.parametrize("apart", [1, 2, 39])
 def test_close_atoms_without_repulsion_are_named(device, precision, variant, gradient, distance, apart):
     """Bonded, at the ends of an angle, and far along the chain but without Lennard-Jones and charge."""
+    if precision == "float64" and not gradient:
+        pytest.skip("the kernels without a gradient, in float32, find them in the same lines")
     atoms = bonded(40, seed=19, charges=np.zeros(40), lj_epsilon=np.zeros(40))
     positions = np.array(atoms.positions)
     positions[apart] = positions[0] + [distance, 0, 0]

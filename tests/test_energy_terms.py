@@ -1,5 +1,6 @@
 """Further terms of the energy: the harmonic positional restraint, beside others, in every variant and form of call."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from tolerance import ENERGY, GRADIENT
 
 from pele_ocl import InputError, SolventModel
 from pele_ocl.energy import TERMS, Energy, PositionalRestraint, energy
+from pele_ocl.energy.layout import SquaresLayout
 
 NOISE = np.random.default_rng(5).normal(0, 0.3, (150, 3))
 
@@ -55,8 +57,8 @@ def test_the_definition_has_the_gradient_of_its_energy():
 
 
 @EVERY_VARIANT
-def test_several_restraints_in_batches(device, precision, variant):
-    atoms, moved = moved_chain()
+def test_several_restraints_in_batches(device, variant):
+    precision, (atoms, moved) = "float32", moved_chain()
     terms = [PositionalRestraint(1.0), PositionalRestraint(2.0, reference=moved.positions, name="target")]
     plan = Energy(atoms, terms=terms, **options(device, precision, variant))
     batch = plan.evaluate_batch(np.stack([atoms.positions, moved.positions, atoms.positions]))
@@ -80,6 +82,17 @@ def test_terms_alone_need_their_own_parameters(device, variant):
     for term, missing in (("lennard_jones", "lj_sigma and lj_epsilon"), ("gb_pair", "gb_radii and gb_scales")):
         with pytest.raises(InputError, match=f"the energy needs {missing}, which these atoms lack"):
             Energy(bare, only_terms=[term], **there)
+
+
+def test_further_terms_need_no_other_passes(device, monkeypatch):
+    """What compiles for seconds is built once, whatever terms stand behind it, where another kernel collects."""
+    monkeypatch.setattr(SquaresLayout, "of", lambda *_: SquaresLayout(1, 32, 256, shares=4))
+    (atoms, _), there = moved_chain(), options(device, "float32", "squares")
+    built = []
+    for terms in ([], [PositionalRestraint(1.0)]):
+        Energy(atoms, terms=terms, **there).evaluate()
+        built.append({key for key in device.programs if re.fullmatch(r"energy/squares/(pair|chain).cl", key[0])})
+    assert built[1] == built[0] != set()
 
 
 def test_energies_alone_have_the_term(device, precision):

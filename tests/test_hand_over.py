@@ -49,12 +49,68 @@ def test_the_last_group_sees_what_all_wrote_and_resets_the_counter(device, monke
     assert run.download(arrivals, 1, np.int32) == 0
 
 
-@pytest.mark.parametrize("file", ["solvent/tiled.cl", "energy/collect.clh"])
-def test_whoever_arrives_has_published_and_takes_over(file):
-    steps = re.findall(r"\b(PUBLISH|arrives_last|TAKE_OVER)\b", (shipped("cl") / file).read_text())
-    assert steps == ["PUBLISH", "arrives_last", "TAKE_OVER"]
+@pytest.mark.parametrize("text", ["common/hand_over.clh:group_arrives_last", "energy/squares/collect.clh:collect_last"])
+def test_whoever_arrives_has_published_and_takes_over(text):
+    file, function = text.split(":")
+    body = (shipped("cl") / file).read_text().split(f" {function}(")[1]
+    assert re.findall(r"\b(PUBLISH|arrives_last|TAKE_OVER)\b", body) == ["PUBLISH", "arrives_last", "TAKE_OVER"]
 
 
 def test_nobody_else_hands_over():
-    users = {str(p.relative_to(shipped("cl"))) for p in shipped("cl").rglob("*.cl*") if "arrives_last" in p.read_text()}
-    assert users == {"common/hand_over.clh", "solvent/tiled.cl", "energy/collect.clh"}
+    texts = {str(path.relative_to(shipped("cl"))): path.read_text() for path in shipped("cl").rglob("*.cl*")}
+    users = {file for file, text in texts.items() if re.search(r"\barrives_last\b", text)}
+    assert users == {"common/hand_over.clh", "energy/squares/collect.clh"}
+    waiting = {file for file, text in texts.items() if "wait_for(" in text}
+    assert waiting == {"common/tickets.clh", "energy/squares/joined.cl", "solvent/joined.cl"}
+
+
+# Groups of three steps, each of which adds up what the one before left; the last one leaves the counters as they were.
+STEPS = """
+#include "common/real.clh"
+#include "common/tickets.clh"
+#define COUNTER(which) (counters + (which) * COUNTER_STEP)
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void probe(const int turn, const int per_step, global int *left, global int *sums, volatile global int *counters) {
+    local int drawn;
+    const int item = get_local_id(0);
+    if (item == 0) drawn = draw_ticket(COUNTER(0));
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int step = drawn / per_step, group = drawn % per_step;
+    int sum = 0;
+    if (step > 0) {
+        if (item == 0) wait_for(COUNTER(step), per_step);
+        TAKE_OVER();
+        for (int k = 0; k < per_step; ++k) sum += left[((step - 1) * per_step + k) * ITEMS + (item + 1) % ITEMS];
+    }
+    left[(step * per_step + group) * ITEMS + item] = step ? sum % 1009 + group : turn + group * ITEMS + item;
+    PUBLISH();
+    if (item) return;
+    if (step < 2) count_done(COUNTER(step + 1), 1);
+    else if (arrives_last(COUNTER(3), per_step)) for (int k = 0; k < 3; ++k) *COUNTER(k) = 0;
+    if (step == 2 && group == 0) sums[turn] = sum;
+}
+"""
+
+
+def test_steps_of_one_launch_wait_for_those_before(device, monkeypatch):
+    if not device.has_device_fence:
+        pytest.skip("no fence over the device")
+    source = building._source
+    monkeypatch.setattr(building, "_source", lambda file: STEPS if file == "tickets.cl" else source(file))
+    run = Run(device, "float32")
+    kernel = run.kernel("tickets.cl", "probe", FUSED=1, ITEMS=ITEMS)
+    left, sums, counters = (
+        run.zeros(3 * ITEMS * GROUPS, np.int32),
+        run.zeros(LAUNCHES, np.int32),
+        run.zeros(4 * 32, np.int32),
+    )
+    expected = []
+    for turn in range(LAUNCHES):
+        sizes = np.int32(turn), np.int32(GROUPS)
+        run.launch(kernel, (3 * ITEMS * GROUPS,), (ITEMS,), *sizes, left, sums, counters)
+        group, item = np.arange(GROUPS)[:, None], np.arange(ITEMS)
+        first = turn + group * ITEMS + item
+        second = np.roll(first.sum(axis=0), -1) % 1009 + group
+        expected.append(second.sum(axis=0)[1])
+    np.testing.assert_array_equal(run.download(sums, LAUNCHES, np.int32), expected)
+    assert not run.download(counters, 4 * 32, np.int32).any()

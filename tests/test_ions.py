@@ -23,7 +23,7 @@ from pele_ocl.units import AVOGADRO_PER_MOL, COULOMB_KCAL_A
 
 # Relative to the largest potential where ions may stand.
 TOLERANCE = {"float64": 1e-12, "float32": 1e-6}
-SYSTEMS = {"hexapeptide": (1.0, 20), "ubiquitin": (1.5, 40), "src3": (2.5, 60)}  # spacing, ions
+SYSTEMS = {"hexapeptide": (1.5, 20), "ubiquitin": (2.0, 40), "src3": (3.5, 60)}  # spacing, ions
 
 
 @cache
@@ -33,6 +33,14 @@ def base_map(name: str) -> tuple[Atoms, Map]:
     around = Grid.around(atoms, 10, SYSTEMS[name][0])
     grid = Grid(around.origin + 0.01, around.spacing, around.shape)  # no point stands on an atom
     return atoms, Map(grid, potential_of(atoms, grid), "kcal/mol/e")
+
+
+@cache
+def ions_of_the_reference(name: str) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Where ions may stand in a structure's map, and the points, potentials and final map of the reference."""
+    (atoms, base), n = base_map(name), SYSTEMS[name][1]
+    allowed = allowed_points(atoms.positions, base.grid, 6)
+    return allowed, reference(base.values, base.grid, allowed, [1.0, -1.0] * (n // 2), 10)
 
 
 def assert_greedy(result, base, ion_distance=10.0, solute_distance=6.0, tolerance=TOLERANCE["float32"]):
@@ -70,8 +78,7 @@ def points_of(grid):
 def test_ions_are_the_references(device, precision, name):
     atoms, base = base_map(name)
     n = SYSTEMS[name][1]
-    allowed = allowed_points(atoms.positions, base.grid, 6)
-    points, before, final = reference(base.values, base.grid, allowed, [1.0, -1.0] * (n // 2), 10)
+    allowed, (points, before, final) = ions_of_the_reference(name)
     result = place_ions(
         atoms, {"NA": n // 2, "CL": n // 2}, map=base, precision=precision, device=device, keep_map=True
     )

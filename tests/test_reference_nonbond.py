@@ -29,16 +29,19 @@ def relative(gradient, expected):
 
 
 def differences(energy, positions, step=1e-4):
-    """Gradient by central differences of fourth order. positions : (n, 3) A"""
-    gradient = np.zeros_like(positions)
+    """Gradient by central differences of fourth order; of several energies (m,) at once, (n, 3, m).
+
+    positions : (n, 3) A
+    """
+    slopes = []
     for place in np.ndindex(positions.shape):
         moved = []
         for steps in (-2, -1, 1, 2):
             shifted = positions.copy()
             shifted[place] += steps * step
             moved.append(energy(shifted))
-        gradient[place] = (moved[0] - 8 * moved[1] + 8 * moved[2] - moved[3]) / (12 * step)
-    return gradient
+        slopes.append((moved[0] - 8 * moved[1] + 8 * moved[2] - moved[3]) / (12 * step))
+    return np.reshape(slopes, (*positions.shape, *np.shape(slopes[0])))
 
 
 # Analytic

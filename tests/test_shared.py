@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from pele_ocl.energy.result import PASS_TERMS
@@ -22,17 +23,21 @@ kernel void members(const {struct} s, global double *values) {{
 @pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.name)
 def test_a_struct_packed_by_name_arrives_by_name(struct, device, precision, monkeypatch):
     (header,) = (name for name, text in shared.HEADERS.items() if text == struct.in_c())
-    copies = "\n".join(f"values[{k}] = s.{member};" for k, member in enumerate(struct.members))
+    sizes = {name: getattr(member, "size", 0) for name, member in struct.members.items()}
+    places = [f"{name}[{k}]" if size else name for name, size in sizes.items() for k in range(size or 1)]
+    copies = "\n".join(f"values[{k}] = s.{place};" for k, place in enumerate(places))
     text = MEMBERS.format(header=header, struct=struct.name, copies=copies).replace("double", "real")
     source = building._source
     monkeypatch.setattr(building, "_source", lambda file: text if file == "members.cl" else source(file))
-    values = {member: 3 + 2 * k for k, member in enumerate(struct.members)}
-    given = struct.pack(precision, **dict(reversed(values.items())))
+    values = np.arange(3, 3 + 2 * len(places), 2)
+    parts = dict(zip(sizes, np.split(values, np.cumsum([size or 1 for size in sizes.values()])[:-1]), strict=True))
+    told = {name: part if sizes[name] else part[0] for name, part in parts.items()}
+    given = struct.pack(precision, **dict(reversed(told.items())))
     run = Run(device, precision)
     kernel = run.kernel("members.cl", "members", STRUCT=hash(struct.name) % 1000)
     found = run.empty(len(values))
     run.launch(kernel, (1,), (1,), given, found)
-    assert run.download(found, len(values)).tolist() == list(values.values())
+    assert run.download(found, len(values)).tolist() == values.tolist()
 
 
 def test_members_are_all_given_and_no_others():

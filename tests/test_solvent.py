@@ -15,6 +15,7 @@ from pele_ocl.solvent import VARIANTS, choose_variant
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.tiles import Tiles
 from pele_ocl.tuning import Choice, trying
+from pele_ocl.variant import PRECISIONS
 
 MODEL = SolventModel()
 CHEAP = ("hexapeptide", "ubiquitin", "src3")
@@ -114,8 +115,10 @@ def test_energies_are_openmms(device, precision, variant, dielectric):
     assert result.total == pytest.approx(gbsa, rel=tolerance)
 
 
-@pytest.mark.parametrize("name", ["ubiquitin", "src3", "enolase_dimer", "ruvab"])
-@pytest.mark.parametrize("dielectric", [78.5, 80])
+@pytest.mark.parametrize(
+    ("name", "dielectric"),
+    [("ubiquitin", 78.5), ("ubiquitin", 80), ("src3", 78.5), ("src3", 80), ("enolase_dimer", 78.5), ("ruvab", 80)],
+)
 def test_energies_of_the_shipped_structures_are_openmms(device, name, dielectric):
     system = load_system(name)
     model = SolventModel(solvent_dielectric=dielectric)
@@ -152,7 +155,9 @@ def test_awkward_sizes(device, precision, variant, n):
 @pytest.mark.parametrize("width", [1, 2, 4])
 @pytest.mark.parametrize("vectors", [1, 2])
 @pytest.mark.parametrize("blocks", [False, True])
-def test_every_layout_gives_the_same_radii(device, precision, width, vectors, blocks):
+def test_every_layout_gives_the_same_radii(device, width, vectors, blocks):
+    """Each in one of the precisions by turns, so that either has every width, and both kinds of walk."""
+    precision = PRECISIONS[(vectors + blocks) % 2] if device.has_float64 else "float32"
     atoms = random_atoms(500)
     layout = SolventLayout(width, vectors, 2 * width * vectors, (1, 1), 5, blocks, row=2 * vectors - 1, shares=vectors)
     result = laid_out(layout, atoms, device, precision).evaluate()

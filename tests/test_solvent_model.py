@@ -59,7 +59,7 @@ def test_presets():
         (lambda: SolventModel(kappa_convention="sander"), "kappa_convention is 'sander'; choose 'debye' or 'amber'"),
         (lambda: SolventModel(surface="sasa"), "surface is 'sasa'; choose 'ace' or 'lcpo' or 'none'"),
         (lambda: SolventModel(rgb_max=0), "rgb_max is 0; it must be positive"),
-        (lambda: SolventModel.like("charmm"), "program is 'charmm'; choose 'amber' or 'openmm' or 'pele'"),
+        (lambda: SolventModel.like("charmm"), "program is 'charmm'; choose 'amber' or 'mmpbsa.py' or 'sander' or"),
         (lambda: SolventModel.like("amber", epsilon=80), "a SolventModel has no epsilon"),
     ],
 )
@@ -105,3 +105,13 @@ def test_no_surface_is_no_nonpolar_energy(device, precision):
         assert bare.total == pytest.approx(usual.total - usual.nonpolar, rel=ENERGY[precision])
         with pytest.raises(InputError, match=r"there is (a|no) surface area with"):
             _ = bare.surface_area
+
+
+def test_programs_of_mmgbsa_differ_in_one_constant():
+    """NAB and sander inside MMPBSA.py, and gmx_MMPBSA: else they agree."""
+    models = {name: SolventModel.like(name) for name in ("mmpbsa.py", "sander", "gmx")}
+    assert [model.solvent_dielectric for model in models.values()] == [78.3, 80.0, 78.5]
+    assert {replace(model, solvent_dielectric=1.0) for model in models.values()} == {
+        SolventModel.like("amber", surface="lcpo", surface_tension=0.0072, solvent_dielectric=1.0)
+    }
+    assert SolventModel.like("exact") == SolventModel()

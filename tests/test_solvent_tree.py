@@ -136,8 +136,7 @@ GROUPS = SolventLayout(1, 1, 32, (32, 1), 16)
 LAYOUTS = {
     "vectors": ("float64", SolventModel(), SolventLayout(4, 4, 32, (1, 1), 16, blocks=True, trunks=1)),
     "groups": ("float64", SolventModel(), replace(GROUPS, trunks=64)),
-    "groups of three tiles": ("float32", SolventModel(), replace(GROUPS, own=3, trunks=2)),
-    "groups, gbn2": ("float32", SolventModel(gb="gbn2", rgb_max=25.0), replace(GROUPS, own=2, trunks=3)),
+    "groups of three tiles, gbn2": ("float32", SolventModel(gb="gbn2", rgb_max=25.0), replace(GROUPS, own=3, trunks=2)),
 }
 
 

@@ -69,6 +69,8 @@ RIGHT: dict[str, Any] = {
     "device": DEVICE,
     "positions": ATOMS.positions,
     "conformations": ATOMS.positions[None],
+    "molecules": [ATOMS],
+    "max_iterations": 1,
     "cutoff": 5.0,
     "n_atoms": len(ATOMS),
     "ions": {"NA": 1},
@@ -100,6 +102,9 @@ RIGHT: dict[str, Any] = {
     "path": FILE,
     "force_constant": 10.0,
     "PositionalRestraint.atoms": [0, 1],
+    "DistanceRestraint.atoms": [[0, 1]],
+    "TorsionRestraint.atoms": [[0, 1, 2, 3]],
+    "target": 1.0,
     "reference": ATOMS.positions,
     "padding": 3.0,
     "read_conformations.path": FILE,
@@ -107,6 +112,9 @@ RIGHT: dict[str, Any] = {
     "trajectory.select": slice(len(ATOMS)),
     "energy_over.trajectory": FILE,
     "energy_over.select": slice(len(ATOMS)),
+    "ligand": "index 6:11",
+    "Binding.over.trajectory": FILE,
+    "Binding.over.select": slice(len(ATOMS)),
     "batches_over.trajectory": pele_ocl.trajectory(FILE, select=slice(len(ATOMS))),
     "batches_over.plan": pele_ocl.Energy(ATOMS, device=DEVICE),
     "read_map.path": "map.dx",
@@ -161,11 +169,19 @@ EXAMPLES: dict[type, Callable[[], Any]] = {
     pele_ocl.Nonbond: lambda: pele_ocl.Nonbond(ATOMS, PAIRS, device=DEVICE),
     pele_ocl.Energy: lambda: pele_ocl.Energy(ATOMS, device=DEVICE, variant="rows"),
     pele_ocl.PositionalRestraint: lambda: pele_ocl.PositionalRestraint(1.0),
+    pele_ocl.DistanceRestraint: lambda: pele_ocl.DistanceRestraint([[0, 1]], 1.0, 1.0),
+    pele_ocl.TorsionRestraint: lambda: pele_ocl.TorsionRestraint([[0, 1, 2, 3]], 1.0, 1.0),
+    pele_ocl.Minimizer: lambda: pele_ocl.Minimizer(ATOMS, device=DEVICE, variant="rows", max_iterations=1),
+    pele_ocl.Relaxer: lambda: pele_ocl.Relaxer(device=DEVICE),
+    pele_ocl.Binding: lambda: pele_ocl.Binding(ATOMS, "index 6:11", device=DEVICE),
 }
 # Made by the program alone.
-RESULTS = ("Result", "Batch", "Preparation")
+RESULTS = ("Result", "Batch", "Energies", "Preparation")
 # Called by the program alone.
-OF_THE_PROGRAM = ("begins", "launches", "sizes")
+OF_THE_PROGRAM = (
+    "begins", "launches", "lent", "sizes", "steps_of", "added", "aligned", "alike", "batches", "decomposer", "joined",
+    "of_complex", "of_positions",
+)  # fmt: skip
 # Take objects of other libraries, or seconds.
 APART = (pele_ocl.Atoms.from_openmm, pele_ocl.Atoms.from_parmed, pele_ocl.Atoms.from_mdanalysis, pele_ocl.prepare)
 
@@ -205,10 +221,15 @@ def _folder(tmp_path, monkeypatch):
     pele_ocl.write_pairs("pairs.txt", PAIRS)
 
 
+CALLED = {("watch", "type")}  # with three numbers, which is its own mistake
+
+
 def faults(name: str, parameter: str, kinds: list[str]) -> list[str]:
     """The errors raised that are no PeleErrors."""
     found = []
     for kind in kinds:
+        if (parameter, kind) in CALLED:
+            continue
         try:
             CALLS[name].make(**{parameter: WRONG[kind]})
         except PeleError:

@@ -1,0 +1,182 @@
+"""`pele-ocl binding` as a user meets it."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from amber_helpers import netcdf
+from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
+from test_cli import error_of, on_the_chosen_device, run
+
+from pele_ocl import Binding, read
+
+__all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
+
+DOUBLE = ("--precision", "float64", "--like", "mmpbsa.py")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_complex(tmp_path_factory.mktemp("complex"))
+
+
+@pytest.fixture(scope="module")
+def library():
+    return Binding(complex_atoms(), LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(frames())
+
+
+def over(files, *arguments, ligand=LIGAND):
+    return run("binding", files[0], "-t", files[2], "--ligand", ligand, *DOUBLE, *arguments)
+
+
+def test_json_has_what_the_library_finds(files, library):
+    report = json.loads(over(files, "--json", "--entropy", "--idecomp", 4, "--alanine", "resname LYS").stdout)
+    for system in ("complex", "receptor", "ligand", "delta"):
+        terms = library.statistics()[system]
+        assert list(report[system]) == list(terms)
+        for term, of in terms.items():
+            # the restart of the topology has seven decimals, of which nothing depends but the tiles
+            assert report[system][term]["mean"] == pytest.approx(of.mean, abs=1e-8)
+            assert {"sd", "sd_sample", "sem", "sem_blocked", "inefficiency"} <= set(report[system][term])
+    amber = report["amber"]["delta"]
+    parts = sum(amber[name]["mean"] for name in ("VDWAALS", "EEL", "EGB", "ESURF"))
+    assert amber["TOTAL"]["mean"] == pytest.approx(parts, abs=1e-8)
+    assert [row["frame"] for row in report["frames"]] == list(range(6))
+    assert [row["total"] for row in report["frames"]] == pytest.approx(library.total.tolist(), abs=1e-8)
+    total = report["delta"]["total"]["mean"]
+    assert sum(row["total"] for row in report["residues"]) == pytest.approx(total, abs=1e-8)
+    both = [row["total"] * (1 if row["residues"][0] == row["residues"][1] else 2) for row in report["pairs"]]
+    assert sum(both) == pytest.approx(total, abs=1e-4)
+    assert report["entropy"]["n"] == 6
+    assert [len(site["frames"]) for site in report["alanine"]] == [6, 6]
+    assert report["settings"]["solvent_dielectric"] == 78.3
+    assert report["settings"]["ligand"] == LIGAND
+
+
+def test_text_is_for_reading(files, library):
+    text = over(files, "--idecomp", 2).stdout
+    assert "receptor 96 atoms, ligand 96: index 96:191" in text
+    row = next(line.split() for line in text.splitlines() if line.startswith("TOTAL"))
+    assert float(row[4]) == pytest.approx(library.total.mean(), abs=6e-4)
+    assert "Strongest residues of 12" in text
+    own = run("binding", files[0], "-c", files[1], "--ligand", LIGAND).stdout
+    assert "gb pair" in own
+    assert "SEM" not in own  # of one structure there is none
+
+
+def test_files(files, tmp_path, library):
+    pytest.importorskip("matplotlib")
+    names = {"--bars": "b.png", "--heat-map": "h.png", "--running-mean": "r.png", "--coloured": "c.pdb"}
+    options = [word for option, name in names.items() for word in (option, tmp_path / name)]
+    over(files, "-o", tmp_path / "e.csv", "--decomposition", tmp_path / "d.csv", *options)
+    assert all((tmp_path / name).stat().st_size > 1000 for name in names.values())
+    lines = [line for line in (tmp_path / "e.csv").read_text().splitlines() if not line.startswith("#")]
+    rows = list(csv.DictReader(lines))
+    assert [float(row["delta_total [kcal/mol]"]) for row in rows] == pytest.approx(library.total.tolist(), abs=1e-8)
+    assert (tmp_path / "d.csv").read_text().startswith("idecomp = 4")
+
+
+def test_two_runs_are_compared(files, tmp_path):
+    (tmp_path / "one.json").write_text(over(files, "--json").stdout)
+    report = json.loads(over(files, "--json", "--frames", "3:", "--compare", tmp_path / "one.json").stdout)
+    one = json.loads((tmp_path / "one.json").read_text())["delta"]["total"]
+    other = report["delta"]["total"]
+    difference = report["compare"]["total"]
+    assert difference["difference"] == pytest.approx(other["mean"] - one["mean"])
+    assert difference["error"] == pytest.approx(np.hypot(other["sem"], one["sem_blocked"]))
+    of_one = json.loads(over(files, "--json", "--frames", "3", "--compare", tmp_path / "one.json").stdout)
+    assert of_one["compare"]["total"]["p_value"] is not None  # of the other run's error
+    (tmp_path / "no.json").write_text("{}")
+    assert "is no report of" in error_of("binding", files[0], "-c", files[1], "--ligand", LIGAND, "--compare",
+                                         tmp_path / "no.json")  # fmt: skip
+
+
+def test_three_trajectories(files, library):
+    own = files[2].with_name("part.nc")
+    own.write_bytes(netcdf(frames()[:, :N]))
+    report = json.loads(over(files, "--json", "--receptor-trajectory", own).stdout)
+    assert report["delta"]["total"]["mean"] == pytest.approx(library.total.mean(), abs=1e-8)
+    assert "frames" not in report
+    assert report["delta"]["total"]["sd"] > report["complex"]["total"]["sd"]
+
+
+def test_poses_of_an_sdf_file(files, tmp_path):
+    atoms, poses = complex_atoms(), frames(3)[:, N:]
+    elements = atoms.labels.elements[N:]
+    (tmp_path / "poses.sdf").write_text("".join(molecule(x, elements) for x in poses))
+    options = ("-c", files[1], "--ligand", LIGAND, "--json", *DOUBLE, "--poses", tmp_path / "poses.sdf")
+    report = json.loads(run("binding", files[0], *options).stdout)
+    held = np.repeat(read(files[0], coordinates=files[1]).positions[np.newaxis], 3, axis=0)
+    held[:, N:] = np.round(poses.astype(float), 4)
+    found = Binding(atoms, LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(held)
+    assert [row["total"] for row in report["frames"]] == pytest.approx(found.total.tolist(), abs=1e-6)
+    (tmp_path / "poses.sdf").write_text(molecule(poses[0][::-1], elements[::-1]))
+    assert "in another order than the ligand" in error_of("binding", files[0], *options)
+    (tmp_path / "poses.sdf").write_text("nothing\n")
+    assert "is no molecule of an SDF file" in error_of("binding", files[0], *options)
+
+
+def molecule(x, elements):
+    rows = "".join(f"{a:10.4f}{b:10.4f}{c:10.4f} {e:<3} 0  0\n" for (a, b, c), e in zip(x, elements, strict=True))
+    return f"pose\n  by hand\n\n{len(x):3d}  0  0  0  0  0  0  0  0  0999 V2000\n{rows}M  END\n$$$$\n"
+
+
+def test_several_ligands_each_without_the_others(files):
+    atoms = complex_atoms()
+    sizes = [int((atoms.labels.residue_index == k).sum()) for k in (11, 8)]
+    ligands = ("resid 12", "resid 9")
+    given = [word for ligand in ligands for word in ("--ligand", ligand)]
+    reports = json.loads(run("binding", files[0], "-c", files[1], *given, "--json", *DOUBLE).stdout)["ligands"]
+    assert [report["settings"]["ligand"] for report in reports] == list(ligands)
+    assert [report["n_ligand"] for report in reports] == sizes
+    assert {report["n_receptor"] for report in reports} == {2 * N - sum(sizes)}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--ligand", "resname XXX"), "takes no atom"),
+        (("--ligand", LIGAND, "--idecomp", 1, "--heat-map", "h.png"), "is of pairs of residues"),
+        (("--ligand", LIGAND, "--decomposition", "d.txt"), "decompositions end in"),
+        (("--ligand", LIGAND, "--alanine", "resname GLY"), "no residue that is chosen"),
+    ],
+)
+def test_mistakes_are_sentences(files, options, reason, monkeypatch):
+    monkeypatch.chdir(files[0].parent)
+    assert reason in error_of("binding", files[0], "-c", files[1], *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--receptor-trajectory", "frames.nc"), "need that of the complex, too"),
+        (("--receptor-structure", "complex.rst7"), "is for its own trajectory"),
+        (("--poses", "frames.nc", "-t", "frames.nc"), "choose one of --poses and -t"),
+        (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--entropy"), "--entropy needs receptor and ligand"),
+        (("--ligand", "index 3", "-o", "out.csv"), "files are of one ligand"),
+        (("--ligand", "index 3", "--running-mean", "m.png"), "files are of one ligand"),
+        (("--ligand", "index 3", "-t", "frames.nc", "--workers", 2), "--workers shares the work on several structures"),
+        (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--workers", 2), "are read in one process"),
+        (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--running-mean", "m.png"), "--running-mean needs"),
+        (("--poses", "frames.nc", "--alanine", "interface"), "choose one of --poses and --alanine"),
+        (("complex.rst7", "--bars", "b.png"), "a picture is of one structure"),
+    ],
+)
+def test_options_that_do_not_go_together(files, options, reason, monkeypatch):
+    monkeypatch.chdir(files[0].parent)
+    shown = run("binding", files[0], "-c", files[1], "--ligand", LIGAND, *options, code=2).stderr
+    assert reason in shown
+
+
+def test_a_frame_that_fails_is_told(files, tmp_path):
+    x = frames(3).astype(float)
+    x[1, 0] = x[1, 100]
+    (tmp_path / "bad.nc").write_bytes(netcdf(x))
+    done = run("binding", files[0], "-t", tmp_path / "bad.nc", "--ligand", LIGAND, *DOUBLE, "--json", code=1)
+    report = json.loads(done.stdout)
+    assert "1 frame failed, the first of them 1: complex: " in done.stderr
+    assert (report["n_frames"], report["n_failed"], report["delta"]["total"]["n"]) == (3, 1, 2)
+    assert "same place" in report["frames"][1]["error"]

@@ -1,0 +1,228 @@
+"""`pele-ocl minimize`: one structure, many, models and trajectories, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DEVICES
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run  # noqa: F401
+from trajectory_helpers import write_trajectory
+
+import pele_ocl
+from pele_ocl import energy, read, trajectory
+from pele_ocl.formats import read_structure
+
+QUICK = ("--tolerance", "2", "--max-iterations", "200")
+FIELDS = (
+    "name energy_before energy_after rms_gradient largest_gradient iterations evaluations stopped_by rms_displacement "
+    "seconds"
+).split()
+
+
+@pytest.fixture(scope="module")
+def peptide():
+    return read(HEXAPEPTIDE)
+
+
+def shaken(folder: Path, peptide, n: int) -> list[Path]:
+    """PDB files of the peptide with noise."""
+    rng, lines = np.random.default_rng(0), HEXAPEPTIDE.read_text().splitlines()
+    paths = []
+    for k in range(n):
+        places = iter(peptide.positions + rng.normal(0, 0.05, peptide.positions.shape))
+        moved = [
+            f"{line[:30]}{'{:8.3f}{:8.3f}{:8.3f}'.format(*next(places))}{line[54:]}"
+            for line in lines
+            if line.startswith("ATOM")
+        ]
+        paths.append(folder / f"p{k}.pdb")
+        paths[-1].write_text("\n".join([*moved, "END\n"]))
+    return paths
+
+
+def rows_of(*arguments, code=0):
+    return [json.loads(line) for line in run("minimize", *arguments, "--json", code=code).stdout.splitlines()]
+
+
+def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):
+    (source,) = shaken(tmp_path, peptide, 1)
+    target = tmp_path / "relaxed.cif"
+    (row,) = rows_of(source, "-o", target, "--tolerance", "1kcal/mol/A")
+    assert list(row) == FIELDS
+    assert row["energy_after"]["total"] < row["energy_before"]["total"] - 10
+    assert row["energy_before"]["total"] == pytest.approx(energy(read(source)).total, abs=0.01)
+    assert row["rms_gradient"] <= 1
+    assert row["stopped_by"] == "gradient"
+    relaxed = read(target)
+    assert energy(relaxed).total == pytest.approx(row["energy_after"]["total"], abs=0.1)  # of four decimals
+    assert [str(r) for r in relaxed.labels.residues] == [str(r) for r in peptide.labels.residues]
+    assert not list(tmp_path.glob("*.jsonl"))
+    text = run("minimize", source, "-o", tmp_path / "again.pdb", *QUICK).stdout
+    assert "rms gradient, kcal/mol/A" in text
+    assert "1 structure -> " in text
+
+
+@pytest.mark.parametrize(("text", "value"), [("10kJ/mol/nm", 0.239006), ("2.39 kcal/mol/nm", 0.239), ("1e-1", 0.1)])
+def test_units_of_the_tolerance(text, value):
+    from pele_ocl.cli.minimize.holding import tolerance_of
+
+    assert tolerance_of(text) == pytest.approx(value, rel=1e-5)
+
+
+def test_a_folder_of_files_one_of_which_fails(peptide, tmp_path):
+    paths = shaken(tmp_path, peptide, 3)
+    (tmp_path / "bad.pdb").write_text("ATOM      1  N   GLY A   1      11.1\nEND\n")
+    table = tmp_path / "report.csv"
+    result = run("minimize", str(tmp_path / "*.pdb"), "-o", tmp_path / "out", *QUICK, "--report", table, code=1)
+    assert sorted(p.name for p in (tmp_path / "out").glob("*.pdb")) == ["p0.pdb", "p1.pdb", "p2.pdb"]
+    assert "Error: 1 structure of 4 failed" in result.stderr
+    lines = [line for line in table.read_text().splitlines() if not line.startswith("#")]
+    rows = list(csv.DictReader(lines))
+    assert [Path(row["name"]).name for row in rows] == ["bad.pdb", "p0.pdb", "p1.pdb", "p2.pdb"]
+    assert "bad.pdb:1" in rows[0]["error"]
+    assert float(rows[1]["energy_after_total [kcal/mol]"]) < float(rows[1]["energy_before_total [kcal/mol]"])
+    json_rows = rows_of(*paths, tmp_path / "bad.pdb", "-o", tmp_path / "again" / "{name}-m.cif", *QUICK, code=1)
+    assert [row.get("error") is None for row in json_rows] == [True, True, True, False]
+    assert (tmp_path / "again" / "p1-m.cif").exists()
+
+
+def test_a_finished_structure_is_not_done_again(peptide, tmp_path):
+    paths, out = shaken(tmp_path, peptide, 3), tmp_path / "out"
+    first = rows_of(*paths[:2], "-o", out, *QUICK)
+    before = (out / "p0.pdb").stat().st_mtime_ns
+    paths[1].write_text(paths[1].read_text().replace("END", "REMARK other\nEND"))
+    second = rows_of(*paths, "-o", out, *QUICK, "--resume")
+    assert second[0] == first[0]  # its seconds, too
+    assert second[1]["seconds"] != first[1]["seconds"]
+    assert len(second) == 3
+    assert (out / "p0.pdb").stat().st_mtime_ns == before
+    assert "was made with other settings" in error_of("minimize", *paths, "-o", out, "--tolerance", "3", "--resume")
+
+
+def test_what_is_held_stays(peptide, tmp_path):
+    (source,) = shaken(tmp_path, peptide, 1)
+    begin = read(source).positions
+    run("minimize", source, "-o", tmp_path / "frozen.nc", *QUICK, "--freeze", "resid 3")
+    frozen = np.concatenate(list(trajectory(tmp_path / "frozen.nc")))[0]
+    of_third = peptide.labels.residue_numbers == 3
+    assert np.abs(frozen - begin)[of_third].max() < 1e-5
+    assert np.abs(frozen - begin)[~of_third].max() > 0.05
+    (row,) = rows_of(
+        source, "-o", tmp_path / "held.pdb", *QUICK, "--restrain", "name CA:1000", "--restrain", "resname PHE:20"
+    )
+    assert {"restraint", "restraint_2"} <= set(row["energy_after"])
+    held = read_structure(tmp_path / "held.pdb").positions
+    assert np.abs(held - begin)[peptide.labels.names == "CA"].max() < 0.03
+    (row,) = rows_of(source, "-o", tmp_path / "bonds.pdb", *QUICK, "--constraints", "hbonds")
+    assert row["stopped_by"] in ("gradient", "iterations")
+
+
+def test_a_limit_is_a_note(peptide, tmp_path):
+    (source,) = shaken(tmp_path, peptide, 1)
+    result = run("minimize", source, "-o", tmp_path / "out.pdb", "--max-iterations", "2")
+    assert "Note: 1 structure of 1 reached --max-iterations before the tolerance was met" in result.stderr
+    assert read_structure(tmp_path / "out.pdb").positions.shape == (96, 3)
+
+
+@pytest.mark.parametrize("suffix", ["nc", "h5", "pdb", "cif"])
+def test_frames_of_a_trajectory(suffix, peptide, tmp_path):
+    rng = np.random.default_rng(1)
+    frames = peptide.positions + rng.normal(0, 0.05, (4, *peptide.positions.shape))
+    frames[2, 5] = np.nan
+    source = write_trajectory(tmp_path / "run.nc", frames)
+    out = tmp_path / f"out.{suffix}"
+    rows = rows_of(HEXAPEPTIDE, "-t", source, "--frames", "1:", "-o", out, *QUICK, code=1)
+    assert [row["name"] for row in rows] == ["frame 1", "frame 2", "frame 3"]
+    assert "error" in rows[1]
+    found = np.concatenate(list(trajectory(out)))
+    kept = found[[0, -1]]
+    assert len(found) == (2 if suffix in ("pdb", "cif") else 3)
+    totals = pele_ocl.Energy(peptide).evaluate_batch(kept).total
+    assert totals == pytest.approx([rows[0]["energy_after"]["total"], rows[2]["energy_after"]["total"]], abs=0.2)
+
+
+def test_frames_that_are_held_by_restraints(peptide, tmp_path):
+    """A frame that is no number fails by itself; the atoms of a selection are those of the structure in all frames."""
+    frames = peptide.positions + np.random.default_rng(1).normal(0, 0.05, (2, *peptide.positions.shape))
+    last = peptide.labels.residue_numbers == 6
+    frames[0, last] += 30  # so that by distance others would be chosen
+    frames = np.insert(frames, 1, np.nan, axis=0)
+    source, out = write_trajectory(tmp_path / "run.nc", frames), tmp_path / "out.nc"
+    chosen = peptide.selected("not within 4 of resid 6")
+    held = ("--freeze", "not within 4 of resid 6", "--restrain", "resid 6:1")
+    rows = rows_of(HEXAPEPTIDE, "-t", source, "-o", out, "--max-iterations", "5", *held, code=1)
+    assert ["error" in row for row in rows] == [False, True, False]
+    moved = np.abs(np.concatenate(list(trajectory(out))) - frames)[[0, 2]].max(axis=2)
+    assert (moved[:, chosen] < 1e-5).all()
+    assert (moved[:, ~chosen] > 1e-3).any(axis=1).all()
+    assert moved[0, last].max() > 1e-3
+
+
+def test_all_models_of_a_file(peptide, tmp_path):
+    text = "".join(f"MODEL {k + 1}\n{p.read_text()[:-5]}ENDMDL\n" for k, p in enumerate(shaken(tmp_path, peptide, 2)))
+    (tmp_path / "models.pdb").write_text(text + "END\n")
+    rows = rows_of(tmp_path / "models.pdb", "--models", "all", "-o", tmp_path / "out.pdb", *QUICK)
+    assert [row["name"] for row in rows] == ["model 1", "model 2"]
+    held = rows_of(
+        tmp_path / "models.pdb", "--models", "all", "-o", tmp_path / "held.pdb", *QUICK, "--restrain", "all:50"
+    )
+    assert all(h["rms_displacement"] < row["rms_displacement"] for h, row in zip(held, rows, strict=True))
+    assert all(0 < h["energy_after"]["restraint"] < 25 for h in held)  # from where each began
+
+
+def test_a_killed_run_goes_on_to_the_same_file(peptide, tmp_path):
+    rng = np.random.default_rng(1)
+    frames = peptide.positions + rng.normal(0, 0.05, (6, *peptide.positions.shape))
+    source = write_trajectory(tmp_path / "run.nc", frames)
+    arguments = ["minimize", str(HEXAPEPTIDE), "-t", str(source), *QUICK]
+    run(*arguments, "-o", tmp_path / "whole.nc")
+    broken = tmp_path / "broken.nc"
+    script = f"""
+        import time
+        import pele_ocl.cli.minimize.run as run
+        from pele_ocl.cli import main
+        run._FEWER_ATOMS = 2 * 96
+        run._ATOMS_TOGETHER = {{}}
+        add = run.Journal.add
+        run.Journal.add = lambda *a, **k: (add(*a, **k), time.sleep(0.2))
+        main({[*arguments, "-o", str(broken)]!r})
+    """
+    journal = tmp_path / "broken.nc.jsonl"
+    environment = {**os.environ, "PELE_OCL_DEVICE": str(DEVICES[0].index)}
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], env=environment) as child:
+        for _ in range(600):
+            if journal.exists() and journal.read_bytes().count(b"\n") >= 4:
+                break
+            time.sleep(0.05)
+        child.send_signal(signal.SIGKILL)
+    done = journal.read_bytes().count(b"\n") - 1
+    assert 3 <= done < 6
+    earlier = [json.loads(line)["seconds"] for line in journal.read_text().splitlines()[1 : done + 1]]
+    rows = rows_of(*arguments[1:], "-o", broken, "--resume")
+    assert [row["seconds"] for row in rows[:done]] == earlier
+    assert len(rows) == 6
+    assert broken.read_bytes() == (tmp_path / "whole.nc").read_bytes()
+
+
+def test_refusals(peptide, tmp_path):
+    paths = shaken(tmp_path, peptide, 2)
+    assert "is one file for 2 structures" in error_of("minimize", *paths, "-o", tmp_path / "out.pdb")
+    assert "the same file as the input" in error_of("minimize", paths[0], "-o", paths[0])
+    assert "the same file as the input" in error_of("minimize", *paths, "-o", tmp_path)
+    assert "the tolerance is 'much'" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--tolerance", "much")
+    assert "SELECTION:K is needed" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--restrain", "all")
+    assert "structures are written as" in error_of("minimize", paths[0], "-o", tmp_path / "o.xyz")
+    assert run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2)
+    assert "takes no atom" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
+    assert "no such file" in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb").lower()
+    assert not (tmp_path / "o.pdb").exists()

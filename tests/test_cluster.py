@@ -1,0 +1,312 @@
+"""Work shared out to processes: the same bytes whoever computes them, and whoever is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
+from trajectory_helpers import moving, write_trajectory
+
+import pele_ocl
+from pele_ocl.cluster import Shard, WorkersDiedError, in_order
+from pele_ocl.cluster.places import claim, core_groups
+from pele_ocl.errors import InputError
+from pele_ocl.extras import extra
+
+__all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
+
+ROOT = Path(__file__).parent.parent
+UBIQUITIN = ROOT / "data" / "structures" / "ubiquitin.pdb"
+SECONDS = 120  # until a program that hangs is a fault
+N_FRAMES, BAD = 640, 7
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning:distributed")
+
+
+@dataclass(frozen=True)
+class Work:
+    """Frames, and the files that one process makes of them."""
+
+    frames: Path
+    whole: dict[str, bytes]
+
+    def energy(self, output: Path, *more: object) -> tuple[str, ...]:
+        return tuple(map(str, ("energy", HEXAPEPTIDE, "-t", self.frames, "-o", output, *more)))
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory) -> Work:
+    folder = tmp_path_factory.mktemp("work")
+    positions = moving(pele_ocl.read(HEXAPEPTIDE).positions, N_FRAMES)
+    positions[BAD, 3] = np.nan
+    found = Work(write_trajectory(folder / "t.nc", positions), {})
+    for suffix in (".h5", ".csv"):
+        run(*found.energy(folder / f"whole{suffix}"), code=1)
+        found.whole[suffix] = (folder / f"whole{suffix}").read_bytes()
+    return found
+
+
+def begun(*words: object) -> subprocess.Popen[str]:
+    """A program of Python's in a process of its own."""
+    environment = {**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical", "PYTHONPATH": str(ROOT)}
+    words = (sys.executable, "-m", *map(str, words))
+    return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(program: subprocess.Popen[str], code: int) -> tuple[str, str]:
+    """What a program printed, once it has ended with a code."""
+    out, err = program.communicate(timeout=SECONDS)
+    assert program.returncode == code, err
+    return out, err
+
+
+@contextmanager
+def dask_cluster(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
+    """The file of a scheduler and its process, with two workers, begun as docs/cluster.md says."""
+    file = folder / "scheduler.json"
+    file.unlink(missing_ok=True)
+    scheduler = begun("dask", "scheduler", "--scheduler-file", file, "--port", 0, "--no-dashboard")
+    options = ("--nworkers", 2, "--nthreads", 1, "--memory-limit", 0, "--resources", "ocl=1", "--no-dashboard")
+    workers = begun("dask", "worker", "--scheduler-file", file, *options, "--local-directory", folder)
+    try:
+        for _ in range(10 * SECONDS):
+            if file.exists():
+                break
+            time.sleep(0.1)
+        yield file, scheduler
+    finally:
+        for program in (workers, scheduler):
+            program.terminate()
+            program.communicate(timeout=SECONDS)
+
+
+def worker_of(program: subprocess.Popen[str]) -> int:
+    """The process of one of the workers that a program has begun."""
+    import psutil  # which Dask brings
+
+    every = psutil.Process(program.pid).children(recursive=True)
+    return max(child.pid for child in every if not any("resource_tracker" in word for word in child.cmdline()))
+
+
+def await_rows(output: Path, program: subprocess.Popen[str], least: int) -> None:
+    """Wait until a CSV file has so many rows, or the program that writes it has ended."""
+    for _ in range(100 * SECONDS):
+        if program.poll() is not None or (output.exists() and output.read_bytes().count(b"\n") > least):
+            return
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".csv"])
+def test_workers_write_the_same_bytes_even_if_one_is_killed(suffix, work, tmp_path):
+    output, shown = tmp_path / f"out{suffix}", tmp_path / "out.csv"
+    program = begun("pele_ocl", *work.energy(output, "--workers", 2))
+    if suffix == ".csv":
+        await_rows(shown, program, 150)
+        os.kill(worker_of(program), signal.SIGKILL)
+    out, err = ended(program, 1)
+    assert output.read_bytes() == work.whole[suffix]
+    assert f"Error: 1 frame of {N_FRAMES} failed: frame {BAD}: positions of atom 3" in err
+    assert "Traceback" not in err
+    assert "blocks, float32, on " in out
+
+
+def test_a_cluster_whose_scheduler_is_killed(work, tmp_path):
+    output = tmp_path / "out.csv"
+    with dask_cluster(tmp_path) as (file, scheduler):
+        program = begun("pele_ocl", *work.energy(output, "--scheduler", file))
+        await_rows(output, program, 100)
+        scheduler.kill()
+        _, err = ended(program, 1)
+        assert err.splitlines()[-1].startswith("Error: the scheduler of the cluster is gone; start it again")
+        assert "Traceback" not in err
+    assert 100 < output.read_bytes().count(b"\n") < N_FRAMES
+    ended(begun("pele_ocl", *work.energy(output, "--resume", "--workers", 2)), 1)
+    assert output.read_bytes() == work.whole[".csv"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("victim", ["worker", "scheduler", "client"])
+def test_kill_9_in_the_middle(victim, seed, work, tmp_path):
+    rng = random.Random(f"{victim} {seed}")
+    suffix = rng.choice([".h5", ".csv"])
+    output = tmp_path / f"out{suffix}"
+    with dask_cluster(tmp_path) as (file, scheduler):
+        program = begun("pele_ocl", *work.energy(output, "--scheduler", file))
+        if suffix == ".csv":
+            await_rows(output, program, rng.randrange(20, N_FRAMES - 100))
+        else:
+            time.sleep(rng.uniform(1.0, 5.0))
+        if victim == "worker":
+            identity = json.loads(file.read_text())["address"]
+            killed = [pid for pid in _workers_of(identity) if pid]
+            os.kill(rng.choice(killed), signal.SIGKILL)
+        else:
+            (scheduler if victim == "scheduler" else program).kill()
+        program.communicate(timeout=SECONDS)
+    if victim == "worker":
+        assert output.read_bytes() == work.whole[suffix]
+    run(*work.energy(output, "--resume"), code=1)
+    assert output.read_bytes() == work.whole[suffix]
+
+
+def _workers_of(address: str) -> list[int]:
+    """The processes of a cluster's workers."""
+    from distributed import Client
+
+    with Client(address) as client:
+        return list(client.run(os.getpid).values())
+
+
+def test_structures_go_to_workers_and_a_bad_one_is_a_row(tmp_path):
+    (tmp_path / "bad.pdb").write_text("ATOM garbage\n")
+    words = ("energy", HEXAPEPTIDE, tmp_path / "bad.pdb", UBIQUITIN, "-o", tmp_path / "out.csv")
+    ended(begun("pele_ocl", *words), 1)  # the file names the command
+    alone = (tmp_path / "out.csv").read_bytes()
+    out, err = ended(begun("pele_ocl", *words, "--workers", 2), 1)
+    assert (tmp_path / "out.csv").read_bytes() == alone
+    assert "bad.pdb          line 1: the line ends before the coordinates do" in out
+    assert err == ""
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_structures_go_on_where_a_run_was_killed(tmp_path, monkeypatch):
+    from pele_ocl.cli.structures import several
+
+    words = ("solvent", HEXAPEPTIDE, UBIQUITIN, tmp_path / "none.pdb", "-o", tmp_path / "out.json")
+    run(*words, code=1)
+    whole = (tmp_path / "out.json").read_bytes()
+    computed = several._outcome
+
+    def ends(command, options, path):
+        if path == UBIQUITIN:
+            raise KeyboardInterrupt
+        return computed(command, options, path)
+
+    monkeypatch.setattr(several, "_outcome", ends)
+    run(*words, code=1)
+    assert (tmp_path / "out.json.part").read_text().count("\n") == 2
+    seen = []
+    monkeypatch.setattr(several, "_outcome", lambda *rest: seen.append(rest[-1]) or computed(*rest))
+    (tmp_path / "out.json").unlink()
+    run(*words, "--resume", code=1)
+    assert seen == [UBIQUITIN, tmp_path / "none.pdb"]
+    assert (tmp_path / "out.json").read_bytes() == whole
+    (tmp_path / "out.json.part").write_text('{"outcomes of structures": {}}\n')
+    assert "was begun by another command" in error_of(*words, "--resume")
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".csv"])
+def test_shards_of_frames_merge_to_the_same_bytes(suffix, work, tmp_path):
+    for k in (1, 2, 3):
+        run(*work.energy(tmp_path / f"out{suffix}", "--shard", f"{k}/3"), code=int(k == 1))
+    shards = [tmp_path / f"out.{k}of3{suffix}" for k in (3, 1, 2)]
+    merged = run("merge", *shards, "-o", tmp_path / f"out{suffix}", "--json", code=1)
+    assert (tmp_path / f"out{suffix}").read_bytes() == work.whole[suffix]
+    report = json.loads(merged.stdout)
+    assert (report["n_frames"], report["n_failed"], len(report["models"])) == (N_FRAMES, 1, N_FRAMES)
+    target = ("-o", tmp_path / f"other{suffix}")
+    assert "1 shards are missing, the first is 1" in error_of("merge", shards[0], shards[2], *target)
+    again = tmp_path / f"again{suffix}"
+    again.write_bytes(shards[0].read_bytes())
+    assert "is the shard 3/3, as" in error_of("merge", *shards, again, *target)
+    assert "is no shard" in error_of("merge", tmp_path / f"out{suffix}", *target)
+    run(*work.energy(tmp_path / f"out{suffix}", "--shard", "3/3", "--frames", "1:"))
+    assert "is of another run than" in error_of("merge", *shards, *target)
+
+
+def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
+    words = ("energy", HEXAPEPTIDE, UBIQUITIN, tmp_path / "none.pdb", "-o", tmp_path / "out.json")
+    run(*words, code=1)
+    whole = (tmp_path / "out.json").read_bytes()
+    for k in (1, 2):
+        run(*words, "--shard", f"{k}/2", code=int(k == 2))
+    shards = [tmp_path / f"out.{k}of2.json.part" for k in (2, 1)]
+    merged = run("merge", *shards, "-o", tmp_path / "out.json", code=1)
+    assert merged.stdout.startswith("3 structures, of which 1 failed")
+    assert (tmp_path / "out.json").read_bytes() == whole
+    cut = shards[0].read_bytes()
+    shards[0].write_bytes(cut[:-5])
+    assert "holds 1 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "out.json")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--workers", 2), "--workers shares the work on several structures, or on frames; one structure is"),
+        (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; name it by -o"),
+        (("-t", "t.nc", "--workers", 2, "--scheduler", "x"), "choose one of --workers and --scheduler"),
+    ],
+)
+def test_options_that_do_not_go_together(words, sentence, work):
+    words = tuple(work.frames if word == "t.nc" else word for word in words)
+    assert sentence in run("energy", HEXAPEPTIDE, *words, code=2).stderr
+
+
+def test_mistakes_are_sentences(work, tmp_path, monkeypatch):
+    words = work.energy(tmp_path / "out.csv")
+    assert "the shard is '4/3'; a number from 1" in error_of(*words, "--shard", "4/3")
+    assert "640 frames cannot be shared out to 999 shards" in error_of(*words, "--shard", "1/999")
+    assert "nowhere.json: no such file; --scheduler takes" in error_of(*words, "--scheduler", tmp_path / "nowhere.json")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"needs Dask, which is not installed: pip install 'pele-ocl\[cluster\]'"):
+        extra("distributed", "work on several processes")
+    assert not (tmp_path / "out.csv").exists()
+
+
+class FakeClient:
+    """Every task but "ends" has a result; with that one its workers die."""
+
+    def submit(self, function, item, **more):
+        from distributed import KilledWorker
+
+        class Future:
+            def result(self):
+                if item == "ends":
+                    raise KilledWorker("task", None, 5)
+                return function(item)
+
+        return Future()
+
+
+def test_a_task_of_which_all_workers_die_may_be_one_row():
+    items = ["a", "ends", "b"]
+    assert list(in_order(FakeClient(), str.upper, items, lambda item, error: f"{item}: {error}")) == [
+        "A", "ends: every worker that took this task died of it", "B",
+    ]  # fmt: skip
+    with pytest.raises(WorkersDiedError):
+        list(in_order(FakeClient(), str.upper, items))
+
+
+def test_cores_are_shared_out_without_rest():
+    assert core_groups(range(8), 4) == [(0, 1, 2, 3), (4, 5, 6, 7)]
+    assert core_groups((1, 3, 5), 2) == [(1, 3, 5)]
+    assert core_groups((0, 1), 1) == [(0,), (1,)]
+    assert core_groups((4,), 3) == [(4,)]
+
+
+def test_the_place_with_the_fewest_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    locks = [claim(["a", "b"]) for _ in range(3)]
+    assert [place for place, _ in locks] == [0, 1, 0]
+    locks[1][1].release()
+    assert claim(["a", "b"])[0] == 1
+
+
+def test_shards_are_whole_and_even():
+    parts = [Shard.of(f"{k}/7").part(range(100), "frames") for k in range(1, 8)]
+    assert [frame for part in parts for frame in part] == list(range(100))
+    assert {len(part) for part in parts} == {14, 15}
+    assert Shard(3, 10).path(Path("a/energies.h5")) == Path("a/energies.3of10.h5")

@@ -1,0 +1,140 @@
+"""Files of conformations of one molecule: read again by us and by other programs, and gone on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gemmi
+import netCDF4
+import numpy as np
+import pytest
+
+import pele_ocl
+from pele_ocl import Atoms, FormatError, trajectory
+from pele_ocl.formats import read_structure
+from pele_ocl.formats.b_factors import read_b_factors
+from pele_ocl.formats.conformation_files import LAYOUTS, Content, open_conformations, write_conformation
+from pele_ocl.inputfile import read_file
+from pele_ocl.paths import shipped
+
+HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
+DIGITS = {".pdb": 5.1e-4, ".cif": 5.1e-5, ".h5": 4e-6, ".nc": 4e-6}
+
+
+@pytest.fixture(scope="module")
+def peptide():
+    return pele_ocl.read(HEXAPEPTIDE)
+
+
+@pytest.fixture(scope="module")
+def frames(peptide):
+    return peptide.positions + np.random.default_rng(0).normal(0, 0.1, (4, *peptide.positions.shape))
+
+
+def written(path: Path, content: Content, frames, size=None, first=0):
+    with open_conformations(path, content, size) as file:
+        for number, positions in enumerate(frames, first + 1):
+            file.append(number, positions)
+        file.finish()
+        return file.size
+
+
+@pytest.mark.parametrize("suffix", LAYOUTS)
+def test_frames_come_back_with_all_names(suffix, peptide, frames, tmp_path):
+    path = tmp_path / f"out{suffix}"
+    written(path, Content(peptide, 4), frames)
+    found = np.concatenate(list(trajectory(path)))
+    assert found.shape == frames.shape
+    assert np.abs(found - frames).max() < DIGITS[suffix]
+    if suffix in (".pdb", ".cif"):
+        labels = read_structure(path, 3).labels
+        for name in ("names", "elements", "residue_names", "residue_numbers", "insertion_codes", "chains"):
+            assert (getattr(labels, name) == getattr(peptide.labels, name)).all()
+
+
+@pytest.mark.parametrize("suffix", LAYOUTS)
+def test_a_file_that_was_cut_is_gone_on_with(suffix, peptide, frames, tmp_path):
+    whole, broken = tmp_path / f"whole{suffix}", tmp_path / f"broken{suffix}"
+    content = Content(peptide, 4)
+    written(whole, content, frames)
+    with open_conformations(broken, content) as file:
+        file.append(1, frames[0])
+        file.append(2, frames[1])
+        size = file.size
+        file.append(3, frames[0])  # what a journal did not hear of
+    written(broken, content, frames[2:], size, 2)
+    assert broken.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", LAYOUTS)
+def test_a_conformation_that_failed_is_nan_or_left_out(suffix, peptide, frames, tmp_path):
+    path = tmp_path / f"out{suffix}"
+    written(path, Content(peptide, 3), [frames[0], None, frames[2]])
+    found = np.concatenate(list(trajectory(path)))
+    if suffix in (".pdb", ".cif"):
+        assert len(found) == 2
+        assert read_structure(path, 3).positions == pytest.approx(frames[2], abs=1e-3)
+    else:
+        assert len(found) == 3
+        assert np.isnan(found[1]).all()
+
+
+def test_netcdf_is_what_netcdf4_and_amber_read(peptide, frames, tmp_path):
+    path = tmp_path / "out.nc"
+    written(path, Content(peptide, 4), frames)
+    with netCDF4.Dataset(path) as file:
+        assert file.Conventions == "AMBER"
+        assert file.variables["coordinates"].units == "angstrom"
+        assert b"".join(file.variables["spatial"][:]) == b"xyz"
+        assert np.abs(file.variables["coordinates"][:] - frames).max() < 4e-6
+
+
+def test_gemmi_reads_the_mmcif(peptide, frames, tmp_path):
+    path = tmp_path / "out.cif"
+    written(path, Content(peptide, 2), frames[:2])
+    structure = gemmi.read_structure(str(path))
+    assert len(structure) == 2
+    assert [residue.name for residue in structure[1]["A"]] == [r.name for r in peptide.labels.residues]
+
+
+def test_b_factors_and_occupancies_are_kept(tmp_path):
+    lines = [
+        f"{line[:54]}{0.5:6.2f}{10 + int(line[22:26]):6.2f}{line[66:]}"
+        for line in HEXAPEPTIDE.read_text().splitlines()
+        if line.startswith("ATOM")
+    ]
+    source = tmp_path / "in.pdb"
+    source.write_text("\n".join([*lines, "END\n"]))
+    atoms = pele_ocl.read(source)
+    known = read_b_factors(read_file(source), atoms.labels)
+    for suffix in (".pdb", ".cif"):
+        path = tmp_path / f"out{suffix}"
+        write_conformation(path, Content(atoms, b_factors=known))
+        again = read_b_factors(read_file(path), atoms.labels)
+        assert again == pytest.approx(np.stack([np.full(96, 0.5), 10 + atoms.labels.residue_numbers], axis=1))
+    fewer = tmp_path / "heavy.pdb"
+    fewer.write_text("\n".join([*(line for line in lines if line[76:78] != " H"), "END\n"]))
+    assert read_b_factors(read_file(fewer), atoms.labels) == pytest.approx(known)  # hydrogens as their residue
+    several = tmp_path / "several.cif"
+    several.write_text("data_sequences\n_entry.id x\n" + (tmp_path / "out.cif").read_text())
+    assert read_b_factors(read_file(several), atoms.labels) == pytest.approx(known)  # of the first block with atoms
+
+
+def test_refusals(peptide, frames, tmp_path):
+    with pytest.raises(FormatError, match=r"structures are written as \.pdb, \.cif, \.h5, \.nc"):
+        write_conformation(tmp_path / "out.xyz", Content(peptide))
+    with pytest.raises(FormatError, match="does not fit into a PDB file"):
+        write_conformation(tmp_path / "out.pdb", Content(peptide.moved(peptide.positions + 1e4)))
+    assert not list(tmp_path.iterdir())
+    nameless = Atoms(np.zeros((1, 3)), np.zeros(1))
+    with pytest.raises(FormatError, match="its atoms have no names"):
+        write_conformation(tmp_path / "out.cif", Content(nameless))
+    write_conformation(tmp_path / "out.nc", Content(nameless))
+    with pytest.raises(FormatError, match="is not what the interrupted run left"):
+        open_conformations(tmp_path / "other.pdb", Content(peptide, 4), 100)
+
+
+def test_positions_stand_last_whatever_the_attributes(peptide):
+    """HDF5 keeps texts in heaps of 4 KiB; none may come to stand behind the positions, wherever one ends."""
+    heads = [LAYOUTS[".h5"](Content(peptide, attributes={"command": n * "x"})).head() for n in range(0, 4200, 16)]
+    assert len({len(head) for head in heads}) > 1  # a heap was full among them

@@ -1,0 +1,104 @@
+"""One launch in place of several: the same bits, where a device has a fence."""
+
+import numpy as np
+import pytest
+from bonded_helpers import of_every_kind
+from conftest import random_atoms, random_pairs
+from test_reference_energy import bonded
+
+from pele_ocl import Nonbond, PositionalRestraint, Solvent, SolventModel
+from pele_ocl.energy import Energy, squares
+from pele_ocl.energy.layout import SquaresLayout
+from pele_ocl.nonbond import rows
+from pele_ocl.solvent import passes
+from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.variant import Machine
+
+TURNS = 20
+JOINED = SquaresLayout(1, 32, 256, split=2, shares=4, fused=True, joined=True)
+CASES = {
+    "energies": {"gradient": False},
+    "all": {},
+    "fixed radii": {"fixed_radii": True},
+    "restraint": {"terms": [PositionalRestraint(10.0)]},
+    "cutoff": {"cutoff": 9.0, "model": SolventModel(ionic_strength=0.1)},
+}
+
+
+def bits(result) -> list[np.ndarray]:
+    arrays = result.energies, result.born_radii, getattr(result, "gradient", None), result.per_atom
+    return [np.array(array) for array in arrays if array is not None]
+
+
+def assert_same_bits(results, expected):
+    for result in results:
+        for array, other in zip(bits(result), bits(expected), strict=True):
+            np.testing.assert_array_equal(array, other)
+
+
+def conformations(atoms) -> np.ndarray:
+    return atoms.positions + np.random.default_rng(3).normal(0, 0.02, (3, *atoms.positions.shape))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("with_bonds", [False, True], ids=["nonbonded", "bonded"])
+def test_energy_in_one_launch(device, case, with_bonds, monkeypatch):
+    if device.kind != "GPU" or not device.has_device_fence:
+        pytest.skip("no GPU with a fence over the device")
+    atoms, options = of_every_kind(100) if with_bonds else bonded(150, seed=17), dict(device=device, **CASES[case])
+    monkeypatch.setattr(SquaresLayout, "of", lambda *_: JOINED)
+    plan = Energy(atoms, variant="squares", **options)
+    found = {k: [plan.evaluate(there) for _ in range(TURNS)] for k, there in enumerate(conformations(atoms))}
+    monkeypatch.setattr(squares, "MOST_JOINED", 0)
+    apart = Energy(atoms, variant="squares", **options)
+    for k, there in enumerate(conformations(atoms)):
+        assert_same_bits(found[k], apart.evaluate(there))
+    one, several = plan._idle[0].passes.launches, apart._idle[0].passes.launches
+    assert len(one) == 1 + len(CASES[case].get("terms", ()))
+    assert len(several) > len(one) + 1
+    batch = plan.evaluate_batch(conformations(atoms))
+    np.testing.assert_array_equal(batch.energies, [found[k][0].energies for k in range(3)])
+
+
+@pytest.mark.parametrize("model", [SolventModel(), SolventModel(ionic_strength=0.1)], ids=["water", "salt"])
+def test_solvent_in_one_launch(device, precision, model, monkeypatch):
+    if device.kind != "GPU" or not device.has_device_fence:
+        pytest.skip("no GPU with a fence over the device")
+    atoms = random_atoms(150)
+    layout = SolventLayout(1, 1, 32, (64, 1), 256, shares=2, split=2, joined=True)
+    monkeypatch.setattr(SolventLayout, "of", lambda *_: layout)
+    plan = Solvent(atoms, variant="tiled", precision=precision, device=device, model=model)
+    apart = [plan.evaluate(there, profile=True) for there in conformations(atoms)]
+    launches = plan._idle[0].passes
+    assert len(launches.joined) == 1
+    launches.placing = launches.born = launches.energy = ()
+    for there, expected in zip(conformations(atoms), apart, strict=True):
+        assert_same_bits([plan.evaluate(there) for _ in range(TURNS)], expected)
+    batch = plan.evaluate_batch(np.concatenate([conformations(atoms)] * 20))
+    np.testing.assert_array_equal(batch.energies[2::3], [apart[2].energies] * 20)
+    monkeypatch.setattr(passes, "MOST_JOINED", 0)
+    assert not Solvent(atoms, variant="tiled", device=device)._prepare(1).passes.joined
+
+
+@pytest.mark.parametrize("gb", [False, True], ids=["vacuum", "gb"])
+def test_nonbond_without_records(device, precision, gb, monkeypatch):
+    atoms, pairs = random_atoms(60), random_pairs(60, 700)
+    results = []
+    for most in (1000, 0):
+        monkeypatch.setattr(rows, "MOST_WITHOUT_RECORDS", most)
+        plan = Nonbond(
+            atoms, pairs, variant="rows", precision=precision, device=device, solvent="gb" if gb else "vacuum"
+        )
+        radii = np.linspace(1.5, 3.0, 60) if gb else None
+        results.append([plan.evaluate(there, radii) for there in conformations(atoms)])
+        assert len(plan._idle[0].passes.launches) == (1 if most else 2)
+    for one, two in zip(*results, strict=True):
+        np.testing.assert_array_equal(one.gradient, two.gradient)
+        np.testing.assert_array_equal(one.energies, two.energies)
+
+
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+def test_small_molecules_on_gpus_alone_take_one_launch(kind):
+    machine = Machine(kind, "OTHER", 100, 1, "float32")
+    assert [SquaresLayout.of(machine, n).joined for n in (1_231, 4_427)] == [kind == "GPU", False]
+    assert [SolventLayout.of(kind, 1, n).joined for n in (1_231, 4_427)] == [kind == "GPU", False]

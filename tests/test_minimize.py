@@ -1,0 +1,264 @@
+"""Minimisation: known minima, stopping, batches, clashes, and OpenMM's minimiser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pele_ocl
+from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, SolventModel, minimize_many
+from pele_ocl.atoms.bonded import Angles, Bonded, Bonds
+from pele_ocl.minimize import minimize
+from pele_ocl.opencl.device import Device
+from pele_ocl.paths import shipped
+from pele_ocl.plan import plan as plans
+from pele_ocl.units import KJ_PER_MOL_NM
+
+METHODS = ("lbfgs", "steepest", "fire")
+VACUUM = SolventModel(gb="none")
+PEPTIDE = pele_ocl.read(shipped("data") / "structures" / "hexapeptide.pdb")
+KEYS = (
+    "name energy_before energy_after rms_gradient largest_gradient iterations evaluations stopped_by rms_displacement "
+    "seconds"
+)
+
+
+def shaken(noise: float, seed: int = 1, atoms: Atoms = PEPTIDE) -> np.ndarray:
+    return atoms.positions + noise * np.random.default_rng(seed).normal(size=atoms.positions.shape)
+
+
+def three_atoms(positions: list[list[float]]) -> Atoms:
+    """Two bonds of 1.0 and 1.3 A and an angle of 104 degrees, and nothing else."""
+    bonded = Bonded(
+        bonds=Bonds(atoms=[[0, 1], [1, 2]], parameters=[[400.0, 1.0], [300.0, 1.3]]),
+        angles=Angles(atoms=[[0, 1, 2]], parameters=[[50.0, np.radians(104.0)]]),
+        excluded=np.array([[0, 1], [1, 2], [0, 2]]),
+    )
+    return Atoms(positions, charges=np.zeros(3), lj_sigma=np.ones(3), lj_epsilon=np.zeros(3), bonded=bonded)
+
+
+def rms(gradient: np.ndarray) -> float:
+    """The root mean square of the atoms' gradients."""
+    return float(np.sqrt((gradient**2).sum(axis=1).mean()))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bonds_and_angles_get_their_best_values(device, precision, method):
+    tolerance = 1e-6 if precision == "float64" else 1e-3
+    start = three_atoms([[1.4, 0.2, 0], [0, 0, 0.1], [0.3, 1.1, 0]])
+    result = minimize(start, model=VACUUM, method=method, tolerance=tolerance, precision=precision, device=device)
+    a, b = result.positions[0] - result.positions[1], result.positions[2] - result.positions[1]
+    angle = np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
+    assert result.stopped_by == "gradient"
+    assert result.converged
+    assert np.linalg.norm(a) == pytest.approx(1.0, abs=tolerance / 100)
+    assert np.linalg.norm(b) == pytest.approx(1.3, abs=tolerance / 100)
+    assert angle == pytest.approx(104.0, abs=tolerance)
+    assert result.energy_before.total > 50 > 1e-8 > result.energy_after.total
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_peptide_reaches_the_tolerance(device, precision, method):
+    """Gradient and energies at the end, computed anew in float64."""
+    start = shaken(0.1)
+    result = Minimizer(PEPTIDE, method=method, tolerance=0.2, precision=precision, device=device).minimize(start)
+    exact = Energy(PEPTIDE, precision="float64", device=device)
+    before, after = exact.evaluate(start), exact.evaluate(result.positions)
+    assert result.stopped_by == "gradient"
+    assert rms(after.gradient) <= 0.2 * (1 + 1e-3)
+    assert result.rms_gradient == pytest.approx(rms(after.gradient), rel=1e-3)
+    assert result.largest_gradient == pytest.approx(np.linalg.norm(after.gradient, axis=1).max(), rel=1e-2)
+    assert result.energy_before.total == pytest.approx(before.total, rel=1e-5)
+    assert result.energy_after.total == pytest.approx(after.total, rel=1e-5)
+    assert result.energy_after.bond == pytest.approx(after.terms.bond, rel=1e-4)
+    assert after.total < before.total - 300
+    moved = result.positions - start
+    assert result.rms_displacement == pytest.approx(np.sqrt((moved**2).sum(axis=1).mean()))
+    assert result.evaluations > result.iterations > 10
+    again = Minimizer(result.atoms, tolerance=0.21, device=device).minimize()
+    assert (again.iterations, again.evaluations, again.stopped_by) == (0, 1, "gradient")
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 0.01), ("float64", 1e-6)])
+def test_the_last_digits(device, precision, tolerance):
+    if precision == "float64" and not device.has_float64:
+        pytest.skip(f"{device} has no float64")
+    result = minimize(PEPTIDE, tolerance=tolerance, precision=precision, device=device)
+    assert result.stopped_by == "gradient"
+    assert result.rms_gradient <= 1.01 * tolerance
+
+
+def test_devices_without_float64(device, monkeypatch):
+    """Fixed-point positions, and all sums in float32."""
+    monkeypatch.setattr(Device, "has_float64", False)
+    result = Minimizer(PEPTIDE, tolerance=0.05, device=device).minimize(shaken(0.1))
+    assert result.stopped_by == "gradient"
+    assert result.rms_gradient <= 0.0505
+
+
+def test_out_of_reach_of_fixed_point_positions(device, monkeypatch):
+    """A structure is computed about its own middle there, and ends where it began."""
+    monkeypatch.setattr(Device, "has_float64", False)
+    start = shaken(0.1) + np.array([700.0, -300.0, 1000.0])
+    result = Minimizer(PEPTIDE, tolerance=5, device=device).minimize(start)
+    assert result.stopped_by == "gradient"
+    assert 0.01 < result.rms_displacement < 2
+    assert np.abs(result.positions - start).max() < 5
+
+
+def test_what_ends_it(device):
+    def ended_by(**options: float) -> pele_ocl.MinimizeResult:
+        return Minimizer(PEPTIDE, device=device, **{"tolerance": 0.0, **options}).minimize(shaken(0.1))
+
+    result = ended_by(max_iterations=7)
+    assert (result.stopped_by, result.iterations, result.converged) == ("iterations", 7, False)
+    result = ended_by(largest=20.0)
+    assert result.stopped_by == "largest"
+    assert result.largest_gradient <= 20.1
+    assert ended_by(energy_change=0.5).stopped_by == "energy"
+    result = ended_by(max_seconds=1e-6)
+    assert (result.stopped_by, result.converged) == ("time", False)
+    assert np.isfinite(result.energy_after.total)
+    assert ended_by(max_seconds=1e-6, rounds=50).iterations == result.iterations  # no time for another round
+    result = ended_by()
+    assert result.stopped_by == "stuck"
+    assert result.rms_gradient < 0.01
+
+
+def test_a_batch_has_the_bits_of_its_members(device, monkeypatch):
+    """Also where structures wait for others to be done, and move between seats; and in every run."""
+    starts = np.stack([shaken(noise, seed) for seed, noise in enumerate((0.02, 0.1, 0.0, 0.3, 0.05, 0.15, 0.01))])
+    alone = [Minimizer(PEPTIDE, tolerance=0.5, device=device).minimize(start) for start in starts]
+    shares, watched = [], []
+    together = Minimizer(PEPTIDE, tolerance=0.5, device=device)
+    batch = together.minimize_batch(starts, progress=shares.append, watch=lambda *seen: watched.append(seen))
+    monkeypatch.setattr(plans, "CHUNK_ATOMS", 3 * len(PEPTIDE))
+    few = Minimizer(PEPTIDE, tolerance=0.5, device=device).minimize_batch(starts)
+    for one, *others in zip(alone, batch, together.minimize_batch(starts), few, strict=True):
+        for other in others:
+            np.testing.assert_array_equal(other.positions, one.positions)
+            assert (other.iterations, other.evaluations) == (one.iterations, one.evaluations)
+    assert len({one.iterations for one in alone}) > 3
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert watched[-1] == (7, 7, 0.0)
+    assert watched[0][2] > 0.5
+
+
+def test_clashes_end(device, precision):
+    """Atoms 0.1 A apart, and molecules that are no molecules any more."""
+    rng, starts = np.random.default_rng(0), []
+    for k in range(12):
+        start = shaken((0.1, 0.5, 1.0, 2.0)[k % 4], k)
+        for _ in range(1 + k % 3):
+            i, j = rng.choice(len(PEPTIDE), 2, replace=False)
+            start[i] = start[j] + [0.06, 0.08, 0.0]
+        starts.append(start)
+    batch = Minimizer(PEPTIDE, tolerance=1.0, precision=precision, device=device).minimize_batch(np.stack(starts))
+    assert {result.stopped_by for result in batch} == {"gradient"}
+    assert max(result.energy_after.total for result in batch) < -150
+    assert min(result.energy_before.total for result in batch) > 1e3
+
+
+def test_failures_are_named(device):
+    on_top, nowhere = shaken(0.1), shaken(0.1)
+    on_top[5] = on_top[6]
+    nowhere[3, 1] = np.nan
+    minimizer = Minimizer(PEPTIDE, max_iterations=3, device=device)
+    batch = minimizer.minimize_batch(np.stack([shaken(0.1), on_top, nowhere]), errors="record")
+    assert list(batch.errors) in ([2], [1, 2])  # rounding may drive the two apart
+    assert "positions of atom 3" in batch.errors[2]
+    assert [k for k, _ in batch.good] == [k for k in range(3) if k not in batch.errors]
+    with pytest.raises(InputError, match="positions of atom 3"):
+        batch[2]
+    with pytest.raises(InputError, match="positions of atom 3"):
+        minimizer.minimize(nowhere)
+
+
+def test_atoms_that_stay(device):
+    frozen = np.arange(10, 40)
+    start = shaken(0.1)
+    result = Minimizer(PEPTIDE, frozen=frozen, tolerance=0.5, device=device).minimize(start)
+    np.testing.assert_allclose(result.positions[frozen], start[frozen], atol=1e-12)
+    moved = np.delete(np.arange(len(PEPTIDE)), frozen)
+    assert result.stopped_by == "gradient"
+    assert rms(result.gradient[moved]) == pytest.approx(result.rms_gradient)
+    assert result.rms_gradient <= 0.505
+    restraint = PositionalRestraint(1e4, start, atoms=frozen)
+    held = Minimizer(PEPTIDE, terms=[restraint], tolerance=0.5, device=device).minimize(start)
+    assert 0 < np.abs(held.positions - start)[frozen].max() < 0.05 < np.abs(held.positions - start)[moved].max()
+
+
+def test_different_molecules(device):
+    """Those of equal topology together, each with its own names, and further options by molecule."""
+    part = PEPTIDE[:60]
+    other = PEPTIDE.moved(shaken(0.05))
+    seen: list[tuple[int, int, float]] = []
+    batch = minimize_many([PEPTIDE, part, other], tolerance=0.5, device=device, watch=lambda *x: seen.append(x))
+    for result, atoms in zip(batch, (PEPTIDE, part, other), strict=True):
+        assert result.stopped_by == "gradient"
+        assert result.atoms.labels is atoms.labels
+    np.testing.assert_array_equal(batch[1].positions, minimize(part, tolerance=0.5, device=device).positions)
+    assert seen[-1] == (3, 3, 0.0)
+    held = minimize_many([part, other], each=lambda atoms: {"frozen": [len(atoms) - 1]}, device=device)
+    for result, atoms in zip(held, (part, other), strict=True):
+        np.testing.assert_allclose(result.positions[-1], atoms.positions[-1], atol=1e-12)
+    bad = part.moved(np.zeros((60, 3)))
+    assert list(minimize_many([part, bad], errors="record", device=device).errors) == [1]
+    with pytest.raises(InputError, match=r"molecule 2 of 2: .* at the same place"):
+        minimize_many([part, bad], device=device)
+    with pytest.raises(InputError, match=r"molecule 2 of 2: .* at the same place"):  # as its plan says
+        minimize_many([other, bad], device=device)
+
+
+def test_what_is_reported(device):
+    result = minimize(PEPTIDE, tolerance=1.0, device=device)
+    report = result.to_dict("peptide")
+    assert list(report) == KEYS.split()
+    assert report["name"] == "peptide"
+    assert report["energy_after"]["total"] == result.energy_after.total
+    broken = replace(result, energy_before=replace(result.energy_before, values=np.full(11, np.nan)))
+    assert set(broken.to_dict()["energy_before"].values()) == {None}
+
+
+def test_not_above_openmm(device):
+    """The mean over three starts in its own system, within the scatter of its own runs."""
+    openmm = pytest.importorskip("openmm")
+    from openmm import app, unit
+
+    path = str(shipped("data") / "structures" / "hexapeptide.pdb")
+    pdb = app.PDBFile(path)
+    system = app.ForceField("amber99sb.xml", "amber99_obc.xml").createSystem(pdb.topology)
+    atoms = Atoms.from_openmm(pdb.topology, system, pdb.positions)
+    options = dict(model=SolventModel.like("openmm", gb="obc2"), device=device)
+    ours = Minimizer(atoms, tolerance=3 * KJ_PER_MOL_NM, **options)
+    exact = Energy(atoms, **options)
+    context = openmm.Context(system, openmm.VerletIntegrator(1e-9), openmm.Platform.getPlatformByName("Reference"))
+    energies = []
+    for seed in range(3):
+        start = shaken(0.1, seed, atoms)
+        context.setPositions(0.1 * start)
+        openmm.LocalEnergyMinimizer.minimize(context, 3.0)
+        found = context.getState(getPositions=True).getPositions(asNumpy=True).value_in_unit(unit.angstrom)
+        energies.append((ours.minimize(start).energy_after.total, exact.evaluate(found).total))
+    mine, theirs = np.mean(energies, axis=0)
+    assert mine <= theirs + 5e-4 * abs(theirs)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "newton-raphson"}, "there is no method 'newton-raphson'; choose lbfgs, steepest, fire"),
+        ({"tolerance": -1}, "tolerance is -1; a number of kcal/mol/A, 0 or more, is needed"),
+        ({"largest": 0}, "largest is 0; a positive number of kcal/mol/A is needed"),
+        ({"max_iterations": 1.5}, "max_iterations is 1.5; a whole number"),
+        ({"max_seconds": "soon"}, "max_seconds is 'soon'; a positive number of seconds is needed"),
+        ({"frozen": [96]}, "frozen atoms are no mask of 96 atoms and no indices of them"),
+        ({"frozen": np.ones(96, bool)}, "all atoms are frozen; leave some free to move"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(InputError, match=message):
+        Minimizer(PEPTIDE, **options)

@@ -1,0 +1,219 @@
+"""Runs of PELE: reports and trajectories found and read, poses computed again, reports with our columns."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from forcefield_helpers import ROOT, SAMPLES, needs_samples
+from test_cli import error_of, on_the_chosen_device, run
+from trajectory_helpers import moving, write_trajectory
+
+import pele_ocl
+from pele_ocl.binding import Binding
+from pele_ocl.binding.pele import find_run, read_report
+from pele_ocl.binding.pele.agreement import Agreement
+from pele_ocl.binding.pele.cutoffs import Groups, long_range_energy
+from pele_ocl.errors import FormatError
+from pele_ocl.forcefield import ForceField, read_control
+
+__all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
+
+HEXAPEPTIDE = ROOT / "data" / "structures" / "hexapeptide.pdb"
+HEADS = "#Task    Step    numberOfAcceptedPeleSteps    currentEnergy    Binding Energy    sasaLig    \n"
+CONTROL = """{ "Initialization" : { "ForceField" : "AMBER99sb", "allowMissingTerminals" : true,
+   "Solvent" : { "ionicStrength" : 0.250, "solventType" : "OBC", "useDebyeLength" : true } },
+   "commands" : [ { "selectionToPerturb" : { "chains" : { "names" : [ "L", "M" ] } } } ] }"""
+LIGAND = "resid 3"
+
+
+def pdb_models(positions: np.ndarray) -> str:
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    models = (
+        "".join(f"{a[:30]}{x:8.3f}{y:8.3f}{z:8.3f}{a[54:]}\n" for a, (x, y, z) in zip(lines, there, strict=True))
+        for there in positions
+    )
+    return "".join(f"MODEL {k}\n{text}ENDMDL\n" for k, text in enumerate(models, 1))
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Three walkers in two epochs, of which one has an .xtc trajectory, and two poses each."""
+    place = tmp_path / "run"
+    positions = moving(pele_ocl.read(HEXAPEPTIDE).positions, 6).astype(np.float64).round(3)
+    for k, name in enumerate(("0/report_2", "0/report_10", "1/report_1")):
+        report = place / name
+        report.parent.mkdir(parents=True, exist_ok=True)
+        rows = [f"1    {row}    {row}    {-100 - k - row}    {row - k}    12.5    \n" for row in (0, 1)]
+        report.write_text(HEADS + "".join(rows))
+        target = report.with_name(report.name.replace("report", "trajectory") + (".xtc" if k == 1 else ".pdb"))
+        if k == 1:
+            write_trajectory(target, positions[2:4])
+        else:
+            target.write_text(pdb_models(positions[2 * k : 2 * k + 2]))
+    (place / "pele.conf").write_text(CONTROL)
+    return place
+
+
+def binding(folder: Path, *more: object, code: int = 0) -> dict:
+    words = ("binding", "--pele", folder, "--ligand", LIGAND, "--precision", "float64", *more)
+    return json.loads(run(*words, "--json", code=code).stdout)
+
+
+def test_a_run_is_found_in_its_folders(folder):
+    found = find_run(folder)
+    assert [walker.name for walker in found.walkers] == ["0/report_2", "0/report_10", "1/report_1"]
+    assert [walker.trajectory.suffix for walker in found.walkers] == [".pdb", ".xtc", ".pdb"]
+    assert found.control == folder / "pele.conf"
+    assert read_control(found.control).ligand == "chain L M"
+    (folder / "0" / "trajectory_10.xtc").unlink()
+    with pytest.raises(FormatError, match=r"report_10: has no trajectory_10\.pdb or \.xtc beside it"):
+        find_run(folder)
+    shutil.rmtree(folder / "0")
+    shutil.rmtree(folder / "1")
+    with pytest.raises(FormatError, match="holds no report of PELE"):
+        find_run(folder)
+
+
+def test_poses_stand_beside_pele_s_own(folder, tmp_path):
+    table = tmp_path / "poses.csv"
+    found = binding(folder, "--reports", tmp_path / "new", "--plot", tmp_path / "p.png", "-o", table)
+    atoms = pele_ocl.read(HEXAPEPTIDE, ForceField.load("AMBER99sb", "pele"))  # GB radii of pele.conf's solvent
+    positions = moving(atoms.positions, 6).astype(np.float64).round(3)
+    model = pele_ocl.SolventModel.like("pele", ionic_strength=0.25)
+    plan = Binding(atoms, LIGAND, model=model, precision="float64")
+    expected = plan.evaluate_batch(positions)
+    poses = found["poses"]
+    exact = [pose for pose in poses if pose["report"] != "0/report_10"]  # .xtc has 0.01 A
+    assert [pose["binding"] for pose in exact] == pytest.approx(expected.total[[0, 1, 4, 5]].tolist(), abs=1e-6)
+    assert [pose["total"] for pose in exact] == pytest.approx(expected.complex.total[[0, 1, 4, 5]], abs=1e-6)
+    assert [pose["pele_binding"] for pose in poses] == [0, 1, -1, 0, -2, -1]
+    order = np.argsort([pose["binding"] for pose in poses])
+    assert [poses[k]["rank"] for k in order] == [1, 2, 3, 4, 5, 6]
+    theirs, ours = (np.array([pose[name] for pose in poses]) for name in ("pele_binding", "binding"))
+    agreement = found["agreement"]["binding energy"]
+    assert agreement["correlation"] == pytest.approx(np.corrcoef(theirs, ours)[0, 1])
+    assert agreement["offset"] == pytest.approx((ours - theirs).mean())
+    new = read_report(tmp_path / "new" / "0" / "report_10")
+    assert new.names == (*HEADS.split("    ")[:-1], "oclTotalEnergy", "oclBindingEnergy")
+    assert [row[:6] for row in new.rows] == [
+        ("1", "0", "0", "-101", "-1", "12.5"),
+        ("1", "1", "1", "-102", "0", "12.5"),
+    ]
+    assert new.numbers("oclBindingEnergy") == pytest.approx([pose["binding"] for pose in poses[2:4]], rel=1e-8)
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert table.read_text().count("\n0/report_") == 4
+    text = run("binding", "--pele", folder, "--ligand", LIGAND).stdout
+    assert "3 reports, 6 poses" in text
+    assert "Binding energy  correlation" in text
+
+
+def test_a_walker_that_cannot_be_read_is_one_row(folder):
+    (folder / "1" / "trajectory_1.pdb").write_text("ATOM garbage\n")
+    (folder / "0" / "report_2").write_text(HEADS + "1    0    0    -1    -2    3\n")
+    found = binding(folder, code=1)
+    assert (found["n_poses"], found["n_failed"]) == (4, 1)
+    assert found["poses"][-1]["error"].startswith(str(folder / "1" / "trajectory_1.pdb"))
+    note = run("binding", "--pele", folder, "--ligand", LIGAND, code=1).stderr
+    assert "report_2 has 1 rows, its trajectory 2 models; the first 1 are taken" in note
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("Task Step\n1 2\n", "is no report of PELE"),
+        (HEADS + "1    0    0    -1\n", ":2: has 4 values, the first line 6 names"),
+        (HEADS + "1    0    0    x    1    2\n", "the column currentEnergy holds something else than numbers"),
+    ],
+)
+def test_damaged_reports(text, message, tmp_path):
+    path = tmp_path / "report_1"
+    path.write_text(text)
+    with pytest.raises(FormatError) as caught:
+        read_report(path).numbers("currentEnergy")
+    assert message in str(caught.value)
+
+
+def test_names_of_two_words_between_single_blanks(tmp_path):
+    path = tmp_path / "report_1"
+    path.write_text("#Task Step currentEnergy Binding Energy sasaLig\n1 0 -5 -2 0.5\n")
+    assert read_report(path).names == ("#Task", "Step", "currentEnergy", "Binding Energy", "sasaLig")
+
+
+def test_pairs_of_far_groups_are_those_of_the_definition():
+    atoms = pele_ocl.read(ROOT / "data" / "structures" / "ubiquitin.pdb")
+    groups = Groups.of(atoms)
+    first, second = groups.far_pairs(atoms.positions)
+    members = [np.flatnonzero(groups.index == g) for g in range(groups.index.max() + 1)]
+    centroids = np.array([atoms.positions[own].mean(axis=0) for own in members])
+    charges = np.array([atoms.charges[own].sum() for own in members])
+    far = set()
+    for a, own in enumerate(members):
+        for b in range(a):
+            cutoff = (15, 20, 30)[int(abs(charges[a]) > 0.5) + int(abs(charges[b]) > 0.5)]
+            if np.linalg.norm(centroids[a] - centroids[b]) > cutoff:
+                far |= {tuple(sorted((i, j))) for i in own for j in members[b]}
+    assert {tuple(sorted(pair)) for pair in zip(first.tolist(), second.tolist(), strict=True)} == far
+    assert 0 < len(far) == len(first) < len(atoms) ** 2 / 2
+
+
+def test_what_is_left_out_is_coulomb_and_gb_of_these_pairs():
+    atoms = pele_ocl.read(ROOT / "data" / "structures" / "ubiquitin.pdb")
+    model = pele_ocl.SolventModel.like("pele", ionic_strength=0.25)
+    plan = pele_ocl.Energy(atoms, gradient=False, precision="float64", model=model)
+    radii = plan.evaluate().born_radii
+    groups = Groups.of(atoms)
+    i, j = groups.far_pairs(atoms.positions)
+    r = np.linalg.norm(atoms.positions[i] - atoms.positions[j], axis=1)
+    born = radii[i] * radii[j]
+    f = np.sqrt(r**2 + born * np.exp(-(r**2) / (4 * born)))
+    charges = model.coulomb_constant * atoms.charges[i] * atoms.charges[j]
+    expected = (charges / r - charges / f * (1 - np.exp(-model.kappa * f) / 80)).sum()
+    assert long_range_energy(plan, groups, atoms.positions, radii) == pytest.approx(expected, rel=1e-9)
+
+
+def test_agreement_of_columns():
+    theirs = np.array([1.0, 2.0, np.nan, 4.0])
+    found = Agreement.of(theirs, 2 * theirs + 1)
+    assert (found.n, found.correlation) == (3, pytest.approx(1))
+    assert found.offset == pytest.approx(np.mean([2, 3, 5]))
+    assert np.isnan(Agreement.of(theirs, np.ones(4)).correlation)
+
+
+def test_mistakes_are_sentences(folder):
+    assert "no such folder" in error_of("binding", "--pele", folder / "nowhere")
+    conf = folder / "pele.conf"
+    conf.write_text(conf.read_text().replace("selectionToPerturb", "nothing"))
+    assert "names no chains in selectionToPerturb; give the ligand by --ligand" in error_of("binding", "--pele", folder)
+    (folder / "second.conf").write_text(CONTROL)
+    (folder / "pele.conf").rename(folder / "first.conf")
+    assert "holds 2 files .conf; one by the name pele.conf is needed" in error_of("binding", "--pele", folder)
+
+
+@needs_samples
+def test_pele_s_own_rows(tmp_path):
+    """The first row of PELE's report, without cutoffs and with those of its groups; docs/pele.md."""
+    hetero = tmp_path / "DataLocal" / "Templates" / "OPLS2005" / "HeteroAtoms"
+    hetero.mkdir(parents=True)
+    shutil.copytree(SAMPLES / "OPLS2005", tmp_path / "Data" / "Templates" / "OPLS2005")
+    shutil.copy(SAMPLES / "3ptb" / "aenz", hetero)
+    for place, name in (("Data", "peleffy/solventParamsHCTOBC.txt"), ("DataLocal", "3ptb/aenz_obc_rows.txt")):
+        (tmp_path / place / "OBC").mkdir()
+        shutil.copy(SAMPLES / name, tmp_path / place / "OBC")
+    for name in ("pele.conf", "report_1", "trajectory_1.pdb"):
+        shutil.copy(SAMPLES / "3ptb" / name, tmp_path)
+    words = ("binding", "--pele", tmp_path, "--precision", "float64", "--json")
+    found = json.loads(run(*words).stdout)
+    assert (found["ligand"], found["group_cutoffs"], found["n_poses"]) == ("chain L", True, 6)
+    first = found["poses"][0]
+    assert (first["pele_total"], first["pele_binding"]) == (-528.63, 0.0147165)
+    assert first["binding"] == pytest.approx(0.0147165, abs=0.0005)
+    assert first["total"] == pytest.approx(-528.630, abs=0.002)
+    assert found["agreement"]["binding energy"]["correlation"] > 0.97
+    assert json.loads(run(*words, "--no-group-cutoffs").stdout)["poses"][0]["binding"] == pytest.approx(
+        0.0147165, abs=0.005
+    )

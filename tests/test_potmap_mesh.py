@@ -1,0 +1,224 @@
+"""Maps by a mesh: accuracy, its measure, the transforms, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import load_system, random_atoms
+
+from pele_ocl import Atoms, Grid, InputError, potmap
+from pele_ocl.opencl.device import get_device
+from pele_ocl.opencl.run import Run
+from pele_ocl.potential_model import PotentialModel
+from pele_ocl.potmap.error import measured_error
+from pele_ocl.potmap.mesh import cutoffs, mesh_for, tighter
+from pele_ocl.potmap.mesh.geometry import MeshGeometry, transform_length
+from pele_ocl.potmap.mesh.green import _to_distances, _to_lengths
+from pele_ocl.potmap.mesh.presets import PRESETS
+from pele_ocl.potmap.mesh.split import Split
+from pele_ocl.potmap.mesh.transform import radices, roots
+from pele_ocl.potmap.mesh.window import Window
+from pele_ocl.potmap.problem import MapProblem
+from pele_ocl.potmap.room import MeshRoom
+
+
+def relative(values, expected):
+    return np.linalg.norm(values.astype(np.float64) - expected) / np.linalg.norm(expected)
+
+
+@pytest.fixture(scope="module")
+def ubiquitin():
+    return load_system("ubiquitin").atoms
+
+
+@pytest.fixture(scope="module")
+def odd_grid(ubiquitin):
+    """Unequal spacings, shape and origin of no symmetry, and atoms beyond its edges."""
+    return Grid(ubiquitin.positions.mean(axis=0) - (13.07, 14.2, 11.5), (1.1, 0.9, 1.3), (25, 33, 17))
+
+
+@pytest.fixture(scope="module")
+def salty(ubiquitin, odd_grid):
+    """Direct sums in float64 with the field, without salt and with it."""
+    return {
+        kappa: potmap(ubiquitin, odd_grid, field=True, precision="float64", kappa=kappa)
+        for kappa in (0.0, 0.01, 0.13, 0.9)
+    }
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "kappa"), [*((preset.accuracy, 0.0) for preset in PRESETS), (1e-5, 0.01), (1e-6, 0.13), (1e-6, 0.9)]
+)
+def test_accuracies_hold(ubiquitin, odd_grid, salty, accuracy, kappa, device):
+    result = potmap(
+        ubiquitin, odd_grid, method="mesh", accuracy=accuracy, precision="float64", kappa=kappa, device=device
+    )
+    assert result.accuracy == accuracy  # no finer mesh was needed
+    error = relative(result.map.values, salty[kappa].map.values)
+    assert error <= accuracy
+    assert error >= accuracy / 100  # the mesh is no finer than it need be, or this test sees nothing
+    assert result.error.norm == pytest.approx(error, rel=0.25)
+
+
+def test_field(ubiquitin, odd_grid, salty, precision, device):
+    accuracy, kappa = 1e-6, 0.13
+    result = potmap(
+        ubiquitin, odd_grid, method="mesh", accuracy=accuracy, precision=precision, kappa=kappa, field=True,
+        device=device,
+    )  # fmt: skip
+    assert relative(result.field, salty[kappa].field) < accuracy
+    assert relative(result.map.values, salty[kappa].map.values) < accuracy
+
+
+def test_same_bits_however_it_is_cut(ubiquitin, odd_grid, precision, monkeypatch):
+    options = dict(method="mesh", accuracy=1e-4, precision=precision)
+    whole = potmap(ubiquitin, odd_grid, **options).map.values
+    monkeypatch.setattr("pele_ocl.potmap.slabs.MOST_POINTS", 25 * 33 * 5)
+    assert np.array_equal(potmap(ubiquitin, odd_grid, **options).map.values, whole)
+
+
+def test_random_charges_of_any_net_charge():
+    for seed, charge in enumerate((-100.0, 0.0, 100.0)):
+        atoms = random_atoms(500, seed)
+        charges = atoms.charges - atoms.charges.mean() + charge / 500
+        atoms = Atoms(positions=atoms.positions, charges=charges)
+        grid = Grid.around(atoms, 3.0, 1.7)
+        expected = potmap(atoms, grid, precision="float64").map.values
+        result = potmap(atoms, grid, method="mesh", accuracy=1e-4)
+        assert relative(result.map.values, expected) < 1e-4
+
+
+def test_far_from_a_neutral_molecule_a_finer_mesh_is_taken(ubiquitin):
+    grid = Grid(ubiquitin.positions.mean(axis=0) + 60, 1.5, (9, 8, 7))
+    result = potmap(ubiquitin, grid, method="mesh", accuracy=1e-4)
+    expected = potmap(ubiquitin, grid, precision="float64").map.values
+    assert result.accuracy < 1e-4
+    assert relative(result.map.values, expected) < 1e-4
+
+
+def test_auto_says_what_it_took(ubiquitin):
+    small, large = (Grid.around(ubiquitin, 5.0, spacing) for spacing in (3.0, 0.6))
+    assert potmap(ubiquitin, small, method="auto").method == "direct"
+    assert potmap(ubiquitin, large, method="auto").method == "mesh"
+    assert potmap(ubiquitin, large, method="auto", min_distance=1.0).method == "direct"
+
+
+def test_measured_error_of_a_cutoff(ubiquitin, odd_grid, salty):
+    result = potmap(ubiquitin, odd_grid, method="cutoff", cutoff=9.0)
+    error = relative(salty[0.0].map.values, result.map.values)  # of its own size, which is all that the measure knows
+    assert result.error.norm == pytest.approx(error, abs=3 * result.error.uncertainty)
+    assert result.error.uncertainty < 0.1 * error
+    assert potmap(ubiquitin, odd_grid).error is None
+
+
+def test_error_on_the_device_is_that_of_the_host(ubiquitin, odd_grid, salty, monkeypatch, device):
+    given = []
+    monkeypatch.setattr(
+        "pele_ocl.potmap.accuracy.measured_error", lambda *args: given.append(args) or measured_error(*args)
+    )
+    first = potmap(ubiquitin, odd_grid, method="cutoff", cutoff=9.0, precision="float64", device=device).error
+    monkeypatch.setattr("pele_ocl.potmap.error.FEW_EVALUATIONS", 0 if given[0][0].n_atoms < 3000 else 1e12)
+    second = measured_error(*given[0])
+    assert second.norm == pytest.approx(first.norm, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (dict(method="mesh", distance_dependent=True), "no dielectric"),
+        (dict(method="mesh", min_distance=1.0), "no minimum distance"),
+        (dict(method="mesh", accuracy=1e-7), "may be 1e-06 to 0.1"),
+        (dict(method="mesh", accuracy=float("nan")), "may be 1e-06 to 0.1"),
+        (dict(method="direct", accuracy=1e-3), "no accuracy"),
+        (dict(method="mesh", variant="blocked"), "has no variant"),
+    ],
+)
+def test_what_is_refused(ubiquitin, odd_grid, options, words):
+    with pytest.raises(InputError, match=words):
+        potmap(ubiquitin, odd_grid, **options)
+
+
+@pytest.mark.parametrize("away", [1e4, 1e9])
+def test_a_mesh_that_is_too_large_is_refused(ubiquitin, away):
+    grid = Grid(ubiquitin.positions.mean(axis=0) + np.array([away, 0, away]), 1.0, (5, 4, 3))
+    with pytest.raises(InputError, match="mesh has no room for nodes around all atoms and points"):
+        potmap(ubiquitin, grid, method="mesh")
+    assert potmap(ubiquitin, grid, method="auto").method == "direct"
+
+
+def test_a_coarser_mesh_is_taken_where_there_is_little_room(ubiquitin, odd_grid):
+    problem = MapProblem.of(ubiquitin, odd_grid, PotentialModel(), 1.0, False, "float32", 1e-4)
+    split, window = mesh_for(problem)
+    length = int(MeshGeometry.of(problem, split.spacing, window.nodes).lengths.max())
+    assert mesh_for(replace(problem, room=MeshRoom(length=length)))[0].cutoff == split.cutoff
+    assert mesh_for(replace(problem, room=MeshRoom(length=length - 1)))[0].cutoff > split.cutoff
+    assert not cutoffs(replace(problem, room=MeshRoom(nodes=100)))
+    assert tighter(replace(problem, room=MeshRoom(nodes=100))) is None
+
+
+def test_atoms_without_charge(odd_grid):
+    none = Atoms(positions=np.eye(3), charges=np.zeros(3))
+    assert not potmap(none, odd_grid, method="mesh").map.values.any()
+
+
+# Parts
+
+
+def test_split_is_whole():
+    r = np.linspace(0.5, 7.9, 40)
+    for kappa in (0.0, 0.2):
+        split = Split(17.0, 8.0, kappa)
+        outer, inner = split.near_polynomials(13)
+        s = 2 * (r / 8) ** 2 - 1
+        near = np.polynomial.polynomial.polyval(s, outer) / r - np.polynomial.polynomial.polyval(s, inner)
+        assert near + split.far(r) == pytest.approx(np.exp(-kappa * r) / r, rel=1e-8)
+        beyond = np.array([8.0, 11.0, 30.0])
+        assert split.far(beyond) == pytest.approx(np.exp(-kappa * beyond) / beyond, rel=1e-6)
+
+
+def test_windows_share_out_a_charge():
+    window = Window(8, 1.2, 10)
+    for t in (-0.5, -0.2, 0.37):
+        weights = np.polynomial.polynomial.polyval(t, window.pieces.T)
+        assert weights.sum() == pytest.approx(1, abs=2e-4)
+        assert weights == pytest.approx(window.weight(t + 0.5 + 3 - np.arange(8)), abs=1e-7)
+
+
+def test_lengths_of_transforms():
+    assert [transform_length(n) for n in (1, 11, 127, 223)] == [2, 12, 128, 224]
+    for length in (2, 60, 98, 224, 1024):
+        assert np.prod(radices(length)) == length
+
+
+def test_cosine_sums_are_transforms():
+    values = np.random.default_rng(0).normal(size=5)
+    line = np.zeros(12)
+    line[:5], line[-4:] = values, values[:0:-1]
+    assert _to_lengths(5, 12) @ values == pytest.approx(np.fft.rfft(line).real)
+    assert (_to_distances(5, 8) @ np.arange(9.0))[0] == pytest.approx(2 * np.arange(9).sum() - 8)
+
+
+@pytest.mark.parametrize("length", [6, 63 * 2, 240])
+def test_transforms_there_and_back(length, precision, device):
+    """Convolution along all axes with a table of ones gives the nodes back; with one of cosines it moves them."""
+    from pele_ocl.potmap.mesh.far import convolved
+    from pele_ocl.potmap.mesh.geometry import MeshGeometry
+
+    shape = np.array([length // 2, 5, 3])
+    lengths = np.array([length, 10, 6])
+    geometry = MeshGeometry(np.zeros(3), 1.0, shape, lengths, 2)
+    nodes = np.random.default_rng(1).normal(size=shape[::-1]).astype(precision)
+    run = Run(get_device(device), precision)
+    table = np.ones(lengths[::-1] // 2 + 1) / np.prod(lengths)
+    moved = table * 2 * np.cos(2 * np.pi * np.arange(length // 2 + 1) / length)  # a node to either side
+    tolerance = 1e-6 if precision == "float32" else 1e-14
+    for factor, expected in (
+        (table, nodes),
+        (moved, np.pad(nodes, ((0, 0), (0, 0), (1, 0)))[..., :-1] + np.pad(nodes, ((0, 0), (0, 0), (0, 1)))[..., 1:]),
+    ):
+        found = run.download(convolved(run, run.upload(nodes), geometry, factor), nodes.size).reshape(nodes.shape)
+        assert relative(found, expected) < 4 * tolerance
+
+
+def test_roots():
+    assert roots(8)[1] == pytest.approx([0.5**0.5, -(0.5**0.5)])
