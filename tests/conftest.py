@@ -64,7 +64,7 @@ LONG = ("test_oclgrind.py", "test_package.py", "test_extend_kernel.py", "test_do
 # same code runs in float32, or under oclgrind.
 COMPILED_LONG = re.compile(
     r"squares.*float64|float64.*squares|test_bonded.*squares-\(128, 1, 0\)|test_gb_necks.*squares-gbn2-float32"
-    r"|openmm_energy_and_forces.*src3-squares|groups of three tiles|gbn within 20 A|every_choice.*solvent-GPU|chosen\[squares\]|small_groups.*bitonic-1\]"
+    r"|openmm_energy_and_forces.*src3-squares|groups of three tiles|gbn within 20 A|every_choice.*solvent-GPU|chosen\[squares\]"
     r"|test_(surface|energy_terms|gb_necks|solvent_model|energy_gradient)\.py.*squares|test_solvent_tree.*pocl\d-groups"
 )
 

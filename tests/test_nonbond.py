@@ -125,8 +125,8 @@ def test_energies_and_gradients_of_large_systems_are_openmms(device, precision, 
         ("arithmetic", SALT, (), "float32"),
         ("arithmetic", SALT, (), "float64"),
         ("geometric", SALT, ("sigma2", "charge_products"), "float64"),
-        ("arithmetic", SolventModel(), ("charge_products",), "float32"),
-        ("arithmetic", SolventModel(), ("sigma2",), "float32"),
+        pytest.param("arithmetic", SolventModel(), ("charge_products",), "float32", marks=pytest.mark.slow),
+        pytest.param("arithmetic", SolventModel(), ("sigma2",), "float32", marks=pytest.mark.slow),
     ],
 )
 def test_options_reach_the_kernels(device, precision, exact, combining, model, left_out):
@@ -505,8 +505,11 @@ def test_no_atoms(device):
 
 @pytest.mark.parametrize(
     ("variant", "limit"),
-    [*product(("atomic", "bitonic", "offsets", "offsets-group", "rows"), [16]), ("bitonic", 1), ("offsets-group", 1)],
-)
+    [
+        *product(("atomic", "bitonic", "rows"), [16]), ("offsets-group", 1),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [("offsets", 16), ("offsets-group", 16), ("bitonic", 1)]),
+    ],
+)  # fmt: skip
 def test_devices_of_small_groups(device, variant, limit, monkeypatch):
     monkeypatch.setattr(Run, "_most_items", lambda self, kernel: limit)
     device.kernels.clear()
