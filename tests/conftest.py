@@ -33,8 +33,8 @@ os.environ["PELE_OCL_TUNING"] = "off"  # what was measured for the user's own wo
 
 WANTED = os.environ.get("PELE_OCL_TEST_DEVICES", "wheel").lower()
 
-# Kernels of GPUs, for which a CPU's compiler takes 5 to 30 seconds; without its optimiser it takes 3. The tests of named
-# devices, and those with the slow cases, have every kernel as users have it.
+# Kernels of GPUs, for which a CPU's compiler takes 5 to 30 seconds; without its optimiser it takes 3. The tests of
+# named devices, and those with the slow cases, have every kernel as users have it.
 COMPILED_PLAINLY = ("energy/squares/",)
 
 
@@ -64,7 +64,8 @@ LONG = ("test_oclgrind.py", "test_package.py", "test_extend_kernel.py", "test_do
 # same code runs in float32, or under oclgrind.
 COMPILED_LONG = re.compile(
     r"squares.*float64|float64.*squares|test_bonded.*squares-\(128, 1, 0\)|test_gb_necks.*squares-gbn2-float32"
-    r"|openmm_energy_and_forces.*src3-squares|groups of three tiles|gbn within 20 A|every_choice.*solvent-GPU|chosen\[squares\]"
+    r"|openmm_energy_and_forces.*src3-squares|groups of three tiles|gbn within 20 A|every_choice.*solvent-GPU"
+    r"|chosen\[squares\]"
     r"|test_(surface|energy_terms|gb_necks|solvent_model|energy_gradient)\.py.*squares|test_solvent_tree.*pocl\d-groups"
 )
 

@@ -507,7 +507,8 @@ def test_no_atoms(device):
     ("variant", "limit"),
     [
         *product(("atomic", "bitonic", "rows"), [16]), ("offsets-group", 1),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in [("offsets", 16), ("offsets-group", 16), ("bitonic", 1)]),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [("offsets", 16), ("offsets-group", 16)]),
+        pytest.param("bitonic", 1, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_devices_of_small_groups(device, variant, limit, monkeypatch):
