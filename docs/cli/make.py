@@ -1,7 +1,11 @@
-"""Write the help text of every command to this folder; tests/test_docs.py holds the files against the commands."""
+"""Write the help text of every command to this folder, and a page that lists them.
+
+tests/test_docs.py holds the files against the commands.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -30,8 +34,27 @@ def help_texts() -> dict[str, str]:
     return walk(main, "pele-ocl", None)
 
 
+def contents() -> str:
+    """The page that lists the commands with their first sentences."""
+    rows = [f"| [{name}]({path}.txt) | {sentence} |" for name, path, sentence in _commands(main, "pele-ocl")]
+    head = "# Commands\n\nThe help text of each, as `pele-ocl COMMAND --help` prints it; `make docs` writes them."
+    return "\n".join([f"{head} [pele-ocl](pele-ocl.txt) lists them.\n", "| command | |", "|---|---|", *rows, ""])
+
+
+def _commands(group: click.Group, path: str) -> Iterator[tuple[str, str, str]]:
+    """Name, file without its suffix, and first sentence of the commands below a group."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        below = f"{path}-{name}"
+        yield below.removeprefix("pele-ocl-").replace("-", " "), below, command.get_short_help_str(limit=200)
+        if isinstance(command, click.Group):
+            yield from _commands(command, below)
+
+
 if __name__ == "__main__":
     if sentence := copy_installed(ROOT):
         raise SystemExit(sentence)
-    for name, text in help_texts().items():
+    for name, text in {**help_texts(), "README.md": contents()}.items():
         (Path(__file__).parent / name).write_text(text)

@@ -1,0 +1,49 @@
+"""The order of the pages, taken from their links, so that no page needs words that only this site understands.
+
+The pages that docs/index.md links to are the parts of the sidebar, a heading each. A page that links to pages in its own
+folder (docs/extend/README.md), or in the folder of its name (docs/performance.md), has these below itself.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+ROOT = "index"
+LINK = re.compile(r"\]\(([\w./-]+)\.(?:md|txt)(?:#[\w-]+)?\)")
+
+
+def linked(text: str, page: str) -> list[str]:
+    """The pages that a page's text links to, each once, as paths below docs/ without their suffix."""
+    folder = posixpath.dirname(page)
+    return list(dict.fromkeys(posixpath.normpath(posixpath.join(folder, target)) for target in LINK.findall(text)))
+
+
+def below(text: str, page: str) -> dict[str, list[str]]:
+    """The pages below a page, by the caption that stands above them, which is "" but for those of the root."""
+    if page == ROOT:
+        sections = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+        parts = zip(sections[1::2], sections[2::2], strict=True)
+        return {caption: pages for caption, part in parts if (pages := linked(part, page))}
+    folder = page.removesuffix("README") if page.endswith("README") else f"{page}/"
+    pages = [target for target in linked(text, page) if target.startswith(folder) and target != page]
+    return {"": pages} if pages else {}
+
+
+def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put a hidden table of contents behind the text of a page that has pages below it."""
+    if not app.env.doc2path(page).endswith(".md"):
+        return
+    for caption, pages in below(source[0], page).items():
+        entries = "\n".join(f"/{name}" for name in pages)
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{entries}\n```\n"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("source-read", add_contents)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
