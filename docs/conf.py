@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE / "site"))  # where the three extensions of our own 
 
 project = "pele-ocl"
 author = "The pele-ocl developers"
-copyright = author  # noqa: A001
+copyright = author
 release = re.findall(r'^version = "(.+)"', (HERE.parent / "pyproject.toml").read_text(), re.MULTILINE)[0]
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "contents", "docstrings", "help_pages"]

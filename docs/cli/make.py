@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from pele_ocl.cli import main
+from pele_ocl.cli.pele_run import PELE, pele_run
 from pele_ocl.paths import copy_installed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,14 @@ def help_texts() -> dict[str, str]:
                 texts |= walk(child, f"{path} {name}", context)
         return texts
 
-    return walk(main, "pele-ocl", None)
+    texts = walk(main, "pele-ocl", None)
+    (text,) = walk(pele_run, "pele-ocl binding", context_of(main)).values()
+    return {**texts, "pele-ocl-binding-pele.txt": text.replace("binding --help", f"binding {PELE} FOLDER --help", 1)}
+
+
+def context_of(group: click.Group) -> click.Context:
+    """The context in which the commands of a group are."""
+    return group.make_context("pele-ocl", [], resilient_parsing=True)
 
 
 def contents() -> str:
@@ -43,7 +51,7 @@ def contents() -> str:
 
 def _commands(group: click.Group, path: str) -> Iterator[tuple[str, str, str]]:
     """Name, file without its suffix, and first sentence of the commands below a group."""
-    context = click.Context(group)
+    context = context_of(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
@@ -51,6 +59,8 @@ def _commands(group: click.Group, path: str) -> Iterator[tuple[str, str, str]]:
         yield below.removeprefix("pele-ocl-").replace("-", " "), below, command.get_short_help_str(limit=200)
         if isinstance(command, click.Group):
             yield from _commands(command, below)
+        if name == "binding":
+            yield f"binding {PELE} FOLDER", f"{below}-pele", pele_run.get_short_help_str(limit=200)
 
 
 if __name__ == "__main__":

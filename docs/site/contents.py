@@ -1,7 +1,7 @@
 """The order of the pages, taken from their links, so that no page needs words that only this site understands.
 
-The pages that docs/index.md links to are the parts of the sidebar, a heading each. A page that links to pages in its own
-folder (docs/extend/README.md), or in the folder of its name (docs/performance.md), has these below itself.
+The headings of docs/index.md are the parts of the sidebar, with the pages that it links to there. Below another page
+stand those to which it links in its own folder (docs/extend/README.md), or in that of its name (docs/performance.md).
 """
 
 from __future__ import annotations
