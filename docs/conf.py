@@ -32,9 +32,10 @@ nb_execution_timeout = 300
 nb_execution_show_tb = True
 nb_merge_streams = True
 
-autodoc_default_options = {"members": True, "inherited-members": True}
+autodoc_default_options = {"members": True, "inherited-members": "BaseException, tuple"}
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Floats", "Ints", "Strings", "Progress")}
 add_module_names = False
 python_maximum_signature_line_length = 100
 

@@ -36,11 +36,11 @@ def below(text: str, page: str) -> dict[str, list[str]]:
 
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
     """Put a hidden table of contents behind the text of a page that has pages below it."""
-    if not app.env.doc2path(page).endswith(".md"):
+    if app.env.doc2path(page).suffix != ".md":
         return
     for caption, pages in below(source[0], page).items():
-        entries = "\n".join(f"/{name}" for name in pages)
-        source[0] += f"\n\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{entries}\n```\n"
+        options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
+        source[0] += "\n".join(["", "", "```{toctree}", *options, "", *(f"/{name}" for name in pages), "```", ""])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
