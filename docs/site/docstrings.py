@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 ENTRY = re.compile(r"(\w+(?:, \w+)*) : (.*)", re.DOTALL)
+ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 CLASSES = [name for name in pele_ocl.__all__ if re.search(r"[a-z][A-Z]", name)]  # Atoms and Energy are words, too
 MARK = re.compile(rf"`(?P<code>[^`]+)`|docs/(?P<page>[\w/-]+)\.md|(?P<name>\b(?:{'|'.join(CLASSES)})\b)")
 
@@ -73,6 +74,13 @@ def translate(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: 
     lines[:] = [line for block in blocks if block.strip() for line in (*translated(block), "")]
 
 
+def plain_names(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """A signature in which names for types, such as Floats, stand as they are in the code."""
+    return tuple(text and ALIAS.sub(r"\1", text) for text in (signature, returned))
+
+
 def public_or_plain(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
 ) -> nodes.Element | None:
@@ -96,5 +104,6 @@ def public_or_plain(
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", translate)
+    app.connect("autodoc-process-signature", plain_names)
     app.connect("missing-reference", public_or_plain)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
