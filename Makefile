@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-devices lint docs plot intel performance clean
+.PHONY: demo test test-all test-devices lint docs site dist plot intel performance clean
 
 demo: $(VENV)/.installed
 	@printf '\n$$ pele-ocl devices\n'
@@ -39,6 +39,16 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/architecture/make.py
 	$(BIN)/python docs/theory/necks.py
 
+# A site of docs/ with search, in build/site; it runs the notebooks of docs/gallery.
+site: $(VENV)/.site
+	$(BIN)/python -m sphinx -n -W --keep-going -b html docs build/site
+
+# Wheel and sdist, as the release workflow uploads them.
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+
 # The tables and charts of docs/performance.md, on this machine's CPU; a quarter of an hour on two cores.
 MACHINE ?= two Zen 4 cores with AVX-512
 MOST_SECONDS ?= 20
@@ -72,6 +82,10 @@ $(VENV)/.peers: $(VENV)/.intel
 
 $(VENV)/.dev: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --editable '.[test,dev]'
+	@touch $@
+
+$(VENV)/.site $(VENV)/.dist: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[$(patsubst .%,%,$(notdir $@))]'
 	@touch $@
 
 clean:

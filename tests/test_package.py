@@ -1,15 +1,20 @@
-"""The wheel, built from the sdist and installed in a new environment elsewhere, works without the checkout."""
+"""The wheel, built from the sdist and installed in a new environment elsewhere, works without the checkout.
+
+And what stands beside it says the same: citation, conda recipe, workflows.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 
@@ -48,6 +53,60 @@ def test_wheel_holds_all_data_and_no_scripts(wheel):
     for file in (ROOT / "data").rglob("*"):
         if file.is_file() and "__pycache__" not in file.parts:
             assert (f"pele_ocl/{file.relative_to(ROOT)}" in names) == (file.suffix != ".py"), file
+
+
+def test_twine_has_nothing_to_say(wheel):
+    pytest.importorskip("twine", reason="the extra `dist` is not installed")
+    call(sys.executable, "-m", "twine", "check", "--strict", *wheel.parent.iterdir())
+
+
+def project(word: str) -> str:
+    """What pyproject.toml says after a word that begins a line; Python 3.10 has no reader of TOML."""
+    text = (ROOT / "pyproject.toml").read_text()
+    return re.search(rf"^{word} = (.+?)$(?=\n\S|\n\n)", text, re.DOTALL | re.MULTILINE)[1]
+
+
+def test_versions_are_one():
+    version = project("version").strip('"')
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
+    assert yaml.safe_load((ROOT / ".conda" / "recipe.yaml").read_text())["context"]["version"] == version
+    assert re.search(rf"^## ({re.escape(version)}|Unreleased)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
+    recipe = yaml.safe_load((ROOT / ".conda" / "recipe.yaml").read_text())
+    asked = re.findall(r'^    "([\w-]+)(>=[\d.]+)"', project("dependencies"), re.MULTILINE)
+    named = {"vesin": "python-vesin"}  # as conda-forge calls its Python package
+    wanted = {f"{named.get(name, name)} {bound}" for name, bound in asked}
+    assert len(wanted) == 8
+    python = f"python {project('requires-python').strip(chr(34))}"
+    assert set(recipe["requirements"]["run"]) == {*wanted, python, "pocl"}
+    assert python in recipe["requirements"]["host"]
+    assert recipe["about"]["summary"] == project("description").strip('"')
+    (command,) = recipe["build"]["python"]["entry_points"]
+    assert f'{command.partition(" = ")[0]} = "{command.partition(" = ")[2]}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_the_conda_recipe_is_rendered():
+    rattler = pytest.importorskip("rattler_build", reason="py-rattler-build is not installed")
+    (rendered,) = rattler.Stage0Recipe.from_file(ROOT / ".conda" / "recipe.yaml").render()
+    assert rendered.recipe.to_dict()["package"] == {"name": "pele-ocl", "version": project("version").strip('"')}
+
+
+def test_workflows_do_what_make_does():
+    """Every target that a workflow makes is there, and it runs on the versions of Python that the classifiers name."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    flows = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+    assert set(flows) == {"ci", "release"}
+    for flow in flows.values():
+        steps = [step for job in flow["jobs"].values() for step in job.get("steps", [])]
+        made = {step["run"].split()[1] for step in steps if step.get("run", "").startswith("make ")}
+        assert made
+        assert made <= targets
+    versions = re.findall(r"Python :: (3\.\d+)", project("classifiers"))
+    assert flows["ci"]["jobs"]["test"]["strategy"]["matrix"]["python"] == versions
+    assert flows["release"]["jobs"]["publish"]["permissions"] == {"id-token": "write"}
+    assert [job.get("needs") for job in flows["release"]["jobs"].values()] == [None, "ci", "dist"]
 
 
 def test_wheel_works_in_a_new_environment(wheel, tmp_path):

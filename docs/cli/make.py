@@ -1,12 +1,17 @@
-"""Write the help text of every command to this folder; tests/test_docs.py holds the files against the commands."""
+"""Write the help text of every command to this folder, and a page that lists them.
+
+tests/test_docs.py holds the files against the commands.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from pele_ocl.cli import main
+from pele_ocl.cli.pele_run import PELE, pele_run
 from pele_ocl.paths import copy_installed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,11 +32,39 @@ def help_texts() -> dict[str, str]:
                 texts |= walk(child, f"{path} {name}", context)
         return texts
 
-    return walk(main, "pele-ocl", None)
+    texts = walk(main, "pele-ocl", None)
+    (text,) = walk(pele_run, "pele-ocl binding", context_of(main)).values()
+    return {**texts, "pele-ocl-binding-pele.txt": text.replace("binding --help", f"binding {PELE} FOLDER --help", 1)}
+
+
+def context_of(group: click.Group) -> click.Context:
+    """The context in which the commands of a group are."""
+    return group.make_context("pele-ocl", [], resilient_parsing=True)
+
+
+def contents() -> str:
+    """The page that lists the commands with their first sentences."""
+    rows = [f"| [{name}]({path}.txt) | {sentence} |" for name, path, sentence in _commands(main, "pele-ocl")]
+    head = "# Commands\n\nThe help text of each, as `pele-ocl COMMAND --help` prints it; `make docs` writes them."
+    return "\n".join([f"{head} [pele-ocl](pele-ocl.txt) lists them.\n", "| command | |", "|---|---|", *rows, ""])
+
+
+def _commands(group: click.Group, path: str) -> Iterator[tuple[str, str, str]]:
+    """Name, file without its suffix, and first sentence of the commands below a group."""
+    context = context_of(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        below = f"{path}-{name}"
+        yield below.removeprefix("pele-ocl-").replace("-", " "), below, command.get_short_help_str(limit=200)
+        if isinstance(command, click.Group):
+            yield from _commands(command, below)
+        if name == "binding":
+            yield f"binding {PELE} FOLDER", f"{below}-pele", pele_run.get_short_help_str(limit=200)
 
 
 if __name__ == "__main__":
     if sentence := copy_installed(ROOT):
         raise SystemExit(sentence)
-    for name, text in help_texts().items():
+    for name, text in {**help_texts(), "README.md": contents()}.items():
         (Path(__file__).parent / name).write_text(text)

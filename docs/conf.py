@@ -1,0 +1,47 @@
+"""The documentation site: `make site` builds it of these pages, into build/site.
+
+Formulas are text, in the letters of Unicode, so that a browser, an editor and a terminal show the same ones: no library
+sets them, and no page of the site loads anything from a network.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "site"))  # where the three extensions of our own lie
+
+project = "pele-ocl"
+author = "The pele-ocl developers"
+copyright = author
+release = re.findall(r'^version = "(.+)"', (HERE.parent / "pyproject.toml").read_text(), re.MULTILINE)[0]
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "contents", "docstrings", "help_pages"]
+exclude_patterns = ["performance/cpu-*.md", "performance/h200-*.md"]  # docs/performance.md has their text
+nitpicky = True
+smartquotes = False  # two hyphens begin an option
+highlight_language = "none"  # blocks without a language are formulas, drawings and shells
+
+myst_heading_anchors = 4
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_execution_show_tb = True
+nb_merge_streams = True
+
+autodoc_default_options = {"members": True, "inherited-members": "BaseException, tuple"}
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Floats", "Ints", "Strings", "Progress")}
+add_module_names = False
+python_maximum_signature_line_length = 100
+
+html_theme = "furo"
+html_title = f"pele-ocl {release}"
+html_static_path = ["site/static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_copyright = False

@@ -1,0 +1,49 @@
+"""The order of the pages, taken from their links, so that no page needs words that only this site understands.
+
+The headings of docs/index.md are the parts of the sidebar, with the pages that it links to there. Below another page
+stand those to which it links in its own folder (docs/extend/README.md), or in that of its name (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+ROOT = "index"
+LINK = re.compile(r"\]\(([\w./-]+)\.(?:md|txt)(?:#[\w-]+)?\)")
+
+
+def linked(text: str, page: str) -> list[str]:
+    """The pages that a page's text links to, each once, as paths below docs/ without their suffix."""
+    folder = posixpath.dirname(page)
+    return list(dict.fromkeys(posixpath.normpath(posixpath.join(folder, target)) for target in LINK.findall(text)))
+
+
+def below(text: str, page: str) -> dict[str, list[str]]:
+    """The pages below a page, by the caption that stands above them, which is "" but for those of the root."""
+    if page == ROOT:
+        sections = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+        parts = zip(sections[1::2], sections[2::2], strict=True)
+        return {caption: pages for caption, part in parts if (pages := linked(part, page))}
+    folder = page.removesuffix("README") if page.endswith("README") else f"{page}/"
+    pages = [target for target in linked(text, page) if target.startswith(folder) and target != page]
+    return {"": pages} if pages else {}
+
+
+def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put a hidden table of contents behind the text of a page that has pages below it."""
+    if app.env.doc2path(page).suffix != ".md":
+        return
+    for caption, pages in below(source[0], page).items():
+        options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
+        source[0] += "\n".join(["", "", "```{toctree}", *options, "", *(f"/{name}" for name in pages), "```", ""])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("source-read", add_contents)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,128 @@
+"""The documentation site: its sources hang together, its extensions do what they say, it builds without a warning."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import pele_ocl
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+GALLERY = sorted(page for page in (DOCS / "gallery").glob("*.md") if page.stem != "README")
+
+
+def extension(name: str) -> ModuleType:
+    """A module of docs/site."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / "site" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def code(page: Path) -> list[str]:
+    """The cells of a notebook."""
+    return re.findall(r"^```\{code-cell\}\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def test_every_page_stands_once_in_the_contents():
+    contents, placed = extension("contents"), ["index"]
+    for page in placed:
+        source = DOCS / f"{page}.md"
+        if source.exists():
+            placed += [name for pages in contents.below(source.read_text(), page).values() for name in pages]
+    assert len(placed) == len(set(placed))
+    sources = [*DOCS.rglob("*.md"), *(DOCS / "cli").glob("*.txt")]
+    names = {str(source.relative_to(DOCS).with_suffix("")) for source in sources}
+    within = {name for name in names if re.match(r"performance/(cpu|h200)-", name)}  # parts of docs/performance.md
+    assert set(placed) == names - within
+
+
+def test_captions_are_the_headings_of_the_first_page():
+    text = (DOCS / "index.md").read_text()
+    assert list(extension("contents").below(text, "index")) == re.findall(r"^## (.+)$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_into_pages_meet_a_heading(page):
+    for target, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", page.read_text()):
+        text = (page.parent / target).read_text() if target else page.read_text()
+        headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+        assert anchor in [re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings]
+
+
+def test_every_public_name_is_in_the_reference_once():
+    pages = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    named = re.findall(r"^\.\. auto\w+:: pele_ocl\.(?:\w+\.)*(\w+)$", pages, re.MULTILINE)
+    assert len(named) == len(set(named))
+    assert set(pele_ocl.__all__) <= set(named)
+
+
+DOCSTRING = """Energy of n atoms; E = k |x|, and *not* `k`.
+
+atoms : as in `energy`, docs/theory/energy.md
+    has more; one_four too
+first, second : (n,) A
+
+    E = k x
+
+Returns an EnergyResult."""
+
+REST = r"""Energy of n atoms; E = k \|x\|, and \*not\* \ ``k``\ .
+
+``atoms``
+    as in \ :py:obj:`energy`\ , \ :doc:`/theory/energy`\  has more; one\_four too
+``first``, ``second``
+    (n,) A
+
+::
+
+        E = k x
+
+Returns an \ :py:obj:`EnergyResult`\ .
+"""
+
+
+def test_docstrings_become_what_sphinx_reads():
+    lines = DOCSTRING.splitlines()
+    extension("docstrings").translate(None, "function", "energy", None, None, lines)
+    assert "\n".join(lines) == REST
+
+
+@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
+def test_notebooks_take_what_there_is(page):
+    """Their Python is sound, short, and names public things; the site's build runs it."""
+    cells = code(page)
+    assert len(cells) >= 2
+    assert page.read_text().startswith("---\nfile_format: mystnb\n")
+    for cell in cells:
+        assert 5 <= len(cell.splitlines()) <= 25
+        assert max(map(len, cell.splitlines())) <= 103  # as many as the page has room for
+        for node in ast.walk(ast.parse(cell)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pele_ocl":
+                assert node.attr in [*pele_ocl.__all__, "ase"]
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    """With its notebooks; every gallery page has its picture, and no page loads anything from a network."""
+    for name in ("furo", "myst_nb", "ase", "scipy"):
+        pytest.importorskip(name, reason="the extra `site` is not installed")
+    command = [sys.executable, "-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-b", "html", DOCS, tmp_path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for page in GALLERY:
+        text = (tmp_path / "gallery" / f"{page.stem}.html").read_text()
+        assert re.search(r'<img [^>]*src="\.\./_images/\w+\.png"', text), page
+    for page in tmp_path.rglob("*.html"):
+        loaded = re.findall(r'<(?:script|link|img|iframe)\b[^>]*(?:src|href)="((?:https?:)?//[^"]+)"', page.read_text())
+        assert not loaded, page
+    assert 'id="pele_ocl.EnergyResult"' in (tmp_path / "api" / "energies.html").read_text()
+    assert (tmp_path / "searchindex.js").stat().st_size > 100_000
