@@ -51,6 +51,26 @@ def in_order(
         yield ended(*under_way.popleft())
 
 
+def on_each_worker(client: Client, function: Callable[[Item], Result], item: Item) -> Result:
+    """The function's result of one item, which all workers that are there compute at once, so that each is ready.
+
+    Raises as `in_order` does.
+    """
+    addresses = list(client.scheduler_info(n_workers=-1)["workers"]) or [None]
+    futures = [
+        client.submit(
+            function,
+            item,
+            pure=False,
+            resources={RESOURCE: 1},
+            workers=address,
+            allow_other_workers=address is not None,
+        )
+        for address in addresses
+    ]
+    return _result(futures[0])
+
+
 def _result(future: Future[Result]) -> Result:
     from distributed import KilledWorker
     from distributed.client import FutureCancelledError

@@ -34,7 +34,7 @@ from ..progress import ProgressLine
 from ..report import counted, provenance
 from ..structures.several import each_structure, structures_argument
 from ..terminal import note, say, say_json
-from .frames import check_output, energies_for, separate_for
+from .frames import check_output, conformations_for, energies_for, separate_for
 from .options import Wanted, binding_options
 from .report import Findings, as_json
 from .text import as_text
@@ -152,7 +152,7 @@ def _found(
     entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
     if entropy is not None and entropy.warning:
         note(f"Warning: {entropy.warning}")
-    scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine)
+    scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted)
     return _compared(Findings(plan, energies, ligand, wanted.receptor, like, entropy, scan), wanted)
 
 
@@ -164,10 +164,12 @@ def _compared(found: Findings, wanted: Wanted) -> Findings:
     return Findings(**values)
 
 
-def _scan(plan: Binding, molecule: Molecule, over: FrameOptions, sites: str) -> AlanineScan:
-    frames = over.opened(plan.given, molecule.chosen) if over.paths else None
+def _scan(plan: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted) -> AlanineScan:
+    """The alanine scan of all frames, models or poses."""
+    assert wanted.alanine is not None
     with ProgressLine("Alanine scan") as progress:
-        return alanine_scan(plan, frames, None if sites.strip() == "interface" else sites, progress)
+        sites = None if wanted.alanine.strip() == "interface" else wanted.alanine
+        return alanine_scan(plan, conformations_for(plan, molecule, over, wanted), sites, progress)
 
 
 def _write(found: Findings, molecule: Molecule, wanted: Wanted) -> None:
