@@ -50,7 +50,8 @@ def evaluate_poses(binding: Binding, poses: Floats, progress: Progress | None = 
     size, found = max(1, PIECE_ATOMS // len(binding.atoms)), list[BindingEnergies]()
     for first in range(0, len(poses), size):
         piece = poses[first : first + size]
-        positions = binding.of_complex(posed(binding, piece))
+        positions = np.repeat(binding.atoms.positions[np.newaxis], len(piece), axis=0)
+        positions[:, parts.ligand] = piece
         ligand = plans["ligand"].evaluate_batch(piece, errors="record")
         repeated = Terms(fixed.names, np.repeat(fixed.values[np.newaxis], len(piece), axis=0))
         batches = {
@@ -62,13 +63,6 @@ def evaluate_poses(binding: Binding, poses: Floats, progress: Progress | None = 
         if progress is not None:
             progress(min(1.0, (first + size) / len(poses)))
     return joined_energies(found)
-
-
-def posed(binding: Binding, poses: Floats) -> Floats:
-    """Conformations (m, n, 3) A of all atoms that were given, in which the ligand has its poses (m, n_ligand, 3) A."""
-    positions = np.repeat(binding.given.positions[np.newaxis], len(poses), axis=0)
-    positions[:, binding.parts.complex[binding.parts.ligand]] = poses
-    return positions
 
 
 def _sdf_positions(file: InputFile, ligand: Atoms) -> Floats:

@@ -17,6 +17,8 @@ Result = TypeVar("Result")
 RESOURCE = "ocl"  # of which each worker has one, so that one task at a time runs on its device
 _UNDER_WAY = 512  # tasks, so that neither they nor their results fill a memory
 
+GONE = "the scheduler of the cluster is gone; start it again, and give the same command with --resume"
+
 
 class WorkersDiedError(InputError):
     """A task with which one worker after the other has died."""
@@ -81,7 +83,5 @@ def _result(future: Future[Result]) -> Result:
     except KilledWorker:
         raise WorkersDiedError("every worker that took this task died of it") from None
     except (FutureCancelledError, CommClosedError, TimeoutError):
-        raise InputError(
-            "the scheduler of the cluster is gone; start it again, and give the same command with --resume"
-        ) from None
+        raise InputError(GONE) from None
     return found

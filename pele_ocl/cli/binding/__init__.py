@@ -152,7 +152,7 @@ def _found(
     entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
     if entropy is not None and entropy.warning:
         note(f"Warning: {entropy.warning}")
-    scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted)
+    scan = None if wanted.alanine is None else _scan(plan, molecule, over, wanted.alanine)
     return _compared(Findings(plan, energies, ligand, wanted.receptor, like, entropy, scan), wanted)
 
 
@@ -164,12 +164,11 @@ def _compared(found: Findings, wanted: Wanted) -> Findings:
     return Findings(**values)
 
 
-def _scan(plan: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted) -> AlanineScan:
-    """The alanine scan of all frames, models or poses."""
-    assert wanted.alanine is not None
+def _scan(plan: Binding, molecule: Molecule, over: FrameOptions, sites: str) -> AlanineScan:
+    """The alanine scan of all frames or models."""
     with ProgressLine("Alanine scan") as progress:
-        sites = None if wanted.alanine.strip() == "interface" else wanted.alanine
-        return alanine_scan(plan, conformations_for(plan, molecule, over, wanted), sites, progress)
+        wanted = None if sites.strip() == "interface" else sites
+        return alanine_scan(plan, conformations_for(plan, molecule, over), wanted, progress)
 
 
 def _write(found: Findings, molecule: Molecule, wanted: Wanted) -> None:

@@ -13,7 +13,7 @@ from ...atoms import Atoms, Floats
 from ...binding import Binding, BindingEnergies
 from ...binding.frames import binding_settings, energies_over, evaluate_with
 from ...binding.naming import Naming
-from ...binding.poses import evaluate_poses, posed, read_poses
+from ...binding.poses import evaluate_poses, read_poses
 from ...binding.separate import SeparateEnergies, separate_energies
 from ...formats import require_table_suffix, write_table
 from ...inputfile import read_file
@@ -59,14 +59,10 @@ def energies_for(
     return energies
 
 
-def conformations_for(
-    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted
-) -> Trajectory | Floats | None:
-    """All frames, models or poses, as conformations of the atoms that were given; None for the structure alone."""
+def conformations_for(binding: Binding, molecule: Molecule, over: FrameOptions) -> Trajectory | Floats | None:
+    """All frames or models, as conformations of the atoms that were given; None for the structure alone."""
     if over.paths:
         return over.opened(binding.given, molecule.chosen)
-    if wanted.poses is not None:
-        return posed(binding, read_poses(wanted.poses, binding.plans["ligand"].atoms))
     return molecule.conformations
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -30,7 +30,7 @@ def save_poses(output: Path, poses: Poses, attributes: Mapping[str, object]) -> 
 
 def written_down(
     walkers: Sequence[Walker], everyone: Sequence[Walker], output: Path | None, attributes: Mapping[str, object],
-    shard: Shard | None, resumes: bool, over: Callable[[Iterable[Walker]], Iterator[WalkerPoses]],
+    shard: Shard | None, resumes: bool, over: Callable[[Sequence[Walker]], Iterator[WalkerPoses]],
 ) -> list[WalkerPoses]:  # fmt: skip
     """The poses of walkers, each written beside the output as it comes, where there is one.
 
