@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,8 +102,22 @@ def dask_cluster(folder: Path) -> Iterator[Cluster]:
         yield Cluster(file, scheduler, workers)
     finally:
         for program in (workers, scheduler):
-            program.terminate()
-            program.communicate(timeout=SECONDS)
+            end(program)
+
+
+def end(program: subprocess.Popen[str]) -> None:
+    """End a program; Dask's workers that still look for a scheduler that is gone do not listen, and are killed."""
+    import psutil  # which Dask brings
+
+    children = psutil.Process(program.pid).children(recursive=True) if program.poll() is None else []
+    program.terminate()
+    try:
+        program.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        for child in (*children, program):
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        program.communicate(timeout=SECONDS)
 
 
 def workers_of(program: subprocess.Popen[str]) -> list[int]:

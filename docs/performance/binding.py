@@ -1,6 +1,7 @@
 """Time binding energies beside OpenMM and beside the published time of MMPBSA.py.
 
-    python docs/performance/binding.py [--device D] [--frames 200] [--openmm CPU|CUDA|none] [--openmm-frames 5] [--systems]
+    python docs/performance/binding.py [--device D] [--frames 200] [--openmm CPU|CUDA|none] [--openmm-frames 5]
+        [--systems]
 
 A complex of two proteins (chains D and G of data/structures/ruvab.pdb.gz, 5,658 atoms) in 200 frames, igb 5: OBC II, no
 cutoff, and here with LCPO surfaces, which OpenMM's script has not. OpenMM computes what a user's script does: a Context
