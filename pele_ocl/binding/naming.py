@@ -29,7 +29,7 @@ class Naming:
 
     @property
     def settings(self) -> dict[str, object]:
-        """What tells files of the two namings apart."""
+        """The settings that tell files of the two namings apart."""
         return {"names": "amber"} if self.is_amber else {}
 
     def columns(self, systems: Mapping[str, Terms]) -> dict[str, NDArray[np.generic]]:

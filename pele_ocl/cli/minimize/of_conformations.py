@@ -32,7 +32,7 @@ class Relaxing:
 
     @cached_property
     def held(self) -> Mapping[str, Any]:
-        """What is held: the same atoms in all conformations; restraints hold to each one's own positions."""
+        """The options of what is held: the same atoms in all conformations; restraints hold to each one's positions."""
         return self.work.holding.of(self.conformations.atoms)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a run was told, and what becomes of its structures."""
+"""The work that a run was told to do, and the outcome of each structure."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Work:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What depends on the process that computes."""
+        """The facts that depend on the process that computes."""
         return {"device": str(get_device(self.options["device"]))}
 
     @property
