@@ -126,7 +126,8 @@ def test_runs_go_on_and_shards_merge(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr("sys.argv", ["pele-ocl", "binding"])
     table, part = tmp_path / "poses.csv", tmp_path / "poses.csv.part"
-    whole = binding(folder, "-o", table)["poses"]
+    words = ("-o", table, "--reports", tmp_path / "new")
+    whole = binding(folder, *words)["poses"]
     alone = table.read_bytes()
     assert not part.exists()
     read, seen = evaluation.read_report, []
@@ -138,15 +139,15 @@ def test_runs_go_on_and_shards_merge(folder, tmp_path, monkeypatch):
         return read(path)
 
     monkeypatch.setattr(evaluation, "read_report", ends)
-    run("binding", "--pele", folder, "--ligand", LIGAND, "--precision", "float64", "-o", table, code=1)
+    run("binding", "--pele", folder, "--ligand", LIGAND, "--precision", "float64", *words, "--json", code=1)
     assert part.read_bytes().count(b"\n") == 3
     table.unlink()
-    assert binding(folder, "-o", table, "--resume", "--reports", tmp_path / "new")["poses"] == whole
+    assert binding(folder, *words, "--resume")["poses"] == whole
     assert (len(seen), table.read_bytes(), part.exists()) == (4, alone, False)
     assert len(read_report(tmp_path / "new" / "0" / "report_2")) == 2
     table.unlink()
     for k in (1, 2):
-        binding(folder, "-o", table, "--shard", f"{k}/2")
+        binding(folder, *words, "--shard", f"{k}/2")
     shards = [tmp_path / f"poses.{k}of2.csv.part" for k in (2, 1)]
     assert "shards are missing" in error_of("merge", shards[0], "-o", table)
     merged = json.loads(run("merge", *shards, "-o", table, "--json").stdout)

@@ -48,3 +48,8 @@ class Conformations:
         if isinstance(self._given, Trajectory):
             return self._given.positions(self._given.frames[part.start : part.stop])
         return self._given[part.start : part.stop]
+
+    def close(self) -> None:
+        """Close the file that positions were read from."""
+        if isinstance(self._given, Trajectory):
+            self._given.close()

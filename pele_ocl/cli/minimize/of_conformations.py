@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -77,7 +78,10 @@ class Relaxing:
 def outcomes_of_conformations(work: Work, path: Path) -> tuple[list[Outcome], str]:
     """The outcomes of all conformations, in their order, and the device that computed them."""
     conformations = Conformations.of(path, work.read_atoms, work.over, work.models)
-    with shared_out(Relaxing(work, conformations).outcomes, work.facts, None, **work.for_workers) as shared:
+    with (
+        closing(conformations),
+        shared_out(Relaxing(work, conformations).outcomes, work.facts, None, **work.for_workers) as shared,
+    ):
         return list(_written(work, conformations, shared)), str(shared.facts["device"])
 
 
