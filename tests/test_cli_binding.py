@@ -12,6 +12,8 @@ from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
 from test_cli import error_of, on_the_chosen_device, run
 
 from pele_ocl import Binding, read
+from pele_ocl.binding.amber import amber_terms
+from pele_ocl.binding.scan import alanine_scan
 
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
@@ -75,8 +77,35 @@ def test_files(files, tmp_path, library):
     assert all((tmp_path / name).stat().st_size > 1000 for name in names.values())
     lines = [line for line in (tmp_path / "e.csv").read_text().splitlines() if not line.startswith("#")]
     rows = list(csv.DictReader(lines))
-    assert [float(row["delta_total [kcal/mol]"]) for row in rows] == pytest.approx(library.total.tolist(), abs=1e-8)
+    assert [float(row["delta_TOTAL [kcal/mol]"]) for row in rows] == pytest.approx(library.total.tolist(), abs=1e-8)
     assert (tmp_path / "d.csv").read_text().startswith("idecomp = 4")
+
+
+def test_columns_have_amber_s_names_where_the_constants_are_amber_s(files, tmp_path, library):
+    out = tmp_path / "e.csv"
+    report = json.loads(over(files, "-o", out, "--json").stdout)
+    whole = out.read_bytes()
+    (row, *_) = csv.DictReader(line for line in whole.decode().splitlines() if not line.startswith("#"))
+    amber = amber_terms(library.delta)
+    for name in ("BOND", "DIHED", "VDWAALS", "EEL", "1-4 EEL", "EGB", "ESURF", "GGAS", "GSOLV", "TOTAL"):
+        assert float(row[f"delta_{name} [kcal/mol]"]) == pytest.approx(amber[name][0], abs=1e-8)
+    assert "delta_gb_self [kcal/mol]" in row  # of which EGB is a sum
+    assert "delta_coulomb [kcal/mol]" not in row
+    out.write_bytes(b"".join(whole.splitlines(keepends=True)[:-2]))
+    resumed = json.loads(over(files, "-o", out, "--json", "--resume").stdout)
+    assert out.read_bytes() == whole
+    assert resumed["frames"] == report["frames"]
+    run("binding", files[0], "-c", files[1], "--ligand", LIGAND, "-o", out)
+    assert "delta_coulomb [kcal/mol]" in out.read_text()
+
+
+def test_all_models_are_scanned(files):
+    plan = Binding(complex_atoms(), LIGAND, like="mmpbsa.py")
+    both = alanine_scan(plan, frames(2), "resid 2")
+    first = alanine_scan(plan, frames(1), "resid 2")
+    assert both.changes.shape == (1, 2)
+    assert both.changes[0, 0] == pytest.approx(first.changes[0, 0])
+    assert both.frames.tolist() == [0, 1]
 
 
 def test_two_runs_are_compared(files, tmp_path):

@@ -189,7 +189,7 @@ def test_a_killed_run_goes_on_to_the_same_file(peptide, tmp_path):
     broken = tmp_path / "broken.nc"
     script = f"""
         import time
-        import pele_ocl.cli.minimize.run as run
+        import pele_ocl.cli.minimize.work as run
         from pele_ocl.cli import main
         run._FEWER_ATOMS = 2 * 96
         run._ATOMS_TOGETHER = {{}}
@@ -226,3 +226,85 @@ def test_refusals(peptide, tmp_path):
     assert "takes no atom" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
     assert "no such file" in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb").lower()
     assert not (tmp_path / "o.pdb").exists()
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """The structures of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".jsonl"}
+
+
+def timeless(rows):
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """Words of the command line, of which the files name the command."""
+    monkeypatch.setattr(sys, "argv", ["pele-ocl", "minimize"])
+
+
+def test_workers_write_the_same_structures(peptide, tmp_path, apart):
+    pytest.importorskip("distributed")
+    paths = [*shaken(tmp_path, peptide, 3), tmp_path / "bad.pdb"]
+    paths[-1].write_text("ATOM      1  N   GLY A   1      11.1\nEND\n")
+    alone = rows_of(*paths, "-o", tmp_path / "single", *QUICK, code=1)
+    frames = write_trajectory(tmp_path / "run.nc", [read(path).positions for path in paths[:3]])
+    over = (HEXAPEPTIDE, "-t", frames, *QUICK)
+    framed = rows_of(*over, "-o", tmp_path / "single.nc")
+    script = SHARED.format(paths=list(map(str, paths)), over=list(map(str, over)), folder=str(tmp_path))
+    shared = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True, text=True, check=True, env={**os.environ, "PELE_OCL_DEVICE": str(DEVICES[0].index)},
+    )  # fmt: skip
+    rows = [json.loads(line) for line in shared.stdout.splitlines()]
+    assert timeless(rows) == timeless(alone + framed)
+    assert files_in(tmp_path / "shared") == {
+        name: text.replace(b"single", b"shared") for name, text in files_in(tmp_path / "single").items()
+    }
+    assert (tmp_path / "shared.nc").read_bytes() == (tmp_path / "single.nc").read_bytes().replace(b"single", b"shared")
+
+
+SHARED = """
+import sys
+from pele_ocl.cli import main
+if __name__ == "__main__":
+    sys.argv = ["pele-ocl", "minimize"]
+    quick = {over!r}[3:]
+    words = [[*{paths!r}, *quick, "-o", "{folder}/shared"], [*{over!r}, "-o", "{folder}/shared.nc"]]
+    for each in words:
+        main(["minimize", *each, "--workers", "2", "--json"], standalone_mode=False)
+"""
+
+
+def test_shards_are_gone_on_with_and_merged(peptide, tmp_path, apart):
+    paths = [*shaken(tmp_path, peptide, 3), tmp_path / "none.pdb"]
+    words = [*paths, "-o", tmp_path / "out", *QUICK]
+    alone = rows_of(*paths, "-o", tmp_path / "alone", *QUICK, code=1)
+    shards = [tmp_path / "out" / f"minimize.{k}of2.jsonl" for k in (1, 2)]
+    first = rows_of(*words, "--shard", "1/2")
+    assert timeless(first) == timeless(alone[:2])
+    shards[0].write_bytes(shards[0].read_bytes()[:-5])  # as a kill leaves it
+    again = rows_of(*words, "--shard", "1/2", "--resume")
+    assert again[0] == first[0]
+    rows_of(*words, "--shard", "2/2", code=1)
+    merged = run("merge", *shards[::-1], "-o", tmp_path / "report.csv", "--json", code=1)
+    assert timeless(map(json.loads, merged.stdout.splitlines())) == timeless(alone)
+    assert (tmp_path / "report.csv").read_text().count("\n") >= 5
+    assert files_in(tmp_path / "out").keys() == files_in(tmp_path / "alone").keys()
+    shards[1].write_bytes(shards[1].read_bytes().split(b"\n")[0] + b"\n")
+    assert "lacks 2 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
+    assert "1 shards are missing" in error_of("merge", shards[0], "-o", tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--workers", "2"), "one structure is minimised at once"),
+        (("--models", "all", "--shard", "1/2"), "--shard takes structures that have files of their own"),
+        (("again.pdb", "--shard", "1/2", "--report", "r.csv"), "what `pele-ocl merge` makes of their journals"),
+    ],
+)
+def test_what_cannot_be_shared_out(words, reason, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    target = "out" if "again.pdb" in words else "out.nc"
+    assert reason in run("minimize", HEXAPEPTIDE, *words, "-o", target, code=2).stderr

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
@@ -46,16 +47,20 @@ class Work:
         return tuple(map(str, ("energy", HEXAPEPTIDE, "-t", self.frames, "-o", output, *more)))
 
 
-@pytest.fixture(scope="module")
-def work(tmp_path_factory) -> Work:
-    folder = tmp_path_factory.mktemp("work")
-    positions = moving(pele_ocl.read(HEXAPEPTIDE).positions, N_FRAMES)
+def work_of(folder: Path, n_frames: int) -> Work:
+    """Frames of which one is bad, and the files that one process makes of them."""
+    positions = moving(pele_ocl.read(HEXAPEPTIDE).positions, n_frames)
     positions[BAD, 3] = np.nan
     found = Work(write_trajectory(folder / "t.nc", positions), {})
     for suffix in (".h5", ".csv"):
         run(*found.energy(folder / f"whole{suffix}"), code=1)
         found.whole[suffix] = (folder / f"whole{suffix}").read_bytes()
     return found
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory) -> Work:
+    return work_of(tmp_path_factory.mktemp("work"), N_FRAMES)
 
 
 def begun(*words: object) -> subprocess.Popen[str]:
@@ -72,9 +77,18 @@ def ended(program: subprocess.Popen[str], code: int) -> tuple[str, str]:
     return out, err
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """The file of a scheduler, its process, and the one that has begun its workers."""
+
+    file: Path
+    scheduler: subprocess.Popen[str]
+    workers: subprocess.Popen[str]
+
+
 @contextmanager
-def dask_cluster(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
-    """The file of a scheduler and its process, with two workers, begun as docs/cluster.md says."""
+def dask_cluster(folder: Path) -> Iterator[Cluster]:
+    """A scheduler with two workers, begun as docs/cluster.md says."""
     file = folder / "scheduler.json"
     file.unlink(missing_ok=True)
     scheduler = begun("dask", "scheduler", "--scheduler-file", file, "--port", 0, "--no-dashboard")
@@ -85,26 +99,51 @@ def dask_cluster(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
             if file.exists():
                 break
             time.sleep(0.1)
-        yield file, scheduler
+        yield Cluster(file, scheduler, workers)
     finally:
         for program in (workers, scheduler):
-            program.terminate()
-            program.communicate(timeout=SECONDS)
+            end(program)
 
 
-def worker_of(program: subprocess.Popen[str]) -> int:
-    """The process of one of the workers that a program has begun."""
+def end(program: subprocess.Popen[str]) -> None:
+    """End a program; Dask's workers that still look for a scheduler that is gone do not listen, and are killed."""
+    import psutil  # which Dask brings
+
+    children = psutil.Process(program.pid).children(recursive=True) if program.poll() is None else []
+    program.terminate()
+    try:
+        program.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        for child in (*children, program):
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        program.communicate(timeout=SECONDS)
+
+
+def workers_of(program: subprocess.Popen[str]) -> list[int]:
+    """The processes of the workers that a program has begun."""
     import psutil  # which Dask brings
 
     every = psutil.Process(program.pid).children(recursive=True)
-    return max(child.pid for child in every if not any("resource_tracker" in word for word in child.cmdline()))
+    return [child.pid for child in every if not any("resource_tracker" in word for word in child.cmdline())]
+
+
+def rows_in(output: Path) -> int:
+    """How many rows a file of results has, while another program writes it."""
+    if not output.exists():
+        return 0
+    if output.suffix == ".csv":
+        return output.read_bytes().count(b"\n") - 1
+    with h5py.File(output, "r", locking=False) as file:
+        return int(file["complete"][()])
 
 
 def await_rows(output: Path, program: subprocess.Popen[str], least: int) -> None:
-    """Wait until a CSV file has so many rows, or the program that writes it has ended."""
+    """Wait until a file has so many rows, while the program that writes it is under way."""
     for _ in range(100 * SECONDS):
-        if program.poll() is not None or (output.exists() and output.read_bytes().count(b"\n") > least):
+        if rows_in(output) >= least:
             return
+        assert program.poll() is None, program.communicate()
         time.sleep(0.01)
 
 
@@ -114,7 +153,7 @@ def test_workers_write_the_same_bytes_even_if_one_is_killed(suffix, work, tmp_pa
     program = begun("pele_ocl", *work.energy(output, "--workers", 2))
     if suffix == ".csv":
         await_rows(shown, program, 150)
-        os.kill(worker_of(program), signal.SIGKILL)
+        os.kill(max(workers_of(program)), signal.SIGKILL)
     out, err = ended(program, 1)
     assert output.read_bytes() == work.whole[suffix]
     assert f"Error: 1 frame of {N_FRAMES} failed: frame {BAD}: positions of atom 3" in err
@@ -124,10 +163,10 @@ def test_workers_write_the_same_bytes_even_if_one_is_killed(suffix, work, tmp_pa
 
 def test_a_cluster_whose_scheduler_is_killed(work, tmp_path):
     output = tmp_path / "out.csv"
-    with dask_cluster(tmp_path) as (file, scheduler):
-        program = begun("pele_ocl", *work.energy(output, "--scheduler", file))
+    with dask_cluster(tmp_path) as cluster:
+        program = begun("pele_ocl", *work.energy(output, "--scheduler", cluster.file))
         await_rows(output, program, 100)
-        scheduler.kill()
+        cluster.scheduler.kill()
         _, err = ended(program, 1)
         assert err.splitlines()[-1].startswith("Error: the scheduler of the cluster is gone; start it again")
         assert "Traceback" not in err
@@ -136,38 +175,56 @@ def test_a_cluster_whose_scheduler_is_killed(work, tmp_path):
     assert output.read_bytes() == work.whole[".csv"]
 
 
+@pytest.fixture(scope="module")
+def long_work(tmp_path_factory) -> Work:
+    """Enough frames for a kill to come before the last."""
+    return work_of(tmp_path_factory.mktemp("long"), 10 * N_FRAMES)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("victim", ["worker", "scheduler", "client"])
-def test_kill_9_in_the_middle(victim, seed, work, tmp_path):
+def test_kill_9_in_the_middle(victim, seed, long_work, tmp_path):
     rng = random.Random(f"{victim} {seed}")
     suffix = rng.choice([".h5", ".csv"])
-    output = tmp_path / f"out{suffix}"
-    with dask_cluster(tmp_path) as (file, scheduler):
-        program = begun("pele_ocl", *work.energy(output, "--scheduler", file))
-        if suffix == ".csv":
-            await_rows(output, program, rng.randrange(20, N_FRAMES - 100))
-        else:
-            time.sleep(rng.uniform(1.0, 5.0))
-        if victim == "worker":
-            identity = json.loads(file.read_text())["address"]
-            killed = [pid for pid in _workers_of(identity) if pid]
-            os.kill(rng.choice(killed), signal.SIGKILL)
-        else:
-            (scheduler if victim == "scheduler" else program).kill()
-        program.communicate(timeout=SECONDS)
+    output, whole = tmp_path / f"out{suffix}", long_work.whole[suffix]
+    with dask_cluster(tmp_path) as cluster:
+        program = begun("pele_ocl", *long_work.energy(output, "--scheduler", cluster.file))
+        await_rows(output, program, rng.randrange(20, 9 * N_FRAMES))
+        victims = {"scheduler": [cluster.scheduler.pid], "client": [program.pid], "worker": workers_of(cluster.workers)}
+        os.kill(rng.choice(victims[victim]), signal.SIGKILL)
+        ended(program, -signal.SIGKILL if victim == "client" else 1)
     if victim == "worker":
-        assert output.read_bytes() == work.whole[suffix]
+        assert output.read_bytes() == whole
+    else:
+        assert rows_in(output) < 10 * N_FRAMES
+    run(*long_work.energy(output, "--resume"), code=1)
+    assert output.read_bytes() == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("victim", ["worker", "scheduler", "client"])
+def test_kill_9_at_any_time(victim, seed, work, tmp_path):
+    """Before there are rows, too: while programs begin, find each other, and compile."""
+    rng = random.Random(f"{victim} {seed}")
+    output, seconds = tmp_path / "out.csv", rng.uniform(0.0, 8.0)
+    if victim == "worker":
+        program = begun("pele_ocl", *work.energy(output, "--workers", 2))
+        time.sleep(seconds)
+        for pid in workers_of(program)[-1:]:
+            os.kill(pid, signal.SIGKILL)
+        _, err = ended(program, 1)
+        assert output.read_bytes() == work.whole[".csv"], err
+    else:
+        with dask_cluster(tmp_path) as cluster:
+            program = begun("pele_ocl", *work.energy(output, "--scheduler", cluster.file))
+            time.sleep(seconds)
+            (program if victim == "client" else cluster.scheduler).kill()
+            _, err = program.communicate(timeout=SECONDS)
+            assert err.startswith("Error: ") or not err or victim == "client"
     run(*work.energy(output, "--resume"), code=1)
-    assert output.read_bytes() == work.whole[suffix]
-
-
-def _workers_of(address: str) -> list[int]:
-    """The processes of a cluster's workers."""
-    from distributed import Client
-
-    with Client(address) as client:
-        return list(client.run(os.getpid).values())
+    assert output.read_bytes() == work.whole[".csv"]
 
 
 def test_structures_go_to_workers_and_a_bad_one_is_a_row(tmp_path):
@@ -234,12 +291,14 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
     for k in (1, 2):
         run(*words, "--shard", f"{k}/2", code=int(k == 2))
     shards = [tmp_path / f"out.{k}of2.json.part" for k in (2, 1)]
-    merged = run("merge", *shards, "-o", tmp_path / "out.json", code=1)
-    assert merged.stdout.startswith("3 structures, of which 1 failed")
-    assert (tmp_path / "out.json").read_bytes() == whole
     cut = shards[0].read_bytes()
     shards[0].write_bytes(cut[:-5])
     assert "holds 1 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "out.json")
+    shards[0].write_bytes(cut)
+    merged = run("merge", *shards, "-o", tmp_path / "out.json", code=1)
+    assert merged.stdout.startswith("3 structures, of which 1 failed")
+    assert (tmp_path / "out.json").read_bytes() == whole
+    assert not list(tmp_path.glob("*.part"))
 
 
 @pytest.mark.parametrize(

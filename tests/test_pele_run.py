@@ -121,6 +121,41 @@ def test_a_walker_that_cannot_be_read_is_one_row(folder):
     assert "report_2 has 1 rows, its trajectory 2 models; the first 1 are taken" in note
 
 
+def test_runs_go_on_and_shards_merge(folder, tmp_path, monkeypatch):
+    from pele_ocl.cli.pele_run import evaluation
+
+    monkeypatch.setattr("sys.argv", ["pele-ocl", "binding"])
+    table, part = tmp_path / "poses.csv", tmp_path / "poses.csv.part"
+    words = ("-o", table, "--reports", tmp_path / "new")
+    whole = binding(folder, *words)["poses"]
+    alone = table.read_bytes()
+    assert not part.exists()
+    read, seen = evaluation.read_report, []
+
+    def ends(path):
+        seen.append(path)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return read(path)
+
+    monkeypatch.setattr(evaluation, "read_report", ends)
+    run("binding", "--pele", folder, "--ligand", LIGAND, "--precision", "float64", *words, "--json", code=1)
+    assert part.read_bytes().count(b"\n") == 3
+    table.unlink()
+    assert binding(folder, *words, "--resume")["poses"] == whole
+    assert (len(seen), table.read_bytes(), part.exists()) == (4, alone, False)
+    assert len(read_report(tmp_path / "new" / "0" / "report_2")) == 2
+    table.unlink()
+    for k in (1, 2):
+        binding(folder, *words, "--shard", f"{k}/2")
+    shards = [tmp_path / f"poses.{k}of2.csv.part" for k in (2, 1)]
+    assert "shards are missing" in error_of("merge", shards[0], "-o", table)
+    merged = json.loads(run("merge", *shards, "-o", table, "--json").stdout)
+    assert merged["poses"] == whole
+    assert table.read_bytes() == alone
+    assert not list(tmp_path.glob("*.part"))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,12 +1,15 @@
 """Time binding energies beside OpenMM and beside the published time of MMPBSA.py.
 
     python docs/performance/binding.py [--device D] [--frames 200] [--openmm CPU|CUDA|none] [--openmm-frames 5]
+        [--systems]
 
 A complex of two proteins (chains D and G of data/structures/ruvab.pdb.gz, 5,658 atoms) in 200 frames, igb 5: OBC II, no
 cutoff, and here with LCPO surfaces, which OpenMM's script has not. OpenMM computes what a user's script does: a Context
 each of complex, receptor and ligand, positions set and the energy asked for frame by frame. MMPBSA.py's time is that of
 its paper (Miller et al., J. Chem. Theory Comput. 8, 3314 (2012)): 25.4 minutes for 200 frames of 5,910 atoms, on one
 core of another machine. Times are by the wall clock, with everything around; kernels are compiled before.
+
+--systems times the three systems one by one, too, and the complex without its surface and without its solvent.
 """
 
 from __future__ import annotations
@@ -70,12 +73,39 @@ def context_of(atoms: Atoms, openmm, platform: str):
     return openmm.Context(system, integrator, openmm.Platform.getPlatformByName(platform))
 
 
+def rate(of, frames: np.ndarray) -> float:
+    """Milliseconds a frame of a plan, the shortest of three times, its kernels compiled before."""
+    of.evaluate_batch(frames[:2])
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        of.evaluate_batch(frames)
+        times.append(time.perf_counter() - start)
+    return 1e3 * min(times) / len(frames)
+
+
+def print_systems(plan: Binding, frames: np.ndarray) -> None:
+    """Print what each of the three systems takes by itself, and what in the complex takes how long."""
+    parts = {"complex": slice(None), "receptor": plan.parts.receptor, "ligand": plan.parts.ligand}
+    times = {name: rate(plan.plans[name], frames[:, own]) for name, own in parts.items()}
+    print("; ".join(f"{name} {ms:.1f}" for name, ms in times.items()) + f": {sum(times.values()):.1f} ms a frame")
+    for what, changes in (
+        ("without a surface", {"surface": "none"}),
+        ("and without rgbmax", {"surface": "none", "rgb_max": None}),
+        ("without solvent", {"surface": "none", "gb": "none"}),
+    ):
+        model = SolventModel.like("gmx", **changes)
+        other = pele_ocl.Energy(plan.atoms, gradient=False, model=model, device=plan.device)
+        print(f"complex {what}: {rate(other, frames):.1f} ms a frame")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")
     parser.add_argument("--frames", type=int, default=200)
     parser.add_argument("--openmm", default="CPU")
     parser.add_argument("--openmm-frames", type=int, default=5)
+    parser.add_argument("--systems", action="store_true")
     given = parser.parse_args()
     atoms = pele_ocl.read(STRUCTURE).select("chain D or chain G").with_radii("mbondi2")
     frames = trembling(atoms, given.frames)
@@ -90,6 +120,8 @@ def main() -> None:
     ours = float(np.median(times))
     print(f"{plan}\n{len(atoms):,} atoms, {len(frames)} frames: {1e3 * ours:.2f} ms a frame, median of 3")
     print(f"MMPBSA.py's paper {MMPBSA_SECONDS:.2f} s a frame: {MMPBSA_SECONDS / ours:,.0f} times as long")
+    if given.systems:
+        print_systems(plan, frames[:16])
     few = frames[:3]
     if plan.device.has_float64:
         exact = Binding(atoms, "chain G", model=model, device=given.device, precision="float64").evaluate_batch(few)

@@ -24,13 +24,18 @@ def amber_terms(terms: Terms) -> dict[str, Floats]:
     """
     found: dict[str, Floats] = {}
     for name in terms.names:
-        amber = _NAMES.get(name, name.upper())
+        amber = amber_name(name)
         found[amber] = found.get(amber, 0.0) + getattr(terms, name)
     zero = np.zeros(terms.values.shape[:-1])
     found[GAS] = sum((of for name, of in found.items() if name not in _OF_SOLVENT), zero)
     found[SOLVENT] = sum((found[name] for name in _OF_SOLVENT if name in found), zero)
     ordered = {name: found[name] for name in ORDER if name in found}
     return {**ordered, **{k: v for k, v in found.items() if k not in ordered}, "TOTAL": found[GAS] + found[SOLVENT]}
+
+
+def amber_name(term: str) -> str:
+    """AMBER's name of a term."""
+    return _NAMES.get(term, term.upper())
 
 
 def interaction(terms: Terms) -> Floats:

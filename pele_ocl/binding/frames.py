@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arguments import callback, file_path, flag
 from ..errors import InputError
-from ..results import Terms
 from ..trajectories import Trajectory
 from ..trajectories.energies import Paths, recorded
 from ..trajectories.files import Positions
@@ -23,42 +20,25 @@ from ..trajectories.selection import Selection
 from ..trajectories.streaming import Evaluate, Evaluated, ResultsOver, results_over
 from ..variant import Progress
 from .decomposing import Decomposer
-from .energies import SYSTEMS, BindingEnergies
+from .energies import BindingEnergies
+from .naming import Naming
 
 if TYPE_CHECKING:
     from .plan import Binding
 
 
-def columns_of(energies: BindingEnergies) -> dict[str, NDArray[np.generic]]:
-    """The energies of many frames as columns "complex_bond", ..., "delta_total"."""
-    return {
-        f"{system}_{term}": values
-        for system, terms in energies.systems().items()
-        for term, values in terms.columns().items()
-    }
-
-
-def energies_of(
-    names: tuple[str, ...], columns: Mapping[str, NDArray[np.generic]], frames: NDArray[np.int64] | None = None,
-    errors: Mapping[int, str] | None = None,
-) -> BindingEnergies:  # fmt: skip
-    """The energies that columns hold. names : of the terms"""
-    systems = {
-        system: Terms.of({term: np.asarray(columns[f"{system}_{term}"], np.float64) for term in names})
-        for system in SYSTEMS
-    }
-    return BindingEnergies.of(systems, frames, errors)
-
-
-def evaluate_with(binding: Binding, decomposer: Decomposer | None = None) -> Evaluate[Evaluated]:
+def evaluate_with(
+    binding: Binding, decomposer: Decomposer | None = None, naming: Naming | None = None
+) -> Evaluate[Evaluated]:
     """The function that evaluates positions of all atoms and keeps the energies as columns.
 
-    decomposer : to which they are added
+    decomposer : to which they are added; naming : of the columns, by default ours
     """
+    named = naming or Naming(binding.names)
 
     def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
         energies = binding.added(decomposer, binding.of_complex(positions), progress, "record")
-        return Evaluated(columns_of(energies), energies.errors)
+        return Evaluated(named.columns(energies.systems()), energies.errors)
 
     return evaluate
 
@@ -91,8 +71,13 @@ def energies_over(
     binding: Binding, trajectory: Trajectory | Paths, *, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, output: str | PathLike[str] | None = None, resume: bool = False,
     progress: Progress | None = None, settings: Settings | None = None, stream: ResultsOver = results_over,
+    naming: Naming | None = None,
 ) -> BindingEnergies:  # fmt: skip
-    """As Binding.over; settings : of the output, in place of the plan's; stream : in place of `results_over`"""
+    """As Binding.over.
+
+    settings : of the output, in place of the plan's; stream : in place of `results_over`; naming : of the output's
+        columns, by default ours
+    """
     output = None if output is None else file_path(output, "output")
     flag("resume", resume)
     callback("progress", progress)
@@ -103,9 +88,10 @@ def energies_over(
     decomposer = binding.decomposer()
     if resume and decomposer is not None:
         raise InputError("a decomposition is of all frames of one run; leave out resume, or idecomp")
-    evaluate = evaluate_with(binding, decomposer)
+    named = naming or Naming(binding.names)
+    evaluate = evaluate_with(binding, decomposer, named)
     parts = list(recorded(over, evaluate, output=output, resume=resume, settings=settings, tell=tell, over=stream))
     results = joined([part.results for part in parts])
     numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])
-    energies = energies_of(binding.names, results.columns, numbers, results.errors)
+    energies = BindingEnergies.of(named.systems(results.columns), numbers, results.errors)
     return replace(energies, decomposition=None if decomposer is None else decomposer.result())

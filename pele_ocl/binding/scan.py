@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import number
 from ..atoms import Floats, Residue
 from ..errors import InputError
+from ..plan.conformations import as_conformations
 from ..trajectories import Trajectory
 from ..trajectories.files import Positions
 from ..variant import Progress
@@ -79,11 +80,12 @@ def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> list[int]:
 
 
 def alanine_scan(
-    binding: Binding, trajectory: Trajectory | None = None, sites: str | Sequence[int] | None = None,
+    binding: Binding, trajectory: Trajectory | ArrayLike | None = None, sites: str | Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> AlanineScan:  # fmt: skip
     """The scan over the frames of a trajectory of the atoms given to `binding`, or over the structure alone.
 
+    trajectory : or conformations (m, n, 3) A
     sites : a selection, or numbers of residues of the complex from 0; by default those of the interface
 
     Raises InputError where no site can become alanine, and as Binding does.
@@ -91,25 +93,35 @@ def alanine_scan(
     chosen = sites_of(binding, sites)
     assert binding.atoms.labels is not None
     residues = tuple(binding.atoms.labels.residues[k] for k in chosen)
+    frames, pieces = _frames(binding, trajectory)
     everyone = Mutant(unbonded(binding.atoms), np.arange(len(binding.atoms)), 0, np.arange(0))
     found = list[tuple[Floats, Floats]]()
     # One after the other, as plans of all sites would need as much memory as they are many.
     for k in [None, *chosen]:
         mutant = everyone if k is None else to_alanine(binding.atoms, k)
-        found.append(_energies(binding, mutant, trajectory))
+        found.append(_energies(binding, mutant, pieces))
         if progress is not None:
             progress(len(found) / (1 + len(chosen)))
     (wild, wild_gas), *mutants = found
-    frames = np.zeros(1, np.int64) if trajectory is None else np.array(trajectory.frames, np.int64)
     changes = np.stack([total - wild for total, _ in mutants])
     return AlanineScan(residues, changes, np.stack([gas - wild_gas for _, gas in mutants]), frames)
 
 
-def _energies(binding: Binding, mutant: Mutant, trajectory: Trajectory | None) -> tuple[Floats, Floats]:
+def _frames(
+    binding: Binding, trajectory: Trajectory | ArrayLike | None
+) -> tuple[NDArray[np.int64], Iterable[Positions]]:
+    """The numbers of the frames (m,), and their positions in pieces."""
+    if isinstance(trajectory, Trajectory):
+        return np.array(trajectory.frames, np.int64), trajectory
+    given = binding.given.positions[np.newaxis] if trajectory is None else trajectory
+    positions = as_conformations(given, binding.n_atoms)
+    return np.arange(len(positions), dtype=np.int64), [positions]
+
+
+def _energies(binding: Binding, mutant: Mutant, pieces: Iterable[Positions]) -> tuple[Floats, Floats]:
     """The binding energy of a mutant in each frame (m,), and its part in the gas phase."""
     side = np.zeros(len(binding.atoms), bool)
     side[binding.parts.ligand] = True
     plan = binding.alike(mutant.atoms, side[mutant.kept], ~side[mutant.kept])
-    pieces: Iterable[Positions] = [binding.given.positions[np.newaxis]] if trajectory is None else trajectory
     each = [plan.evaluate_batch(mutant.positions(binding.of_complex(piece)), errors="record").delta for piece in pieces]
     return np.concatenate([of.total for of in each]), np.concatenate([interaction(of) for of in each])

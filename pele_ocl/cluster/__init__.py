@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .connecting import connected
 from .shards import Shard
-from .tasks import WorkersDiedError, in_order
+from .tasks import WorkersDiedError, in_order, on_each_worker
 
-__all__ = ["Shard", "WorkersDiedError", "connected", "in_order"]
+__all__ = ["Shard", "WorkersDiedError", "connected", "in_order", "on_each_worker"]

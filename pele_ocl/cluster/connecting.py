@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,13 +11,16 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .places import own_cores
-from .tasks import RESOURCE
+from .tasks import GONE, RESOURCE
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, LocalCluster
+
+    from .one_device import OneDevice
 
 _PATIENCE = 30  # seconds until a scheduler answers, or workers of this machine have begun
 _MOST_DEATHS = 5  # of workers, with one task, before it counts as the reason
+_ATTEMPTS = 3  # at what fails where a worker dies while it begins
 
 
 @contextmanager
@@ -43,7 +47,7 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
         except (OSError, ValueError) as error:
             raise InputError(f"{scheduler}: no scheduler of Dask answers there ({error})") from None
         with client:
-            client.register_plugin(OneDevice(device, None if workers is None else len(own_cores())))
+            _register(client, OneDevice(device, None if workers is None else len(own_cores())))
             _require_resource(client)
             yield client
 
@@ -52,18 +56,41 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
 def _local(workers: int) -> Iterator[dict[str, object]]:
     """Workers of this machine, which share its cores; a worker that dies is begun anew."""
     import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": _MOST_DEATHS}), _begun(workers) as cluster:
+        yield {"address": cluster}
+
+
+def _begun(workers: int) -> LocalCluster:
+    """The processes. Raises InputError where they die while they begin, time and again."""
     from distributed import LocalCluster
 
     quiet = {"DASK_LOGGING__DISTRIBUTED": "critical"}
     threads = max(1, len(own_cores()) // workers)
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": _MOST_DEATHS}),
-        LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=None, memory_limit=None,
-            resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, env=quiet,
-        ) as cluster,
-    ):  # fmt: skip
-        yield {"address": cluster}
+    for _ in range(_ATTEMPTS):
+        try:
+            return LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=None,
+                memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, env=quiet,
+            )  # fmt: skip
+        except RuntimeError:  # "Nanny failed to start."
+            continue
+    raise InputError(f"workers died {_ATTEMPTS} times while they began; is there memory for {workers:,} of them?")
+
+
+def _register(client: Client, plugin: OneDevice) -> None:
+    """Have all workers take a plugin, those that begin anew, too.
+
+    Raises InputError where the scheduler, or one worker after the other, is gone.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            client.register_plugin(plugin)
+        except OSError:  # a worker has died meanwhile; the next attempt meets those that are there
+            time.sleep(1)
+        else:
+            return
+    raise InputError(GONE)
 
 
 @contextmanager

@@ -17,6 +17,8 @@ Result = TypeVar("Result")
 RESOURCE = "ocl"  # of which each worker has one, so that one task at a time runs on its device
 _UNDER_WAY = 512  # tasks, so that neither they nor their results fill a memory
 
+GONE = "the scheduler of the cluster is gone; start it again, and give the same command with --resume"
+
 
 class WorkersDiedError(InputError):
     """A task with which one worker after the other has died."""
@@ -51,6 +53,26 @@ def in_order(
         yield ended(*under_way.popleft())
 
 
+def on_each_worker(client: Client, function: Callable[[Item], Result], item: Item) -> Result:
+    """The function's result of one item, which all workers that are there compute at once, so that each is ready.
+
+    Raises as `in_order` does.
+    """
+    addresses = list(client.scheduler_info(n_workers=-1)["workers"]) or [None]
+    futures = [
+        client.submit(
+            function,
+            item,
+            pure=False,
+            resources={RESOURCE: 1},
+            workers=address,
+            allow_other_workers=address is not None,
+        )
+        for address in addresses
+    ]
+    return _result(futures[0])
+
+
 def _result(future: Future[Result]) -> Result:
     from distributed import KilledWorker
     from distributed.client import FutureCancelledError
@@ -61,7 +83,5 @@ def _result(future: Future[Result]) -> Result:
     except KilledWorker:
         raise WorkersDiedError("every worker that took this task died of it") from None
     except (FutureCancelledError, CommClosedError, TimeoutError):
-        raise InputError(
-            "the scheduler of the cluster is gone; start it again, and give the same command with --resume"
-        ) from None
+        raise InputError(GONE) from None
     return found

@@ -96,10 +96,15 @@ class Trajectory:
                 first += len(frames)
 
     def positions(self, frames: range) -> Positions:
-        """Positions (len(frames), n, 3) A of a part of `frames`; the file stays open for the next part."""
+        """Positions (len(frames), n, 3) A of a part of `frames`; the file stays open for the next, until `close`."""
         if self._kept is None:
             self._kept = OneFile(self.paths, self._open)
         return self._positions(self._kept, frames)
+
+    def close(self) -> None:
+        """Close the file that `positions` keeps open."""
+        if self._kept is not None:
+            self._kept.close()
 
     def part(self, frames: range) -> Trajectory:
         """The same with a part of `frames` alone."""

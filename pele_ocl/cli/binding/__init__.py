@@ -34,7 +34,7 @@ from ..progress import ProgressLine
 from ..report import counted, provenance
 from ..structures.several import each_structure, structures_argument
 from ..terminal import note, say, say_json
-from .frames import check_output, energies_for, separate_for
+from .frames import check_output, conformations_for, energies_for, separate_for
 from .options import Wanted, binding_options
 from .report import Findings, as_json
 from .text import as_text
@@ -165,9 +165,10 @@ def _compared(found: Findings, wanted: Wanted) -> Findings:
 
 
 def _scan(plan: Binding, molecule: Molecule, over: FrameOptions, sites: str) -> AlanineScan:
-    frames = over.opened(plan.given, molecule.chosen) if over.paths else None
+    """The alanine scan of all frames or models."""
     with ProgressLine("Alanine scan") as progress:
-        return alanine_scan(plan, frames, None if sites.strip() == "interface" else sites, progress)
+        wanted = None if sites.strip() == "interface" else sites
+        return alanine_scan(plan, conformations_for(plan, molecule, over), wanted, progress)
 
 
 def _write(found: Findings, molecule: Molecule, wanted: Wanted) -> None:

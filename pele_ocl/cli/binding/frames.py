@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from ...atoms import Atoms
+from ...atoms import Atoms, Floats
 from ...binding import Binding, BindingEnergies
-from ...binding.frames import binding_settings, columns_of, energies_over, evaluate_with
+from ...binding.frames import binding_settings, energies_over, evaluate_with
+from ...binding.naming import Naming
 from ...binding.poses import evaluate_poses, read_poses
 from ...binding.separate import SeparateEnergies, separate_energies
 from ...formats import require_table_suffix, write_table
@@ -27,7 +28,7 @@ from ..molecule import Molecule
 from ..options import ReadAtoms
 from ..progress import ProgressLine
 from ..report import provenance, software
-from .options import Wanted
+from .options import OF_AMBER, Wanted
 
 
 def check_output(output: Path | None, over: FrameOptions) -> None:
@@ -54,8 +55,15 @@ def energies_for(
             numbers = np.zeros(1, np.int64)
     energies = replace(energies, frames=numbers)
     if output is not None:
-        _save(output, molecule, energies)
+        _save(output, molecule, energies, _naming(binding))
     return energies
+
+
+def conformations_for(binding: Binding, molecule: Molecule, over: FrameOptions) -> Trajectory | Floats | None:
+    """All frames or models, as conformations of the atoms that were given; None for the structure alone."""
+    if over.paths:
+        return over.opened(binding.given, molecule.chosen)
+    return molecule.conformations
 
 
 def separate_for(
@@ -80,21 +88,28 @@ def separate_for(
         return separate_energies(binding, trajectories, atoms, progress)
 
 
+def _naming(binding: Binding) -> Naming:
+    """The names of terms in files: AMBER's with the constants of its programs, as on the screen."""
+    return Naming(binding.names, click.get_current_context().params.get("like") in OF_AMBER)
+
+
 def _of_trajectory(binding: Binding, frames: Trajectory, output: Path | None, resume: bool) -> BindingEnergies:
     if binding.decomposer() is not None:
         asked_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
-    facts = {"record": settings_of(binding, frames, {"software": software(), **binding_settings(binding)})}
-    with shared_frames(frames, evaluate_with(binding), facts, output, resume) as shared:
+    naming = _naming(binding)
+    settings = {"software": software(), **binding_settings(binding), **naming.settings}
+    facts = {"record": settings_of(binding, frames, settings)}
+    with shared_frames(frames, evaluate_with(binding, naming=naming), facts, output, resume) as shared:
         with FrameLine("Binding energy", len(shared.frames)) as progress:
             return energies_over(
                 binding, shared.frames, output=shared.output, resume=resume, progress=progress, settings=shared.record,
-                stream=shared.over,
+                stream=shared.over, naming=naming,
             )  # fmt: skip
 
 
-def _save(output: Path, molecule: Molecule, energies: BindingEnergies) -> None:
+def _save(output: Path, molecule: Molecule, energies: BindingEnergies, naming: Naming) -> None:
     """A row for each frame: the energies of complex, parts and difference."""
-    columns: Mapping[str, object] = columns_of(energies)
+    columns: Mapping[str, object] = naming.columns(energies.systems())
     assert energies.frames is not None
     errors = np.array([energies.errors.get(k, "") for k in range(len(energies))])
     table = {"frame": energies.frames, **columns, "error": errors}

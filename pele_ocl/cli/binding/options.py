@@ -18,6 +18,7 @@ from ..frames import FrameOptions
 from ..options import Command
 
 DEFAULT_IDECOMP = 2
+OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # constants whose users know the terms by AMBER's names
 
 
 @dataclass(frozen=True)

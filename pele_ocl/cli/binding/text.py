@@ -14,9 +14,9 @@ from ...inputfile import InputFile
 from ..clock import elapsed
 from ..report import counted, duration, headline, radii_lines
 from ..tables import table
+from .options import OF_AMBER
 from .report import Findings, amber_statistics
 
-OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # constants whose users know the terms by AMBER's names
 STRONGEST = 10  # residues that are told
 
 

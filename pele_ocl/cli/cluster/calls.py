@@ -45,8 +45,9 @@ class Call:
         sources = {name: context.get_parameter_source(name) for name in context.params}
         instead = {name: value for name, value in instead.items() if name in context.params}
         # The structures, of which there may be thousands, are left out where a call is of some of them.
-        gone = set(_structures(context.params)) if _structures(instead) else ()
-        line = context.meta.get(_LINE) or command_line(without=gone)
+        if _structures(instead) and _LINE not in context.meta:
+            context.meta[_LINE] = command_line(without=set(_structures(context.params)))
+        line = context.meta.get(_LINE) or command_line()
         function = context.command.callback
         assert function is not None
         params = {**context.params, **instead}
@@ -63,9 +64,13 @@ class Call:
             for name, source in self.sources.items():
                 if source is not None:
                     context.set_parameter_source(name, source)
+            above_command = context.meta.get(COMMAND)  # as click's contexts share their meta
             context.meta[_LINE] = self.line
             context.meta[COMMAND] = f"{self.line} {shlex.join(_structures(self.params))}"
-            yield context
+            try:
+                yield context
+            finally:
+                context.meta[COMMAND] = above_command
 
     def again(self) -> None:
         """Call the command. Raises InputError where its working directory is not there."""

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import click
 
-from ...cluster import WorkersDiedError, connected, in_order
+from ...cluster import WorkersDiedError, connected, in_order, on_each_worker
 from ...errors import InputError
 from ...formats.tables import flat_texts
 from ..terminal import collected_notes, note, warnings_as_notes
@@ -63,7 +63,7 @@ def shared_out(
     with connected(asked.workers, asked.scheduler, context.params.get("device")) as client:
         if not client.scheduler_info(n_workers=-1)["workers"]:
             note("The cluster has no workers yet; the work begins with the first")
-        (first,) = in_order(client, _facts_of, [call])
+        first = on_each_worker(client, _facts_of, call)
         found, told = first.result, set(first.notes)  # which this process had, too
 
         def over(items: Iterable[Item]) -> Iterator[Result]:

@@ -12,6 +12,7 @@ from ...errors import FormatError
 from ...formats import require_table_suffix
 from ...minimize import METHODS
 from ...solvent_model import SolventModel
+from ..cluster import asked_of, cluster_options
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, trajectory_options
 from ..molecule import models_option
@@ -26,8 +27,9 @@ from ..options import (
 from ..plan_options import listed, pair_options, require_near, variant_option
 from .holding import Holding, holding_options, tolerance_of
 from .report import report
-from .run import Work, outcomes_of
+from .run import outcomes_of
 from .targets import TARGET, Targets, expanded
+from .work import Work
 
 __all__ = ["minimize"]
 
@@ -66,6 +68,7 @@ __all__ = ["minimize"]
 @pair_options
 @models_option
 @trajectory_options
+@cluster_options
 @variant_option
 @run_options
 @structure_options
@@ -85,6 +88,7 @@ def minimize(
     --models all the models of a PDB file. Energies in kcal/mol, gradients in kcal/mol/Angstrom. A structure that fails
     ends no run: it is named, and the exit code is 1. One that reaches a limit is written as it is, with a note.
     --resume goes on with a run of several structures that was interrupted. With --json one object a structure.
+    --workers and --scheduler share structures out; each is the same wherever it is minimised.
     """
     require_near(cutoff)
     if table is not None:
@@ -105,5 +109,22 @@ def minimize(
     targets = Targets.of(output, paths, are_many, table)
     if table is not None and targets.are_taken(table):
         raise FormatError(f"{table}: is written as a structure, too; give the report another name")
+    _check_cluster(are_many, paths, table)
     work = Work(read_atoms, options, holding, targets, over, models, resume)
-    report(outcomes_of(work, paths), work, table, as_json, verbose)
+    report(*outcomes_of(work, paths), work, table, as_json, verbose)
+
+
+def _check_cluster(are_many: bool, paths: tuple[Path, ...], table: Path | None) -> None:
+    """Raise for options that leave nothing to share out, and for what a shard cannot write."""
+    asked = asked_of(click.get_current_context())
+    if not are_many and len(paths) == 1:
+        asked.refuse("one structure is minimised at once")
+    if asked.shard is not None and are_many:
+        raise click.UsageError(
+            "--shard takes structures that have files of their own; of frames give each job some, --frames A:B, and a "
+            "file of its own"
+        )
+    if asked.shard is not None and table is not None:
+        raise click.UsageError(
+            "the report of shards is what `pele-ocl merge` makes of their journals; leave out --report"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +43,13 @@ class Conformations:
     def __len__(self) -> int:
         return len(self.names)
 
-    def pieces(self, first: int, size: int) -> Iterator[tuple[int, Positions]]:
-        """The place of the first of some conformations, and their positions (up to `size`, n, 3) A."""
+    def positions(self, part: range) -> Positions:
+        """The positions (len(part), n, 3) A of some conformations, by their places."""
         if isinstance(self._given, Trajectory):
-            for piece in self._given.pieces(first, lambda: size):
-                yield self._given.frames.index(piece.frames[0]), piece.positions
-            return
-        for start in range(first, len(self), size):
-            yield start, self._given[start : start + size]
+            return self._given.positions(self._given.frames[part.start : part.stop])
+        return self._given[part.start : part.stop]
+
+    def close(self) -> None:
+        """Close the file that positions were read from."""
+        if isinstance(self._given, Trajectory):
+            self._given.close()

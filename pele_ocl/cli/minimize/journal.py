@@ -21,11 +21,16 @@ class Journal:
     rows : of the structures that an earlier run finished, by name; size : of the file of all conformations by then
     """
 
-    def __init__(self, path: Path | None, settings: Mapping[str, str], resume: bool) -> None:
-        """path : None for no file. Raises FormatError where a run of other settings left it."""
+    def __init__(
+        self, path: Path | None, settings: Mapping[str, str], resume: bool, shard: Mapping[str, object] | None = None
+    ) -> None:
+        """path : None for no file; shard : which one this is, and the names of its structures
+
+        Raises FormatError where a run of other settings, or of another shard, left the file.
+        """
         self._path, self.rows = path, dict[str, Row]()
         self.size: int | None = None
-        self._head = json.dumps({"settings": settings}, ensure_ascii=False, sort_keys=True) + "\n"
+        self._head = json.dumps({"settings": settings, **(shard or {})}, ensure_ascii=False, sort_keys=True) + "\n"
         if path is None:
             return
         kept = self._read(path) if resume and path.exists() else ""
@@ -83,3 +88,22 @@ class Journal:
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError(f"{path}: holds a line that cannot be read ({error}); start anew") from None
         return "".join(kept)
+
+
+def is_journal(path: Path) -> bool:
+    """Whether a file is the journal of a shard."""
+    if path.suffix != ".jsonl":
+        return False
+    with open(path, encoding="utf-8", errors="replace") as file:
+        line = file.readline()
+    return line.startswith('{"settings": ') and '"structures": ' in line
+
+
+def read_shard(path: Path) -> tuple[dict[str, Any], dict[str, Row]]:
+    """The head of a shard's journal, and the rows of its structures by name. Raises FormatError for another file."""
+    try:
+        head, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        rows = [json.loads(line) for line in lines]
+        return json.loads(head), {row["name"]: Journal.reported(row) for row in rows}
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(f"{path}: is no journal of minimised structures ({error}); start anew") from None

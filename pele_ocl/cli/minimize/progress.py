@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
+from typing import TypeVar
 
 from ..progress import ProgressLine
 from ..report import duration
+
+Item = TypeVar("Item")
 
 
 class StructureLine(ProgressLine):
@@ -30,6 +33,12 @@ class StructureLine(ProgressLine):
     def share_of(self, structures: Sized) -> Callable[[float], None]:
         """The function that is told the share of some structures that is done."""
         return lambda share: self.tell(share * len(structures))
+
+    def counted(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items, each of which is told as a structure that is done."""
+        for k, item in enumerate(items, 1):
+            yield item
+            self.tell(k)
 
     def watch(self, n_done: int, n: int, gradient: float) -> None:
         """Hear of the structures that are minimised together, and of the slowest one's rms gradient, kcal/mol/A."""

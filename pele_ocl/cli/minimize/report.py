@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from ...errors import InputError
 from ...formats import write_table
 from ...minimize.result import CONVERGED
-from ...opencl.device import get_device
 from ..clock import elapsed
 from ..energies import UNIT
 from ..report import call_facts, counted, duration
 from ..tables import table
 from ..terminal import note, one_line, say, say_json
-from .run import Outcome, Work
+from .journal import Row
+from .work import Outcome, Work
 
 _SHOWN = 60  # structures in the table
 _NUMBERS = {
@@ -28,18 +28,20 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def report(outcomes: Sequence[Outcome], work: Work, path: Path | None, as_json: bool, verbose: bool) -> None:
-    """Print and write all outcomes; exit with 1 where a structure failed."""
+def report(
+    outcomes: Sequence[Outcome], device: str, work: Work, path: Path | None, as_json: bool, verbose: bool
+) -> None:
+    """Print and write all outcomes; exit with 1 where a structure failed. device : that computed them"""
     reasons = {of.row.get("error") for of in outcomes}
     if len(reasons) == 1 and (reason := reasons.pop()) is not None and not as_json:
         raise InputError(reason)  # of the one structure, or about an option
     if path is not None:
-        _save(path, outcomes)
+        save(path, [outcome.row for outcome in outcomes])
     if as_json:
         for outcome in outcomes:
             say_json(outcome.row)
     else:
-        say(_as_text(outcomes, work, verbose))
+        say(_as_text(outcomes, device, work, verbose))
     _tell_limits(outcomes)
     failed = [outcome for outcome in outcomes if outcome.failed]
     if failed:
@@ -59,7 +61,7 @@ def _tell_limits(outcomes: Sequence[Outcome]) -> None:
             note(f"Note: {counted(n, 'structure')} of {len(outcomes):,} {told[reason]} before the tolerance was met")
 
 
-def _as_text(outcomes: Sequence[Outcome], work: Work, verbose: bool) -> str:
+def _as_text(outcomes: Sequence[Outcome], device: str, work: Work, verbose: bool) -> str:
     heads = ("structure", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
     shown = outcomes if verbose else outcomes[:_SHOWN]
     rows = [_cells(of) for of in shown]
@@ -70,7 +72,7 @@ def _as_text(outcomes: Sequence[Outcome], work: Work, verbose: bool) -> str:
     rest = len(outcomes) - len(shown)
     more = [f"and {counted(rest, 'structure')} more; --report FILE and --json have them all"] if rest > 0 else []
     n_done = sum(not of.failed for of in outcomes)
-    how = f"{work.options['method']}, {work.options['precision']}, on {get_device(work.options['device'])}"
+    how = f"{work.options['method']}, {work.options['precision']}, on {device}"
     done = f"{counted(n_done, 'structure')} -> {one_line(str(work.targets.output))}"
     head = f"Energy of structures, {UNIT}; rms gradient, {UNIT}/A"
     return "\n".join([head, *lines, *more, "", done, f"{how}: in all {duration(elapsed())}"])
@@ -88,19 +90,19 @@ def _cells(of: Outcome) -> list[str]:
     ]  # fmt: skip
 
 
-def _save(path: Path, outcomes: Sequence[Outcome]) -> None:
+def save(path: Path, rows: Sequence[Row]) -> None:
     """A row for every structure: its energies by term, or why there are none."""
-    columns: dict[str, ArrayLike] = {"name": np.array([of.row["name"] for of in outcomes])}
+    columns: dict[str, ArrayLike] = {"name": np.array([row["name"] for row in rows])}
     units: dict[str, str] = {}
     for which in ("energy_before", "energy_after"):
-        terms = dict.fromkeys(term for of in outcomes if not of.failed for term in of.row[which])
+        terms = dict.fromkeys(term for row in rows if "error" not in row for term in row[which])
         for term in terms:
-            values = [of.row.get(which, {}).get(term) for of in outcomes]
+            values = [row.get(which, {}).get(term) for row in rows]
             columns[f"{which}_{term}"] = np.array([np.nan if value is None else value for value in values])
             units[f"{which}_{term}"] = UNIT
     for name, unit in _NUMBERS.items():
-        columns[name] = np.array([of.row.get(name, np.nan) for of in outcomes])
+        columns[name] = np.array([row.get(name, np.nan) for row in rows])
         units |= {name: unit} if unit else {}
-    columns["stopped_by"] = np.array([of.row.get("stopped_by", "") for of in outcomes])
-    columns["error"] = np.array([of.row.get("error", "") for of in outcomes])
+    columns["stopped_by"] = np.array([row.get("stopped_by", "") for row in rows])
+    columns["error"] = np.array([row.get("error", "") for row in rows])
     write_table(path, columns, units, call_facts())

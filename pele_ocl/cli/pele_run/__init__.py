@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from ...binding import Binding
-from ...binding.pele import PeleRun, PoseEvaluator, Walker, find_run
+from ...binding.pele import PeleRun, PoseEvaluator, Walker, find_run, read_report
 from ...binding.pele.picture import draw_against
-from ...cluster import Shard
 from ...errors import InputError
 from ...forcefield import read_control
-from ...formats import model_numbers, require_table_suffix, write_table
+from ...formats import model_numbers, require_table_suffix
 from ...inputfile import read_file
 from ...solvent_model import SolventModel
 from ..clock import elapsed
 from ..cluster import asked_of, cluster_options, shared_out
 from ..command import INPUT, OUTPUT, EachOnce
-from ..energies import UNIT
 from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from ..progress import ProgressLine
 from ..report import counted, duration, headline, model_line, provenance, settings
 from ..structures.control import OPTION
+from ..structures.journal import journal_of
 from ..terminal import note, say, say_json
-from .evaluation import Evaluated, evaluate_walkers
-from .poses import ENERGIES, Poses
+from .evaluation import WalkerPoses, evaluate_walkers
+from .poses import Poses
+from .tables import save_poses, written_down
 
 TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # of one word, so that every tool splits them alike
 PELE = "--pele"
@@ -66,6 +68,7 @@ def _structure(run: PeleRun) -> Path:
     "--group-cutoffs/--no-group-cutoffs", default=None,
     help="Let Coulomb and GB energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
 )  # fmt: skip
+@click.option("--resume", is_flag=True, help="Go on where an interrupted run to the same OUT ended.")
 @cluster_options
 @run_options
 @structure_options
@@ -74,8 +77,8 @@ def _structure(run: PeleRun) -> Path:
 @report_options
 def pele_run(
     path: Path, pele: Path, ligand: str | None, output: Path | None, reports: Path | None, plot: Path | None,
-    group_cutoffs: bool | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
-    as_json: bool, verbose: bool,
+    group_cutoffs: bool | None, resume: bool, precision: str, device: str | None, read_atoms: ReadAtoms,
+    constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
 
@@ -83,28 +86,36 @@ def pele_run(
     report is the model of that number in its trajectory.
     """
     run = find_run(pele)
+    shard = asked_of(click.get_current_context()).shard
     if output is not None:
         require_table_suffix(output)
+    elif resume or shard is not None:
+        raise click.UsageError(f"{'--resume goes on with' if resume else '--shard begins'} a file; name it by -o")
     source = read_file(path)
     numbers = model_numbers(source) if source.suffix == ".pdb" else []
     atoms, chosen = read_atoms.chosen(source, numbers[0]) if numbers else read_atoms.chosen(source)
     plan = Binding(atoms, ligand or _perturbed(run), model=constants, precision=precision, device=device)
     context = click.get_current_context()
     has_cutoffs = context.params["like"] == "pele" if group_cutoffs is None else group_cutoffs
-    walkers, output = _shard(run.walkers, output, asked_of(context).shard)
-    evaluate = evaluate_walkers(PoseEvaluator(plan, has_cutoffs), chosen)
-    with shared_out(evaluate, path=path, reports=None, plot=None) as work, ProgressLine("Poses") as progress:
-        found = list(progress.over(work.over(walkers), walkers))
-    poses = Poses.of(found)
+    walkers = run.walkers if shard is None else shard.part(run.walkers, "reports")
     computed = {"device": str(plan.device), "variant": plan.variant, "precision": precision}
     facts = {"ligand": ligand or _perturbed(run), "group_cutoffs": has_cutoffs, **computed}
-    if output is not None:
-        units = dict.fromkeys(ENERGIES, UNIT)
-        write_table(output, poses.columns(), units, {**provenance(source), **facts, **settings(constants, atoms)})
+    attributes = {**provenance(source), **facts, **settings(constants, atoms)}
+    evaluate = evaluate_walkers(PoseEvaluator(plan, has_cutoffs), chosen)
+    with shared_out(evaluate, path=path, reports=None, plot=None) as work, ProgressLine("Poses") as progress:
+        of_shard = output if shard is None or output is None else shard.path(output)
+        found = written_down(
+            walkers, run.walkers, of_shard, attributes, shard, resume,
+            lambda left: progress.over(work.over(left), left),
+        )  # fmt: skip
+    poses = Poses.of(found)
     if reports is not None:
-        _write_reports(reports, found)
+        _write_reports(reports, walkers, found)
     if plot is not None:
         draw_against(plot, poses.pairs(), [path])
+    if output is not None and shard is None:
+        save_poses(output, poses, attributes)
+        journal_of(output).unlink()
     for sentence in plan.notes:
         note(f"Note: {sentence}")
     if as_json:
@@ -113,16 +124,7 @@ def pele_run(
         lines = [headline(source, atoms), f"{counted(len(walkers), 'report')}, {counted(len(poses.rows), 'pose')}", ""]
         lines += [*poses.lines(), "", *([model_line(constants, atoms)] if verbose else [])]
         say("\n".join([*lines, f"{plan.variant}, {precision}, on {plan.device}: in all {duration(elapsed())}"]))
-    _exit_with_failures(poses)
-
-
-def _shard(
-    walkers: tuple[Walker, ...], output: Path | None, shard: Shard | None
-) -> tuple[tuple[Walker, ...], Path | None]:
-    """The walkers of a shard, and the file of its rows."""
-    if shard is None:
-        return walkers, output
-    return shard.part(walkers, "reports"), None if output is None else shard.path(output)
+    poses.exit_with_failures()
 
 
 def _perturbed(run: PeleRun) -> str:
@@ -133,18 +135,12 @@ def _perturbed(run: PeleRun) -> str:
     return ligand
 
 
-def _write_reports(folder: Path, found: list[Evaluated]) -> None:
+def _write_reports(folder: Path, walkers: Sequence[Walker], found: Sequence[WalkerPoses]) -> None:
     """Reports with our columns, by the names that they have in the run's folder."""
-    for of in found:
-        if of.report is not None and of.energies is not None:
-            target = folder / of.walker.name
+    for walker, of in zip(walkers, found, strict=True):
+        if len(of):
+            report = read_report(walker.report)
+            target = folder / walker.name
             target.parent.mkdir(parents=True, exist_ok=True)
-            of.report.write(target, {TOTAL: of.energies.total, BINDING: of.energies.binding})
-
-
-def _exit_with_failures(poses: Poses) -> None:
-    if poses.n_failed:
-        k = next(k for k, error in enumerate(poses.errors) if error)
-        first = f"{poses.reports[k]}, row {poses.rows[k]}: {poses.errors[k]}"
-        note(f"Error: {counted(poses.n_failed, 'pose')} of {len(poses.rows):,} failed: {first}")
-        click.get_current_context().exit(1)
+            own = replace(report, rows=report.rows[: len(of)])
+            own.write(target, {TOTAL: of.columns["total"], BINDING: of.columns["binding"]})

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
 from ...binding.pele.agreement import Agreement
-from ...binding.pele.reports import BINDING, TOTAL
+from ..report import counted
 from ..tables import table
-from .evaluation import Evaluated
+from ..terminal import note
+from .evaluation import ENERGIES, WalkerPoses
 
-ENERGIES = ("total", "binding", "pele_total", "pele_binding")
 _SHOWN = 10  # poses of the best
 
 
@@ -38,22 +39,16 @@ class Poses:
     errors: list[str]
 
     @classmethod
-    def of(cls, walkers: Sequence[Evaluated]) -> Poses:
+    def of(cls, walkers: Sequence[WalkerPoses]) -> Poses:
         """The poses of all walkers; one that failed is one row."""
-        columns: dict[str, list[Floats]] = {name: [] for name in ENERGIES}
+        absent = {name: np.full(1, np.nan) for name in ENERGIES}
         reports, rows, errors = list[str](), list[int](), list[str]()
         for of in walkers:
-            n = 1 if of.energies is None else len(of.energies.total)
-            reports += [of.walker.name] * n
+            n = len(of) or 1
+            reports += [of.name] * n
             rows += range(n)
-            errors += [of.error if of.energies is None else of.energies.errors.get(k, "") for k in range(n)]
-            absent = np.full(n, np.nan)
-            columns["total"].append(absent if of.energies is None else of.energies.total)
-            columns["binding"].append(absent if of.energies is None else of.energies.binding)
-            for name, theirs in (("pele_total", TOTAL), ("pele_binding", BINDING)):
-                found = None if of.report is None else of.report.numbers(theirs)
-                columns[name].append(absent if found is None else found)
-        values = {name: np.concatenate(parts) for name, parts in columns.items()}
+            errors += [of.error or of.errors.get(k, "") for k in range(n)]
+        values = {name: np.concatenate([(of.columns or absent)[name] for of in walkers]) for name in ENERGIES}
         return cls(reports, np.array(rows), **values, rank=_ranks(values["binding"]), errors=errors)
 
     @property
@@ -100,6 +95,14 @@ class Poses:
             for k in best if self.rank[k]
         ]  # fmt: skip
         return [*agreement, "", "Best poses by binding energy, kcal/mol", table(heads, rows, "><>>>>>")]
+
+    def exit_with_failures(self) -> None:
+        """Name the first pose that failed, and exit with 1, if there is any."""
+        if self.n_failed:
+            k = next(k for k, error in enumerate(self.errors) if error)
+            first = f"{self.reports[k]}, row {self.rows[k]}: {self.errors[k]}"
+            note(f"Error: {counted(self.n_failed, 'pose')} of {len(self.rows):,} failed: {first}")
+            click.get_current_context().exit(1)
 
 
 def _ranks(binding: Floats) -> NDArray[np.int64]:

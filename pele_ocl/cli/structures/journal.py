@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
@@ -43,8 +43,10 @@ class Journal:
         if self._stream is not None:
             self._stream.close()
 
-    def resume(self, paths: Sequence[Path]) -> list[Outcome]:
+    def resume(self, paths: Sequence[Path], fingerprint: Callable[[Path], str] | None = None) -> list[Outcome]:
         """The outcomes that an earlier run left of the first of these structures, to be gone on with.
+
+        fingerprint : by which a file is known again, in place of its SHA-256
 
         They end before the first whose file has changed since. Raises FormatError for a file of another call, or that
         is no such file.
@@ -56,7 +58,8 @@ class Journal:
             of.path != path for of, path in zip(outcomes, paths, strict=False)
         ):
             raise FormatError(f"{self.path}: was begun by another command; give that one, or leave out --resume")
-        outcomes = list(takewhile(lambda of: of.sha256 == _sha256(of.path), outcomes))
+        known_by = fingerprint or _sha256
+        outcomes = list(takewhile(lambda of: of.sha256 == known_by(of.path), outcomes))
         self._begin()
         for outcome in outcomes:
             self.append(outcome)

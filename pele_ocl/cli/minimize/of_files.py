@@ -1,0 +1,110 @@
+"""Files of a structure each: read, minimised together, written by whichever process minimised them, and noted down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from ...atoms import Atoms
+from ...cluster import WorkersDiedError
+from ...errors import PeleError
+from ...formats.b_factors import read_b_factors
+from ...formats.conformation_files import write_conformation
+from ...inputfile import InputFile, read_file
+from ..cluster import Call, asked_of, shared_out
+from .journal import Journal
+from .progress import StructureLine
+from .work import Outcome, Work
+
+Targeted = tuple[Path, Path]  # a structure's file, and the one that it is written to
+_LEAST_GROUPS, _MOST_FILES = 64, 64  # of files that a worker takes at a time
+
+
+def outcomes_of_files(work: Work, paths: Sequence[Path]) -> tuple[list[Outcome], str]:
+    """The outcomes of all structures, or of those of a shard, in their order, and the device that computed them."""
+    shard = asked_of(click.get_current_context()).shard
+    wanted = paths if shard is None else shard.part(paths, "structures")
+
+    def compute(group: Sequence[Targeted]) -> list[Outcome]:
+        return list(_minimized(work, group, None))
+
+    found: dict[str, Outcome] = {}
+    with shared_out(compute, work.facts, _died_of, paths=paths[:2], **work.for_workers) as shared:
+        with work.journal(list(map(str, wanted))) as journal, StructureLine(len(wanted)) as progress:
+            found |= {str(path): Outcome(row) for path in wanted if (row := _earlier(work, path, journal)) is not None}
+            left = [(path, work.targets.files[path]) for path in wanted if str(path) not in found]
+            progress.done = progress.first = len(found)
+            if shared.is_remote:
+                outcomes = progress.counted(chain.from_iterable(shared.over(_groups(left))))
+            else:
+                outcomes = _minimized(work, left, progress)
+            for outcome in outcomes:
+                journal.add(outcome.row, sha256=outcome.sha256)
+                found[outcome.row["name"]] = outcome
+        return [found[str(path)] for path in wanted], str(shared.facts["device"])
+
+
+def _earlier(work: Work, path: Path, journal: Journal) -> dict[str, object] | None:
+    """The row of a structure that an earlier run finished, None where there is none."""
+    if str(path) not in journal.rows or not work.targets.files[path].exists():
+        return None
+    try:
+        return journal.earlier(str(path), read_file(path).sha256)
+    except PeleError:
+        return None
+
+
+def _groups(targeted: Sequence[Targeted]) -> Iterator[Sequence[Targeted]]:
+    """Neighbouring files, whose number depends on that of all."""
+    size = max(1, min(-(-len(targeted) // _LEAST_GROUPS), _MOST_FILES))
+    return (targeted[first : first + size] for first in range(0, len(targeted), size))
+
+
+def _died_of(group: Sequence[Targeted], error: WorkersDiedError) -> list[Outcome]:
+    return [Outcome.failed_by(str(error), str(path)) for path, _ in group]
+
+
+def _minimized(work: Work, targeted: Sequence[Targeted], progress: StructureLine | None) -> Iterator[Outcome]:
+    """Files read until they are enough for the device, then minimised together."""
+    waiting: list[tuple[InputFile, Atoms, Path]] = []
+    earlier = 0 if progress is None else progress.done
+    for k, (path, target) in enumerate(targeted):
+        try:
+            source = read_file(path)
+            waiting.append((source, work.read_atoms(source), target))
+        except PeleError as error:
+            yield Outcome.failed_by(str(error), str(path))
+        is_last = k + 1 == len(targeted)
+        if waiting and (is_last or sum(len(atoms) for _, atoms, _ in waiting) >= work.atoms_together):
+            if progress is not None:
+                progress.done = earlier + k + 1 - len(waiting)
+            yield from _together(work, waiting, progress)
+            waiting.clear()
+
+
+def _together(
+    work: Work, read: Sequence[tuple[InputFile, Atoms, Path]], progress: StructureLine | None
+) -> Iterator[Outcome]:
+    """Structures that were read, minimised and written."""
+    batch = work.minimized([atoms for _, atoms, _ in read], work.holding.each, progress)
+    for k, (source, atoms, target) in enumerate(read):
+        result, name = batch.results[k], str(source.path)
+        if result is None:
+            yield Outcome.failed_by(batch.errors[k], name, source.sha256)
+            continue
+        try:
+            _write(work, source, result.atoms, target)
+        except PeleError as error:
+            yield Outcome.failed_by(str(error), name, source.sha256)
+        else:
+            yield Outcome(result.to_dict(name), len(atoms), source.sha256)
+
+
+def _write(work: Work, source: InputFile, atoms: Atoms, target: Path) -> None:
+    """Write a structure as its own call writes it, so that its file does not depend on what else was minimised."""
+    b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
+    with Call.now(paths=(source.path,), output=target, table=None).under_way():
+        write_conformation(target, work.content(source, atoms, 1, b_factors))

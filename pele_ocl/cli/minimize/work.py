@@ -1,0 +1,112 @@
+"""The work that a run was told to do, and the outcome of each structure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ...atoms import Atoms, Floats
+from ...formats.conformation_files import Content
+from ...inputfile import InputFile
+from ...minimize import MinimizeBatch, minimize_many
+from ...minimize.many import EachOptions
+from ...opencl.device import get_device
+from ..cluster import asked_of
+from ..frames import FrameOptions
+from ..options import ReadAtoms
+from ..report import provenance
+from ..terminal import one_line
+from .holding import Holding
+from .journal import Journal, Row
+from .progress import StructureLine
+from .targets import Targets
+
+_ATOMS_TOGETHER = {"GPU": 1 << 19}  # of the structures that are minimised together
+_FEWER_ATOMS = 1 << 14  # of other devices, which compute one after the other anyway
+_NOT_SETTINGS = ("paths", "output", "table", "resume", "as_json", "verbose")  # parameters that change no result
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A structure that is done.
+
+    row : what --json prints; n_atoms : 0 where it could not be read or was done earlier
+    sha256 : of what it was made from, "" where that could not be read
+    positions : (n, 3) A, of a conformation that is still to be written; None of others, and of one that failed
+    """
+
+    row: Row
+    n_atoms: int = 0
+    sha256: str = ""
+    positions: Floats | None = None
+
+    @classmethod
+    def failed_by(cls, reason: str, name: str, sha256: str = "") -> Outcome:
+        """That of a structure that failed."""
+        return cls({"name": name, "error": one_line(reason)}, sha256=sha256)
+
+    @property
+    def failed(self) -> bool:
+        return "error" in self.row
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that a run was told.
+
+    options : of the Minimizer, the same for all structures
+    are_many : whether one input has many conformations, as frames or, with models "all", as models
+    """
+
+    read_atoms: ReadAtoms
+    options: Mapping[str, Any]
+    holding: Holding
+    targets: Targets
+    over: FrameOptions
+    models: str
+    resume: bool
+
+    @property
+    def are_many(self) -> bool:
+        return bool(self.over.paths) or self.models == "all"
+
+    @property
+    def atoms_together(self) -> int:
+        """Atoms of the structures that are minimised together."""
+        return _ATOMS_TOGETHER.get(get_device(self.options["device"]).kind, _FEWER_ATOMS)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The facts that depend on the process that computes."""
+        return {"device": str(get_device(self.options["device"]))}
+
+    @property
+    def for_workers(self) -> dict[str, object]:
+        """The values with which a worker calls the command, in place of its own."""
+        return {"output": self.targets.output, "table": None}
+
+    def journal(self, names: Sequence[str] = ()) -> Journal:
+        """The journal of the run. names : of the structures of a shard, in their order"""
+        context = click.get_current_context()
+        settings = {name: str(value) for name, value in context.params.items() if name not in _NOT_SETTINGS and value}
+        path, shard = self.targets.journal, asked_of(context).shard
+        if shard is None or path is None:
+            return Journal(path, settings, self.resume)
+        return Journal(shard.path(path), settings, self.resume, {"shard": str(shard), "structures": list(names)})
+
+    def minimized(
+        self, molecules: Sequence[Atoms], each: EachOptions | None, progress: StructureLine | None
+    ) -> MinimizeBatch:
+        """The results of molecules, each held as `each` says; failures are recorded."""
+        told, watch = (None, None) if progress is None else (progress.share_of(molecules), progress.watch)
+        return minimize_many(molecules, each=each, errors="record", progress=told, watch=watch, **self.options)
+
+    def content(self, source: InputFile, atoms: Atoms, n: int, b_factors: Any = None) -> Content:
+        """The content of a file of n conformations."""
+        return Content(
+            atoms, n, str(source), b_factors, self.options["precision"],
+            {**provenance(source), "notes": list(atoms.notes) or ""},
+        )  # fmt: skip

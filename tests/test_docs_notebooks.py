@@ -1,0 +1,40 @@
+"""The notebooks of the documentation run as they stand, and are kept without outputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from amber_helpers import ROOT
+from binding_helpers import write_complex
+
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def code_of(notebook: Path) -> list[str]:
+    """The sources of the cells of code."""
+    cells = json.loads(notebook.read_text())["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_are_stripped(notebook):
+    cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert cells
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+
+
+def test_a_picture_in_ten_lines(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    write_complex(tmp_path)
+    first, *others = code_of(ROOT / "docs" / "notebooks" / "binding.ipynb")
+    assert len([line for line in first.splitlines() if line.strip()]) <= 11  # an import is one of them
+    names: dict[str, object] = {}
+    for source in (first, *others):
+        exec(compile(source, "binding.ipynb", "exec"), names)
+    shown = capsys.readouterr().out.splitlines()
+    assert "kcal/mol over 6 frames" in shown[0]
+    assert len(shown) == 8
+    assert (tmp_path / "residues.png").read_bytes().startswith(b"\x89PNG")
