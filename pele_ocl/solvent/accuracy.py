@@ -13,6 +13,9 @@ LEFT_OUT, POWER = 2.8e-9, 1.15
 # HCT radii have no upper bound, and with a radius grows what an error of its integral does to it.
 UNBOUNDED = 1 / 4
 
+# Atoms; with fewer the tree gains little or nothing, least on GPUs.
+LEAST_FOR_TREE = {"CPU": 30_000, "GPU": 60_000}
+
 
 def checked_accuracy(accuracy: float | None) -> float | None:
     """The accuracy as a number; raises InputError for one that cannot be had."""
@@ -30,3 +33,9 @@ def tolerance(accuracy: float, model: SolventModel) -> float:
 def far_radii(accuracy: float) -> int:
     """Scaled radii from which on the first four terms of the HCT series are enough."""
     return 5 if accuracy >= DEFAULT else 8
+
+
+def pays(kind: str, n_atoms: int, accuracy: float) -> bool:
+    """Whether a tree takes less time than all pairs on a device of this kind."""
+    least = LEAST_FOR_TREE["CPU" if kind == "CPU" else "GPU"]
+    return n_atoms >= (least if accuracy >= DEFAULT else 2 * least)

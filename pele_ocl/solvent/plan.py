@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
-from .error import RadiusError, measured_error
+from .error import RadiusError, first_error
 from .layout import SolventLayout
 from .result import TERMS, SolventBatch, SolventResult, terms_of
 from .variants import VARIANTS, choose_variant
@@ -100,7 +99,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         assert found.psi is not None
         assert found.per_atom is not None
-        error, seconds = self._measured(atoms, found.born_radii[0], seconds)
+        error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
         names = terms_of(self.model)
         return SolventResult(
             atoms=atoms,
@@ -123,10 +122,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         assert found.psi is not None
         assert found.per_atom is not None
-        good, error = next((k for k in range(len(positions)) if k not in errors), None), None
-        if good is not None:
-            there = self.atoms.moved(positions[good]) if self.accuracy else self.atoms
-            error, seconds = self._measured(there, found.born_radii[good], seconds)
+        error, seconds = self._measured(positions, found, errors, seconds)
         names = terms_of(self.model)
         return SolventBatch(
             atoms=self.atoms,
@@ -146,15 +142,13 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         )
 
     def _measured(
-        self, atoms: Atoms, born_radii: Floats, seconds: Mapping[str, float]
+        self, positions: Floats, found: Found, failed: Collection[int], seconds: Mapping[str, float]
     ) -> tuple[RadiusError | None, Mapping[str, float]]:
-        """The error of radii (n,) A where the variant approximates, and the seconds with those that it took."""
+        """The error of the radii where the variant approximates, and the seconds with those that it took."""
+        assert found.born_radii is not None
         if self.accuracy is None:
             return None, seconds
-        start = time.perf_counter()
-        error = measured_error(atoms, born_radii, self.model, self.device)
-        taken = time.perf_counter() - start
-        return error, {**seconds, "error": taken, "total": seconds["total"] + taken}
+        return first_error(self.atoms, positions, found.born_radii, failed, self.model, self.device, seconds)
 
 
 def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputError:

@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ..variant import Machine, Settings, Variant, by_rule_up_to
-from .accuracy import DEFAULT
+from .accuracy import pays
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
 from .layout import SolventLayout
 from .passes import SolventPasses
 from .tiled import Tiled
 from .tree import Tree
 
-# Atoms; with fewer the tree gains little or nothing, least on GPUs.
-LEAST_FOR_TREE = {"CPU": 30_000, "GPU": 60_000}
 MOST_TRIED = 3000  # atoms; in larger molecules `pair` has no chance
 
 
@@ -58,7 +56,6 @@ def choose_variant(kind: str, n_atoms: int, accuracy: float | None = None) -> st
 
     accuracy : that is enough; None where variants that approximate are not wanted
     """
-    least = LEAST_FOR_TREE["CPU" if kind == "CPU" else "GPU"]
-    if accuracy is not None and n_atoms >= (least if accuracy >= DEFAULT else 2 * least):
+    if accuracy is not None and pays(kind, n_atoms, accuracy):
         return "tree"
     return "pair" if kind == "GPU" and n_atoms < 1000 else "tiled"
