@@ -42,7 +42,7 @@ def accuracy_lines(result: Approximate, way: str) -> list[str]:
 
 
 def accuracy_text(way: str, accuracy: float) -> str:
-    """What was asked for."""
+    """The accuracy that was asked for."""
     return f"Born radii by {way} to {accuracy:.0e}"
 
 

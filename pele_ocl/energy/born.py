@@ -48,7 +48,7 @@ def check_born(name: str, accuracy: float | None) -> float | None:
 
 
 def chosen_born(name: str, asked: float | None, machine: Machine, n_atoms: int, tile: int, suits: bool) -> Born:
-    """What a name stands for on a machine; "auto" takes the tree where it is faster.
+    """The way that a name stands for on a machine; "auto" is the tree where that is faster.
 
     asked : accuracy that was given; where none was, "auto" takes the tree in float32 alone, whose digits allow it
     tile : atoms in a tile; suits : whether "auto" may take the tree

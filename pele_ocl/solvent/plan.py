@@ -11,6 +11,7 @@ import numpy as np
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..plan.conformations import Encoding, check_span
+from ..plan.evaluator import Failures
 from ..plan.found import Found
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
@@ -23,6 +24,7 @@ from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
 from .error import RadiusError, first_error
 from .layout import SolventLayout
+from .passes import SolventPasses
 from .result import TERMS, SolventBatch, SolventResult, terms_of
 from .variants import VARIANTS, choose_variant
 
@@ -75,6 +77,19 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     def names(self) -> tuple[str, ...]:
         """The names of the terms, in the order of results."""
         return terms_of(self.model)
+
+    def radii_seconds(self) -> float:
+        """Seconds of the kernels that compute the Born radii alone, at the atoms' own positions; for timing."""
+        with self.lent(1) as evaluator:
+            assert isinstance(evaluator, Pipeline)
+            assert isinstance(evaluator.passes, SolventPasses)
+            passes = evaluator.passes
+            encoded = np.empty((1, 3 * len(self.atoms)), passes.encoding.dtype)
+            evaluator.encode(self.atoms.positions[np.newaxis], slice(0, 1), encoded, Failures(1))
+            run = passes.run.anew(True)
+            run.write(passes.buffers["positions"], encoded)
+            passes.launch_radii(run, 1)
+            return run.kernel_seconds
 
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.run import Run

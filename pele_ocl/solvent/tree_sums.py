@@ -108,14 +108,14 @@ class TreeSums:
 
     def _boxes(self, passes: TiledPasses, levels: Argument) -> list[KeptLaunch]:
         """The upward pass: small boxes a work-item each, large ones a group."""
-        n_levels, spheres = len(self.counts), passes.spheres
+        n_levels, spheres, width = len(self.counts), passes.spheres, min(self.shape.width, LEAF)
         large = min(n_levels, (SMALL_BOX // LEAF).bit_length()) if self.shape.groups else n_levels
         return [
             passes.run.keep(
                 "solvent/boxes.cl", "box_moments", ((self.firsts[end] - self.firsts[level]) * lanes, 1), (lanes, 1),
                 np.int32(len(self.tiles)), np.int32(level), np.int32(self.firsts[level]), np.int32(self.firsts[-1]),
-                levels, spheres.reaches, *passes.named("spheres", "series", "origins"), spheres.counts,
-                *passes.named("middles", "moments"), LANES=lanes, **self._macros(passes),
+                levels, spheres.reaches, *passes.named("x", "y", "z"), spheres.scaled, spheres.coefficient_columns,
+                *passes.named("origins", "middles", "moments"), width=width, LANES=lanes, **self._macros(passes),
             )
             for level, end, lanes in ((0, large, 1), (large, n_levels, BOX_GROUP))
             if end > level
