@@ -2,15 +2,15 @@
 
 python docs/performance/pair_energy.py SYSTEM [TILES [NODES[,...] [TOLERANCE[,...]]]]
 
-A system is a name of tests/data (src3, cct12). So many tiles of 64 atoms, spread over the molecule, are targets (0: all),
-and every atom is a source. A box of far atoms is a Taylor series of 1/f in their distance from its middle, up to third
-powers, at Chebyshev nodes in ln B, since the Born radii of both atoms enter 1/f by their product alone; beyond the reach
-of the radii, where 1/f is 1/r, one series serves all radii. docs/performance/tree-pair-energy.md has the results.
+A system is a name of tests/data (src3, cct12). So many tiles of 64 atoms, spread over the molecule, are targets
+(0: all), and every atom is a source. A box of far atoms is a Taylor series of 1/f in their distance from its middle, up
+to third powers, at Chebyshev nodes in ln B, since the Born radii of both atoms enter 1/f by their product alone. Beyond
+the reach of the radii, where 1/f is 1/r, one series serves all of them. docs/performance/tree-pair-energy.md has the
+results.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from itertools import product
@@ -96,12 +96,12 @@ def level_of(atoms: Sources, size: int, n_nodes: int) -> Level:
 
 
 def slopes(s: Floats, product_: Floats) -> list[Floats]:
-    """1/f as a function of s = r^2 with its first four slopes; product_ : of the Born radii, infinitely small for 1/r."""
+    """1/f as a function of s = r^2 with its first four slopes; product_ : of the Born radii, tiny for 1/r."""
     gauss = np.exp(-s / (4 * product_))
     f = s + product_ * gauss
     f1, f2, f3, f4 = 1 - gauss / 4, gauss / (16 * product_), -gauss / (64 * product_**2), gauss / (256 * product_**3)
     root = 1 / np.sqrt(f)
-    c1, c2, c3, c4 = -root**3 / 2, 3 * root**5 / 4, -15 * root**7 / 8, 105 * root**9 / 16
+    c1, c2, c3, c4 = -(root**3) / 2, 3 * root**5 / 4, -15 * root**7 / 8, 105 * root**9 / 16
     return [
         root, c1 * f1, c2 * f1**2 + c1 * f2, c3 * f1**3 + 3 * c2 * f1 * f2 + c1 * f3,
         c4 * f1**4 + 6 * c3 * f1**2 * f2 + c2 * (3 * f2**2 + 4 * f1 * f3) + c1 * f4,
@@ -115,7 +115,7 @@ def series(x: Floats, products: Floats, moments: Floats) -> tuple[Floats, Floats
     q, o = moments[:, 4:13].reshape(-1, 3, 3), moments[:, 13:].reshape(-1, 3, 3, 3)
     trace, traces = np.einsum("bii->b", q), np.einsum("biij->bj", o)
     qx, oxx = np.einsum("bij,tbj->tbi", q, x), np.einsum("bijk,tbj,tbk->tbi", o, x, x)
-    xd, xt, xqx, xoxx = x @ dipole[..., None], x @ traces[..., None], (x * qx).sum(-1), (x * oxx).sum(-1)
+    xqx, xoxx = (x * qx).sum(-1), (x * oxx).sum(-1)
     xd, xt = (np.einsum("tbi,bi->tb", x, of) for of in (dipole, traces))
     potential = charge * h0 + (trace - 2 * xd) * h1 + (2 * xqx - 2 * xt) * h2 - 4 / 3 * xoxx * h3
     along = charge * h1 + (trace - 2 * xd) * h2 + (2 * xqx - 2 * xt) * h3 - 4 / 3 * xoxx * h4
@@ -191,7 +191,9 @@ def main() -> None:
     charges = np.concatenate([own.charges for own in owners])
     potential, gradient = (np.concatenate([each[k] for each in exact]) for k in (0, 1))
     print(f"{system}, {n:,} atoms, {len(charges):,} targets")
-    print("| nodes | tolerance | pairs an atom | of all | energy | potential, rms | gradient, by norm |\n|" + "---|" * 7)
+    print(
+        "| nodes | tolerance | pairs an atom | of all | energy | potential, rms | gradient, by norm |\n|" + "---|" * 7
+    )
     for p in map(int, nodes.split(",")):
         sizes = [LEAF * 2**k for k in range(20) if LEAF * 2**k < 2 * n]
         levels = [level_of(atoms, size, p) for size in sizes]
@@ -202,7 +204,10 @@ def main() -> None:
             energy = (charges @ v) / (charges @ potential) - 1
             rms = np.linalg.norm(v - potential) / np.linalg.norm(potential)
             norm = np.linalg.norm((g - gradient) * charges[:, None]) / np.linalg.norm(gradient * charges[:, None])
-            print(f"| {p} | {tolerance:.0e} | {cost:,.0f} | {cost / n:.2f} | {energy:.1e} | {rms:.1e} | {norm:.1e} |", flush=True)
+            print(
+                f"| {p} | {tolerance:.0e} | {cost:,.0f} | {cost / n:.2f} | {energy:.1e} | {rms:.1e} | {norm:.1e} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

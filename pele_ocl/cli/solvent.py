@@ -20,7 +20,15 @@ from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
-from .options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
+from .options import (
+    ReadAtoms,
+    device_list,
+    model_options,
+    report_options,
+    run_options,
+    structure_options,
+    surface_options,
+)
 from .progress import ProgressLine
 from .report import (
     area_facts,
@@ -73,13 +81,15 @@ def solvent(
     topology with -c, also with .gz.
 
     Generalized Born with a surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
-    hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
+    hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's. Several devices, --device 0,1,
+    share the work of the variant tree.
     """
     over.require_alone(models_all=models == "all", per_residue=per_residue)
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
     molecule = read_molecule(path, read_atoms, models)
-    plan_of = partial(Solvent, variant=variant, precision=precision, device=device, model=constants, accuracy=accuracy)
+    devices = device_list(device)
+    plan_of = partial(Solvent, variant=variant, precision=precision, device=devices, model=constants, accuracy=accuracy)
     if over.paths:
         plan = plan_of(molecule.atoms)
         report_frames(FrameWork("Solvent", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from .error import RadiusError, first_error
 from .layout import SolventLayout
 from .passes import SolventPasses
 from .result import TERMS, SolventBatch, SolventResult, terms_of
+from .sharing import devices_of, others_like, shared
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     """Born radii and implicit-solvent energy of one molecule, prepared once; parameters as in `solvent`.
 
     accuracy : of the Born radii, where the variant approximates; else None
+    devices : Devices that share the work; `device` is the first
     """
 
     quantity = "solvent"
@@ -47,7 +49,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         *,
         variant: str = "auto",
         precision: str = "float32",
-        device: Device | int | str | None = None,
+        device: Device | int | str | Sequence[Device | int | str] | None = None,
         model: SolventModel | None = None,
         accuracy: float | None = None,
     ) -> None:
@@ -62,7 +64,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         check_surface(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
-        super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms))
+        first, *others = devices_of(device)
+        if others and variant == "auto":
+            variant = next(name for name, each in VARIANTS.items() if each.shared)
+        super().__init__(atoms, model=model, precision=precision, variant=variant, device=first, size=len(atoms))
+        self.devices = [self.device, *others_like(self.device, others, precision, VARIANTS[self.variant])]
         self.accuracy = (self._asked or DEFAULT) if VARIANTS[self.variant].approximates else None
         width, units = self.device.vector_width(precision), self.device.compute_units
         layout = SolventLayout.of(self.device.kind, width, len(atoms), units)
@@ -94,12 +100,16 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.run import Run
 
-        run = Run(self.device, self.precision)
-        passes = VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m, self.accuracy or DEFAULT
-        )  # fmt: skip
-        run.finish()  # evaluations may go to another queue
-        return Pipeline(self.atoms, passes, partial(_explain, self.model))
+        each = []
+        for device in self.devices:
+            run = Run(device, self.precision)
+            each.append(
+                VARIANTS[self.variant].run(
+                    run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m, self.accuracy or DEFAULT
+                )
+            )
+            run.finish()  # evaluations may go to another queue
+        return Pipeline(self.atoms, shared(each), partial(_explain, self.model))
 
     @property
     def _measures(self) -> bool:
@@ -123,7 +133,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             model=self.model,
             born_radii=found.born_radii[0],
             psi=found.psi[0],
-            device=str(self.device),
+            device=" + ".join(map(str, self.devices)),
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
@@ -148,7 +158,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             born_radii=found.born_radii,
             psi=found.psi,
             errors=errors,
-            device=str(self.device),
+            device=" + ".join(map(str, self.devices)),
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Tree(SolventPasses):
-    """Near atoms one by one, far boxes by their moments; docs/theory/tree.md."""
+    """Near atoms one by one, far boxes by their moments; docs/theory/tree.md.
+
+    Several devices may share its work, in which each atom's sums are its own.
+    """
 
     @cached_property
     def tree(self) -> TreeSums:
@@ -34,3 +37,15 @@ class Tree(SolventPasses):
             spheres.intrinsic, outputs=("inverses", "results"),
         )  # fmt: skip
         return [*self.tree.launches(self, "sums"), radii]
+
+    def narrow(self, first: int, end: int) -> None:
+        """Compute from now on the atoms of the tiles from `first` to `end` alone, those of all others being sources."""
+        n_tiles, own = len(self.tiles), self.layout.own
+        *_, walk, radii = self.born
+        items = walk.shape[0] // -(-n_tiles // own)
+        walk.narrow(first // own * items, -(-end // own) * items)
+        size, potential, pair_energies = self.tiles.size, *self.energy_of_pairs
+        items = size // (self.layout.width * self.layout.vectors)
+        potential.narrow(first * items, end * items)
+        for launch in (radii, pair_energies):
+            launch.narrow(first * size, end * size)

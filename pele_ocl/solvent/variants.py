@@ -46,7 +46,7 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     ),
     "tree": Variant(
         "solvent/tree.cl", "born_sums_tree", "a tree of boxes, far ones by their moments, to an accuracy", Tree,
-        approximates=True, choices=_tree_choices,
+        approximates=True, shared=True, choices=_tree_choices,
     ),
 }  # fmt: skip
 
