@@ -52,11 +52,11 @@ class SolventPasses(TiledPasses):
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
         self.placing = [self.place()]
         self.born = self._born()
-        self.surface_launches = self._surface()
+        surface = self._surface()
         self.energy_of_pairs = [self._potential(), self._pair_energies()]
-        self.energy = [*self._before_energy(), *self.energy_of_pairs, *self.surface_launches]
+        self.energy = [*self._before_energy(), *self.energy_of_pairs, *surface]
         joined = self._joined()
-        self.joined = [*joined, *self.surface_launches] if joined else []
+        self.joined = [*joined, *surface] if joined else []
 
     @property
     def pairs(self) -> float:

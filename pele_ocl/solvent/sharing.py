@@ -16,7 +16,6 @@ from ..plan.found import Found
 from ..plan.passes import Passes
 from ..variant import Progress, Variant
 from .passes import COLUMNS, SolventPasses
-from .result import TERMS
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class SharedPasses(Passes):
     """
 
     def __init__(self, each: Sequence[Tree]) -> None:
-        first, *others = each
+        first = each[0]
         self.run, self.encoding, self.n_atoms = first.run, first.encoding, first.n_atoms
         self.n_results, self.buffers = first.n_results, first.buffers
         self.batch = min(passes.batch for passes in each)
@@ -47,8 +46,6 @@ class SharedPasses(Passes):
         self._own = [tiles.order[slots][tiles.used[slots]] for slots in self._slots]
         for passes, (start, end) in zip(each, pairwise(bounds), strict=True):
             passes.narrow(start, end)
-        for passes in others:
-            passes.energy = [*passes.energy[: len(passes.energy) - len(passes.surface_launches)]]
 
     def start(
         self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
@@ -83,12 +80,9 @@ class SharedPasses(Passes):
             list(pool.map(step, range(len(self.each))))
 
     def _merge(self, parts: Sequence[NDArray[Any]], results: NDArray[Any]) -> None:
-        """Bring each device's own atoms together; the first has the surface of all."""
+        """Bring each device's own atoms together."""
         for part, own in zip(parts, self._own, strict=True):
             results[..., own] = part[..., own]
-        if self.each[0].surface is not None:
-            nonpolar = TERMS.index("nonpolar")
-            results[:, nonpolar] = parts[0][:, nonpolar]
 
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         raise InputError("several devices pass by the host in each evaluation; it cannot be repeated on the device")
