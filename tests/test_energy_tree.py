@@ -88,20 +88,20 @@ def test_large_structures(device, system):
 
 
 def test_auto_takes_the_tree_where_it_is_faster():
-    assert chosen_born("auto", None, MACHINE, 40_000, 32, suits=True) == Born("tree", 1e-5)
-    assert chosen_born("auto", None, MACHINE, 20_000, 32, suits=True) == Born("pairs")
-    assert chosen_born("auto", None, MACHINE, 40_000, 32, suits=False) == Born("pairs")
-    assert chosen_born("auto", None, MACHINE, 40_000, 4, suits=True) == Born("pairs")
-    assert chosen_born("auto", 1e-6, MACHINE, 40_000, 32, suits=True) == Born("pairs")
-    assert chosen_born("auto", 1e-6, MACHINE, 70_000, 32, suits=True) == Born("tree", 1e-6)
+    assert chosen_born("auto", None, MACHINE, 80_000, 32, suits=True) == Born("tree", 1e-5)
+    assert chosen_born("auto", None, MACHINE, 40_000, 32, suits=True) == Born("pairs")
+    assert chosen_born("auto", None, MACHINE, 80_000, 32, suits=False) == Born("pairs")
+    assert chosen_born("auto", None, MACHINE, 80_000, 4, suits=True) == Born("pairs")
+    assert chosen_born("auto", 1e-6, MACHINE, 80_000, 32, suits=True) == Born("pairs")
+    assert chosen_born("auto", 1e-6, MACHINE, 140_000, 32, suits=True) == Born("tree", 1e-6)
     double = Machine("GPU", "", 100, 1, "float64")
-    assert chosen_born("auto", None, double, 100_000, 32, suits=True) == Born("pairs")
-    assert chosen_born("auto", 1e-5, double, 100_000, 32, suits=True) == Born("tree", 1e-5)
+    assert chosen_born("auto", None, double, 600_000, 32, suits=True) == Born("pairs")
+    assert chosen_born("auto", 1e-5, double, 600_000, 32, suits=True) == Born("tree", 1e-5)
 
 
 def test_what_compares_energies_keeps_all_pairs(device, monkeypatch):
     """A tree's radii have steps, and a difference of energies loses digits."""
-    monkeypatch.setattr("pele_ocl.solvent.accuracy.LEAST_FOR_TREE", {"CPU": 50, "GPU": 50})
+    monkeypatch.setattr("pele_ocl.energy.born.LEAST_FOR_TREE", {"CPU": 50, "GPU": 50})
     atoms = random_atoms(120)
     assert Energy(atoms, device=device).born == "tree"
     assert Energy(atoms, device=device, frozen=[3]).born == "pairs"

@@ -220,7 +220,7 @@ def test_auto_takes_the_tree_for_large_molecules(device, monkeypatch):
         assert choose_variant(kind, 100_000) == "tiled"
         assert choose_variant(kind, 10_000, 1e-4) == "tiled"
         assert choose_variant(kind, 40_000, 1e-6) == "tiled"
-    monkeypatch.setattr("pele_ocl.solvent.accuracy.LEAST_FOR_TREE", {"CPU": 50, "GPU": 50})
+    monkeypatch.setattr("pele_ocl.solvent.variants.LEAST_FOR_TREE", {"CPU": 50, "GPU": 50})
     atoms = random_atoms(120)
     assert Solvent(atoms, device=device).variant == "tree"
     assert Solvent(atoms, device=device, precision="float64").variant != "tree"

@@ -10,6 +10,9 @@ from ..opencl.shared import LEAF
 from ..solvent.accuracy import DEFAULT, checked_accuracy, pays
 from ..variant import Machine
 
+# Atoms; with fewer the tree gains nothing: the radii are a small part of an energy, and their error is measured.
+LEAST_FOR_TREE = {"CPU": 60_000, "GPU": 500_000}
+
 
 @dataclass(frozen=True)
 class BornSums:
@@ -58,7 +61,7 @@ def chosen_born(name: str, asked: float | None, machine: Machine, n_atoms: int, 
     fits = tile % LEAF == 0
     enough = asked or (DEFAULT if machine.precision == "float32" else None)
     if name == "auto":
-        wanted = suits and fits and enough is not None and pays(machine.kind, n_atoms, enough)
+        wanted = suits and fits and enough is not None and pays(n_atoms, enough, LEAST_FOR_TREE, machine.kind)
         name = next(key for key, sums in BORN.items() if sums.approximates == wanted)
     if not BORN[name].approximates:
         return Born(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..arguments import number
 from ..solvent_model import SolventModel
 
@@ -12,9 +14,6 @@ BEST, DEFAULT, WORST = 1e-6, 1e-5, 1e-4
 LEFT_OUT, POWER = 2.8e-9, 1.15
 # HCT radii have no upper bound, and with a radius grows what an error of its integral does to it.
 UNBOUNDED = 1 / 4
-
-# Atoms; with fewer the tree gains little or nothing, least on GPUs.
-LEAST_FOR_TREE = {"CPU": 30_000, "GPU": 60_000}
 
 
 def checked_accuracy(accuracy: float | None) -> float | None:
@@ -35,7 +34,10 @@ def far_radii(accuracy: float) -> int:
     return 5 if accuracy >= DEFAULT else 8
 
 
-def pays(kind: str, n_atoms: int, accuracy: float) -> bool:
-    """Whether a tree takes less time than all pairs on a device of this kind."""
-    least = LEAST_FOR_TREE["CPU" if kind == "CPU" else "GPU"]
-    return n_atoms >= (least if accuracy >= DEFAULT else 2 * least)
+def pays(n_atoms: int, accuracy: float, least: Mapping[str, int], kind: str) -> bool:
+    """Whether a tree takes less time than all pairs on a device of this kind.
+
+    least : atoms by kind from which on it does at the default accuracy
+    """
+    least_here = least["CPU" if kind == "CPU" else "GPU"]
+    return n_atoms >= (least_here if accuracy >= DEFAULT else 2 * least_here)

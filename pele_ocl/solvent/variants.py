@@ -13,6 +13,8 @@ from .passes import SolventPasses
 from .tiled import Tiled
 from .tree import Tree
 
+# Atoms; with fewer the tree gains little or nothing, least on GPUs.
+LEAST_FOR_TREE = {"CPU": 30_000, "GPU": 60_000}
 MOST_TRIED = 3000  # atoms; in larger molecules `pair` has no chance
 
 
@@ -56,6 +58,6 @@ def choose_variant(kind: str, n_atoms: int, accuracy: float | None = None) -> st
 
     accuracy : that is enough; None where variants that approximate are not wanted
     """
-    if accuracy is not None and pays(kind, n_atoms, accuracy):
+    if accuracy is not None and pays(n_atoms, accuracy, LEAST_FOR_TREE, kind):
         return "tree"
     return "pair" if kind == "GPU" and n_atoms < 1000 else "tiled"
