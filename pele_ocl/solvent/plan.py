@@ -68,7 +68,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         if others and variant == "auto":
             variant = next(name for name, each in VARIANTS.items() if each.shared)
         super().__init__(atoms, model=model, precision=precision, variant=variant, device=first, size=len(atoms))
-        self.devices = [self.device, *others_like(self.device, others, precision, VARIANTS[self.variant])]
+        self.devices = [self.device, *others_like(self.device, others, precision, self.variant)]
         self.accuracy = (self._asked or DEFAULT) if VARIANTS[self.variant].approximates else None
         width, units = self.device.vector_width(precision), self.device.compute_units
         layout = SolventLayout.of(self.device.kind, width, len(atoms), units)

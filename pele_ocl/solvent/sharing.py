@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..plan.found import Found
 from ..plan.passes import Passes
-from ..variant import Progress, Variant
+from ..variant import Progress
 from .passes import COLUMNS, SolventPasses
 from .tree import Tree
+from .variants import VARIANTS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -117,7 +118,7 @@ def devices_of(device: Named | Sequence[Device | int | str]) -> Sequence[Named]:
     return device
 
 
-def others_like(first: Device, others: Sequence[Named], precision: str, variant: Variant[Any]) -> list[Device]:
+def others_like(first: Device, others: Sequence[Named], precision: str, variant: str) -> list[Device]:
     """The devices that share the work of the first.
 
     Raises InputError where the variant is for one device alone or the devices differ in kind, DeviceError where one
@@ -125,8 +126,9 @@ def others_like(first: Device, others: Sequence[Named], precision: str, variant:
     """
     from ..opencl.device import get_device
 
-    if others and not variant.shared:
-        raise InputError(f"{variant.kernel} runs on one device; choose the variant tree to share the work")
+    if others and not VARIANTS[variant].shared:
+        able = " or ".join(name for name, each in VARIANTS.items() if each.shared)
+        raise InputError(f"the variant {variant} runs on one device; choose {able} to share the work of several")
     chosen = [get_device(other) for other in others]
     for device in chosen:
         device.require_precision(precision)
