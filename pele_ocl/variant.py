@@ -80,6 +80,7 @@ class Variant(Generic[S]):
     cpu_only : True where it always runs on a CPU device
     float_atomics : whether it needs a device with atomic additions of reals of its own
     per_atom : whether it tells the energies of single atoms apart
+    shared : whether several devices may share its work
     made_for : the kind of device it is made for, "CPU" or "GPU", on others slow; None for any
     sums : in how many numbers all terms of an atom are added up, one after the other; None where in so many that
         float32 keeps its digits (pele_ocl/bench/accuracy.py)
@@ -96,6 +97,7 @@ class Variant(Generic[S]):
     cpu_only: bool = False
     float_atomics: bool = False
     per_atom: bool = True
+    shared: bool = False
     made_for: str | None = None
     sums: int | None = None
     choices: Choices = untried

@@ -186,6 +186,7 @@ def energy_cases(device: Device) -> None:
                 Energy(atoms, per_atom=variant != "squares", cutoff=9.0, model=SALT, **options).evaluate()
                 Energy(atoms, gradient=False, one_four="exclude", **options).evaluate()
                 Energy(with_necks(atoms), model=NECKS, **options).evaluate()
+                Energy(atoms, born="tree", **options).evaluate()
                 if variant != "rows":  # which leaves nothing out
                     model = SolventModel(gb="none" if variant == "squares" else "obc2")
                     Energy(atoms, frozen=np.arange(20, len(atoms)), model=model, **options).evaluate()

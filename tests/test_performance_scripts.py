@@ -14,7 +14,9 @@ ROOT = Path(__file__).parent.parent
 SCRIPTS = ROOT / "docs" / "performance"
 
 
-@pytest.mark.parametrize("name", ["ceiling", "evaluations", "frozen", "launches", "minimize"])
+@pytest.mark.parametrize(
+    "name", ["ceiling", "evaluations", "frozen", "launches", "minimize", "pair_energy", "tree_energy"]
+)
 def test_scripts_load(name, monkeypatch):
     monkeypatch.syspath_prepend(SCRIPTS)
     __import__(name)

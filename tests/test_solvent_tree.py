@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -253,3 +254,47 @@ def test_the_command_says_what_was_measured(tmp_path):
     assert report["error"]["n_sample"] == report["n_atoms"]
     assert "accuracy" not in json.loads(run("solvent", HEXAPEPTIDE, "--json").stdout)
     assert "a number from 1e-06" in run("solvent", HEXAPEPTIDE, "--accuracy", 1, code=1).stderr
+
+
+# Several devices
+
+
+def test_several_devices_share_the_targets(device):
+    """Here one twice, which shares as two do: the same bits, alone, in batches and with a surface."""
+    atoms = with_mbondi3(load("ubiquitin"))
+    both = np.stack([atoms.positions, atoms.positions + 0.1])
+    shares = []
+    for model in (SolventModel(), SolventModel(surface="lcpo")):
+        one, two = (Solvent(atoms, variant="tree", device=each, model=model) for each in (device, [device, device]))
+        alone, together = one.evaluate_batch(both), two.evaluate_batch(both, profile=True)
+        np.testing.assert_array_equal(together.born_radii, alone.born_radii)
+        np.testing.assert_array_equal(together.energies, alone.energies)
+        np.testing.assert_array_equal(together.per_atom.columns()["gb_pair"], alone.per_atom.columns()["gb_pair"])
+        assert together.device == f"{device} + {device}"
+        assert together.seconds["kernel"] > 0
+        np.testing.assert_array_equal(two.evaluate(progress=shares.append).psi, one.evaluate().psi)
+    assert shares[-1] == 1
+    assert shares == sorted(shares[: len(shares) // 2]) * 2
+    with pytest.raises(InputError, match="cannot be repeated"):
+        two.repeat(1)
+
+
+def test_groups_of_several_devices(device):
+    layout = replace(GROUPS, own=3, trunks=2)
+    atoms = load("ubiquitin")
+    with trying("solvent", Choice.of("tree", **asdict(layout))):
+        radii = [solvent(atoms, variant="tree", device=each).born_radii for each in (device, [device] * 3)]
+    np.testing.assert_array_equal(*radii)
+
+
+def test_devices_that_cannot_share(device, monkeypatch):
+    atoms = random_atoms(40)
+    assert Solvent(atoms, device=[device, device]).variant == "tree"
+    with pytest.raises(InputError, match="there is no device in the list"):
+        Solvent(atoms, device=[])
+    with pytest.raises(InputError, match="runs on one device"):
+        Solvent(atoms, variant="tiled", device=[device, device])
+    other = copy(device)
+    monkeypatch.setattr(Device, "kind", property(lambda self: "GPU" if self is other else "CPU"))
+    with pytest.raises(InputError, match="must be alike"):
+        Solvent(atoms, device=[device, other])

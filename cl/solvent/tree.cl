@@ -5,6 +5,7 @@
 // Conformations are the third dimension.
 #include "common/real.clh"
 #include "physics/hct.clh"
+#include "common/sums.clh"
 #include "common/tiles.clh"
 #define ROW 1
 #include "solvent/hct_rows.clh"
@@ -41,7 +42,8 @@ void born_sums_tree(
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
     const size_t boxes = (size_t)conformation * n_boxes;
     const real4 own_origin = origins[tiles + tile], own_extent = extents[tiles + tile];
-    realv own_x[VECTORS], own_y[VECTORS], own_z[VECTORS], own_rho[VECTORS], total[VECTORS], part[VECTORS], run[VECTORS];
+    realv own_x[VECTORS], own_y[VECTORS], own_z[VECTORS], own_rho[VECTORS];
+    realv total[VECTORS], lost[VECTORS], part[VECTORS], run[VECTORS];
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
         const int i = tile * TILE + within + v * WIDTH;
@@ -49,7 +51,7 @@ void born_sums_tree(
         own_y[v] = LOAD(at + i, y);
         own_z[v] = LOAD(at + i, z);
         own_rho[v] = LOAD(i, rho);
-        total[v] = part[v] = run[v] = 0;
+        total[v] = lost[v] = part[v] = run[v] = 0;
     }
 #if NECK
     NeckRow necks_of[VECTORS];
@@ -120,9 +122,13 @@ void born_sums_tree(
             end_run(part, run);
         }
         end_run(part, run);
-        end_run(total, part);
+        #pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+            add_compensated(total + v, lost + v, part[v]);
+            part[v] = 0;
+        }
     }
     global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + trunk) * n_slots;
     #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) STORE(total[v], tile * TILE + within + v * WIDTH, own_sums);
+    for (int v = 0; v < VECTORS; ++v) STORE(total[v] + lost[v], tile * TILE + within + v * WIDTH, own_sums);
 }

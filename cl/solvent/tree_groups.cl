@@ -7,6 +7,7 @@
 // The order of the lists follows from the boxes alone, so the bits are the same every run.
 #include "common/real.clh"
 #include "physics/hct.clh"
+#include "common/sums.clh"
 #include "common/tiles.clh"
 #define ROW 1
 #include "solvent/hct_rows.clh"
@@ -68,7 +69,7 @@ void born_sums_tree_groups(
 #define OWN_TILE(v) min(first_tile + (v), n_tiles - 1)
     const real4 own_origin = origins[tiles + first_tile];
     real4 lowest = -extents[tiles + first_tile], highest = extents[tiles + first_tile];
-    real x[OWN], y[OWN], z[OWN], own_rho[OWN], total[OWN], sum[OWN];
+    real x[OWN], y[OWN], z[OWN], own_rho[OWN], total[OWN], lost[OWN], sum[OWN];
 #if NECK
     NeckRow necks_of[OWN];
 #endif
@@ -80,7 +81,7 @@ void born_sums_tree_groups(
         y[v] = atom.y + from.y;
         z[v] = atom.z + from.z;
         own_rho[v] = rho[tile * TILE + lane];
-        total[v] = 0;
+        total[v] = lost[v] = 0;
 #if NECK
         necks_of[v] = neck_row(n_slots, tile * TILE + lane, OF_NECKS);
 #endif
@@ -140,7 +141,7 @@ void born_sums_tree_groups(
                 }
             }
             #pragma unroll
-            for (int v = 0; v < OWN; ++v) total[v] += sum[v];
+            for (int v = 0; v < OWN; ++v) add_compensated(total + v, lost + v, sum[v]);
         }
         #pragma unroll
         for (int list = SERIES_LEAF; list <= NEAR_LEAF; ++list) {
@@ -183,12 +184,12 @@ void born_sums_tree_groups(
                     }
                 }
                 #pragma unroll
-                for (int v = 0; v < OWN; ++v) total[v] += sum[v];
+                for (int v = 0; v < OWN; ++v) add_compensated(total + v, lost + v, sum[v]);
             }
         }
         if (is_last) break;
     }
     global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + trunk) * n_slots;
     #pragma unroll
-    for (int v = 0; v < OWN; ++v) own_sums[OWN_TILE(v) * TILE + lane] = total[v];
+    for (int v = 0; v < OWN; ++v) own_sums[OWN_TILE(v) * TILE + lane] = total[v] + lost[v];
 }

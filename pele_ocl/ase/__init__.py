@@ -75,6 +75,7 @@ class Calculator(AseCalculator):  # type: ignore[misc]
         self._plan_of = partial(
             Energy, molecule, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
             only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
+            born="pairs",  # an energy without steps, whose gradient is its slope
         )  # fmt: skip
         self._plans: dict[bool, Energy] = {}
 

@@ -178,7 +178,7 @@ def energy_work(name: str, atoms: Atoms, precision: str, devices: Sequence[Devic
     exact = energy(atoms, precision="float64", device=get_cpu_device(devices[0]))
 
     def ours(device: Device) -> Measured:
-        plan = Energy(atoms, precision=precision, device=device)
+        plan = Energy(atoms, precision=precision, device=device, born="pairs")
         result = plan.evaluate()
         in_place = wall_seconds_of_many(plan.repeat, runs)
         errors = _errors(result.total, result.gradient, exact.total, exact.gradient)

@@ -85,7 +85,7 @@ def measure(
             baseline = seconds
         yield timing(f"OpenMM {platform}", platform, 1, seconds, None, total, gradient)
     for variant in (key for key in VARIANTS if key in variants):
-        plan = Energy(atoms, model=model, precision=precision, variant=variant, device=device)
+        plan = Energy(atoms, model=model, precision=precision, variant=variant, born="pairs", device=device)
         result = plan.evaluate()  # also builds the kernels
         assert result.gradient is not None
         kernel = wall_seconds_of_many(plan.repeat, runs)

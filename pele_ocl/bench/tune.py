@@ -94,7 +94,7 @@ def _nonbond(case: Case, device: Device, precision: str) -> Once:
 
 
 def _energy(case: Case, device: Device, precision: str) -> Once:
-    plan = Energy(case.atoms, precision=precision, device=device)
+    plan = Energy(case.atoms, precision=precision, device=device, born="pairs")
 
     def once() -> tuple[float, float]:
         result = plan.evaluate()

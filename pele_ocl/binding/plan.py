@@ -99,6 +99,7 @@ class Binding:
             name: Energy(
                 of, gradient=False, one_four=one_four, cutoff=cutoff, per_atom=idecomp is not None, precision=precision,
                 variant=variant, device=device, model=self.model,
+                born="pairs",  # small differences of large energies
             )
             for name, of in of_parts.items()
         }  # fmt: skip

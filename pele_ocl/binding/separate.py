@@ -75,7 +75,7 @@ def plan_like(binding: Binding, atoms: Atoms) -> Energy:
     options = binding.options
     return Energy(
         atoms, gradient=False, one_four=options.one_four, cutoff=options.cutoff, precision=binding.precision,
-        device=binding.device, model=binding.model,
+        device=binding.device, model=binding.model, born="pairs",
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from ..energy.contents import has_radii
 from ..formats import require_table_suffix, write_table
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
+from .accuracy import accuracy_attributes, accuracy_facts, accuracy_lines, accuracy_option
 from .clock import elapsed
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
@@ -31,7 +32,7 @@ from .options import (
     structure_options,
     surface_options,
 )
-from .plan_options import listed, pair_options, require_near, variant_option
+from .plan_options import born_option, listed, pair_options, require_near, variant_option
 from .progress import ProgressLine
 from .report import (
     area_facts,
@@ -66,6 +67,8 @@ UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is
 @trajectory_options
 @cluster_options
 @variant_option
+@born_option
+@accuracy_option
 @run_options
 @structure_options
 @model_options
@@ -76,8 +79,8 @@ UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is
 def energy(
     path: Path, output: Path | None, no_gradient: bool, fixed_radii: bool, cutoff: float | None,
     one_four: Literal["scale", "exclude"], terms: str | None, models: str, over: FrameOptions, variant: str,
-    precision: str,
-    device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
+    born: str, accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms,
+    constants: SolventModel, per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.
 
@@ -96,8 +99,8 @@ def energy(
     per_atom = per_residue or (output is not None and not molecule.numbers and not over.paths)
     plan = Energy(
         molecule.atoms, gradient=not (no_gradient or over.paths), fixed_radii=fixed_radii, one_four=one_four,
-        cutoff=cutoff, per_atom=per_atom, precision=precision, variant=variant, device=device, model=constants,
-        only_terms=listed(terms),
+        cutoff=cutoff, per_atom=per_atom, precision=precision, variant=variant, born=born, accuracy=accuracy,
+        device=device, model=constants, only_terms=listed(terms),
     )  # fmt: skip
     if terms is not None:
         _tell_unused(plan)
@@ -152,6 +155,8 @@ def _facts(result: EnergyResult | EnergyBatch) -> dict[str, Any]:
         "device": result.device,
         "variant": result.variant,
         "precision": result.precision,
+        "born": result.born,
+        **accuracy_facts(result),
         "contents": summary(result.terms.names, result.atoms, result.model),
         "settings": settings(result.model, result.atoms),
     }
@@ -190,7 +195,7 @@ def _as_text(molecule: Molecule, result: EnergyResult, per_residue: bool, verbos
     if norms is not None:
         longest = f"at most {norms['max']:,.3f} an atom, net {norms['net']:.2g} kcal/mol/A"
         lines.append(f"Gradient      norm {norms['norm']:,.3f}, {longest}")
-    lines += ["", ending(result, result.seconds["kernel"])]
+    lines += [*accuracy_lines(result, result.born), "", ending(result, result.seconds["kernel"])]
     if verbose:
         variant = VARIANTS[result.variant]
         kernel = f"Kernel: cl/{variant.file}, {variant.summary}"
@@ -217,7 +222,7 @@ def _models_as_json(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -
 def _models_as_text(molecule: Molecule, batch: EnergyBatch, per_residue: bool) -> str:
     lines = [_headline(molecule, batch), *radii_lines(batch.model, batch.atoms, batch.terms.names)]
     lines += model_lines(molecule.numbers, _energies(batch))
-    lines += ["", ending(batch, batch.seconds["kernel"])]
+    lines += [*accuracy_lines(batch, batch.born), "", ending(batch, batch.seconds["kernel"])]
     if per_residue:
         terms = [result.per_residue().columns() for result in batch]
         residues = list(zip(molecule.numbers, terms, strict=True))
@@ -230,6 +235,8 @@ def _attributes(molecule: Molecule, result: EnergyResult | EnergyBatch) -> Mappi
         **origin(molecule.source, result.atoms, result),
         **{f"seconds_{name}": value for name, value in result.seconds.items()},
         **settings(result.model, result.atoms),
+        "born": result.born,
+        **accuracy_attributes(result),
     }
 
 

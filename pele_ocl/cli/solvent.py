@@ -13,13 +13,22 @@ from ..atoms import Floats
 from ..formats import require_table_suffix, write_table
 from ..solvent import VARIANTS, Solvent, SolventModel, SolventResult
 from ..trajectories.recording import require_record_suffix
+from .accuracy import accuracy_attributes, accuracy_facts, accuracy_lines, accuracy_option
 from .clock import elapsed
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
-from .options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
+from .options import (
+    ReadAtoms,
+    device_list,
+    model_options,
+    report_options,
+    run_options,
+    structure_options,
+    surface_options,
+)
 from .progress import ProgressLine
 from .report import (
     area_facts,
@@ -55,10 +64,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
-@click.option(
-    "--accuracy", type=float, metavar="A",
-    help="Worst relative error of a Born radius that the variant tree may make, 1e-6 to 1e-4; by default 1e-5.",
-)  # fmt: skip
+@accuracy_option
 @run_options
 @structure_options
 @model_options
@@ -75,13 +81,15 @@ def solvent(
     topology with -c, also with .gz.
 
     Generalized Born with a surface term, radii in Angstrom, energies in kcal/mol. A bare PDB file with all
-    hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's.
+    hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's. Several devices, --device 0,1,
+    share the work of the variant tree.
     """
     over.require_alone(models_all=models == "all", per_residue=per_residue)
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
     molecule = read_molecule(path, read_atoms, models)
-    plan_of = partial(Solvent, variant=variant, precision=precision, device=device, model=constants, accuracy=accuracy)
+    devices = device_list(device)
+    plan_of = partial(Solvent, variant=variant, precision=precision, device=devices, model=constants, accuracy=accuracy)
     if over.paths:
         plan = plan_of(molecule.atoms)
         report_frames(FrameWork("Solvent", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
@@ -110,9 +118,8 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         "variant": result.variant,
         "precision": result.precision,
         "settings": settings(result.model, result.atoms),
+        **accuracy_facts(result),
     }
-    if result.accuracy is not None:
-        facts |= {"accuracy": result.accuracy, "error": _error_as_json(result)}
     seconds = {"kernel": result.seconds["kernel"], "total": elapsed()}
     if molecule.numbers:
         models = models_as_json(molecule.numbers, [of.energy for of in results])
@@ -127,12 +134,6 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         "seconds": seconds,
         **_residues_as_json(result, per_residue),
     }
-
-
-def _error_as_json(result: SolventResult) -> dict[str, object] | None:
-    """The measured error of the Born radii; null where it could not be measured."""
-    error = result.error
-    return None if error is None else {**vars(error), "about": error.about}
 
 
 def _residues_as_json(result: SolventResult, wanted: bool) -> dict[str, Any]:
@@ -161,9 +162,7 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
             *energy_lines(result.energy),
             *area_lines(result.model, result.energy),
         ]
-    if result.accuracy is not None:
-        lines += ["", *_error_lines(result)]
-    lines += ["", ending(result, result.seconds["kernel"])]
+    lines += [*accuracy_lines(result, result.variant), "", ending(result, result.seconds["kernel"])]
     if verbose:
         lines += ["", *_details(result)]
     if per_residue:
@@ -171,14 +170,6 @@ def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
         residues = [(number, _by_residue(of)) for number, of in zip(numbers, results, strict=True)]
         lines += ["", residue_table(residue_names(molecule.atoms), residues)]
     return "\n".join(lines)
-
-
-def _error_lines(result: SolventResult) -> list[str]:
-    """The accuracy that was asked for and the error that was measured."""
-    error, asked = result.error, f"Born radii by {result.variant} to {result.accuracy:.0e}"
-    if error is None:
-        return [f"{asked}; the device has no float64 in which their error could be measured"]
-    return [f"{asked}; measured {error.largest:.1e} at most, {error.rms:.1e} rms", f"  ({error.about})"]
 
 
 def _details(result: SolventResult) -> list[str]:
@@ -190,14 +181,6 @@ def _details(result: SolventResult) -> list[str]:
     ]
 
 
-def _error_attributes(result: SolventResult) -> dict[str, float]:
-    """The accuracy and the measured error for a file; nothing where nothing was left out."""
-    if result.accuracy is None:
-        return {}
-    measured = {} if result.error is None else {"error_largest": result.error.largest, "error_rms": result.error.rms}
-    return {"accuracy": result.accuracy, **measured}
-
-
 def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) -> None:
     """Every atom's radius and energies, or every model's energies, and how they were made."""
     result = results[0]
@@ -205,7 +188,7 @@ def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) ->
         **origin(molecule.source, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
         **settings(result.model, result.atoms),
-        **_error_attributes(result),
+        **accuracy_attributes(result),
     }
     if molecule.numbers:
         columns, units = model_columns(molecule.numbers, [of.energy for of in results])

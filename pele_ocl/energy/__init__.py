@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..atoms import Atoms
 from ..callable_module import make_callable
 from ..solvent_model import SolventModel
+from .born import BORN
 from .contents import summary
 from .plan import Energy
 from .result import TERMS, EnergyBatch, EnergyResult
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 __all__ = [
+    "BORN",
     "TERMS",
     "VARIANTS",
     "DistanceRestraint",
@@ -48,6 +50,8 @@ def energy(
     only_terms: Sequence[str] | None = None,
     precision: str = "float32",
     variant: str = "auto",
+    born: str = "auto",
+    accuracy: float | None = None,
     device: Device | int | str | None = None,
     model: SolventModel | None = None,
 ) -> EnergyResult:
@@ -69,18 +73,23 @@ def energy(
         several; all that are there by default
     precision : "float32" or "float64"
     variant : key of VARIANTS, or "auto"
+    born : key of BORN, "pairs" or "tree", or "auto": where the Born radii come from; pair energies and the chain rule
+        take all pairs. "auto" takes the tree for large molecules without frozen atoms in float32, in float64 where an
+        accuracy is given
+    accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5
     device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
     model : GB model, constants, ions, nonpolar term; by default SolventModel()
 
-    Returns an EnergyResult, kcal/mol and A, with the kernels' time. Cost n^2, memory linear in n.
+    Returns an EnergyResult, kcal/mol and A, with the kernels' time, and of "tree" the error that was measured. Cost
+    n^2, memory linear in n.
 
     Raises InputError for coincident atoms, unknown options and energies that overflow, ParameterError for a radius at
     or below the offset, and DeviceError where the device cannot do it.
     """
     plan = Energy(
         atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, per_atom=per_atom,
-        frozen=frozen, terms=terms, only_terms=only_terms, precision=precision, variant=variant, device=device,
-        model=model,
+        frozen=frozen, terms=terms, only_terms=only_terms, precision=precision, variant=variant, born=born,
+        accuracy=accuracy, device=device, model=model,
     )  # fmt: skip
     return plan.evaluate(profile=True)
 

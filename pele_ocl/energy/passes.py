@@ -14,6 +14,7 @@ from ..atoms import Atoms, Floats
 from ..opencl.shared import PAIR_MODEL
 from ..plan.conformations import Encoding
 from ..plan.found import Found
+from ..solvent.tree_sums import TreeShape, TreeSums
 from ..solvent_model import SolventModel
 from ..tiled.passes import TiledPasses
 from ..tiled.surface import Surface
@@ -44,6 +45,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     contents : the terms, and what adds to the gradient and to the energies behind the passes
     frozen : what is left out, else None
+    tree : that Born radii come from, to `accuracy`; None where they come from all pairs
     """
 
     layout_type: ClassVar[type[EnergyLayout]]
@@ -51,7 +53,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: L, options: Options, model: SolventModel,
-        encoding: Encoding, contents: Contents, most: int, frozen: Frozen | None = None,
+        encoding: Encoding, contents: Contents, most: int, frozen: Frozen | None = None, accuracy: float | None = None,
     ) -> None:  # fmt: skip
         self.run, self.tiles, self.layout, self.options = run, tiles, layout, options
         self.contents, self.frozen = contents, frozen
@@ -60,7 +62,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
         self.surface = Surface.of(run, atoms, tiles, model)
         self.n_energies = len(atoms) if options.per_atom else len(tiles)
+        shape = TreeShape.of(layout.width, len(atoms))
+        self.tree = None if accuracy is None else TreeSums(tiles, model, shape, accuracy)
         sizes = self._common_sizes(len(atoms)) | self._sizes() | (self.surface.sizes if self.surface else {})
+        sizes |= self.tree.sizes("born_sums") if self.tree else {}
         for addend in contents.addends:
             sizes |= addend.sizes(self)
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
@@ -85,7 +90,9 @@ class EnergyPasses(TiledPasses, Generic[L]):
         return [*([] if self._begun else [self.place()]), *self._behind(self.contents.grouped, begin=True)]
 
     def _radii(self) -> list[KeptLaunch]:
-        return self._no_radii() if self.model.gb_model.vacuum else self._born()
+        if self.model.gb_model.vacuum:
+            return self._no_radii()
+        return self._born() if self.tree is None else self._born_of(self.tree)
 
     def _from_radii(self) -> list[KeptLaunch]:
         """The launches of the passes that follow where radii are known."""
@@ -120,13 +127,13 @@ class EnergyPasses(TiledPasses, Generic[L]):
         self.launch(self.run, 1)
         found = Found.empty(1, len(self.atoms), len(self.contents.names), born_radii=True)
         self.unpack(self.run.download(self.buffers["results"], self.n_results)[np.newaxis], slice(1), found)
-        slots, n_parts = self.tiles.n_slots, self.n_born_parts
+        slots, n_parts = self.tiles.n_slots, self.tree.n_parts if self.tree else self.n_born_parts
         parts = self.run.download(self.buffers["born_sums"], n_parts * slots) if n_parts else np.zeros(slots)
         return parts.astype(np.float64).reshape(-1, slots).sum(axis=0), found.energies[0]
 
     @property
     def n_born_parts(self) -> int:
-        """Parts in which passes leave Born integrals, (n_slots,) each."""
+        """Parts in which passes over all pairs leave Born integrals, (n_slots,) each."""
         return 0
 
     @property
@@ -281,6 +288,10 @@ class EnergyPasses(TiledPasses, Generic[L]):
         """The launches in place of those of Born radii where there is no solvent."""
         self.buffers.setdefault("born_sums", self.run.empty(1))
         return [self._atom_terms(0)]
+
+    def _born_of(self, tree: TreeSums) -> list[KeptLaunch]:
+        """The launches in place of those of Born radii from all pairs. They leave nothing out of frozen atoms."""
+        return [*tree.launches(self, "born_sums"), self._atom_terms(tree.n_parts)]
 
     def _surface(self) -> list[KeptLaunch]:
         """The nonpolar energies where they follow from the surface."""

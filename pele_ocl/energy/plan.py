@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -20,10 +20,12 @@ from ..plan.plan import Plan, nothing_of
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
+from ..solvent.error import RadiusError, first_error
 from ..solvent_model import SolventModel
 from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from ..variant import Machine, Progress
+from .born import check_born, chosen_born
 from .contents import Contents
 from .frozen import Frozen, check_in_place, frozen_atoms
 from .options import Options
@@ -38,7 +40,10 @@ if TYPE_CHECKING:
 
 
 class Energy(Plan[EnergyResult, EnergyBatch]):
-    """Energy and gradient of one molecule, prepared once; parameters as in `energy`."""
+    """Energy and gradient of one molecule, prepared once; parameters as in `energy`.
+
+    born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
+    """
 
     quantity = "energy"
     variants = VARIANTS
@@ -57,6 +62,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         only_terms: Sequence[str] | None = None,
         precision: str = "float32",
         variant: str = "auto",
+        born: str = "auto",
+        accuracy: float | None = None,
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
     ) -> None:
@@ -66,6 +73,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         chain = gradient and not fixed_radii and not model.gb_model.vacuum
         options = Options(gradient, chain, per_atom, cutoff, one_four)
         check_options(precision, variant, VARIANTS, per_atom)
+        asked = check_born(born, accuracy)
         self._contents = Contents.of(atoms, options, model, only_terms, terms)
         of_passes = self._contents.for_passes(atoms, model)
         check_radii(*of_passes)
@@ -78,9 +86,15 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms), per_atom=per_atom
         )
         passes = VARIANTS[self.variant].run
-        layout = passes.layout_for(Machine.of(self.device, precision), len(atoms))
-        self.layout = self._choice.applied(self.variant, layout)
+        machine = Machine.of(self.device, precision)
+        self.layout = self._choice.applied(self.variant, passes.layout_for(machine, len(atoms)))
         self.frozen = frozen_atoms(atoms, frozen)
+        # All pairs leave out those of frozen atoms.
+        suits = self._contents.has_gb and not self.frozen.any()
+        chosen = chosen_born(born, asked, machine, len(atoms), self.layout.tile, suits)
+        self.born, self.accuracy = chosen.name, chosen.accuracy
+        if self.accuracy is not None and not self._contents.has_gb:
+            raise InputError(f"no term depends on Born radii, and none come from the {self.born}; leave born out")
         if self.frozen.any() and per_atom:
             raise InputError(
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
@@ -119,8 +133,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     def _passes_of(self, run: Run, m: int, contents: Contents, frozen: Frozen | None, encoding: Encoding) -> AnyPasses:
         return VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, m, frozen
-        )
+            run, self.atoms, self._tiles, self.layout, self.options, self.model, encoding, contents, m, frozen,
+            self.accuracy,
+        )  # fmt: skip
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
@@ -165,7 +180,20 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         assert found.born_radii is not None
         return found.born_radii if self._contents.has_gb else np.full_like(found.born_radii, np.nan)
 
+    @property
+    def _measures(self) -> bool:
+        return self.accuracy is not None
+
+    def _measured(
+        self, positions: Floats, found: Found, failed: Collection[int], seconds: Mapping[str, float]
+    ) -> tuple[RadiusError | None, Mapping[str, float]]:
+        """The error of the radii where they are approximate, and the seconds with those that it took."""
+        if self.accuracy is None:
+            return None, seconds
+        return first_error(self.atoms, positions, self._radii(found), failed, self.model, self.device, seconds)
+
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
+        error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
         return EnergyResult(
             atoms=atoms,
             terms=Terms.ready(self.names, found.energies[0]),
@@ -177,11 +205,15 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
+            born=self.born,
+            accuracy=self.accuracy,
+            error=error,
         )
 
     def _batch(
         self, positions: Floats, found: Found, errors: Mapping[int, str], seconds: Mapping[str, float]
     ) -> EnergyBatch:
+        error, seconds = self._measured(positions, found, errors, seconds)
         return EnergyBatch(
             atoms=self.atoms,
             positions=positions,
@@ -195,4 +227,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
+            born=self.born,
+            accuracy=self.accuracy,
+            error=error,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..atoms import Floats
 from ..errors import InputError
 from ..results import TermBatch, TermResult
+from ..solvent.error import RadiusError
 from ..solvent_model import SolventModel, surface_area
 
 PASS_TERMS = ("lennard_jones", "coulomb", "gb_pair", "gb_self", "nonpolar")  # those of the passes over pairs
@@ -23,12 +24,20 @@ class EnergyResult(TermResult):
     gradient : (n, 3) kcal/mol/A; None where it was not asked for
     born_radii : (n,) A; NaN where no term depends on them, as without solvent
     seconds : "total", with everything around, kernels to build for the first time included; where times of kernels
-        were asked for also "kernel", from the first one's start to the last one's end, chunk by chunk
+        were asked for also "kernel", from the first one's start to the last one's end, chunk by chunk. "error", of its
+        measurement with all around
+    born : key of BORN, where the Born radii come from
+    accuracy : that they were computed to; None where they come from all pairs
+    error : RadiusError that was measured on some of the atoms; None where radii come from all pairs, and on devices
+        without float64. A member of a batch has that of the batch
     """
 
     model: SolventModel
     gradient: Floats | None
     born_radii: Floats
+    born: str
+    accuracy: float | None = None
+    error: RadiusError | None = None
 
     @property
     def surface_area(self) -> float:
@@ -50,13 +59,17 @@ class EnergyBatch(TermBatch[EnergyResult]):
     atoms : the molecule as the plan has it; positions : (m, n, 3) A as they were given, not copied
     gradients : (m, n, 3) kcal/mol/A, None where not asked for; born_radii : (m, n) A
     errors : why conformations failed, by their number from 0; their results are NaN
+    born, accuracy, error : as EnergyResult has them, the error of the first conformation that did not fail
     """
 
     model: SolventModel
     positions: Floats
     gradients: Floats | None
     born_radii: Floats
+    born: str
     errors: Mapping[int, str] = field(default_factory=dict)
+    accuracy: float | None = None
+    error: RadiusError | None = None
 
     def _member(self, i: int) -> EnergyResult:
         return EnergyResult(
@@ -70,4 +83,7 @@ class EnergyBatch(TermBatch[EnergyResult]):
             variant=self.variant,
             precision=self.precision,
             seconds=self.seconds,
+            born=self.born,
+            accuracy=self.accuracy,
+            error=self.error,
         )

@@ -14,6 +14,7 @@ from .passes import EnergyPasses
 
 if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
+    from ..solvent.tree_sums import TreeSums
 
 
 # Tiles up to which all passes of one conformation are one launch. Launches of several have more to do, and a group that
@@ -46,7 +47,8 @@ class Squares(EnergyPasses[SquaresLayout]):
         is_small = self.batch == 1 and len(self.tiles) <= MOST_JOINED and len(self.slabs) == 1 and self.frozen is None
         # In float64 arithmetic takes longer than launches, and compilers round it in other ways.
         is_bound_by_launches = is_small and self.run.precision == "float32"
-        return self.layout.joined and self.fused and is_bound_by_launches and not self.model.gb_model.vacuum
+        one_by_one = self.model.gb_model.vacuum or self.tree is not None
+        return self.layout.joined and self.fused and is_bound_by_launches and not one_by_one
 
     @property
     def n_born_parts(self) -> int:
@@ -130,6 +132,10 @@ class Squares(EnergyPasses[SquaresLayout]):
     def _no_radii(self) -> list[KeptLaunch]:
         self._count_arrivals()
         return super()._no_radii()
+
+    def _born_of(self, tree: TreeSums) -> list[KeptLaunch]:
+        self._count_arrivals()
+        return super()._born_of(tree)
 
     def _count_arrivals(self) -> None:
         """Make the counters of arrivals, which the groups of each launch leave at zero."""

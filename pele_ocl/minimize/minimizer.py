@@ -74,6 +74,7 @@ class Minimizer:
         self._make = partial(
             Energy, atoms, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, terms=terms,
             only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
+            born="pairs",  # an energy without steps, whose gradient is its slope
         )  # fmt: skip
         self.energy = self._make(frozen=frozen)
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other

@@ -32,6 +32,7 @@ class KeptLaunch:
     kernel_object : its own as long as it lives; args : kept alive with it
     pairs : of one conformation that it takes, where its time goes by them
     divisible : 1 where it may be cut into launches of parts of the first dimension, else 0
+    offset : work-items of the first dimension that are left out before the first one
     """
 
     def __init__(
@@ -39,9 +40,16 @@ class KeptLaunch:
         args: tuple[Argument, ...], pairs: float = 0.0, divisible: int = 1,
     ) -> None:  # fmt: skip
         self.kernel, self.shape, self.group, self.args = kernel, shape, group, args
-        self.pairs, self.divisible = pairs, divisible
+        self.pairs, self.divisible, self.offset = pairs, divisible, 0
         self.kernel_object = kernel.lend(self)
         set_arguments(device, self.kernel_object, args)
+
+    def narrow(self, first: int, end: int) -> None:
+        """Launch from now on the work-items from `first` to `end` of the first dimension alone, in whole groups."""
+        group, whole = self.group[0], self.shape[0]
+        count = max(1, -(-(end - first) // group)) * group
+        self.pairs *= count / whole
+        self.shape, self.offset = (count, self.shape[1]), first
 
 
 class PreparedLaunch:

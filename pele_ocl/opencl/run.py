@@ -137,10 +137,11 @@ class Run(Transfers):
         if is_long and not first:
             self._launch_slabs(launches, n_conformations, tell)
             return
-        queue, offset = self.queue, (0, 0, first) if first else None
+        queue = self.queue
         with device_errors(self.device):
             for kept in launches:
                 shape = (*kept.shape, n_conformations)
+                offset = (kept.offset, 0, first) if first or kept.offset else None
                 if self.profile:
                     self._record_first(kept.kernel)
                     self.events.append(cl.enqueue_nd_range_kernel(queue, kept.kernel_object, shape, kept.group, offset))
@@ -168,7 +169,8 @@ class Run(Transfers):
             start = time.perf_counter()
             self._record_first(kept.kernel)
             with device_errors(self.device):
-                event = cl.enqueue_nd_range_kernel(self.queue, kept.kernel_object, shape, kept.group, (done, 0, 0))
+                offset = kept.offset + done, 0, 0
+                event = cl.enqueue_nd_range_kernel(self.queue, kept.kernel_object, shape, kept.group, offset)
                 event.wait()
             if self.profile:
                 self.events.append(event)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ def solvent(
     *,
     variant: str = "auto",
     precision: str = "float32",
-    device: Device | int | str | None = None,
+    device: Device | int | str | Sequence[Device | int | str] | None = None,
     model: SolventModel | None = None,
     progress: Progress | None = None,
     accuracy: float | None = None,
@@ -48,7 +49,8 @@ def solvent(
     atoms : Atoms with charges, gb_radii and gb_scales; n >= 1
     variant : key of VARIANTS, or "auto": how the Born radii are computed
     precision : "float32" or "float64"
-    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best
+    device : a Device, an index of `pele-ocl devices`, or part of a name; by default PELE_OCL_DEVICE or the best. A
+        sequence of several, which are alike, shares the work of "tree"
     model : GB model, constants, ions, nonpolar term; by default SolventModel()
     progress : called with the share done, 0 to 1, of the step at work
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..arguments import number
 from ..solvent_model import SolventModel
 
@@ -30,3 +32,12 @@ def tolerance(accuracy: float, model: SolventModel) -> float:
 def far_radii(accuracy: float) -> int:
     """Scaled radii from which on the first four terms of the HCT series are enough."""
     return 5 if accuracy >= DEFAULT else 8
+
+
+def pays(n_atoms: int, accuracy: float, least: Mapping[str, int], kind: str) -> bool:
+    """Whether a tree takes less time than all pairs on a device of this kind.
+
+    least : atoms by kind from which on it does at the default accuracy
+    """
+    least_here = least["CPU" if kind == "CPU" else "GPU"]
+    return n_atoms >= (least_here if accuracy >= DEFAULT else 2 * least_here)

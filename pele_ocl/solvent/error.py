@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,6 +68,23 @@ def measured_error(atoms: Atoms, born_radii: Floats, model: SolventModel, device
     sample = sample_of(born_radii)
     apart = born_radii[sample] / radii_of(atoms, sample, model, device) - 1
     return RadiusError(float(np.abs(apart).max()), float(np.sqrt((apart**2).mean())), len(sample), len(atoms))
+
+
+def first_error(
+    atoms: Atoms, conformations: Floats, born_radii: Floats, failed: Collection[int], model: SolventModel,
+    device: Device, seconds: Mapping[str, float],
+) -> tuple[RadiusError | None, Mapping[str, float]]:  # fmt: skip
+    """The error of radii (m, n) A at conformations (m, n, 3) A, of the first that did not fail; None where all did.
+
+    Returns the seconds of the evaluation, too, with those that the measurement took.
+    """
+    start = time.perf_counter()
+    good = next((k for k in range(len(conformations)) if k not in failed), None)
+    if good is None:
+        return None, seconds
+    error = measured_error(atoms.moved(conformations[good]), born_radii[good], model, device)
+    taken = time.perf_counter() - start
+    return error, {**seconds, "error": taken, "total": seconds["total"] + taken}
 
 
 def radii_of(atoms: Atoms, sample: NDArray[np.intp], model: SolventModel, device: Device) -> Floats:

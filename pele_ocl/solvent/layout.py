@@ -8,9 +8,8 @@ from itertools import product
 
 from ..tiles import Tiles, cpu_parts, tried_parts
 from ..variant import Machine, Settings
+from .tree_sums import trunks_of
 
-WALKS = 32_768  # of tiles through trunks, which fill any GPU; more of them would each do less
-MOST_TRUNKS = 64
 SMALL = 2_000  # atoms; of fewer, launches are what costs a GPU
 TREE_TILE = 64  # atoms that walk a tree together on a CPU
 
@@ -52,7 +51,7 @@ class SolventLayout:
         if kind == "CPU":
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
-        trunks = min(MOST_TRUNKS, max(1, WALKS * 32 // n_atoms))
+        trunks = trunks_of(n_atoms)
         if n_atoms < SMALL and kind == "GPU":
             return cls(1, 1, 32, (64, 1), 256, shares=2, split=2, joined=True, trunks=trunks)
         vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)

@@ -53,7 +53,8 @@ class SolventPasses(TiledPasses):
         self.placing = [self.place()]
         self.born = self._born()
         surface = self._surface()
-        self.energy = [*self._before_energy(), self._potential(), self._pair_energies(), *surface]
+        self.energy_of_pairs = [self._potential(), self._pair_energies()]
+        self.energy = [*self._before_energy(), *self.energy_of_pairs, *surface]
         joined = self._joined()
         self.joined = [*joined, *surface] if joined else []
 
@@ -66,12 +67,20 @@ class SolventPasses(TiledPasses):
         if self.joined and not run.profile and tell is None and n_conformations <= self.most_joined:
             run.launch_kept(self.joined, n_conformations)
             return
+        self.launch_radii(run, n_conformations, tell and (lambda share: tell(share / 2)))
+        self.launch_energy(run, n_conformations, tell and (lambda share: tell((1 + share) / 2)))
+
+    def launch_radii(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+        """Make the steps to the Born radii alone."""
         run.begin_step("place")
         run.launch_kept(self.placing, n_conformations)
         run.begin_step("born")
-        self._launch_born(run, n_conformations, tell and (lambda share: tell(share / 2)))
+        self._launch_born(run, n_conformations, tell)
+
+    def launch_energy(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+        """Make the step from Born radii to energies."""
         run.begin_step("energy")
-        run.launch_kept(self.energy, n_conformations, tell and (lambda share: tell((1 + share) / 2)))
+        run.launch_kept(self.energy, n_conformations, tell)
 
     def seconds(self, run: Run) -> Mapping[str, float]:
         place, energy = (run.launched_seconds(run.step(name)) for name in ("place", "energy"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import numpy as np
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..plan.conformations import Encoding, check_span
+from ..plan.evaluator import Failures
 from ..plan.found import Found
 from ..plan.pipeline import Pipeline
 from ..plan.plan import Plan
@@ -22,9 +22,11 @@ from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
-from .error import RadiusError, measured_error
+from .error import RadiusError, first_error
 from .layout import SolventLayout
+from .passes import SolventPasses
 from .result import TERMS, SolventBatch, SolventResult, terms_of
+from .sharing import devices_of, others_like, shared
 from .variants import VARIANTS, choose_variant
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     """Born radii and implicit-solvent energy of one molecule, prepared once; parameters as in `solvent`.
 
     accuracy : of the Born radii, where the variant approximates; else None
+    devices : Devices that share the work; `device` is the first
     """
 
     quantity = "solvent"
@@ -46,7 +49,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         *,
         variant: str = "auto",
         precision: str = "float32",
-        device: Device | int | str | None = None,
+        device: Device | int | str | Sequence[Device | int | str] | None = None,
         model: SolventModel | None = None,
         accuracy: float | None = None,
     ) -> None:
@@ -61,7 +64,11 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         check_surface(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
-        super().__init__(atoms, model=model, precision=precision, variant=variant, device=device, size=len(atoms))
+        first, *others = devices_of(device)
+        if others and variant == "auto":
+            variant = next(name for name, each in VARIANTS.items() if each.shared)
+        super().__init__(atoms, model=model, precision=precision, variant=variant, device=first, size=len(atoms))
+        self.devices = [self.device, *others_like(self.device, others, precision, self.variant)]
         self.accuracy = (self._asked or DEFAULT) if VARIANTS[self.variant].approximates else None
         width, units = self.device.vector_width(precision), self.device.compute_units
         layout = SolventLayout.of(self.device.kind, width, len(atoms), units)
@@ -77,15 +84,32 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         """The names of the terms, in the order of results."""
         return terms_of(self.model)
 
+    def radii_seconds(self) -> float:
+        """Seconds of the kernels that compute the Born radii alone, at the atoms' own positions; for timing."""
+        with self.lent(1) as evaluator:
+            assert isinstance(evaluator, Pipeline)
+            assert isinstance(evaluator.passes, SolventPasses)
+            passes = evaluator.passes
+            encoded = np.empty((1, 3 * len(self.atoms)), passes.encoding.dtype)
+            evaluator.encode(self.atoms.positions[np.newaxis], slice(0, 1), encoded, Failures(1))
+            run = passes.run.anew(True)
+            run.write(passes.buffers["positions"], encoded)
+            passes.launch_radii(run, 1)
+            return run.kernel_seconds
+
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.run import Run
 
-        run = Run(self.device, self.precision)
-        passes = VARIANTS[self.variant].run(
-            run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m, self.accuracy or DEFAULT
-        )  # fmt: skip
-        run.finish()  # evaluations may go to another queue
-        return Pipeline(self.atoms, passes, partial(_explain, self.model))
+        each = []
+        for device in self.devices:
+            run = Run(device, self.precision)
+            each.append(
+                VARIANTS[self.variant].run(
+                    run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m, self.accuracy or DEFAULT
+                )
+            )
+            run.finish()  # evaluations may go to another queue
+        return Pipeline(self.atoms, shared(each), partial(_explain, self.model))
 
     @property
     def _measures(self) -> bool:
@@ -100,7 +124,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         assert found.psi is not None
         assert found.per_atom is not None
-        error, seconds = self._measured(atoms, found.born_radii[0], seconds)
+        error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
         names = terms_of(self.model)
         return SolventResult(
             atoms=atoms,
@@ -109,7 +133,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             model=self.model,
             born_radii=found.born_radii[0],
             psi=found.psi[0],
-            device=str(self.device),
+            device=" + ".join(map(str, self.devices)),
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
@@ -123,10 +147,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         assert found.psi is not None
         assert found.per_atom is not None
-        good, error = next((k for k in range(len(positions)) if k not in errors), None), None
-        if good is not None:
-            there = self.atoms.moved(positions[good]) if self.accuracy else self.atoms
-            error, seconds = self._measured(there, found.born_radii[good], seconds)
+        error, seconds = self._measured(positions, found, errors, seconds)
         names = terms_of(self.model)
         return SolventBatch(
             atoms=self.atoms,
@@ -137,7 +158,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             born_radii=found.born_radii,
             psi=found.psi,
             errors=errors,
-            device=str(self.device),
+            device=" + ".join(map(str, self.devices)),
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
@@ -146,15 +167,13 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         )
 
     def _measured(
-        self, atoms: Atoms, born_radii: Floats, seconds: Mapping[str, float]
+        self, positions: Floats, found: Found, failed: Collection[int], seconds: Mapping[str, float]
     ) -> tuple[RadiusError | None, Mapping[str, float]]:
-        """The error of radii (n,) A where the variant approximates, and the seconds with those that it took."""
+        """The error of the radii where the variant approximates, and the seconds with those that it took."""
+        assert found.born_radii is not None
         if self.accuracy is None:
             return None, seconds
-        start = time.perf_counter()
-        error = measured_error(atoms, born_radii, self.model, self.device)
-        taken = time.perf_counter() - start
-        return error, {**seconds, "error": taken, "total": seconds["total"] + taken}
+        return first_error(self.atoms, positions, found.born_radii, failed, self.model, self.device, seconds)
 
 
 def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputError:

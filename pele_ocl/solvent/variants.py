@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ..variant import Machine, Settings, Variant, by_rule_up_to
-from .accuracy import DEFAULT
+from .accuracy import pays
 from .ladder import Inner, LadderPasses, Outer, Pair, Sequential
 from .layout import SolventLayout
 from .passes import SolventPasses
@@ -48,7 +48,7 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     ),
     "tree": Variant(
         "solvent/tree.cl", "born_sums_tree", "a tree of boxes, far ones by their moments, to an accuracy", Tree,
-        approximates=True, choices=_tree_choices,
+        approximates=True, shared=True, choices=_tree_choices,
     ),
 }  # fmt: skip
 
@@ -58,7 +58,6 @@ def choose_variant(kind: str, n_atoms: int, accuracy: float | None = None) -> st
 
     accuracy : that is enough; None where variants that approximate are not wanted
     """
-    least = LEAST_FOR_TREE["CPU" if kind == "CPU" else "GPU"]
-    if accuracy is not None and n_atoms >= (least if accuracy >= DEFAULT else 2 * least):
+    if accuracy is not None and pays(n_atoms, accuracy, LEAST_FOR_TREE, kind):
         return "tree"
     return "pair" if kind == "GPU" and n_atoms < 1000 else "tiled"

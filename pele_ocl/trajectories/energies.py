@@ -186,14 +186,19 @@ def plan_settings(plan: AnyPlan) -> dict[str, object]:
     found: dict[str, object] = {"quantity": plan.quantity, "terms": list(plan.names)}
     if isinstance(plan, Energy):
         further = {"further_terms_sha256": sha256_of(plan.further_terms)} if plan.further_terms else {}
-        return {**found, "options": asdict(plan.options), **further}
+        return {**found, "options": asdict(plan.options), **further, **_accuracy(plan)}
     if isinstance(plan, Nonbond):
         pairs = plan.pairs if is_dataclass(plan.pairs) else plan.pairs.chunks(_PAIRS)
         return {
             **found, "gb": plan.gb, "gradient": plan.gradient, "n_pairs": len(plan.pairs),
             "pairs_sha256": sha256_of(pairs), "internal_dielectrics_sha256": sha256_of(plan.dielectrics),
         }  # fmt: skip
-    return found
+    return found | _accuracy(plan)
+
+
+def _accuracy(plan: Energy | Solvent) -> dict[str, object]:
+    """The accuracy of Born radii, where they are approximate."""
+    return {} if plan.accuracy is None else {"accuracy": plan.accuracy}
 
 
 def trajectory_for(

@@ -17,7 +17,7 @@ from .outputs import check_outputs, origin, output_options, write_outputs
 if TYPE_CHECKING:
     from ...bench.scaling import Point
 
-NAMES = ("solvent", "energy", "nonbond", "potmap")
+NAMES = ("radii", "tree", "solvent", "energy", "nonbond", "potmap")
 
 
 @click.command(cls=EachOnce)
@@ -39,7 +39,7 @@ def scaling(
     names: tuple[str, ...], most_atoms: int, most_seconds: float, precision: str, device: str | None, runs: int,
     outputs: tuple[Path, ...], machine: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Time and device memory for 1,000 to 1,000,000 atoms in a ball as dense as a protein.
+    """Time and device memory for 1,000 to 5,000,000 atoms in a ball as dense as a protein.
 
     "kernels" is device time; "in all" is by the clock on the wall, with lists of pairs, sorting and the first transfer.
     Memory is the most that buffers held at a time.

@@ -10,6 +10,7 @@ from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, plan_settings
 from ...trajectories.fingerprints import settings_of
+from ..accuracy import accuracy_text
 from ..report import composition_as_json, counted, headline, radii_line, radii_lines, settings, software
 from ..terminal import one_line
 
@@ -32,12 +33,13 @@ def facts_of(
             "device": str(plan.device),
             "variant": plan.variant,
             "precision": plan.precision,
+            **({"accuracy": record["accuracy"]} if "accuracy" in record else {}),
             **({} if contents is None else {"contents": contents}),
             "settings": settings(plan.model, plan.atoms),
             "frames": record["frames"],
         },
         "lines": [headline(source, plan.atoms) + ("" if contents is None else f"; {contents}"), *_model_lines(plan)],
-        "how": f"{plan.variant}, {plan.precision}, on {plan.device}",
+        "how": f"{plan.variant}, {plan.precision}, {_radii(plan)}on {plan.device}",
     }
 
 
@@ -53,3 +55,10 @@ def _model_lines(plan: AnyPlan) -> list[str]:
     if isinstance(plan, Energy):
         return radii_lines(plan.model, plan.atoms, plan.names)
     return [] if isinstance(plan, Nonbond) and not plan.gb else [radii_line(plan.model, plan.atoms)]
+
+
+def _radii(plan: AnyPlan) -> str:
+    """How the Born radii are computed, where they are approximate."""
+    if isinstance(plan, Nonbond) or plan.accuracy is None:
+        return ""
+    return accuracy_text(plan.born if isinstance(plan, Energy) else plan.variant, plan.accuracy) + ", "

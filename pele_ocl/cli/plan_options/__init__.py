@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...energy import VARIANTS
+from ...energy import BORN, VARIANTS
 from ...errors import InputError
 from ...grid import FARTHEST
 from ..options import Command
@@ -14,6 +14,11 @@ VARIANT_HELP = "How pairs are summed: " + "; ".join(f"{name}, {v.summary}" for n
 variant_option = click.option(
     "--variant", type=click.Choice(["auto", *VARIANTS]), default="auto", show_default=True, help=VARIANT_HELP + "."
 )
+
+born_option = click.option(
+    "--born", type=click.Choice(["auto", *BORN]), default="auto", show_default=True,
+    help="What Born radii are summed over: " + "; ".join(f"{name}, {of.summary}" for name, of in BORN.items()) + ".",
+)  # fmt: skip
 
 
 def pair_options(command: Command) -> Command:

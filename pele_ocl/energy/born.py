@@ -1,0 +1,70 @@
+"""Where the Born radii of an energy come from: sums over all pairs, or over a tree of boxes to an accuracy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..arguments import described, is_among
+from ..errors import InputError
+from ..opencl.shared import LEAF
+from ..solvent.accuracy import DEFAULT, checked_accuracy, pays
+from ..variant import Machine
+
+# Atoms; with fewer the tree gains nothing: the radii are a small part of an energy, and their error is measured.
+LEAST_FOR_TREE = {"CPU": 60_000, "GPU": 500_000}
+
+
+@dataclass(frozen=True)
+class BornSums:
+    """One way to sum up Born integrals.
+
+    summary : one line for help
+    approximates : whether it leaves out what an accuracy allows
+    """
+
+    summary: str
+    approximates: bool = False
+
+
+BORN = {
+    "pairs": BornSums("all pairs"),
+    "tree": BornSums("a tree of boxes, far ones by their moments, to an accuracy", approximates=True),
+}
+
+
+@dataclass(frozen=True)
+class Born:
+    """The way that was chosen; name : key of BORN; accuracy : of the radii, where it approximates, else None."""
+
+    name: str
+    accuracy: float | None = None
+
+
+def check_born(name: str, accuracy: float | None) -> float | None:
+    """The accuracy as a number; raises InputError for a way or an accuracy that does not exist or does not fit."""
+    if not is_among(name, ("auto", *BORN)):
+        raise InputError(f"Born radii do not come from {described(name)}; choose auto, {', '.join(BORN)}")
+    asked = checked_accuracy(accuracy)
+    if asked is not None and name in BORN and not BORN[name].approximates:
+        raise InputError(f"Born radii from {name} have no accuracy to choose; leave it out, or choose tree or auto")
+    return asked
+
+
+def chosen_born(name: str, asked: float | None, machine: Machine, n_atoms: int, tile: int, suits: bool) -> Born:
+    """The way that a name stands for on a machine; "auto" is the tree where that is faster.
+
+    asked : accuracy that was given; where none was, "auto" takes the tree in float32 alone, whose digits allow it
+    tile : atoms in a tile; suits : whether "auto" may take the tree
+
+    Raises InputError for a tree over tiles that are no boxes.
+    """
+    fits = tile % LEAF == 0
+    enough = asked or (DEFAULT if machine.precision == "float32" else None)
+    if name == "auto":
+        wanted = suits and fits and enough is not None and pays(n_atoms, enough, LEAST_FOR_TREE, machine.kind)
+        name = next(key for key, sums in BORN.items() if sums.approximates == wanted)
+    if not BORN[name].approximates:
+        return Born(name)
+    if not fits:
+        raise InputError(f"a tree takes tiles of {LEAF} atoms or more, not of {tile}; choose another variant")
+    return Born(name, enough or DEFAULT)

@@ -1,0 +1,138 @@
+"""Several devices share a solvent energy: each has all atoms as sources, and its own tiles of them as targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..plan.found import Found
+from ..plan.passes import Passes
+from ..variant import Progress
+from .passes import COLUMNS, SolventPasses
+from .tree import Tree
+from .variants import VARIANTS
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+    from ..opencl.run import Run
+    from ..opencl.timing import Event
+
+    Named = Device | int | str | None  # a device, or what stands for one
+
+
+class SharedPasses(Passes):
+    """Passes of one device each, with the same tiles and the same layout; Born radii go by the host in between.
+
+    A work-item does for its atoms what it would do on one device, so the bits are the same.
+    """
+
+    def __init__(self, each: Sequence[Tree]) -> None:
+        first = each[0]
+        self.run, self.encoding, self.n_atoms = first.run, first.encoding, first.n_atoms
+        self.n_results, self.buffers = first.n_results, first.buffers
+        self.batch = min(passes.batch for passes in each)
+        self.most_at_once = min(passes.most_at_once for passes in each)
+        self.each = each
+        self._runs: WeakKeyDictionary[Run, list[Run]] = WeakKeyDictionary()
+        tiles = first.tiles
+        bounds = np.linspace(0, len(tiles), len(each) + 1).astype(int).tolist()
+        self._slots = [slice(start * tiles.size, end * tiles.size) for start, end in pairwise(bounds)]
+        self._own = [tiles.order[slots][tiles.used[slots]] for slots in self._slots]
+        for passes, (start, end) in zip(each, pairwise(bounds), strict=True):
+            passes.narrow(start, end)
+
+    def start(
+        self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
+    ) -> tuple[Event, Event]:
+        runs = [run, *(passes.run.anew(run.profile) for passes in self.each[1:])]
+        self._runs[run] = runs
+        m, n_slots = len(positions), self.each[0].tiles.n_slots
+        inverses = np.empty((m, n_slots), run.dtype)
+        parts = [np.empty((m, COLUMNS, self.n_atoms), run.dtype) for _ in runs]
+
+        def radii(k: int) -> None:
+            passes = self.each[k]
+            runs[k].write(passes.buffers["positions"], positions)
+            passes.launch_radii(runs[k], m, _half(tell, k, 0))
+            found = runs[k].download(passes.buffers["inverses"], m * n_slots).reshape(m, n_slots)
+            inverses[:, self._slots[k]] = found[:, self._slots[k]]
+
+        def energies(k: int) -> None:
+            passes = self.each[k]
+            runs[k].write(passes.buffers["inverses"], inverses)
+            passes.launch_energy(runs[k], m, _half(tell, k, 1))
+            runs[k].read(parts[k], passes.buffers["results"])
+
+        for step in (radii, energies):
+            self._on_all(step)
+        self._merge(parts, results.reshape(m, COLUMNS, -1))
+        done = run.start_write(self.buffers["positions"], positions)  # an event to wait for
+        return done, done
+
+    def _on_all(self, step: Callable[[int], None]) -> None:
+        with ThreadPoolExecutor(len(self.each)) as pool:
+            list(pool.map(step, range(len(self.each))))
+
+    def _merge(self, parts: Sequence[NDArray[Any]], results: NDArray[Any]) -> None:
+        """Bring each device's own atoms together."""
+        for part, own in zip(parts, self._own, strict=True):
+            results[..., own] = part[..., own]
+
+    def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
+        raise InputError("several devices pass by the host in each evaluation; it cannot be repeated on the device")
+
+    def seconds(self, run: Run) -> Mapping[str, float]:
+        """Seconds of the device that was busy longest, step by step."""
+        each = [passes.seconds(own) for passes, own in zip(self.each, self._runs[run], strict=True)]
+        return {name: max(seconds[name] for seconds in each) for name in each[0]}
+
+    def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
+        self.each[0].unpack(results, part, found)
+
+
+def _half(tell: Progress | None, k: int, half: int) -> Progress | None:
+    """Progress of one half of the work, by that of the first device."""
+    return None if tell is None or k else lambda share: tell((half + share) / 2)
+
+
+def shared(each: Sequence[SolventPasses]) -> Passes:
+    """The passes of one device, or of several that share."""
+    if len(each) == 1:
+        return each[0]
+    return SharedPasses([passes for passes in each if isinstance(passes, Tree)])
+
+
+def devices_of(device: Named | Sequence[Device | int | str]) -> Sequence[Named]:
+    """The devices that were named, of which there is one at least. Raises InputError for none."""
+    if isinstance(device, str) or not isinstance(device, Sequence):
+        return [device]
+    if not device:
+        raise InputError("there is no device in the list of devices")
+    return device
+
+
+def others_like(first: Device, others: Sequence[Named], precision: str, variant: str) -> list[Device]:
+    """The devices that share the work of the first.
+
+    Raises InputError where the variant is for one device alone or the devices differ in kind, DeviceError where one
+    lacks the precision.
+    """
+    from ..opencl.device import get_device
+
+    if others and not VARIANTS[variant].shared:
+        able = " or ".join(name for name, each in VARIANTS.items() if each.shared)
+        raise InputError(f"the variant {variant} runs on one device; choose {able} to share the work of several")
+    chosen = [get_device(other) for other in others]
+    for device in chosen:
+        device.require_precision(precision)
+        like = (first.kind, first.vector_width(precision))
+        if (device.kind, device.vector_width(precision)) != like:
+            raise InputError(f"{first} and {device} differ in kind; devices that share the work must be alike")
+    return chosen

@@ -1,0 +1,144 @@
+"""Born sums over a tree of boxes, of any passes over tiles: near atoms one by one, far boxes by their moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..opencl.shared import LEAF, MOMENTS
+from ..solvent_model import SolventModel
+from ..tiled.passes import TiledPasses
+from ..tiles import Tiles
+from .accuracy import far_radii, tolerance
+
+if TYPE_CHECKING:
+    from ..opencl.launch import Argument, KeptLaunch
+
+SMALL_BOX = 64  # slots; in groups the moments of larger boxes are a work-group's work
+BOX_GROUP = 128  # work-items of it
+TERMS = 4  # of the HCT series that moments are taken of
+LOOKS = 64  # boxes that vectors look at together, cl/solvent/tree.cl
+PARTNERS = 4000  # pairs of an atom that cost as much as the walk of its tile, about
+WALKS = 32_768  # of tiles through trunks, which fill any GPU; more of them would each do less
+MOST_TRUNKS = 64
+
+
+@dataclass(frozen=True)
+class TreeShape:
+    """How the tree is walked.
+
+    width : reals in a vector
+    groups : whether a work-group walks as one, which suits GPUs; else vectors of atoms walk by themselves
+    trunks : subtrees that are walked by themselves, at most; own : tiles that a group walks with
+    """
+
+    width: int
+    groups: bool
+    trunks: int = 4
+    own: int = 1
+
+    @classmethod
+    def of(cls, width: int, n_atoms: int) -> TreeShape:
+        """The shape for kernels of so many reals in a vector."""
+        return cls(width, True, trunks_of(n_atoms)) if width == 1 else cls(width, False)
+
+
+def trunks_of(n_atoms: int) -> int:
+    """Trunks that groups walk, so that the walks fill a GPU."""
+    return min(MOST_TRUNKS, max(1, WALKS * 32 // n_atoms))
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSums:
+    """A tree of boxes over the slots of tiles: box k of level l has the slots 8 * 2^l * k and on.
+
+    The highest level is that of the trunks. accuracy : worst relative error of a Born radius
+    """
+
+    tiles: Tiles
+    model: SolventModel
+    shape: TreeShape
+    accuracy: float
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The number of boxes of each level, from the smallest boxes up."""
+        counts = [self.tiles.n_slots // LEAF]
+        while counts[-1] > self.shape.trunks:
+            counts.append(-(-counts[-1] // 2))
+        return counts
+
+    @cached_property
+    def firsts(self) -> list[int]:
+        """The number of each level's first box, and of all boxes."""
+        return [0, *accumulate(self.counts)]
+
+    @property
+    def n_parts(self) -> int:
+        """Parts in which the Born sums come, one of each trunk."""
+        return self.counts[-1]
+
+    def sizes(self, sums: str) -> dict[str, int]:
+        """Reals in each buffer, for one conformation; sums : the name of the one of the Born sums."""
+        n_boxes, middles = self.firsts[-1], 2 if self.model.rgb_max is None else 3
+        return {
+            sums: self.n_parts * self.tiles.n_slots, "middles": 4 * middles * n_boxes, "moments": 4 * MOMENTS * n_boxes,
+        }  # fmt: skip
+
+    def launches(self, passes: TiledPasses, sums: str) -> list[KeptLaunch]:
+        """The launches that leave the Born sums (n_conformations, n_parts, n_slots) in the passes' buffer `sums`."""
+        levels = passes.run.upload(self.firsts, np.int32)
+        most = tolerance(self.accuracy, self.model)
+        numbers = map(np.int32, (len(self.tiles), self.firsts[-1], len(self.counts) - 1))
+        walk = [  # TREE_ARGUMENTS of cl/solvent/tree.clh
+            *numbers, levels, passes.run.dtype.type(most), *passes.reaches, passes.buffers["spheres"],
+            passes.spheres.rho, *passes.named("series", "origins", "extents"), passes.spheres.counts,
+            *passes.named("middles", "moments", sums),
+        ]  # fmt: skip
+        walked = self._groups(passes, walk) if self.shape.groups else self._vectors(passes, walk)
+        return [*self._boxes(passes, levels), walked]
+
+    def _macros(self, passes: TiledPasses) -> dict[str, int]:
+        far = {"FAR_A": far_radii(self.accuracy), "TERMS_A": TERMS}
+        return {**passes.integral_macros, **far, "TILE": self.tiles.size}
+
+    def _boxes(self, passes: TiledPasses, levels: Argument) -> list[KeptLaunch]:
+        """The upward pass: small boxes a work-item each, large ones a group."""
+        n_levels, spheres, width = len(self.counts), passes.spheres, min(self.shape.width, LEAF)
+        large = min(n_levels, (SMALL_BOX // LEAF).bit_length()) if self.shape.groups else n_levels
+        return [
+            passes.run.keep(
+                "solvent/boxes.cl", "box_moments", ((self.firsts[end] - self.firsts[level]) * lanes, 1), (lanes, 1),
+                np.int32(len(self.tiles)), np.int32(level), np.int32(self.firsts[level]), np.int32(self.firsts[-1]),
+                levels, spheres.reaches, *passes.named("x", "y", "z"), spheres.scaled, spheres.coefficient_columns,
+                *passes.named("origins", "middles", "moments"), width=width, LANES=lanes, **self._macros(passes),
+            )
+            for level, end, lanes in ((0, large, 1), (large, n_levels, BOX_GROUP))
+            if end > level
+        ]  # fmt: skip
+
+    def _vectors(self, passes: TiledPasses, walk: list[Argument]) -> KeptLaunch:
+        width = self.shape.width
+        return passes.run.keep(
+            "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.n_parts), (1, 1), *walk,
+            *passes.named("x", "y", "z"), width=width, pairs=self._cost, VECTORS=self.tiles.size // width,
+            MOST_OPEN=LOOKS * (len(self.counts) + 2), **self._macros(passes),
+        )  # fmt: skip
+
+    def _groups(self, passes: TiledPasses, walk: list[Argument]) -> KeptLaunch:
+        own, tile = self.shape.own, self.tiles.size
+        return passes.run.keep(
+            "solvent/tree_groups.cl", "born_sums_tree_groups", (-(-len(self.tiles) // own) * tile, self.n_parts),
+            (tile, 1), *walk, pairs=self._cost, OWN=own, MOST_OPEN=tile * (len(self.counts) + 2),
+            **self._macros(passes),
+        )  # fmt: skip
+
+    @property
+    def _cost(self) -> float:
+        """Pairs whose sums would take as long."""
+        n = int(self.tiles.counts.sum())
+        return n * float(min(n, PARTNERS))
