@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..atoms import Atoms, Floats, Residue
+from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..frozen import ReadOnlyArrays
 from ..grid import Map
@@ -66,25 +66,30 @@ def by_map(surface: Surface, map_: Map, end: float | None = None) -> Colouring:
 
 
 def by_residues(
-    surface: Surface, atoms: Atoms, values: Mapping[Residue, float], unit: str, end: float | None = None
+    surface: Surface, atoms: Atoms, values: Mapping[str, float], unit: str, end: float | None = None
 ) -> Colouring:
     """Values of residues at the vertices that are nearest to their atoms; red above zero, as energies are coloured.
+
+    values : by the residue's name, `A:LEU4` or `A:LEU:4`
 
     Raises InputError for atoms without labels, a residue that the molecule lacks, and where no value is given.
     """
     if atoms.labels is None:
         raise InputError("residue values need atoms with labels; these have none")
-    known = {residue: k for k, residue in enumerate(atoms.labels.residues)}
-    stranger = next((residue for residue in values if residue not in known), None)
+    residues = atoms.labels.residues
+    known = {str(residue): k for k, residue in enumerate(residues)}
+    known |= {f"{r.chain}:{r.name}:{r.number}{r.insertion_code}": k for k, r in enumerate(residues)}
+    stranger = next((name for name in values if name not in known), None)
     if stranger is not None:
         raise InputError(f"the molecule has no residue {stranger}, which has a value")
-    if not values:
+    of_residue = np.full(len(residues), np.nan)
+    of_residue[[known[name] for name in values]] = list(values.values())
+    if np.isnan(of_residue).all():
         raise InputError("no residue has a value")
-    of_residue = np.full(len(known), np.nan)
-    of_residue[[known[residue] for residue in values]] = list(values.values())
     of_atom = np.repeat(of_residue, np.diff([*atoms.labels.residue_starts, len(atoms)]))
-    found = of_atom[surface.nearest]
-    return Colouring(found, end or _round_end(of_residue), unit, "residue value", RED_TO_BLUE[::-1])
+    return Colouring(
+        of_atom[surface.nearest], end or _round_end(of_residue), unit, "residue value", RED_TO_BLUE[::-1]
+    )
 
 
 def _round_end(values: Floats) -> float:

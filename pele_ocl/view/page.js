@@ -62,7 +62,7 @@
     traces.push({ type: "scatter3d", mode: "lines", x: bx, y: by, z: bz, line: { color: "#888", width: 4 }, hoverinfo: "skip", visible: false });
     traces.push({
       type: "scatter3d", mode: "markers", x: ax, y: ay, z: az, text: data.atoms.names, hoverinfo: "text", visible: false,
-      marker: { size: bonds.length ? 4 : 5, color: data.atoms.colours, line: { width: 0 } },
+      marker: { size: data.atoms.sizes, color: data.atoms.colours, line: { width: 0 } },
     });
   } else {
     element("atoms-control").hidden = true;

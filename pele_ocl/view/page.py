@@ -145,6 +145,7 @@ def _atoms(atoms: Atoms) -> dict[str, object]:
         "positions": packed_positions(atoms.positions),
         "bonds": packed(atoms.bonds, "u4"),
         "names": _names(atoms, range(len(atoms))),
+        "sizes": [3 if element == "H" else 5 for element in elements],
         "colours": [_ELEMENTS.get(element, _OTHER) for element in elements],
     }
 
