@@ -1,4 +1,4 @@
-"""Molecules in pictures: the surface in colours of a map or of residue values, as a page, a PNG file and for notebooks."""
+"""Molecules in pictures: the surface in colours of a map or of residue values, as a page or as PNG."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .surface import Surface, molecular_surface
 
 __all__ = [
     "FOR_SURFACE",
-    "PROGRAMS",
     "FOR_SURFACE_END",
+    "PROGRAMS",
     "Painted",
     "ResidueValues",
     "about_file",
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 # What most published pictures of surfaces have: settings of `potmap`, and where their colours end, kT/e.
-FOR_SURFACE: Mapping[str, float | str] = {"dielectric": 80.0, "ionic_strength": 0.15, "units": "kT/e"}
+FOR_SURFACE: Mapping[str, float | str] = {"dielectric": 78.54, "ionic_strength": 0.15, "units": "kT/e"}
 FOR_SURFACE_END = 5.0
 
 
@@ -92,6 +92,8 @@ def painted(
     else:
         assert residue_values is not None
         arguments.instance("residue_values", residue_values, Mapping, "a dictionary")
+        for name, number in residue_values.items():
+            arguments.number(f"the value of {arguments.text('a residue', name)}", number, "a finite number")
         surface = molecular_surface(atoms)
         colouring = by_residues(surface, atoms, residue_values, unit, end)
     return Painted(atoms, surface, colouring, map_, title or "Molecular surface", about)

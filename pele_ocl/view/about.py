@@ -28,6 +28,6 @@ def about_file(name: str, title: str) -> str:
     says = f", which calls it “{title}”" if title else ""
     return (
         f"The map was read from {name}{says}. What its values mean is the matter of the program that made it: APBS "
-        "solves the Poisson-Boltzmann equation; pele-ocl sums the Coulomb potential of the charges in a uniform medium, "
-        "which is not a solution of that equation."
+        "solves the Poisson-Boltzmann equation; pele-ocl sums the Coulomb potential of charges in a uniform medium, "
+        "which is no solution of that equation."
     )

@@ -19,8 +19,8 @@ def nearest_ball(grid: Grid, centres: Floats, radii: Floats, reach: float) -> tu
     centres : (n, 3) A, at least max(radii) + reach + a step within the grid; radii : (n,) A, one ball or more
     reach : A, how far from a ball its distance counts
 
-    Returns (nz, ny, nx) A, `reach` where no ball is that near, and (nz, ny, nx), -1 there. Cost: n times the points of a
-    ball.
+    Returns (nz, ny, nx) A, `reach` where no ball is that near, and (nz, ny, nx), -1 there. Cost: n times the points of
+    a ball.
     """
     spacing, most = grid.spacing, float(radii.max())
     index = np.rint(grid.index(centres)).astype(np.int64)

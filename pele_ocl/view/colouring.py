@@ -42,6 +42,12 @@ class Colouring(ReadOnlyArrays):
         return f"{self.quantity}, {self.unit}" if self.unit else self.quantity
 
     @property
+    def known(self) -> Floats:
+        """The values that there are."""
+        known: Floats = self.values[~np.isnan(self.values)]
+        return known
+
+    @property
     def missing(self) -> float:
         """The share of vertices without a value."""
         return float(np.isnan(self.values).mean())
@@ -87,9 +93,7 @@ def by_residues(
     if np.isnan(of_residue).all():
         raise InputError("no residue has a value")
     of_atom = np.repeat(of_residue, np.diff([*atoms.labels.residue_starts, len(atoms)]))
-    return Colouring(
-        of_atom[surface.nearest], end or _round_end(of_residue), unit, "residue value", RED_TO_BLUE[::-1]
-    )
+    return Colouring(of_atom[surface.nearest], end or _round_end(of_residue), unit, "residue value", RED_TO_BLUE[::-1])
 
 
 def _round_end(values: Floats) -> float:

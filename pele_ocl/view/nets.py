@@ -1,8 +1,8 @@
 """The surface of value 0 in numbers on a grid, by naive surface nets (Gibson, MICCAI 1998, 888).
 
-Every cell that the surface passes through has one vertex, the mean of the places where its edges meet the surface; every
-edge of the grid that meets it gives a quadrilateral of the four cells around, which is two triangles. Unlike marching
-cubes it needs no table of cases, and its triangles are of even size.
+Every cell that the surface passes through has one vertex, the mean of the places where its edges meet the surface;
+every edge of the grid that meets it gives a quadrilateral of the four cells around, which is two triangles. Unlike
+marching cubes it needs no table of cases, and its triangles are of even size.
 """
 
 from __future__ import annotations
@@ -61,16 +61,12 @@ def _vertices(values: NDArray[np.floating], cells: tuple[NDArray[np.intp], ...])
 
 def _faces(inside: NDArray[np.bool_], number: Ints, axis: int) -> Ints:
     """The triangles across the edges of the grid along an axis, 0 for z, of which all four cells exist."""
-    first, second = (other for other in range(3) if other != axis)
-    inner = [slice(1, -1)] * 3
-    inner[axis] = slice(None)
-    along = np.moveaxis(inside[tuple(inner)], axis, 0)
-    leaves, enters = along[:-1] & ~along[1:], ~along[:-1] & along[1:]
-    cells = np.moveaxis(number, (axis, first, second), (0, 1, 2))
-    around = [cells[:, i : i + leaves.shape[1], j : j + leaves.shape[2]] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
-    if axis == 1:  # z, x beside y are left-handed
-        leaves, enters = enters, leaves
-    # Axes count from z to x, which is left-handed, too.
-    quads = [np.stack([each[which] for each in turn], 1) for which, turn in ((enters, around), (leaves, around[::-1]))]
-    four = np.concatenate(quads)
+    order = (axis, (axis + 1) % 3, (axis + 2) % 3)
+    turned, cells = inside.transpose(order), number.transpose(order)
+    before, behind = turned[:-1, 1:-1, 1:-1], turned[1:, 1:-1, 1:-1]
+    n, m = before.shape[1:]
+    around = [cells[:, i : i + n, j : j + m] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
+    # z, y, x are left-handed: this turn is clockwise as seen from further along the axis.
+    turns = ((~before & behind, around), (before & ~behind, around[::-1]))
+    four = np.concatenate([np.stack([each[crossed] for each in turn], 1) for crossed, turn in turns])
     return np.concatenate([four[:, [0, 1, 2]], four[:, [0, 2, 3]]])

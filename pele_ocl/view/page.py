@@ -89,12 +89,12 @@ def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | Non
         f"{len(atoms):,} atoms",
         f"solvent-excluded surface of {surface.area:,.0f} Å², probe {surface.probe:.3g} Å, by steps of "
         f"{surface.spacing:.2g} Å",
-        f"colours from −{colouring.end:g} to {colouring.end:g} {_line(colouring.unit)}".rstrip(),
+        f"colours from -{colouring.end:g} to {colouring.end:g} {_line(colouring.unit)}".rstrip(),
     ]
     if map_ is not None:
         stride = _stride(map_)
         every = f", of which every {stride}th along each axis is in this page" if stride > 1 else ""
-        facts.append(f"map of {' × '.join(map(str, map_.grid.shape))} points{every}")
+        facts.append(f"map of {' x '.join(map(str, map_.grid.shape))} points{every}")
     if colouring.missing:
         facts.append(f"grey: {colouring.missing:.0%} of the surface has no value")
     return "; ".join(facts) + "."

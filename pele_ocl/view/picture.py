@@ -80,7 +80,7 @@ def picture_of(atoms: Atoms, surface: Surface, colouring: Colouring, title: str,
 
 def _sentences(about: str, colouring: Colouring) -> list[str]:
     """The lines below: the values on the surface, and what they are."""
-    values = colouring.values[~np.isnan(colouring.values)]
+    values = colouring.known
     spans = f"On the surface {_number(values.min())} to {_number(values.max())} {colouring.unit}".rstrip()
     missing = f"; grey: no value, {colouring.missing:.0%} of the surface" if colouring.missing else ""
     return textwrap.wrap(_line(f"{spans}{missing}. {about}"), _LETTERS)

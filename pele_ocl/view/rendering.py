@@ -22,7 +22,7 @@ _AT_ONCE = 4_000_000  # samples: 200 MB
 
 @dataclass(frozen=True)
 class Frame:
-    """The pixels of a view: `width` by `height` of them, `scale` to the Angstrom; left, low : A, its lower left corner."""
+    """The pixels of a view: width by height, scale : pixels an Angstrom; left, low : A, the lower left corner."""
 
     left: float
     low: float
@@ -55,13 +55,10 @@ def render(surface: Surface, rgb: Floats, axes: Floats, frame: Frame) -> Floats:
         some = faces[start : start + step]
         xyz = _mixed(np.column_stack([places, turned[:, 2]]), some, weights)
         pixel = xyz[:, 1].astype(np.intp) * frame.width + xyz[:, 0].astype(np.intp)
-        order = np.argsort(xyz[:, 2], kind="stable")
-        first = np.full(len(depth), -1)
-        first[pixel[order]] = order  # the nearest to the viewer comes last, and stays
-        drawn = np.flatnonzero(first >= 0)
-        drawn = drawn[xyz[first[drawn], 2] > depth[drawn]]
-        which = first[drawn]
-        depth[drawn] = xyz[which, 2]
+        before = depth.copy()
+        np.maximum.at(depth, pixel, xyz[:, 2])
+        which = np.flatnonzero((xyz[:, 2] == depth[pixel]) & (xyz[:, 2] > before[pixel]))
+        drawn = pixel[which]
         chosen, share = some[which // len(weights)], weights[which % len(weights)]
         colour[drawn] = _shaded(
             np.einsum("nk,nkc->nc", share, rgb[chosen]), np.einsum("nk,nkc->nc", share, normals[chosen])
@@ -83,14 +80,14 @@ def _weights(places: Floats, faces: NDArray[np.int32]) -> Floats:
 
 def _mixed(values: Floats, faces: NDArray[np.int32], weights: Floats) -> Floats:
     """Values (n_vertices, k) at all samples of some triangles, (n_faces * m, k)."""
-    mixed: Floats = np.einsum("mk,fkc->fmc", weights, values[faces]).reshape(-1, values.shape[1])
+    mixed: Floats = (weights @ values[faces]).reshape(-1, values.shape[1])
     return mixed
 
 
 def _shaded(rgb: Floats, normals: Floats) -> Floats:
     """Colours (n, 3) in the light, by Lambert's and Blinn's rules."""
     unit = normals / np.maximum(np.linalg.norm(normals, axis=1), 1e-12)[:, None]
-    half = _LIGHT + (0, 0, 1)
+    half = _LIGHT + np.array([0.0, 0.0, 1.0])
     light = _AMBIENT + _DIFFUSE * np.maximum(unit @ _LIGHT, 0)
     gloss = _GLOSS * np.maximum(unit @ (half / np.linalg.norm(half)), 0) ** _SHARPNESS
     return np.clip(rgb * light[:, None] + gloss[:, None], 0, 1)

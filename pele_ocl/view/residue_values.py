@@ -19,7 +19,7 @@ _Row = tuple[int, list[str]]
 
 @dataclass(frozen=True)
 class ResidueValues:
-    """values : by the residue's name, `A:LEU4` or `A:LEU:4`; unit : "" where the file says none; title : of the file."""
+    """values : by the residue's name, `A:LEU4` or `A:LEU:4`; unit, title : of the column, "" where it says none."""
 
     values: dict[str, float]
     unit: str

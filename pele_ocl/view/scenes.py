@@ -1,4 +1,4 @@
-"""Session scripts of PyMOL, ChimeraX and VMD: the structure, its surface in the colours of a map, the ramp with its unit.
+"""Session scripts of PyMOL, ChimeraX and VMD: a structure, its surface in colours of a map, the ramp with its unit.
 
 Each script finds its files beside itself, by relative paths; it moves to its folder where the program does not.
 """
@@ -88,7 +88,7 @@ def write_scene(
 def _relative(path: str | PathLike[str], folder: Path) -> str:
     """The path from a folder, with slashes. Raises FormatError for a name that no script can hold."""
     relative = PurePath(os.path.relpath(Path(path).resolve(), folder)).as_posix()
-    if not relative.isprintable() or set(relative) & set("\"{}\\"):
+    if not relative.isprintable() or set(relative) & set('"{}\\'):
         raise FormatError(f"{path}: a scene cannot name this file; give one without quotes, braces and backslashes")
     return relative
 
@@ -156,6 +156,8 @@ def _vmd(scene: Scene) -> list[str]:
 _ALL_READ = (".pdb", ".ent", ".cif", ".pqr", ".mol2", ".gro")
 PROGRAMS = {
     "pymol": Program("PyMOL", ".pml", _pymol, (".dx", ".mrc"), (*_ALL_READ, ".mmcif", ".sdf")),
-    "chimerax": Program("ChimeraX", ".cxc", _chimerax, (".mrc", ".dx", ".ccp4", ".map"), (*_ALL_READ, ".mmcif", ".sdf")),
+    "chimerax": Program(
+        "ChimeraX", ".cxc", _chimerax, (".mrc", ".dx", ".ccp4", ".map"), (*_ALL_READ, ".mmcif", ".sdf")
+    ),
     "vmd": Program("VMD", ".vmd", _vmd, (".dx",), _ALL_READ, gzip=False),
 }
