@@ -126,8 +126,8 @@ def test_a_page_without_a_map_has_no_slices(atoms):
 def test_chromium_draws_the_page_without_a_network(tmp_path, atoms, map_):
     write_page(tmp_path / "page.html", atoms, map_, end=6.0, title="peptide")
     arguments = (
-        "--no-sandbox --enable-unsafe-swiftshader --use-angle=swiftshader --enable-logging=stderr --window-size=1000,500 "
-        "--virtual-time-budget=6000 --proxy-server=127.0.0.1:9 --screenshot="
+        "--no-sandbox --enable-unsafe-swiftshader --use-angle=swiftshader --enable-logging=stderr "
+        "--window-size=1000,500 --virtual-time-budget=6000 --proxy-server=127.0.0.1:9 --screenshot="
         f"{tmp_path / 'page.png'}"
     )
     page = (tmp_path / "page.html").as_uri()

@@ -87,9 +87,9 @@ def test_vmd_is_told_what_it_should(folder):
     """Tcl runs the script; VMD's commands note how they were called."""
     tkinter = pytest.importorskip("tkinter")
     tcl = tkinter.Tcl()
-    tcl.eval(
-        'set calls {}; foreach name {mol color display} { proc $name args "lappend ::calls \\[list $name {*}\\$args\\]" }'
-    )
+    tcl.eval("set calls {}")
+    for name in ("mol", "color", "display"):
+        tcl.eval(f"proc {name} args {{ lappend ::calls [list {name} {{*}}$args] }}")
     path = folder / "the maps" / "map.vmd"
     tcl.eval(f"source {{{path}}}")
     calls = [tcl.splitlist(call) for call in tcl.splitlist(tcl.eval("set calls"))]

@@ -104,7 +104,7 @@ def test_no_atom_reaches_through_the_surface(atoms, surface):
 def test_the_same_bits_every_time_and_wherever_the_molecule_is(atoms, surface):
     again = molecular_surface(atoms)
     assert (again.vertices == surface.vertices).all()
-    moved = molecular_surface(atoms.moved(atoms.positions + (100, -50, 25)))
+    moved = molecular_surface(atoms.moved(atoms.positions + np.array([100.0, -50, 25])))
     assert moved.area == pytest.approx(surface.area, rel=1e-3)
 
 
