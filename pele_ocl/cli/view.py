@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -140,7 +139,7 @@ def _computed(source: InputFile, end: float | None, device: str | None, read_ato
     )  # fmt: skip
 
 
-def _as_json(shown: Painted) -> dict[str, Any]:
+def _as_json(shown: Painted) -> dict[str, object]:
     colouring, known = shown.colouring, shown.colouring.known
     return {
         "n_atoms": len(shown.atoms),

@@ -11,7 +11,7 @@ from ..atoms import Atoms, require_atoms
 from ..errors import InputError
 from ..grid import Map, require_map
 from .about import about_file, about_model
-from .colouring import Colouring, by_map, by_residues
+from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
 from .page import framed, page_of, require_page, save_page
 from .picture import picture_of, save_picture
 from .residue_values import ResidueValues, read_residue_values
@@ -82,7 +82,7 @@ def painted(
     if (map_ is None) == (residue_values is None):
         raise InputError("a surface is coloured by a map or by residue values; give one of them")
     if end is not None:
-        arguments.number("end", end, "a positive number", above=0)
+        arguments.number("end", end, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
     for name, value in (("title", title), ("about", about), ("unit", unit)):
         arguments.text(name, value)
     if map_ is not None:
@@ -91,7 +91,9 @@ def painted(
         colouring = by_map(surface, map_, end)
     else:
         assert residue_values is not None
-        arguments.instance("residue_values", residue_values, Mapping, "a dictionary")
+        if not isinstance(residue_values, Mapping):
+            given = arguments.described(residue_values)
+            raise InputError(f"residue_values is {given}; a dictionary is needed")
         for name, number in residue_values.items():
             arguments.number(f"the value of {arguments.text('a residue', name)}", number, "a finite number")
         surface = molecular_surface(atoms)

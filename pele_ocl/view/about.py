@@ -11,7 +11,7 @@ NOT_POISSON_BOLTZMANN = (
 
 
 def about_model(model: PotentialModel) -> str:
-    """What a map of ours with these settings is."""
+    """The sentences of a map that `potmap` made with these settings."""
     if model.distance_dependent:
         medium = f"with the permittivity {model.dielectric:g} r at the distance of r Å"
     elif model.dielectric == 1:
@@ -24,7 +24,7 @@ def about_model(model: PotentialModel) -> str:
 
 
 def about_file(name: str, title: str) -> str:
-    """What a map is that was read from a file."""
+    """The sentences of a map that was read from a file, by its name and the title in it."""
     says = f", which calls it “{title}”" if title else ""
     return (
         f"The map was read from {name}{says}. What its values mean is the matter of the program that made it: APBS "

@@ -47,4 +47,5 @@ def _steps(grid: Grid, radius: float) -> NDArray[np.int64]:
     most = [math.ceil(radius / h + 0.5) for h in grid.spacing]
     steps = np.stack(np.meshgrid(*(np.arange(-n, n + 1) for n in most), indexing="ij"), -1).reshape(-1, 3)
     nearest = np.linalg.norm(np.maximum(np.abs(steps) - 0.5, 0) * grid.spacing, axis=1)
-    return steps[nearest < radius]
+    within: NDArray[np.int64] = steps[nearest < radius]
+    return within

@@ -16,6 +16,7 @@ from .surface import Surface
 
 # Red, white and blue of ColorBrewer's RdBu with seven colours, whose ends are bright enough for a shaded surface.
 RED_TO_BLUE = ("#b2182b", "#ef8a62", "#fddbc7", "#f7f7f7", "#d1e5f0", "#67a9cf", "#2166ac")
+LEAST_END, MOST_END = 1e-9, 1e12  # of the colours, whose numbers stay numbers then
 _PERCENTILE = 97.0  # of the magnitudes on the surface: where the colours end, unless a range is given
 
 
@@ -99,4 +100,5 @@ def by_residues(
 def _round_end(values: Floats) -> float:
     """Where the colours end: a round number."""
     magnitudes = np.abs(values[~np.isnan(values)])
-    return float(f"{float(np.percentile(magnitudes, _PERCENTILE)) or float(magnitudes.max()) or 1.0:.0e}")
+    end = float(np.percentile(magnitudes, _PERCENTILE)) or float(magnitudes.max()) or 1.0
+    return float(f"{min(max(end, LEAST_END), MOST_END):.0e}")

@@ -93,7 +93,7 @@ def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | Non
     ]
     if map_ is not None:
         stride = _stride(map_)
-        every = f", of which every {stride}th along each axis is in this page" if stride > 1 else ""
+        every = f", of which the page has one of {stride} along each axis" if stride > 1 else ""
         facts.append(f"map of {' x '.join(map(str, map_.grid.shape))} points{every}")
     if colouring.missing:
         facts.append(f"grey: {colouring.missing:.0%} of the surface has no value")
@@ -101,7 +101,7 @@ def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | Non
 
 
 def _data(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None) -> dict[str, object]:
-    """What page.js draws."""
+    """The object that page.js draws."""
     used, names = np.unique(surface.nearest, return_inverse=True)
     axes = principal_axes(atoms.positions)
     return {

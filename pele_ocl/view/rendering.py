@@ -90,7 +90,8 @@ def _shaded(rgb: Floats, normals: Floats) -> Floats:
     half = _LIGHT + np.array([0.0, 0.0, 1.0])
     light = _AMBIENT + _DIFFUSE * np.maximum(unit @ _LIGHT, 0)
     gloss = _GLOSS * np.maximum(unit @ (half / np.linalg.norm(half)), 0) ** _SHARPNESS
-    return np.clip(rgb * light[:, None] + gloss[:, None], 0, 1)
+    lit: Floats = np.clip(rgb * light[:, None] + gloss[:, None], 0, 1)
+    return lit
 
 
 def _outlined(colour: Floats, depth: Floats) -> Floats:

@@ -20,7 +20,7 @@ from .surface import PROBE
 
 @dataclass(frozen=True)
 class Scene:
-    """What a script shows: paths from the script's folder, the end of the colours (they span -end to end), the unit."""
+    """A structure and a map, paths from the script's folder; colours from -end to end, with the map's unit."""
 
     structure: str
     map_: str
@@ -77,9 +77,9 @@ def write_scene(
     """
     path, _ = scene_path(program, structure, [map_])
     folder = path.parent.resolve()
-    files = [_relative(each, folder) for each in (structure, map_)]
-    title = f"Potential of {PurePath(files[0]).name} on its surface, -{end:g} (red) to {end:g} (blue) {unit}".rstrip()
-    text = "\n".join(PROGRAMS[program].write(Scene(*files, end, unit, printable(title).replace("\n", " "))))
+    own, beside = (_relative(each, folder) for each in (structure, map_))
+    title = f"Potential of {PurePath(own).name} on its surface, -{end:g} (red) to {end:g} (blue) {unit}".rstrip()
+    text = "\n".join(PROGRAMS[program].write(Scene(own, beside, end, unit, printable(title).replace("\n", " "))))
     with replacing(path, inputs) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
     return path
