@@ -81,6 +81,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .trajectories import batches_over as batches_over
     from .trajectories import energy_over as energy_over
     from .trajectories import trajectory as trajectory
+    from .view import draw_surface as draw_surface
+    from .view import write_page as write_page
 
     __version__: str
 
@@ -113,6 +115,7 @@ _HOMES = {
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "solvent_model": ("SolventModel",),
     "trajectories": ("batches_over", "energy_over", "trajectory"),
+    "view": ("draw_surface", "write_page"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _CALLED = ("energy", "minimize", "nonbond", "potmap", "relax", "solvent")  # packages that are functions, too

@@ -15,6 +15,7 @@ _LIBRARIES = {
     "parmed": ("ParmEd", "pip install 'pele-ocl[parmed]'"),
     "mdtraj": ("MDTraj", "pip install 'pele-ocl[trajectories]'"),
     "distributed": ("Dask", "pip install 'pele-ocl[cluster]'"),
+    "plotly": ("plotly", "pip install 'pele-ocl[view]'"),
     "ase": ("ASE", "pip install 'pele-ocl[ase]'"),
     # No extra can bring these two, which come from conda-forge alone.
     "openff": ("openff-toolkit", "conda install -c conda-forge openff-toolkit"),

@@ -53,6 +53,10 @@ LAYERS = {
         "arguments", "atoms", "chemistry", "errors", "extras", "forcefield", "formats", "inputfile",
         "textfiles", "units",
     ),
+    "view": (
+        "arguments", "atoms", "errors", "extras", "formats", "frozen", "grid", "inputfile", "potential_model",
+        "sampling", "textfiles",
+    ),
     "reading": ("arguments", "atoms", "errors", "formats", "forcefield"),
     "potential_model": ("arguments", "errors"),
     "reference": ("atoms", "errors", "gb_models", "grid", "pairs", "potential_model", "solvent_model", "units"),
@@ -83,7 +87,7 @@ LAYERS = {
     ),
     "potmap": (
         "arguments", "atoms", "callable_module", "errors", "grid", "opencl", "potential_model", "tuning", "units",
-        "variant",
+        "variant", "view",
     ),
     "relax": (
         "arguments", "atoms", "callable_module", "chemistry", "energy", "errors", "forcefield", "formats", "inputfile",
@@ -102,7 +106,7 @@ LAYERS = {
         "__init__", "atoms", "bench", "binding", "chemistry", "cluster", "energy", "errors", "forcefield", "formats",
         "gb_models", "grid", "inputfile", "interop", "ions", "opencl", "paths", "potmap", "reading", "sampling",
         "solvent", "nonbond", "minimize", "pairs", "potential_model", "relax", "solvent_model", "textfiles",
-        "trajectories", "tuning", "units", "variant",
+        "trajectories", "tuning", "units", "variant", "view",
     ),
     "binding": (
         "arguments", "atoms", "energy", "errors", "forcefield", "formats", "inputfile", "nonbond", "opencl", "pairs",
@@ -111,7 +115,7 @@ LAYERS = {
     "__init__": (
         "binding", "energy", "minimize", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid",
         "interop", "ions", "opencl", "potmap", "reading", "relax", "sampling", "solvent", "solvent_model",
-        "trajectories",
+        "trajectories", "view",
     ),
     "__main__": ("cli",),
 }  # fmt: skip

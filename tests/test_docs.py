@@ -65,6 +65,7 @@ RUNNING = {
     "README.md": _protein("ubiquitin"),
     "docs/libraries.md": _protein("hexapeptide"),
     "docs/maps.md": _map,
+    "docs/pictures.md": _protein("hexapeptide"),
     "docs/selection.md": _protein("ubiquitin"),
     "docs/start.md": _protein("ubiquitin"),
     "docs/trajectories.md": _frames,

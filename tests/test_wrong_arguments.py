@@ -122,6 +122,8 @@ RIGHT: dict[str, Any] = {
     "read_pairs.path": "pairs.txt",
     "write_pairs.path": "out.txt",
     "draw_slices.path": "out.png",
+    "draw_surface.path": "out.png",
+    "write_page.path": "out.html",
     **{f"Labels.{field.name}": getattr(ATOMS.labels, field.name) for field in fields(pele_ocl.Labels)},
     **{f"Structure.{field.name}": getattr(STRUCTURE, field.name) for field in fields(pele_ocl.Structure)},
 }

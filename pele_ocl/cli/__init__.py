@@ -32,6 +32,7 @@ COMMANDS = {
     "sample": "Values of MAP at POINTS, linear between the points of MAP.",
     "solvent": "Born radii and implicit-solvent energy of the molecule in IN.",
     "tune": "Measure which variants and tile sizes are best on a device, and remember them for `auto`.",
+    "view": "Show the molecule in IN as a page or a picture: its surface in colours of a potential or of residues.",
 }
 
 

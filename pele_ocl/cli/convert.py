@@ -46,7 +46,7 @@ def convert(
     if png is not None:
         require_png(png)
     source = read_file(path)
-    before = _with_unit(path, read_map(source), from_units)
+    before = with_unit(path, read_map(source), from_units)
     map_ = as_written(target, _in_unit(path, before, units, temperature), units)
     others = read_extra_maps(source)
     if others and not holds_several(target):
@@ -63,7 +63,7 @@ def convert(
         say("\n".join([f"{one_line(str(path))} -> {one_line(str(target))}", *map_lines(map_)]))
 
 
-def _with_unit(source: Path, map_: Map, from_units: str | None) -> Map:
+def with_unit(source: Path, map_: Map, from_units: str | None) -> Map:
     """The map with its unit, which the file or the user says."""
     if from_units is None:
         return map_

@@ -53,7 +53,7 @@ def structure_options(command: Command) -> Command:
         given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
         given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
         reader = StructureReader(selection=chosen_text(select, without, only), **given)
-        return command(read_atoms=AtomsReader(reader.read), **others)
+        return command(read_atoms=AtomsReader(reader.read, reader.read_unparameterised), **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
 

@@ -104,6 +104,8 @@ def potmap(
         method=method,
         error=computed.error,
         accuracy=computed.accuracy,
+        atoms=atoms,
+        model=model,
     )
 
 

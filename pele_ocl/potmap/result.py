@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..atoms import Atoms
+from ..errors import PeleError
 from ..grid import Map
+from ..potential_model import PotentialModel
 from .error import MapError
 
 
@@ -22,6 +26,7 @@ class PotmapResult:
     method : direct, cutoff or mesh
     error : MapError of methods that approximate; None of direct sums
     accuracy : of the mesh that was taken in the end; 0 without one
+    atoms : that were given; model : the law of the potential
     seconds : "kernel", of the device that was busy longest, by its own clock; "total", with everything around
     """
 
@@ -35,9 +40,22 @@ class PotmapResult:
     method: str = "direct"
     error: MapError | None = None
     accuracy: float = 0.0
+    atoms: Atoms | None = None
+    model: PotentialModel | None = None
 
     def __repr__(self) -> str:
         return f"PotmapResult({self.n_atoms:,} atoms, {self.map!r}, {self.variant})"
+
+    def _repr_html_(self) -> str:
+        """The page of `write_page` in a notebook; text where it cannot be made."""
+        from ..view import about_model, painted
+
+        if self.atoms is None or self.model is None:
+            return html.escape(repr(self))
+        try:
+            return painted(self.atoms, self.map, title=repr(self), about=about_model(self.model)).framed_page()
+        except PeleError as error:  # without plotly; without an atom on the grid
+            return f"{html.escape(repr(self))}<br>{html.escape(str(error))}"
 
     @property
     def unit(self) -> str:

@@ -22,8 +22,8 @@ from ..structures.maps import each_map
 from ..structures.several import structures_argument
 from ..terminal import note, say, say_json
 from .computing import announce, computed, summed
-from .options import grid_of, grid_options, physics_options
-from .output import json_of, require_targets, text_of, write
+from .options import grid_of, grid_options, physics_options, picture_options
+from .output import Pictures, json_of, require_targets, text_of, write
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 DEFAULT_CUTOFF = 12.0
@@ -71,7 +71,7 @@ DEFAULT_CUTOFF = 12.0
 )
 @frame_options
 @cluster_options
-@click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib).")
+@picture_options
 @structure_options
 @report_options
 @each_map
@@ -80,7 +80,8 @@ def potmap(
     shape: tuple[int, ...] | None, method: str, accuracy: float | None, cutoff: float | None, smooth: bool,
     variant: str, precision: str, device: str | None, dielectric: float, distance_dependent: bool,
     ionic_strength: float, temperature: float, min_distance: float, units: str, field: bool, models: str,
-    combine: str | None, over: FrameOptions, png: Path | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool,
+    combine: str | None, over: FrameOptions, png: Path | None, surface_png: Path | None, scenes: tuple[str, ...],
+    end: float | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Electrostatic potential of the molecule in IN at the points of a grid.
 
@@ -92,7 +93,8 @@ def potmap(
         raise click.UsageError("--cutoff and --smooth belong to --method cutoff")
     over.require_alone(models_all=models == "all", field=field)
     _require_fitting(field, models, combine, over)
-    require_targets(outputs, png, field)
+    pictures = Pictures(png, surface_png, scenes, end)
+    require_targets(outputs, pictures, field, path)
     source = read_file(path)
     numbers = [None] if models == "one" else model_numbers(source)
     every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
@@ -108,7 +110,7 @@ def potmap(
     if field:
         options["field"] = True
     announce(every[0], len(every) if frames is None else len(frames), grid, options)
-    if not outputs and png is None:
+    if not outputs and png is None and surface_png is None:
         note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
     if frames is not None:
         with FrameLine("Potential map", len(frames)) as counting:
@@ -116,7 +118,7 @@ def potmap(
     else:
         with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
             found = computed(every, grid, combine, {**options, "progress": progress})
-    write(source, outputs, png, found)
+    write(source, outputs, pictures, found)
     if as_json:
         say_json(json_of(found))
     else:

@@ -10,6 +10,8 @@ import numpy as np
 from ...atoms import Atoms
 from ...grid import Grid
 from ...units import POTENTIAL_UNITS
+from ...view import FOR_SURFACE, FOR_SURFACE_END, PROGRAMS
+from ..command import OUTPUT
 from ..options import Command
 
 DEFAULT_PADDING = 10.0
@@ -50,6 +52,39 @@ def grid_options(command: Command) -> Command:
     for decorate in reversed(options):
         command = decorate(command)
     return command
+
+
+def picture_options(command: Command) -> Command:
+    """Options about pictures; --for-surface gives defaults to options about the law, which win where they are given."""
+    options = [
+        click.option(
+            "--for-surface", is_flag=True, is_eager=True, expose_value=False, callback=_for_surface,
+            help="What pictures of surfaces show: kT/e in a dielectric of 78.54 with 0.15 mol/L of salt, colours from "
+            "-5 to 5. Options beside it win.",
+        ),
+        click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib)."),
+        click.option(
+            "--surface-png", type=OUTPUT, metavar="FILE", help="Draw the molecular surface in the map's colours."
+        ),
+        click.option(
+            "--scene", "scenes", type=click.Choice(list(PROGRAMS)), multiple=True,
+            help="Write a script beside the map by which the program shows it on the surface; may be given several "
+            "times.",
+        ),
+        click.option(
+            "--range", "end", type=click.FloatRange(min=0, min_open=True), metavar="R",
+            help="Colours of surfaces go from -R to R; by default as the values ask for.",
+        ),
+    ]  # fmt: skip
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+def _for_surface(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    """Let the options of a map on a surface have the defaults that such pictures have."""
+    if is_wanted:
+        context.default_map = {**(context.default_map or {}), **FOR_SURFACE, "end": FOR_SURFACE_END}
 
 
 def grid_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import cast
@@ -19,29 +19,28 @@ from ..tables import table
 from ..terminal import collected_json, one_line, say, say_json
 from .outcomes import Outcome, Report, as_json_of, died_of
 
+TARGETS = ("outputs", "png", "surface_png")  # parameters that are files to be written
 NAME = "{name}"  # in an output: the structure's name without its suffix
 
 
 def each_map(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command that writes maps of one structure take several, whose outputs have {name} in their names.
 
-    The command takes `path`, `outputs`, `png` and `as_json`, and prints its result by say_json.
+    The command takes `path`, TARGETS and `as_json`, and prints its result by say_json.
     """
 
     @wraps(command)
-    def run(
-        *, path: Path | tuple[Path, ...], outputs: tuple[Path, ...], png: Path | None, as_json: bool, **options: object
-    ) -> None:
+    def run(*, path: Path | tuple[Path, ...], as_json: bool, **options: object) -> None:
         asked = asked_of(click.get_current_context())
+        targets = {name: options.pop(name) for name in TARGETS}
         if isinstance(path, Path):
             asked.refuse("one map is computed at once, by all devices of --device")
-            named = {name: _named(target, path) for name, target in (("outputs", outputs), ("png", png))}
-            command(path=path, as_json=as_json, **named, **options)
+            command(path=path, as_json=as_json, **_all_named(targets, path), **options)
             return
         if getattr(options.get("over"), "paths", ()):
             raise click.UsageError("a trajectory is of one structure; give one, or leave out -t")
-        _require_names(path, outputs if png is None else (*outputs, png))
-        compute = partial(_outcome, command, options, outputs, png)
+        _require_names(path, list(_files(targets)))
+        compute = partial(_outcome, command, options, targets)
         with shared_out(compute, died=died_of, path=path[:2]) as work:
             wanted = path if asked.shard is None else asked.shard.part(path, "structures")
             outcomes = list(work.over(wanted))
@@ -53,6 +52,19 @@ def each_map(command: Callable[..., None]) -> Callable[..., None]:
             click.get_current_context().exit(1)
 
     return run
+
+
+def _files(targets: Mapping[str, object]) -> Iterator[Path]:
+    """The paths of all outputs."""
+    for target in targets.values():
+        for each in target if isinstance(target, tuple) else (target,):
+            if isinstance(each, Path):
+                yield each
+
+
+def _all_named(targets: Mapping[str, object], path: Path) -> dict[str, object]:
+    """The outputs with the structure's name put in."""
+    return {name: _named(target, path) for name, target in targets.items()}
 
 
 def _named(target: object, path: Path) -> object:
@@ -74,11 +86,11 @@ def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
 
 
 def _outcome(
-    command: Callable[..., None], options: Mapping[str, object], outputs: tuple[Path, ...], png: Path | None, path: Path
+    command: Callable[..., None], options: Mapping[str, object], targets: Mapping[str, object], path: Path
 ) -> Outcome:
     """The outcome of one structure, its maps written as its own call writes them."""
     sha256 = ""
-    named = {"outputs": _named(outputs, path), "png": _named(png, path)}
+    named = _all_named(targets, path)
     try:
         source = read_file(path)
         sha256 = source.sha256

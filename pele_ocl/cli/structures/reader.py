@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 import click
+import numpy as np
 
 from ...atoms import Atoms, Floats
-from ...atoms.selection import Composition
+from ...atoms.selection import Composition, Selection
 from ...errors import InputError
 from ...forcefield import ForceField
-from ...formats import is_pqr, is_topology, read_topology, structure_format
+from ...formats import is_pqr, is_topology, read_molecule, read_placed, read_topology, structure_format
 from ...formats.amber import is_netcdf
 from ...gb_models import default_radii, radii_note
 from ...inputfile import InputFile, read_file
@@ -79,6 +80,19 @@ class StructureReader:
             atoms = atoms.with_radii(self.radii)
         self._tell_notes(source, atoms)
         return atoms, taken
+
+    def read_unparameterised(self, source: InputFile) -> Atoms:
+        """The chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
+        if self._coordinates is None:
+            found = read_molecule(source, self.model)
+        else:
+            found = read_placed(source, self._coordinates, self.model, self.parameters)
+        bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
+        atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
+        if self.selection is not None:
+            atoms = atoms[Selection(self.selection).mask_and_unknown(atoms)[0]]
+        self._tell_notes(source, atoms)
+        return atoms
 
     @cached_property
     def _forcefield(self) -> ForceField:

@@ -1,0 +1,170 @@
+"""`pele-ocl view`: a molecule in pictures, as an offline page and as PNG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..errors import InputError
+from ..formats import read_map, require_map_suffix
+from ..formats.maps.pictures import require_png
+from ..grid import Grid
+from ..inputfile import InputFile, read_file
+from ..potmap import potmap
+from ..units import POTENTIAL_UNITS
+from ..view import (
+    FOR_SURFACE,
+    FOR_SURFACE_END,
+    Painted,
+    about_file,
+    about_model,
+    painted,
+    read_residue_values,
+    require_page,
+)
+from .command import INPUT, OUTPUT, EachOnce
+from .convert import with_unit
+from .options import ReadAtoms, debug_option, structure_options
+from .report import counted
+from .terminal import one_line, say, say_json
+
+_PADDING, _FINEST = 10.0, 0.5  # A, of the map that is computed
+_MOST_POINTS, _COARSER = 16_000_000, 1.25
+_PICTURE = ".png"
+
+
+@click.command(cls=EachOnce)
+@click.argument("path", metavar="IN", type=INPUT)
+@click.option(
+    "-o", "--output", "outputs", type=OUTPUT, metavar="OUT", multiple=True, required=True,
+    help="A page, .html, or a picture, .png; may be given several times.",
+)  # fmt: skip
+@click.option("--map", "map_path", type=INPUT, metavar="MAP", help="Potential to show, of any program; else computed.")
+@click.option("--from-units", type=click.Choice(POTENTIAL_UNITS), help="Unit of MAP, where the file does not say it.")
+@click.option(
+    "--residue-values", "values_path", type=INPUT, metavar="FILE",
+    help="Colour residues in place of a potential: a decomposition of `binding`, .csv, or lines of residue,value.",
+)  # fmt: skip
+@click.option(
+    "--range", "end", type=click.FloatRange(min=0, min_open=True), metavar="R",
+    help="Colours go from -R to R; by default 5 for the potential that is computed, else as the values ask for.",
+)  # fmt: skip
+@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
+@structure_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@debug_option
+def view(
+    path: Path, outputs: tuple[Path, ...], map_path: Path | None, from_units: str | None, values_path: Path | None,
+    end: float | None, device: str | None, read_atoms: ReadAtoms, as_json: bool,
+) -> None:  # fmt: skip
+    """Show the molecule in IN: its surface in colours, slices through the map, atoms under the mouse.
+
+    A page is one file that opens in any browser, without a network; it needs plotly, a picture matplotlib. Without
+    --map and --residue-values the potential is computed as `potmap --for-surface` does. With them the atoms need no
+    force field.
+    """
+    if map_path is not None and values_path is not None:
+        raise click.UsageError("choose one of --map and --residue-values")
+    if from_units is not None and map_path is None:
+        raise click.UsageError("--from-units is about --map")
+    for output in outputs:
+        if output.suffix.lower() == _PICTURE:
+            require_png(output)
+        else:
+            require_page(output)
+    if map_path is not None:
+        require_map_suffix(map_path)
+    source = read_file(path)
+    if map_path is not None:
+        shown = _of_map(source, read_file(map_path), from_units, end, read_atoms)
+    elif values_path is not None:
+        shown = _of_residues(source, read_file(values_path), end, read_atoms)
+    else:
+        shown = _computed(source, end, device, read_atoms)
+    inputs = [each for each in (path, map_path, values_path) if each is not None]
+    for output in outputs:
+        if output.suffix.lower() == _PICTURE:
+            shown.save_picture(output, inputs)
+        else:
+            shown.save_page(output, inputs)
+    if as_json:
+        say_json(_as_json(shown))
+    else:
+        say(_as_text(shown, outputs))
+
+
+def _of_map(
+    source: InputFile, map_source: InputFile, from_units: str | None, end: float | None, read_atoms: ReadAtoms
+) -> Painted:
+    """The molecule in the colours of a map that was read."""
+    map_ = with_unit(map_source.path, read_map(map_source), from_units)
+    name = one_line(map_source.path.name)
+    try:
+        return painted(
+            read_atoms.unparameterised(source), map_, end=end, title=f"{one_line(source.path.name)}: {name}",
+            about=about_file(name, map_.title),
+        )  # fmt: skip
+    except InputError as error:
+        raise InputError(f"{map_source}: {error}") from None
+
+
+def _of_residues(source: InputFile, values_source: InputFile, end: float | None, read_atoms: ReadAtoms) -> Painted:
+    """The molecule in the colours of its residues."""
+    found, name = read_residue_values(values_source), one_line(values_source.path.name)
+    try:
+        return painted(
+            read_atoms.unparameterised(source), residue_values=found.values, unit=found.unit, end=end,
+            title=f"{one_line(source.path.name)}: {name}",
+            about=f"Each residue has the colour of its value in {name}: {found.title}.",
+        )  # fmt: skip
+    except InputError as error:
+        raise InputError(f"{values_source}: {error}") from None
+
+
+def _computed(source: InputFile, end: float | None, device: str | None, read_atoms: ReadAtoms) -> Painted:
+    """The molecule in the colours of the potential of its charges."""
+    atoms = read_atoms(source)
+    spacing = _FINEST
+    while len(grid := Grid.around(atoms, _PADDING, spacing)) > _MOST_POINTS:
+        spacing *= _COARSER
+    result = potmap(
+        atoms, grid, method="auto", device=device, dielectric=float(FOR_SURFACE["dielectric"]),
+        ionic_strength=float(FOR_SURFACE["ionic_strength"]), unit=str(FOR_SURFACE["units"]),
+    )  # fmt: skip
+    assert result.model is not None
+    return painted(
+        atoms, result.map, end=end or FOR_SURFACE_END, title=f"{one_line(source.path.name)}: {result.map.title}",
+        about=about_model(result.model),
+    )  # fmt: skip
+
+
+def _as_json(shown: Painted) -> dict[str, object]:
+    colouring, known = shown.colouring, shown.colouring.known
+    return {
+        "n_atoms": len(shown.atoms),
+        "area": shown.surface.area,
+        "probe": shown.surface.probe,
+        "spacing": shown.surface.spacing,
+        "n_triangles": len(shown.surface.faces),
+        "quantity": colouring.quantity,
+        "unit": colouring.unit,
+        "range": colouring.end,
+        "min": float(known.min()),
+        "max": float(known.max()),
+        "share_without_value": colouring.missing,
+    }
+
+
+def _as_text(shown: Painted, outputs: tuple[Path, ...]) -> str:
+    surface, colouring, known = shown.surface, shown.colouring, shown.colouring.known
+    lines = [
+        f"{one_line(shown.title)}, {counted(len(shown.atoms), 'atom')}",
+        "",
+        f"Surface       {surface.area:,.0f} A^2, {len(surface.faces):,} triangles, probe {surface.probe:.3g} A",
+        f"Values        {known.min():.4g} to {known.max():.4g} {one_line(colouring.unit)}".rstrip(),
+        f"Colours       {-colouring.end:g} to {colouring.end:g}",
+        *([f"Grey          {colouring.missing:.1%} of the surface has no value"] if colouring.missing else []),
+        *(f"Written       {one_line(str(output))}" for output in outputs),
+    ]
+    return "\n".join(lines)

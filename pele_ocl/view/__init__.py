@@ -1,0 +1,138 @@
+"""Molecules in pictures: the surface in colours of a map or of residue values, as a page or as PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+
+from .. import arguments
+from ..atoms import Atoms, require_atoms
+from ..errors import InputError
+from ..grid import Map, require_map
+from .about import about_file, about_model
+from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
+from .page import framed, page_of, require_page, save_page
+from .picture import picture_of, save_picture
+from .residue_values import ResidueValues, read_residue_values
+from .scenes import PROGRAMS, scene_path, write_scene
+from .surface import Surface, molecular_surface
+
+__all__ = [
+    "FOR_SURFACE",
+    "FOR_SURFACE_END",
+    "PROGRAMS",
+    "Painted",
+    "ResidueValues",
+    "about_file",
+    "about_model",
+    "draw_surface",
+    "painted",
+    "read_residue_values",
+    "require_page",
+    "scene_path",
+    "write_page",
+    "write_scene",
+]
+
+# What most published pictures of surfaces have: settings of `potmap`, and where their colours end, kT/e.
+FOR_SURFACE: Mapping[str, float | str] = {"dielectric": 78.54, "ionic_strength": 0.15, "units": "kT/e"}
+FOR_SURFACE_END = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Painted:
+    """A molecule with its surface in colours: all that a page or a picture shows.
+
+    map_ : through which the page has slices, None where there are none; title : of the page; about : sentences on what
+    the values are
+    """
+
+    atoms: Atoms
+    surface: Surface
+    colouring: Colouring
+    map_: Map | None
+    title: str
+    about: str
+
+    def page(self) -> str:
+        """The page, HTML."""
+        return page_of(self.atoms, self.surface, self.colouring, self.map_, self.title, self.about)
+
+    def framed_page(self) -> str:
+        """The page within a frame, as a notebook shows it."""
+        return framed(self.page())
+
+    def save_page(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
+        """Write the page; inputs : files that are read, which `path` must not be."""
+        require_page(path)
+        save_page(path, self.page(), inputs)
+
+    def save_picture(self, path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
+        """Write the surface from both sides as PNG; inputs : files that are read, which `path` must not be."""
+        save_picture(path, picture_of(self.atoms, self.surface, self.colouring, self.title, self.about), inputs)
+
+
+def painted(
+    atoms: Atoms, map_: Map | None = None, residue_values: Mapping[str, float] | None = None, *, unit: str = "",
+    end: float | None = None, title: str = "", about: str = "",
+) -> Painted:  # fmt: skip
+    """The molecule's surface, coloured by a map or by values of residues; parameters as those of write_page."""
+    require_atoms(atoms)
+    if (map_ is None) == (residue_values is None):
+        raise InputError("a surface is coloured by a map or by residue values; give one of them")
+    if end is not None:
+        arguments.number("end", end, "a positive number, 1e-9 to 1e12,", least=LEAST_END, most=MOST_END)
+    for name, value in (("title", title), ("about", about), ("unit", unit)):
+        arguments.text(name, value)
+    if map_ is not None:
+        require_map(map_)
+        surface = molecular_surface(atoms)
+        colouring = by_map(surface, map_, end)
+    else:
+        assert residue_values is not None
+        if not isinstance(residue_values, Mapping):
+            given = arguments.described(residue_values)
+            raise InputError(f"residue_values is {given}; a dictionary is needed")
+        for name, number in residue_values.items():
+            arguments.number(f"the value of {arguments.text('a residue', name)}", number, "a finite number")
+        surface = molecular_surface(atoms)
+        colouring = by_residues(surface, atoms, residue_values, unit, end)
+    return Painted(atoms, surface, colouring, map_, title or "Molecular surface", about)
+
+
+def write_page(
+    path: str | PathLike[str], atoms: Atoms, map_: Map | None = None,
+    residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
+    about: str = "", inputs: Iterable[str | PathLike[str]] = (),
+) -> None:  # fmt: skip
+    """Write one offline page, HTML: the molecule's surface in colours, slices through the map, atoms.
+
+    map_ : the potential, which colours the surface where it reaches
+    residue_values : in its place, values by the names of residues, `A:LEU4` say; unit : of these
+    end : the colours span -end to end; by default a round number near the 97th percentile of magnitudes
+    title, about : above and below the picture
+    inputs : files that are read, which `path` must not be
+
+    Raises InputError where plotly is not installed, the map does not reach the surface or a residue is not there, and
+    FormatError for another suffix than .html or a folder that cannot be written to.
+    """
+    require_page(arguments.file_path(path))
+    inputs = arguments.file_paths("inputs", inputs)
+    painted(atoms, map_, residue_values, unit=unit, end=end, title=title, about=about).save_page(path, inputs)
+
+
+def draw_surface(
+    path: str | PathLike[str], atoms: Atoms, map_: Map | None = None,
+    residue_values: Mapping[str, float] | None = None, *, unit: str = "", end: float | None = None, title: str = "",
+    about: str = "", inputs: Iterable[str | PathLike[str]] = (),
+) -> None:  # fmt: skip
+    """Draw the molecule's surface in colours, from the front and from the back, into a PNG file.
+
+    Parameters and errors are those of write_page, with matplotlib in place of plotly and .png in place of .html.
+    """
+    from ..formats.maps.pictures import require_png
+
+    require_png(arguments.file_path(path))
+    inputs = arguments.file_paths("inputs", inputs)
+    painted(atoms, map_, residue_values, unit=unit, end=end, title=title, about=about).save_picture(path, inputs)

@@ -1,0 +1,33 @@
+"""Sentences about what a map is and what it is not, for pages and pictures."""
+
+from __future__ import annotations
+
+from ..potential_model import PotentialModel
+
+NOT_POISSON_BOLTZMANN = (
+    "It is not a solution of the Poisson-Boltzmann equation, where the molecule's inside has a lower permittivity than "
+    "the solvent and keeps the salt out: compare it with maps that were made in the same way, not with those of APBS."
+)
+
+
+def about_model(model: PotentialModel) -> str:
+    """The sentences of a map that `potmap` made with these settings."""
+    if model.distance_dependent:
+        medium = f"with the permittivity {model.dielectric:g} r at the distance of r Å"
+    elif model.dielectric == 1:
+        medium = "in vacuum"
+    else:
+        medium = f"in a uniform medium of relative permittivity {model.dielectric:g}, inside the molecule as outside"
+    salt = f", screened as by a salt with a Debye length of {1 / model.kappa:.1f} Å" if model.kappa else ""
+    cutoff = f", of charges within {model.cutoff:g} Å" if model.cutoff else ""
+    return f"The map is the Coulomb potential of the atoms' charges {medium}{salt}{cutoff}. {NOT_POISSON_BOLTZMANN}"
+
+
+def about_file(name: str, title: str) -> str:
+    """The sentences of a map that was read from a file, by its name and the title in it."""
+    says = f", which calls it “{title}”" if title else ""
+    return (
+        f"The map was read from {name}{says}. What its values mean is the matter of the program that made it: APBS "
+        "solves the Poisson-Boltzmann equation; pele-ocl sums the Coulomb potential of charges in a uniform medium, "
+        "which is no solution of that equation."
+    )

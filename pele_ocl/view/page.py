@@ -1,0 +1,169 @@
+"""One offline page of a molecule: its surface in colours, slices through the map, atoms.
+
+plotly's wheel brings the JavaScript that draws it, which goes into the page.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from ..arguments import file_path, file_paths
+from ..atoms import Atoms, Floats
+from ..errors import FormatError, printable
+from ..extras import extra
+from ..formats import replacing
+from ..grid import Map
+from .colouring import Colouring
+from .orientation import principal_axes
+from .packing import packed, packed_positions, packed_values
+from .surface import Surface
+
+_HERE = Path(__file__).parent
+_MOST_POINTS = 900_000  # of the map in a page: 2.4 MB
+_MOST_ATOMS = 30_000  # that a page shows one by one
+_MARGIN = 3.0  # A, around the surface
+_LIGHT = np.array([-0.4, 0.6, 1.0]) * 1e4  # from where it comes: to the right, up, to the viewer
+_BEYOND = 20.0  # ends of the colours: what is beyond is written as that
+_ELEMENTS = {"H": "#ffffff", "C": "#909090", "N": "#3050f8", "O": "#ff0d0d", "S": "#e6c619", "P": "#ff8000"}
+_OTHER = "#b75fb8"
+
+
+def require_page(path: str | PathLike[str]) -> None:
+    """Raise where no page could be written: FormatError for a wrong suffix, InputError where plotly is missing."""
+    if not str(path).lower().endswith((".html", ".htm")):
+        raise FormatError(f"{path}: unknown suffix; pages end in .html")
+    _library()
+
+
+def save_page(path: str | PathLike[str], page: str, inputs: Iterable[str | PathLike[str]] = ()) -> None:
+    """Write a page; inputs : files that are read, which `path` must not be. Raises FormatError."""
+    with replacing(file_path(path), file_paths("inputs", inputs)) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def page_of(
+    atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None, title: str, about: str
+) -> str:  # fmt: skip
+    """The page, HTML; map_ : through which it has slices, None for none; about : what the values are, in sentences.
+
+    Raises InputError where plotly is not installed.
+    """
+    data = json.dumps(_data(atoms, surface, colouring, map_), allow_nan=False, separators=(",", ":"))
+    parts = {
+        "title": html.escape(_line(title)),
+        "facts": html.escape(_facts(atoms, surface, colouring, map_)),
+        "about": html.escape(_line(about)),
+        "data": data.replace("</", "<\\/"),
+        "library": _library().replace("</script", "<\\/script"),
+        "script": (_HERE / "page.js").read_text(encoding="utf-8"),
+    }
+    page = (_HERE / "page.html").read_text(encoding="utf-8")
+    pieces = [piece for part in page.split("{{") for piece in part.split("}}", 1)]
+    return "".join(parts[piece] if k % 2 else piece for k, piece in enumerate(pieces))
+
+
+def framed(page: str) -> str:
+    """A page within a frame, as notebooks show it."""
+    return f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 760px; border: 0"></iframe>'
+
+
+def _library() -> str:
+    """plotly.js."""
+    offline = extra("plotly.offline", "a page")
+    return str(offline.get_plotlyjs())
+
+
+def _line(text: str) -> str:
+    return printable(text).replace("\n", " ")
+
+
+def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None) -> str:
+    """The line below the title."""
+    facts = [
+        f"{len(atoms):,} atoms",
+        f"solvent-excluded surface of {surface.area:,.0f} Å², probe {surface.probe:.3g} Å, by steps of "
+        f"{surface.spacing:.2g} Å",
+        f"colours from -{colouring.end:g} to {colouring.end:g} {_line(colouring.unit)}".rstrip(),
+    ]
+    if map_ is not None:
+        stride = _stride(map_)
+        every = f", of which the page has one of {stride} along each axis" if stride > 1 else ""
+        facts.append(f"map of {' x '.join(map(str, map_.grid.shape))} points{every}")
+    if colouring.missing:
+        facts.append(f"grey: {colouring.missing:.0%} of the surface has no value")
+    return "; ".join(facts) + "."
+
+
+def _data(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None) -> dict[str, object]:
+    """The object that page.js draws."""
+    used, names = np.unique(surface.nearest, return_inverse=True)
+    axes = principal_axes(atoms.positions)
+    return {
+        "surface": {
+            "positions": packed_positions(surface.vertices),
+            "faces": packed(surface.faces, "u4"),
+            "nearest": packed(names, "u4"),
+            "names": _names(atoms, used.tolist()),
+        },
+        "colouring": {
+            "values": packed(colouring.values, "f4"),
+            "end": colouring.end,
+            "unit": html.escape(_line(colouring.unit)),
+            "quantity": colouring.quantity,
+            "colours": colouring.colours,
+        },
+        "atoms": _atoms(atoms) if len(atoms) <= _MOST_ATOMS else None,
+        "map": None if map_ is None else _map(map_, colouring.end),
+        "box": {
+            "first": (surface.vertices.min(axis=0) - _MARGIN).tolist(),
+            "last": (surface.vertices.max(axis=0) + _MARGIN).tolist(),
+        },
+        "camera": {"eye": _vector(axes[2]), "up": _vector(axes[1]), "light": _vector(_LIGHT @ axes)},
+    }
+
+
+def _vector(xyz: Floats) -> dict[str, float]:
+    return dict(zip("xyz", xyz.tolist(), strict=True))
+
+
+def _names(atoms: Atoms, which: Iterable[int]) -> list[str]:
+    """The names of atoms, as HTML."""
+    if atoms.labels is None:
+        return [f"atom {i + 1}" for i in which]
+    return [html.escape(_line(atoms.labels.atom(i))) for i in which]
+
+
+def _atoms(atoms: Atoms) -> dict[str, object]:
+    elements = ["X"] * len(atoms) if atoms.labels is None else atoms.labels.elements.tolist()
+    return {
+        "positions": packed_positions(atoms.positions),
+        "bonds": packed(atoms.bonds, "u4"),
+        "names": _names(atoms, range(len(atoms))),
+        "sizes": [3 if element == "H" else 5 for element in elements],
+        "colours": [_ELEMENTS.get(element, _OTHER) for element in elements],
+    }
+
+
+def _stride(map_: Map) -> int:
+    """Of the points along each axis, every how many-th is in the page."""
+    stride = 1
+    while np.prod([-(-n // stride) for n in map_.grid.shape]) > _MOST_POINTS:
+        stride += 1
+    return stride
+
+
+def _map(map_: Map, end: float) -> dict[str, object]:
+    stride = _stride(map_)
+    values = map_.values[::stride, ::stride, ::stride]
+    return {
+        "origin": map_.grid.origin.tolist(),
+        "spacing": (map_.grid.spacing * stride).tolist(),
+        "shape": list(values.shape[::-1]),
+        "values": packed_values(values, _BEYOND * end),
+    }

@@ -1,0 +1,82 @@
+"""Values of residues in a CSV file: the decomposition that `binding` and gmx_MMPBSA write, or two columns."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+
+from ..errors import FormatError
+from ..inputfile import InputFile, read_file
+from ..textfiles import lines
+
+_DECOMPOSITION = "energy decomposition analysis"
+_TOTAL = 16  # column of a decomposition: the name, and three numbers of each group before the total
+_Row = tuple[int, list[str]]
+
+
+@dataclass(frozen=True)
+class ResidueValues:
+    """values : by the residue's name, `A:LEU4` or `A:LEU:4`; unit, title : of the column, "" where it says none."""
+
+    values: dict[str, float]
+    unit: str
+    title: str
+
+
+def read_residue_values(path: str | PathLike[str]) -> ResidueValues:
+    """The values of a CSV file.
+
+    Of a decomposition by residue these are the means of TOTAL in the section DELTAS, kcal/mol. Of any other file they
+    stand in two columns under a line `residue,value` or `residue,value [unit]`; # begins a comment.
+
+    Raises FormatError, with file and line, for what cannot be read, and for a decomposition by pairs.
+    """
+    source = read_file(path)
+    rows = [(n, [cell.strip() for cell in row]) for n, row in enumerate(csv.reader(lines(source, "CSV")), 1)]
+    if any(row and row[0].lower().startswith(_DECOMPOSITION) for _, row in rows[:5]):
+        return ResidueValues(_values(source, _deltas(source, rows)), "kcal/mol", "share in the binding energy")
+    kept = [(n, row) for n, row in rows if any(row) and not row[0].startswith("#")]
+    if not kept or len(kept[0][1]) != 2 or kept[0][1][0].lower() != "residue":
+        at = kept[0][0] if kept else 1
+        raise FormatError(f"{source}:{at}: neither a decomposition of `binding` nor a header residue,value")
+    title, _, unit = kept[0][1][1].partition("[")
+    return ResidueValues(_values(source, iter(kept[1:])), unit.rstrip("] "), title.strip())
+
+
+def _deltas(source: InputFile, rows: list[_Row]) -> Iterator[_Row]:
+    """The rows of the section DELTAS as name and mean total."""
+    start = next((k for k, (_, row) in enumerate(rows) if row[:1] == ["DELTAS:"]), None)
+    if start is None:
+        raise FormatError(f"{source}: has no section DELTAS; give a decomposition of a binding energy")
+    for n, row in rows[start + 1 :]:
+        if not any(row):
+            return
+        if row[0] == "Resid 1":
+            raise FormatError(f"{source}:{n}: a decomposition by pairs; write it by residue, with --idecomp 1 or 2")
+        if ":" in row[0].rstrip(":"):
+            if len(row) <= _TOTAL:
+                raise FormatError(f"{source}:{n}: has {len(row)} columns; {_TOTAL + 1} or more are needed")
+            yield n, [row[0].partition(":")[2], row[_TOTAL]]
+
+
+def _values(source: InputFile, rows: Iterator[_Row]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for n, row in rows:
+        if len(row) != 2:
+            raise FormatError(f"{source}:{n}: has {len(row)} columns; a residue and its value are needed")
+        name, text = row
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise FormatError(f"{source}:{n}: the value {text!r} of {name} is not a finite number")
+        if name in found:
+            raise FormatError(f"{source}:{n}: {name} has a value already")
+        found[name] = value
+    if not found:
+        raise FormatError(f"{source}: holds no values of residues")
+    return found

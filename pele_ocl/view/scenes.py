@@ -1,0 +1,163 @@
+"""Session scripts of PyMOL, ChimeraX and VMD: a structure, its surface in colours of a map, the ramp with its unit.
+
+Each script finds its files beside itself, by relative paths; it moves to its folder where the program does not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path, PurePath
+
+from ..errors import FormatError, printable
+from ..formats import replacing, structure_suffix
+from ..formats.registry import map_suffix
+from .surface import PROBE
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A structure and a map, paths from the script's folder; colours from -end to end, with the map's unit."""
+
+    structure: str
+    map_: str
+    end: float
+    unit: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that shows molecules.
+
+    name : as it writes itself; suffix : of its scripts; write : the script of a scene
+    maps, structures : suffixes that it reads, maps in the order of preference; gzip : whether structures may end in .gz
+    """
+
+    name: str
+    suffix: str
+    write: Callable[[Scene], list[str]]
+    maps: tuple[str, ...]
+    structures: tuple[str, ...]
+    gzip: bool = True
+
+
+def scene_path(program: str, structure: str | PathLike[str], maps: Sequence[Path]) -> tuple[Path, Path]:
+    """The script that a program gets, and the map among `maps` that it shows: the script stands beside that.
+
+    program : a key of PROGRAMS; structure : the file of the molecule
+
+    Raises FormatError where the program reads none of the maps, or not the structure.
+    """
+    of = PROGRAMS[program]
+    suffix, path = structure_suffix(structure), Path(structure)
+    zipped = path.suffix.lower() == ".gz"
+    if suffix not in of.structures or (zipped and not of.gzip):
+        known = ", ".join(of.structures)
+        raise FormatError(f"{path}: {of.name} does not read {suffix}{'.gz' if zipped else ''} files; it reads {known}")
+    fitting = [each for known in of.maps for each in maps if map_suffix(each) == known]
+    if not fitting:
+        raise FormatError(f"a scene for {of.name} needs a map file that it reads: give -o with {' or '.join(of.maps)}")
+    map_ = fitting[0]
+    return map_.with_name(map_.name[: -len(map_suffix(map_) or "")] + of.suffix), map_
+
+
+def write_scene(
+    program: str, structure: str | PathLike[str], map_: Path, end: float, unit: str,
+    inputs: Iterable[str | PathLike[str]] = (),
+) -> Path:  # fmt: skip
+    """Write the script of a program beside a map file; its path.
+
+    end : of the colours, in the map's unit; inputs : files that are read, which the script must not be
+
+    Raises FormatError as `scene_path` does, and where the script cannot be written.
+    """
+    path, _ = scene_path(program, structure, [map_])
+    folder = path.parent.resolve()
+    own, beside = (_relative(each, folder) for each in (structure, map_))
+    title = f"Potential of {PurePath(own).name} on its surface, -{end:g} (red) to {end:g} (blue) {unit}".rstrip()
+    text = "\n".join(PROGRAMS[program].write(Scene(own, beside, end, unit, printable(title).replace("\n", " "))))
+    with replacing(path, inputs) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def _relative(path: str | PathLike[str], folder: Path) -> str:
+    """The path from a folder, with slashes. Raises FormatError for a name that no script can hold."""
+    relative = PurePath(os.path.relpath(Path(path).resolve(), folder)).as_posix()
+    if not relative.isprintable() or set(relative) & set('"{}\\'):
+        raise FormatError(f"{path}: a scene cannot name this file; give one without quotes, braces and backslashes")
+    return relative
+
+
+def _pymol(scene: Scene) -> list[str]:
+    ramp = "ramp_" + re.sub(r"\W+", "_", scene.unit or "unit")
+    return [
+        f"# {scene.title}. Written by pele-ocl; open it as `pymol FILE`.",
+        "/import os; cmd.cd(os.path.dirname(os.path.abspath(__script__)))",
+        "set normalize_ccp4_maps, 0",
+        f"/cmd.load({scene.structure!r}, 'molecule')",
+        f"/cmd.load({scene.map_!r}, 'potential')",
+        "hide everything, molecule",
+        "show cartoon, molecule",
+        "show sticks, molecule and not polymer and not solvent",
+        f"ramp_new {ramp}, potential, [-{scene.end:g}, 0, {scene.end:g}], [red, white, blue]",
+        "set surface_ramp_above_mode, 0",
+        f"set solvent_radius, {PROBE:g}",
+        f"set surface_color, {ramp}, molecule",
+        "show surface, molecule and not solvent",
+        "orient molecule",
+    ]
+
+
+def _chimerax(scene: Scene) -> list[str]:
+    end = f"{scene.end:g}"
+    return [
+        f"# {scene.title}. Written by pele-ocl; open it in ChimeraX, which closes what is open.",
+        "close",
+        f'open "{scene.structure}"',
+        f'open "{scene.map_}"',
+        "hide #2 models",
+        f"surface #1 probeRadius {PROBE:g}",
+        f"color electrostatic #1 map #2 palette red:white:blue range -{end},{end} offset 0",
+        f"key red:-{end} white:0 blue:{end}",
+        f'2dlabels text "{scene.unit or "no unit given"}" xpos 0.72 ypos 0.13 size 16',
+        "view",
+    ]
+
+
+def _vmd(scene: Scene) -> list[str]:
+    return [
+        f"# {scene.title}. Written by pele-ocl; open it as `vmd -e FILE`.",
+        "set here [file dirname [file normalize [info script]]]",
+        f"mol new [file join $here {{{scene.structure}}}] waitfor all",
+        f"mol addfile [file join $here {{{scene.map_}}}] waitfor all",
+        f"mol rename top {{{scene.title}}}",
+        "mol delrep 0 top",
+        "mol selection {all}",
+        "mol representation Lines",
+        "mol color Name",
+        "mol addrep top",
+        "mol selection {not water}",
+        f"mol representation Surf {PROBE:g} 0",
+        "mol color Volume 0",
+        "mol material Opaque",
+        "mol addrep top",
+        f"mol scaleminmax top 1 -{scene.end:g} {scene.end:g}",
+        "color scale method RWB",
+        "color scale midpoint 0.5",
+        "display projection Orthographic",
+    ]
+
+
+_ALL_READ = (".pdb", ".ent", ".cif", ".pqr", ".mol2", ".gro")
+PROGRAMS = {
+    "pymol": Program("PyMOL", ".pml", _pymol, (".dx", ".mrc"), (*_ALL_READ, ".mmcif", ".sdf")),
+    "chimerax": Program(
+        "ChimeraX", ".cxc", _chimerax, (".mrc", ".dx", ".ccp4", ".map"), (*_ALL_READ, ".mmcif", ".sdf")
+    ),
+    "vmd": Program("VMD", ".vmd", _vmd, (".dx",), _ALL_READ, gzip=False),
+}

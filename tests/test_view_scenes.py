@@ -1,0 +1,147 @@
+"""Scenes: PyMOL finds the map on the structure; the scripts of ChimeraX and VMD say what they should."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import DEVICES
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
+
+from pele_ocl import FormatError, read, read_map
+from pele_ocl.view import PROGRAMS, scene_path, write_scene
+
+__all__ = ["on_the_chosen_device"]
+
+COARSE = ("--spacing", 2.1, "--padding", 3, "--device", DEVICES[0].index)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a structure, and in a folder of it with a blank in its name the map and all scenes."""
+    folder = tmp_path_factory.mktemp("scenes")
+    (folder / "peptide.pdb").write_bytes(HEXAPEPTIDE.read_bytes())
+    (folder / "the maps").mkdir()
+    run(
+        "potmap", folder / "peptide.pdb", *COARSE, "--for-surface", "-o", folder / "the maps" / "map.dx",
+        *(word for program in PROGRAMS for word in ("--scene", program)),
+    )  # fmt: skip
+    return folder
+
+
+def script(folder, suffix):
+    return (folder / "the maps" / f"map{suffix}").read_text().splitlines()
+
+
+def test_every_script_names_its_files_from_its_folder(folder):
+    for program in PROGRAMS.values():
+        lines = script(folder, program.suffix)
+        assert lines[0].startswith("# Potential of peptide.pdb on its surface, -5 (red) to 5 (blue) kT/e at 298.15 K")
+        text = "\n".join(lines)
+        assert "../peptide.pdb" in text
+        assert "map.dx" in text
+        assert str(folder) not in text
+
+
+# PyMOL has settings of the process and writes to its stdout, so it gets one of its own.
+_IN_PYMOL = """
+import json, sys
+import pymol2
+with pymol2.PyMOL() as session:
+    cmd = session.cmd
+    cmd.load(sys.argv[1])
+    cmd.save(sys.argv[2], "potential")
+    found = {
+        "objects": cmd.get_names(), "extent": cmd.get_extent("potential"),
+        "atoms": cmd.get_coords("molecule").tolist(), "ramp": cmd.get("surface_color", "molecule"),
+        "above": cmd.get("surface_ramp_above_mode"),
+    }
+print("FOUND", json.dumps(found))
+"""
+
+
+def test_pymol_lays_the_map_on_the_structure(folder, tmp_path):
+    pytest.importorskip("pymol2")
+    arguments = [str(folder / "the maps" / "map.pml"), str(tmp_path / "as_read.ccp4")]
+    ran = subprocess.run(
+        [sys.executable, "-c", _IN_PYMOL, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    import json
+
+    line = next((line for line in ran.stdout.splitlines() if line.startswith("FOUND ")), None)
+    assert line is not None, ran.stdout + ran.stderr
+    found = json.loads(line.removeprefix("FOUND "))
+    map_ = read_map(folder / "the maps" / "map.dx")
+    assert found["objects"] == ["molecule", "potential", "ramp_kT_e_at_298_15_K"]
+    assert (found["ramp"], found["above"]) == ("ramp_kT_e_at_298_15_K", "0")
+    np.testing.assert_allclose(found["extent"], [map_.grid.origin, map_.grid.last], atol=1e-4)
+    np.testing.assert_allclose(found["atoms"], read(HEXAPEPTIDE).positions, atol=1e-4)
+    as_read = read_map(tmp_path / "as_read.ccp4")
+    np.testing.assert_allclose(as_read.values, map_.values, rtol=1e-5, atol=1e-6)
+
+
+def test_vmd_is_told_what_it_should(folder):
+    """Tcl runs the script; VMD's commands note how they were called."""
+    tkinter = pytest.importorskip("tkinter")
+    tcl = tkinter.Tcl()
+    tcl.eval("set calls {}")
+    for name in ("mol", "color", "display"):
+        tcl.eval(f"proc {name} args {{ lappend ::calls [list {name} {{*}}$args] }}")
+    path = folder / "the maps" / "map.vmd"
+    tcl.eval(f"source {{{path}}}")
+    calls = [tcl.splitlist(call) for call in tcl.splitlist(tcl.eval("set calls"))]
+    opened = [call for call in calls if call[:2] in {("mol", "new"), ("mol", "addfile")}]
+    assert [(path.parent / call[2]).resolve() for call in opened] == [
+        folder / "peptide.pdb",
+        folder / "the maps" / "map.dx",
+    ]
+    assert ("mol", "scaleminmax", "top", "1", "-5", "5") in calls
+    assert ("mol", "color", "Volume", "0") in calls
+    assert ("color", "scale", "method", "RWB") in calls
+    assert calls.index(("mol", "color", "Volume", "0")) < [c[:2] for c in calls].index(("mol", "scaleminmax"))
+
+
+def test_the_script_of_vmd_is_whole(folder):
+    """Without Tcl: braces and brackets are closed on each line."""
+    for line in script(folder, ".vmd")[1:]:
+        for pair in ("{}", "[]"):
+            assert line.count(pair[0]) == line.count(pair[1]), line
+
+
+def test_the_commands_of_chimerax(folder):
+    known = {"close", "open", "hide", "surface", "color", "key", "2dlabels", "view"}
+    lines = script(folder, ".cxc")
+    assert {line.split()[0] for line in lines[1:]} == known
+    assert all(line.count('"') % 2 == 0 for line in lines)
+    assert lines[2:4] == ['open "../peptide.pdb"', 'open "map.dx"']  # models #1 and #2
+    assert "color electrostatic #1 map #2 palette red:white:blue range -5,5 offset 0" in lines
+
+
+def test_the_map_that_a_program_reads_is_taken(tmp_path):
+    maps = [tmp_path / name for name in ("a.h5", "a.mrc", "a.dx")]
+    paths = {program: scene_path(program, "in.pdb", maps) for program in PROGRAMS}
+    assert paths["pymol"] == (tmp_path / "a.pml", maps[2])
+    assert paths["chimerax"] == (tmp_path / "a.cxc", maps[1])
+    assert paths["vmd"] == (tmp_path / "a.vmd", maps[2])
+
+
+def test_what_a_program_does_not_read(tmp_path):
+    with pytest.raises(FormatError, match=r"a scene for VMD needs a map file that it reads: give -o with \.dx"):
+        scene_path("vmd", "in.pdb", [tmp_path / "a.mrc"])
+    with pytest.raises(FormatError, match=r"in\.pdb\.gz: VMD does not read \.pdb\.gz files; it reads \.pdb"):
+        scene_path("vmd", "in.pdb.gz", [tmp_path / "a.dx"])
+    with pytest.raises(FormatError, match=r"in\.prmtop: PyMOL does not read \.prmtop files; it reads \.pdb"):
+        scene_path("pymol", "in.prmtop", [tmp_path / "a.dx"])
+    with pytest.raises(FormatError, match="a scene cannot name this file; give one without quotes"):
+        write_scene("pymol", tmp_path / 'a"b.pdb', tmp_path / "a.dx", 5, "kT/e")
+    assert "a scene for PyMOL needs a map file" in error_of("potmap", HEXAPEPTIDE, *COARSE, "--scene", "pymol")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scene_without_a_range_has_that_of_the_surface(tmp_path):
+    run("potmap", HEXAPEPTIDE, *COARSE, "--units", "V", "-o", tmp_path / "map.dx", "--scene", "chimerax")
+    line = next(line for line in (tmp_path / "map.cxc").read_text().splitlines() if line.startswith("key "))
+    assert re.fullmatch(r"key red:-(\S+) white:0 blue:\1", line)
