@@ -54,4 +54,3 @@ class NewtonSteps(Steps):
             ),
             launch("probe_newton", step, reaches, history, base, positions, kept[after][0]),
         ]  # fmt: skip
-

@@ -15,11 +15,11 @@ from ..energy.result import PASS_TERMS
 from ..opencl.shared import N_STATE, Descent, StepState
 from .constraints import BondConstraints
 from .options import FIRST_LENGTH
-from .preconditioner import BLOCK, BUILDS, Preconditioner, block_width, has_springs
+from .preconditioner import BLOCK, BUILDS, Preconditioner, block_width, is_preconditioned
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
 PAIRS = 8  # of steps and changes of gradients that L-BFGS keeps
@@ -78,9 +78,7 @@ class Steps:
         n_chunks = -(-n // self._shape.chunk)
         self.state_size = N_STATE + 3 * self.pairs + 2 * self.pairs**2
         real, coordinate = run.dtype, passes.encoding.dtype
-        is_wanted = descent == Descent.NEWTON or descent == Descent.LBFGS and has_springs(passes.atoms, passes.contents.names)
-        fits = Preconditioner.fits(run.device, batch, n, real.itemsize)
-        self._preconditioner = Preconditioner.of(passes, free) if is_wanted and fits else None
+        self._preconditioner = Preconditioner.of(passes, free) if is_preconditioned(passes, descent) else None
         self.kept = {
             name: (run.zeros(batch * size, dtype), size * dtype.itemsize)
             for name, size, dtype in (
@@ -114,7 +112,11 @@ class Steps:
     def _macros(self, passes: AnyPasses) -> dict[str, int]:
         blocks = {"BLOCK": BLOCK} if self._preconditioner else {}
         return {
-            "M": self.pairs, "PRECONDITIONED": len(blocks), **blocks, **passes.encoding.macros, **passes.result_macros
+            "M": self.pairs,
+            "PRECONDITIONED": len(blocks),
+            **blocks,
+            **passes.encoding.macros,
+            **passes.result_macros,
         }
 
     def _builds_of(self, passes: AnyPasses) -> list[KeptLaunch]:
@@ -124,19 +126,18 @@ class Steps:
     def _build(self, passes: AnyPasses, positions: str, state: str) -> KeptLaunch:
         """The launch that builds the blocks at those positions."""
         assert self._preconditioner is not None
-        positions_, state_, inverses = (self.kept[name][0] for name in (positions, state, "inverses"))
-        return self._preconditioner.launch(
-            passes, positions_, state_, inverses, self._shape.measuring, **self._macros(passes)
-        )
+        buffers = [self.kept[name][0] for name in (positions, state, "inverses")]
+        return self._preconditioner.launch(passes, buffers, self._shape.measuring, **self._macros(passes))
 
     def _measure(self, passes: AnyPasses) -> KeptLaunch:
         """The sums over the atoms at the trials."""
         n, shape, base, gradient = passes.n_atoms, self._shape, self.kept["base"][0], self.kept["gradient"][0]
         counted = np.int32(sum(1 << k for k, name in enumerate(PASS_TERMS) if name in passes.contents.names))
         run, blocks = passes.run, self._preconditioner
-        own = [] if blocks is None else [
-            np.int32(blocks.n_blocks), run.upload(blocks.order, np.int32), self.kept["inverses"][0], *self._preconditioned
-        ]  # fmt: skip
+        own: list[Argument] = []
+        if blocks is not None:
+            order = run.upload(blocks.order, np.int32)
+            own = [np.int32(blocks.n_blocks), order, self.kept["inverses"][0], *self._preconditioned]
         return run.keep(
             "minimize/measure.cl", "measure", (-(-n // shape.chunk) * shape.measuring, self._n_rows),
             (shape.measuring, 1), np.int32(n), np.int32(passes.n_energies), np.int32(shape.chunk), counted,
