@@ -49,8 +49,8 @@ class NewtonSteps(Steps):
             ),
             launch(
                 "step_newton", np.int32(self._descent), self._stopping, step, self._free, *self._preconditioned,
-                results, self._sums, bends, kept[before][0], kept[after][0], positions, base, gradient, directions, history,
-                solutions, reaches,
+                results, self._sums, bends, kept[before][0], kept[after][0], positions, base, gradient, directions,
+                history, solutions, reaches,
             ),
             launch("probe_newton", step, reaches, history, base, positions, kept[after][0]),
         ]  # fmt: skip
