@@ -65,15 +65,15 @@ INLINE int bend(local fine *state, fine4 sums, Stopping stopping, fine *along, f
         *along = state[INNER] == 1 ? 1 : 0;
         return TURN;
     }
+    // Beyond half of what an atom moves in a step d would be cut, and the energy is another.
+    if (state[FARTHEST] > (fine)0.25 * stopping.most_step * stopping.most_step) return TURN;
     *along = rz / curvature;
     const fine left = fmax(rz - 2 * *along * sums.y + *along * *along * sums.z, (fine)0);
     *keep = left / rz;
     state[RESIDUAL] = left;
     const fine rms2 = state[GRADIENT2] / stopping.gradient2;  // in tolerances
     const fine forcing = clamp((fine)0.1 * sqrt(sqrt(rms2)), LEAST_FORCING, MOST_FORCING);
-    // Beyond half of what an atom moves in a step it would be cut, and the energy is another.
-    const bool far = state[FARTHEST] > (fine)0.25 * stopping.most_step * stopping.most_step;
-    return far || left <= forcing * forcing * state[FIRST_RESIDUAL] || state[INNER] >= MOST_INNER ? TURN : GO_ON;
+    return left <= forcing * forcing * state[FIRST_RESIDUAL] || state[INNER] >= MOST_INNER ? TURN : GO_ON;
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
@@ -131,6 +131,9 @@ void step_newton(
     const bool curves = state[PHASE] == CURVE, bent = action == GO_ON || action == TURN;
     const bool moves_base = action == ACCEPT || action == ARRIVE;
     const real along = (real)factors[0], keep = (real)factors[1], share = (real)state[SHARE], length = (real)state[LENGTH];
+    // Where d is not changed any more it is known how long it is; it then keeps its direction, in which the energy falls.
+    const bool fits = action != TURN || along != 0 || state[FARTHEST] <= stopping.most_step * stopping.most_step;
+    const real whole = fits ? (real)1 : stopping.most_step * (real)inverse_root(state[FARTHEST]);
     if (chunk == 0)
         for (int k = item; k < STATE_SIZE; k += GROUP) after[(size_t)structure * STATE_SIZE + k] = state[k];
     if (action == STAY) return;
@@ -158,7 +161,7 @@ void step_newton(
             all_w[own_k] = w;
             all_p[own_k] = p;
             solutions[k] = d;
-            v[axis] = action == RETRY ? directions[k] : action == TURN ? d : -length * base_gradient[k];
+            v[axis] = action == RETRY ? directions[k] : action == TURN ? whole * d : -length * base_gradient[k];
             d2 += v[axis] * v[axis];
             p2 += p * p;
             all_d2 += d * d;
