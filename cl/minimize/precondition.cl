@@ -36,17 +36,19 @@ void build_blocks(
         for (int k = starts[slot]; k < starts[slot + 1]; ++k) {
             const int4 detail = details[k], place = places[k];
             const int where[4] = {place.x, place.y, place.z, place.w};
-            const Spring spring = spring_of(detail.x, members[k], parameters + detail.y, detail.z, from, step);
-            const Vector pull = combined(spring.stiffness, spring.slopes[detail.w], 0, spring.slopes[detail.w]);
+            Spring spring;
+            find_spring(&spring, detail.x, members[k], parameters + detail.y, detail.z, from, step);
+            const Vector own_slope = spring.slopes[detail.w];
+            const fine k_own[3] = {
+                spring.stiffness * own_slope.x, spring.stiffness * own_slope.y, spring.stiffness * own_slope.z};
             for (int m = 0; m < 4; ++m) {
                 if (where[m] < 0) continue;
                 const Vector slope = spring.slopes[m];
                 global real *entries = rows + 3 * where[m];
-                const fine pulls[3] = {pull.x, pull.y, pull.z};
                 for (int axis = 0; axis < 3; ++axis) {
-                    entries[axis * SIDE] += (real)(pulls[axis] * slope.x);
-                    entries[axis * SIDE + 1] += (real)(pulls[axis] * slope.y);
-                    entries[axis * SIDE + 2] += (real)(pulls[axis] * slope.z);
+                    entries[axis * SIDE] += (real)(k_own[axis] * slope.x);
+                    entries[axis * SIDE + 1] += (real)(k_own[axis] * slope.y);
+                    entries[axis * SIDE + 2] += (real)(k_own[axis] * slope.z);
                 }
             }
         }
