@@ -83,10 +83,11 @@ def main() -> None:
                 begin = time.perf_counter()
                 found = [plan.minimize(start) for start in starts]
                 seconds = (time.perf_counter() - begin) / len(starts)
+            iterations, evaluations = mean(one.iterations for one in found), mean(one.evaluations for one in found)
+            energy = mean(one.energy_after.total for one in found)
             print(
-                f"{name:12s} {options.tolerance:5.2f} kJ/mol/nm {label:30s} "
-                f"{mean(one.iterations for one in found):7.1f} iterations, "
-                f"{mean(one.evaluations for one in found):7.1f} evaluations, {seconds:7.3f} s {mean(one.energy_after.total for one in found):10.2f} kcal/mol",
+                f"{name:12s} {options.tolerance:5.2f} kJ/mol/nm {label:30s} {iterations:7.1f} iterations, "
+                f"{evaluations:7.1f} evaluations, {seconds:7.3f} s, {energy:10.2f} kcal/mol",
                 flush=True,
             )
 

@@ -31,7 +31,7 @@ BUILDS = (0, *(5 << k for k in range(24)))
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """The springs that blocks are built of; docs/theory/minimize.md, section 2. A slot is an atom's place in the blocks.
+    """The springs that blocks are built of; docs/theory/minimize.md, section 2. A slot is a place in the blocks.
 
     order : (n_slots,) atoms, -1 behind the last one
     rest : (n_slots,) kcal/mol/A^2, stiffness beside the springs
