@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -170,9 +171,12 @@ class Steps:
         """
         if not self._builds:
             return BUILDS[-1]
-        for seat, count in enumerate(evaluations):
-            if count in BUILDS:
-                run.launch_kept([self._builds[self.count % 2]], 1, first=seat)
+        first = 0
+        for is_due, seats in groupby(count in BUILDS for count in evaluations):
+            n_seats = len(list(seats))
+            if is_due:
+                run.launch_kept([self._builds[self.count % 2]], n_seats, first=first)
+            first += n_seats
         return min(BUILDS[bisect_right(BUILDS, count)] - count for count in evaluations)
 
     def iterate(self, run: Run, n_seats: int, count: int) -> None:
