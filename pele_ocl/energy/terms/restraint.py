@@ -63,6 +63,7 @@ class PositionalRestraint(Term):
         return constants * beyond**2, (2 * constants * beyond / np.where(r > 0, r, 1))[:, None] * away
 
     def stiffness(self, atoms: Atoms) -> Floats | float:
+        require_atoms(atoms)
         return 0.0 if self.flat else 2 * self._constants(atoms)
 
     def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
