@@ -21,7 +21,7 @@ from pele_ocl.energy import DistanceRestraint, Energy, PositionalRestraint, Tors
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.ions.placement import Placement, WorkSplit
-from pele_ocl.minimize import METHODS, Minimizer, steps
+from pele_ocl.minimize import METHODS, Minimizer, preconditioner, steps
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -274,13 +274,20 @@ def minimize_cases(device: Device) -> None:
     starts = atoms.positions + 0.005 * np.arange(3)[:, None, None] * random_atoms(20, 1).positions
     bonds = np.column_stack([np.arange(0, 20, 2), np.arange(1, 21, 2)])
     held = replace(atoms, bonds=bonds, labels=labels_of_elements(["C", "H"] * 10))
+    sprung = replace(of_every_kind(20), lj_epsilon=np.zeros(20), charges=np.zeros(20))
     for shape, methods in ((steps.Shape(32, 16, 64, 16), METHODS), (steps.Shape(1024, 1, 1024, 1), ("lbfgs",))):
-        with patch.object(steps.Shape, "of", lambda *_: shape), patch.object(plans, "CHUNK_ATOMS", 40):  # noqa: B023
+        with (
+            patch.object(steps.Shape, "of", lambda *_: shape),  # noqa: B023
+            patch.object(plans, "CHUNK_ATOMS", 40),
+            patch.multiple(preconditioner, BLOCK=16, SIDE=48),
+            patch.object(steps, "BLOCK", 16),
+        ):
             options = dict(max_iterations=2, device=device)
             for method in methods:
                 model = SolventModel() if method == "newton" else vacuum
                 of_method = options | dict(method=method, model=model, fixed_radii=method == "newton")
                 Minimizer(atoms, **of_method).minimize_batch(starts)
+            Minimizer(sprung, model=vacuum, **options).minimize_batch(starts)
             Minimizer(held, constraints="hbonds-present", model=vacuum, **options).minimize_batch(starts)
             Minimizer(held, frozen=np.arange(9), model=vacuum, precision="float64", **options).minimize_batch(
                 starts[:1]

@@ -3,7 +3,43 @@
 #include "common/real.clh"
 #include "minimize/state.clh"
 #include "minimize/sums.clh"
+#if PRECONDITIONED
+#include "minimize/blocks.clh"
+#endif
 #include "energy/results.clh"
+
+#if PRECONDITIONED
+// P g and z = P y of the blocks of a chunk, and the sums z.y and z.g of its work-item.
+INLINE fine4 precondition(
+    local Vectors *own, const int n_blocks, global const int *order, global const real *inverses, global const real *free,
+    global const real *gradient, global const real *base_gradient, global real *softened, global real *changes) {
+    const int item = get_local_id(0), chunk = get_group_id(0), n_chunks = get_num_groups(0);
+    const int each = (n_blocks + n_chunks - 1) / n_chunks;
+    fine4 sum = 0;
+    for (int block = chunk * each; block < min(n_blocks, (chunk + 1) * each); ++block) {
+        for (int k = item; k < SIDE; k += GROUP) {
+            const int atom = order[block * BLOCK + k / 3];
+            const size_t at = 3 * (size_t)max(atom, 0) + k % 3;
+            own->g[k] = atom < 0 ? (real)0 : free[atom] * bounded(gradient[at]);
+            own->y[k] = atom < 0 ? (real)0 : own->g[k] - base_gradient[at];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        multiply(inverses + (size_t)block * SIDE * SIDE, own);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = item; k < SIDE; k += GROUP) {
+            const int atom = order[block * BLOCK + k / 3];
+            if (atom < 0) continue;
+            const size_t at = 3 * (size_t)atom + k % 3;
+            softened[at] = own->u[k];
+            changes[at] = own->z[k];
+            sum.x += (fine)own->z[k] * own->y[k];
+            sum.y += (fine)own->z[k] * own->g[k];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    return sum;
+}
+#endif
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void measure(
@@ -18,9 +54,19 @@ void measure(
     global const real *restrict history,           // (n_structures, 2 M, n_atoms, 3) minimize/state.clh
     global const real *restrict free,              // (n_atoms) 1, or 0 of atoms that stay
     global const real *restrict results,           // energy/results.clh
+#if PRECONDITIONED
+    const int n_blocks,
+    global const int *restrict order,              // (n_blocks, BLOCK) atoms, -1 for none
+    global const real *restrict inverses,          // (n_structures, n_blocks, SIDE, SIDE) by precondition.cl
+    global real *restrict softened,                // (n_structures, n_atoms, 3) P g
+    global real *restrict changes,                 // (n_structures, n_atoms, 3) z = P y
+#endif
     global fine4 *restrict sums)                   // (n_structures, N_ROWS, n_chunks)
 {
     local fine4 scratch[GROUP];
+#if PRECONDITIONED
+    local Vectors vectors;
+#endif
     const int item = get_local_id(0), row = get_group_id(1), structure = get_global_id(2);
     const int chunk = get_group_id(0), n_chunks = get_num_groups(0);
     const int first = chunk * chunk_size, end = min(n_atoms, first + chunk_size);
@@ -29,12 +75,18 @@ void measure(
     fine4 sum = 0;
     if (row < M) {
         global const real *s = history + history_start(structure, n_atoms) + (size_t)row * 3 * n_atoms;
-        global const real *y = s + (size_t)M * 3 * n_atoms;
+        global const real *z = s + (size_t)M * 3 * n_atoms;
         for (int k = 3 * first + item; k < 3 * end; k += GROUP) {
             const fine g = free[k / 3] * bounded(own.gradient[k]);
             sum.x += s[k] * g;
-            sum.y += y[k] * g;
+            sum.y += z[k] * g;
         }
+#if PRECONDITIONED
+    } else if (row == M + 2) {
+        sum = precondition(
+            &vectors, n_blocks, order, inverses + (size_t)structure * n_blocks * SIDE * SIDE, free, own.gradient,
+            base_gradient + start, softened + start, changes + start);
+#endif
     } else if (row == M) {
         for (int k = 3 * first + item; k < 3 * end; k += GROUP) {
             const fine g = free[k / 3] * bounded(own.gradient[k]), g0 = base_gradient[start + k];

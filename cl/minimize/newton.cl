@@ -1,6 +1,7 @@
 // Truncated Newton: the direction d solves H d = -g by conjugate gradients, which take H p from the gradient at a point a little
 // way along p. Evaluations are of two phases: TRIAL of a step, and CURVE of such a point; docs/theory/newton.md. A work-group owns
-// a chunk of atoms of one structure (third dimension), as in step.cl.
+// a chunk of atoms of one structure (third dimension), as in step.cl. Of the residual r only w = P r is kept, with the preconditioner
+// P of the base.
 #include "common/real.clh"
 #include "minimize/state.clh"
 #include "minimize/decide.clh"
@@ -8,11 +9,12 @@
 #include "energy/results.clh"
 
 #if M != 1
-#error "M: 1, so that the history of a structure holds the residual r and the direction p of the conjugate gradients"
+#error "M: 1, so that the history of a structure holds w and the direction p of the conjugate gradients"
+#endif
+#if !PRECONDITIONED
+#error "truncated Newton has a preconditioner"
 #endif
 
-#define TRIAL 0
-#define CURVE 1
 #define GO_ON 5  // another step of conjugate gradients
 #define TURN 6   // the direction is found; to its trial
 #define MOST_INNER 60
@@ -23,7 +25,7 @@
 // The gradient of an atom's coordinate k at the evaluated positions.
 #define GRADIENT_AT(k) (free[(k) / 3] * bounded(own.gradient[k]))
 
-// Sums of p.q, r.q/c, q.q/c and g.g/c, with q = (g - g0) / offset and the stiffness c, of a chunk.
+// Sums of p.q, w.q, q.P q and g.P g, with q = (g - g0) / offset, of a chunk.
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void measure_curvature(
     const int n_atoms,
@@ -31,8 +33,9 @@ void measure_curvature(
     const int chunk_size,                        // atoms of a chunk
     global const fine *restrict state,           // (n_structures, STATE_SIZE)
     global const real *restrict base_gradient,   // (n_structures, n_atoms, 3)
-    global const real *restrict history,         // (n_structures, 2, n_atoms, 3) r, p
-    global const real *restrict softness,        // (n_atoms) 1 / c [A^2 mol/kcal]
+    global const real *restrict history,         // (n_structures, 2, n_atoms, 3) w, p
+    global const real *restrict softened,        // (n_structures, n_atoms, 3) P g by measure.cl
+    global const real *restrict changes,         // (n_structures, n_atoms, 3) P (g - g0) by measure.cl
     global const real *restrict free,            // (n_atoms) 1, or 0 of atoms that stay
     global const real *restrict results,         // energy/results.clh
     global fine4 *restrict sums)                 // (n_structures, n_chunks)
@@ -42,12 +45,12 @@ void measure_curvature(
     const int first = chunk * chunk_size, end = min(n_atoms, first + chunk_size);
     const fine offset = state[(size_t)structure * STATE_SIZE + OFFSET], inv = offset > 0 ? 1 / offset : (fine)0;
     const Results own = results_of((global real *)results, structure, n_rows, n_atoms);
-    global const real *g0 = base_gradient + (size_t)structure * 3 * n_atoms;
-    global const real *r = history + history_start(structure, n_atoms), *p = r + 3 * (size_t)n_atoms;
+    const size_t start = (size_t)structure * 3 * n_atoms;
+    global const real *w = history + history_start(structure, n_atoms), *p = w + 3 * (size_t)n_atoms;
     fine4 sum = 0;
     for (int k = 3 * first + item; k < 3 * end; k += GROUP) {
-        const fine g = GRADIENT_AT(k), q = (g - g0[k]) * inv, c = softness[k / 3];
-        sum += (fine4)(p[k] * q, r[k] * q * c, q * q * c, g * g * c);
+        const fine g = GRADIENT_AT(k), q = (g - base_gradient[start + k]) * inv;
+        sum += (fine4)(p[k] * q, w[k] * q, q * changes[start + k] * inv, g * softened[start + k]);
     }
     sum = over_group(sum, false, scratch);
     if (item == 0) sums[(size_t)structure * get_num_groups(0) + chunk] = sum;
@@ -62,15 +65,15 @@ INLINE int bend(local fine *state, fine4 sums, Stopping stopping, fine *along, f
         *along = state[INNER] == 1 ? 1 : 0;
         return TURN;
     }
+    // Beyond half of what an atom moves in a step d would be cut, and the energy is another.
+    if (state[FARTHEST] > (fine)0.25 * stopping.most_step * stopping.most_step) return TURN;
     *along = rz / curvature;
     const fine left = fmax(rz - 2 * *along * sums.y + *along * *along * sums.z, (fine)0);
     *keep = left / rz;
     state[RESIDUAL] = left;
     const fine rms2 = state[GRADIENT2] / stopping.gradient2;  // in tolerances
     const fine forcing = clamp((fine)0.1 * sqrt(sqrt(rms2)), LEAST_FORCING, MOST_FORCING);
-    // Beyond half of what an atom moves in a step it would be cut, and the energy is another.
-    const bool far = state[FARTHEST] > (fine)0.25 * stopping.most_step * stopping.most_step;
-    return far || left <= forcing * forcing * state[FIRST_RESIDUAL] || state[INNER] >= MOST_INNER ? TURN : GO_ON;
+    return left <= forcing * forcing * state[FIRST_RESIDUAL] || state[INNER] >= MOST_INNER ? TURN : GO_ON;
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
@@ -82,7 +85,8 @@ void step_newton(
     const Stopping stopping,
     const real step,                            // A of a coordinate's unit
     global const real *restrict free,           // (n_atoms) 1, or 0 of atoms that stay
-    global const real *restrict softness,       // (n_atoms) 1 / c [A^2 mol/kcal]
+    global const real *restrict softened,       // (n_structures, n_atoms, 3) P g by measure.cl
+    global const real *restrict changes,        // (n_structures, n_atoms, 3) P (g - g0) by measure.cl
     global const real *restrict results,        // energy/results.clh
     global const fine4 *restrict parts,         // (n_structures, N_ROWS, n_chunks) by measure.cl
     global const fine4 *restrict bends,         // (n_structures, n_chunks) by measure_curvature
@@ -92,7 +96,7 @@ void step_newton(
     global coordinate *restrict base,           // (n_structures, n_atoms, 3)
     global real *restrict base_gradient,        // (n_structures, n_atoms, 3)
     global real *restrict directions,           // (n_structures, n_atoms, 3)
-    global real *restrict history,              // (n_structures, 2, n_atoms, 3) r, p
+    global real *restrict history,              // (n_structures, 2, n_atoms, 3) w, p
     global real *restrict solutions,            // (n_structures, n_atoms, 3) d of the conjugate gradients
     global fine *restrict reaches)              // (n_structures, 2, n_chunks) squares of the longest p and d of an atom
 {
@@ -127,10 +131,13 @@ void step_newton(
     const bool curves = state[PHASE] == CURVE, bent = action == GO_ON || action == TURN;
     const bool moves_base = action == ACCEPT || action == ARRIVE;
     const real along = (real)factors[0], keep = (real)factors[1], share = (real)state[SHARE], length = (real)state[LENGTH];
+    // Where d is not changed any more it is known how long it is; it then keeps its direction, in which the energy falls.
+    const bool fits = action != TURN || along != 0 || state[FARTHEST] <= stopping.most_step * stopping.most_step;
+    const real whole = fits ? (real)1 : stopping.most_step * (real)inverse_root(state[FARTHEST]);
     if (chunk == 0)
         for (int k = item; k < STATE_SIZE; k += GROUP) after[(size_t)structure * STATE_SIZE + k] = state[k];
     if (action == STAY) return;
-    global real *all_r = history + history_start(structure, n_atoms), *all_p = all_r + 3 * (size_t)n_atoms;
+    global real *all_w = history + history_start(structure, n_atoms), *all_p = all_w + 3 * (size_t)n_atoms;
     fine longest_p2 = 0, longest_d2 = 0;
     const int end = min(n_atoms, (chunk + 1) * chunk_size);
     for (int atom = chunk * chunk_size + item; atom < end; atom += GROUP) {
@@ -139,24 +146,22 @@ void step_newton(
         fine p2 = 0, all_d2 = 0;
         for (int axis = 0; axis < 3; ++axis) {
             const size_t own_k = 3 * (size_t)atom + axis, k = at + axis;
-            const real g = (real)GRADIENT_AT(own_k);
-            real r = all_r[own_k], p = all_p[own_k], d = solutions[k];
+            real w = all_w[own_k], p = all_p[own_k], d = solutions[k];
             if (bent) {
                 d += along * p;
-                r -= along * (real)((g - base_gradient[k]) * inv_offset);
-                p = softness[atom] * r + keep * p;
+                w -= along * (real)(changes[k] * inv_offset);
+                p = w + keep * p;
             }
             if (moves_base) {
                 base[k] = positions[k];
-                base_gradient[k] = g;
-                r = -g;
-                p = softness[atom] * r;
+                base_gradient[k] = (real)GRADIENT_AT(own_k);
+                p = w = -softened[k];
                 d = 0;
             }
-            all_r[own_k] = r;
+            all_w[own_k] = w;
             all_p[own_k] = p;
             solutions[k] = d;
-            v[axis] = action == RETRY ? directions[k] : action == TURN ? d : -length * base_gradient[k];
+            v[axis] = action == RETRY ? directions[k] : action == TURN ? whole * d : -length * base_gradient[k];
             d2 += v[axis] * v[axis];
             p2 += p * p;
             all_d2 += d * d;
@@ -187,7 +192,7 @@ void probe_newton(
     const int chunk_size,                       // atoms of a chunk
     const real step,                            // A of a coordinate's unit
     global const fine *restrict reaches,        // (n_structures, 2, n_chunks) squares of the longest p and d of an atom
-    global const real *restrict history,        // (n_structures, 2, n_atoms, 3) r, p
+    global const real *restrict history,        // (n_structures, 2, n_atoms, 3) w, p
     global const coordinate *restrict base,     // (n_structures, n_atoms, 3)
     global coordinate *restrict positions,      // (n_structures, n_atoms, 3)
     global fine *state)                         // (n_structures, STATE_SIZE) of which this sets OFFSET and FARTHEST

@@ -24,6 +24,10 @@ void step_on(
     global const real *restrict free,           // (n_atoms) 1, or 0 of atoms that stay
     global const real *restrict results,        // energy/results.clh
     global const fine4 *restrict parts,         // (n_structures, N_ROWS, n_chunks) by measure.cl
+#if PRECONDITIONED
+    global const real *restrict softened,       // (n_structures, n_atoms, 3) P g by measure.cl
+    global const real *restrict changes,        // (n_structures, n_atoms, 3) z by measure.cl
+#endif
     global const fine *restrict before,         // (n_structures, STATE_SIZE) minimize/state.clh
     global fine *restrict after,                // the same after this step
     global coordinate *restrict positions,      // (n_structures, n_atoms, 3) of the trials
@@ -32,7 +36,7 @@ void step_on(
     global real *restrict directions,           // (n_structures, n_atoms, 3)
     global real *restrict history)              // (n_structures, 2 M, n_atoms, 3)
 {
-    local fine state[STATE_SIZE], by_s[M], by_y[M], sq[M], yq[M];
+    local fine state[STATE_SIZE], by_s[M], by_z[M], sq[M], zq[M];
     local fine4 sums[N_ROWS], shared[N_ROWS * SHARES];
     local Decision decision;
     local real moves[3 * ROUND];
@@ -49,11 +53,12 @@ void step_on(
     if (chunk == 0)
         for (int k = item; k < STATE_SIZE; k += GROUP) after[(size_t)structure * STATE_SIZE + k] = state[k];
     if (now.action == STAY) return;
-    const real scale = descent == FIRE ? now.scale : coefficients(state, by_s, by_y, sq, yq);
+    const bool plain = is_plain(state, descent, stopping);
+    const real scale = descent == FIRE ? now.scale : coefficients(state, plain, by_s, by_z, sq, zq);
     const real keep = now.keep, share = state[SHARE];
     const Results own = results_of((global real *)results, structure, n_rows, n_atoms);
     const size_t start = (size_t)structure * 3 * n_atoms;
-    global real *steps = history + history_start(structure, n_atoms), *changes = steps + (size_t)M * 3 * n_atoms;
+    global real *steps = history + history_start(structure, n_atoms), *all_z = steps + (size_t)M * 3 * n_atoms;
     const int end = min(n_atoms, (chunk + 1) * chunk_size);
     for (int first = chunk * chunk_size; first < end; first += ROUND) {
         const int n_moves = 3 * min(ROUND, end - first);
@@ -63,26 +68,34 @@ void step_on(
                 moves[k] = directions[at];
                 continue;
             }
-            real g = base_gradient[at], s = 0, y = 0;
+            real g = base_gradient[at], s = 0, z = 0;
             if (moves_base) {
                 const real g0 = g;
                 g = free[first + k / 3] * bounded(own.gradient[of_atom]);
                 s = coordinate_difference(positions[at], base[at], step);
-                y = g - g0;
+#if PRECONDITIONED
+                z = changes[at];
+#else
+                z = g - g0;
+#endif
                 base[at] = positions[at];
                 base_gradient[at] = g;
             }
+#if PRECONDITIONED
+            real move = -scale * (plain ? g : softened[at]);
+#else
             real move = keep * s - scale * g;
+#endif
             #pragma unroll
             for (int i = 0; i < M; ++i) {  // all, so that reading need not wait; coefficients of those not stored are 0
                 const size_t pair = (size_t)i * 3 * n_atoms + of_atom;
-                const real s_i = i == now.entry ? s : steps[pair], y_i = i == now.entry ? y : changes[pair];
-                move -= (real)by_s[i] * s_i + (real)by_y[i] * y_i;
+                const real s_i = i == now.entry ? s : steps[pair], z_i = i == now.entry ? z : all_z[pair];
+                move -= (real)by_s[i] * s_i + (real)by_z[i] * z_i;
             }
             if (now.entry >= 0) {
                 const size_t pair = (size_t)now.entry * 3 * n_atoms + of_atom;
                 steps[pair] = s;
-                changes[pair] = y;
+                all_z[pair] = z;
             }
             moves[k] = move;
         }

@@ -6,28 +6,27 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..atoms import Atoms, Floats
 from ..energy.passes import AnyPasses
 from .steps import Steps
 
 if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
 
-LEAST_STIFFNESS = 30.0  # kcal/mol/A^2, of atoms that no bond and no angle holds
-
 
 class NewtonSteps(Steps):
     """As Steps, by truncated Newton; cl/minimize/newton.cl. An iteration is an evaluation, of a step or along p."""
 
-    pairs: ClassVar[int] = 1  # of vectors: the residual and the direction of the conjugate gradients
+    pairs: ClassVar[int] = 1  # of vectors: the preconditioned residual and the direction of the conjugate gradients
 
     def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
         return [("solutions", size, real)]
 
+    def _builds_of(self, passes: AnyPasses) -> list[KeptLaunch]:
+        return []  # built at each trial
+
     def _launches(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
         run, kept, shape, n = passes.run, self.kept, self._shape, passes.n_atoms
         n_chunks = -(-n // shape.chunk)
-        softness = run.upload(1 / stiffness_of(passes.atoms))
         bends = run.zeros(4 * passes.batch * n_chunks, self.fine)
         reaches = run.zeros(2 * passes.batch * n_chunks, self.fine)
         positions, results = passes.named("positions", "results")
@@ -43,23 +42,15 @@ class NewtonSteps(Steps):
             )  # fmt: skip
 
         return [
-            *self._evaluation, self._measure(passes),
-            launch("measure_curvature", kept[before][0], gradient, history, softness, self._free, results, bends),
+            *self._evaluation, self._build(passes, "positions", before), self._measure(passes),
             launch(
-                "step_newton", np.int32(self._descent), self._stopping, step, self._free, softness, results,
-                self._sums, bends, kept[before][0], kept[after][0], positions, base, gradient, directions, history,
-                solutions, reaches,
+                "measure_curvature", kept[before][0], gradient, history, *self._preconditioned, self._free, results,
+                bends,
+            ),
+            launch(
+                "step_newton", np.int32(self._descent), self._stopping, step, self._free, *self._preconditioned,
+                results, self._sums, bends, kept[before][0], kept[after][0], positions, base, gradient, directions,
+                history, solutions, reaches,
             ),
             launch("probe_newton", step, reaches, history, base, positions, kept[after][0]),
         ]  # fmt: skip
-
-
-def stiffness_of(atoms: Atoms) -> Floats:
-    """About how stiffly bonds and angles hold each atom, (n,) kcal/mol/A^2: the mean of the three axes."""
-    stiffness = np.full(len(atoms), LEAST_STIFFNESS)
-    if atoms.bonded is None:
-        return stiffness
-    bonds, angles = atoms.bonded.bonds, atoms.bonded.angles
-    np.add.at(stiffness, bonds.atoms, 2 / 3 * bonds.parameters[:, :1])
-    np.add.at(stiffness, angles.atoms[:, [0, 2]], 2 / 3 * angles.parameters[:, :1])  # of sides about 1 A long
-    return stiffness

@@ -36,6 +36,7 @@ class Pool:
         self._aside = np.zeros((len(conformations), 3))  # A from where a structure is computed to where it is
         self._waiting = [k for k in range(len(conformations)) if k not in failures.reasons][::-1]
         self._seats: list[int] = []
+        self._evaluations: list[int] = []  # of the structure in each seat, those started included
         self._iterations = 0
         self._fill()
 
@@ -46,7 +47,12 @@ class Pool:
     def start(self) -> None:
         """Start some iterations of all structures in seats: about a sixteenth of those there were."""
         count = min(MOST_LOOK, max(LEAST_LOOK, self._iterations // 16))
-        self._steps.iterate(self._run, len(self._seats), count)
+        left = count
+        while left:
+            part = min(left, self._steps.prepare(self._run, self._evaluations))
+            self._steps.iterate(self._run, len(self._seats), part)
+            self._evaluations = [evaluations + part for evaluations in self._evaluations]
+            left -= part
         self._run.submit()
         self._iterations += count
 
@@ -74,8 +80,9 @@ class Pool:
         last = len(self._seats) - 1
         if seat < last:
             self._steps.move(self._run, last, seat)
-            self._seats[seat] = self._seats[last]
+            self._seats[seat], self._evaluations[seat] = self._seats[last], self._evaluations[last]
         self._seats.pop()
+        self._evaluations.pop()
 
     def _fill(self) -> None:
         """Let those in that wait."""
@@ -90,3 +97,4 @@ class Pool:
                     self._aside[k] = aside
                 self._steps.load(self._run, len(self._seats), encoded[0])
                 self._seats.append(k)
+                self._evaluations.append(0)

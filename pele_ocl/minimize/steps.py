@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,13 +16,14 @@ from ..energy.result import PASS_TERMS
 from ..opencl.shared import N_STATE, Descent, StepState
 from .constraints import BondConstraints
 from .options import FIRST_LENGTH
+from .preconditioner import BLOCK, BUILDS, Preconditioner, block_width, is_preconditioned
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
-PAIRS = 8  # of steps and differences of gradients that L-BFGS keeps
+PAIRS = 8  # of steps and changes of gradients that L-BFGS keeps
 FIRST_MIX = 0.1  # of FIRE
 MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
 ROUND = 64  # atoms that a group of a step moves at a time
@@ -76,12 +79,14 @@ class Steps:
         n_chunks = -(-n // self._shape.chunk)
         self.state_size = N_STATE + 3 * self.pairs + 2 * self.pairs**2
         real, coordinate = run.dtype, passes.encoding.dtype
+        self._preconditioner = Preconditioner.of(passes, free) if is_preconditioned(passes, descent) else None
         self.kept = {
             name: (run.zeros(batch * size, dtype), size * dtype.itemsize)
             for name, size, dtype in (
                 ("base", 3 * n, coordinate), ("gradient", 3 * n, real), ("directions", 3 * n, real),
                 ("history", 6 * n * self.pairs, real), ("state", self.state_size, self.fine),
                 ("next_state", self.state_size, self.fine), *self._more(3 * n, real),
+                *([("inverses", self._preconditioner.size, real)] if self._preconditioner else []),
             )
         }  # fmt: skip
         self.kept["positions"] = passes.buffers["positions"], 3 * n * coordinate.itemsize
@@ -90,11 +95,15 @@ class Steps:
         if keeps_radii:
             self.kept |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
             self._begin, self._evaluation = passes.apart_at_radii
-        self._sums = run.empty(batch * 4 * (self.pairs + 2) * n_chunks, self.fine)
+        self._n_rows = self.pairs + 2 + (self._preconditioner is not None)
+        self._sums = run.empty(batch * 4 * self._n_rows * n_chunks, self.fine)
+        # P g and P y of a trial, between two launches.
+        self._preconditioned = [run.empty(batch * 3 * n) for _ in range(2)] if self._preconditioner else []
         self._free, self._stopping, self._descent = run.upload(free.astype(real)), stopping, descent
         held = () if constraints is None else constraints.launches(passes, self.kept["base"][0])
         self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
         self._both = [self._launches(passes, *names) for names in (("state", "next_state"), ("next_state", "state"))]
+        self._builds = self._builds_of(passes)
         self.count = 0
 
     def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
@@ -102,18 +111,40 @@ class Steps:
         return []
 
     def _macros(self, passes: AnyPasses) -> dict[str, int]:
-        return {"M": self.pairs, **passes.encoding.macros, **passes.result_macros}
+        blocks = {"BLOCK": BLOCK} if self._preconditioner else {}
+        return {
+            "M": self.pairs,
+            "PRECONDITIONED": len(blocks),
+            **blocks,
+            **passes.encoding.macros,
+            **passes.result_macros,
+        }
+
+    def _builds_of(self, passes: AnyPasses) -> list[KeptLaunch]:
+        """The launches that build the blocks at the bases, for either buffer of the states."""
+        return [self._build(passes, "base", state) for state in ("state", "next_state")] if self._preconditioner else []
+
+    def _build(self, passes: AnyPasses, positions: str, state: str) -> KeptLaunch:
+        """The launch that builds the blocks at those positions."""
+        assert self._preconditioner is not None
+        buffers = [self.kept[name][0] for name in (positions, state, "inverses")]
+        return self._preconditioner.launch(passes, buffers, self._shape.measuring, **self._macros(passes))
 
     def _measure(self, passes: AnyPasses) -> KeptLaunch:
         """The sums over the atoms at the trials."""
         n, shape, base, gradient = passes.n_atoms, self._shape, self.kept["base"][0], self.kept["gradient"][0]
         counted = np.int32(sum(1 << k for k, name in enumerate(PASS_TERMS) if name in passes.contents.names))
-        return passes.run.keep(
-            "minimize/measure.cl", "measure", (-(-n // shape.chunk) * shape.measuring, self.pairs + 2),
+        run, blocks = passes.run, self._preconditioner
+        own: list[Argument] = []
+        if blocks is not None:
+            order = run.upload(blocks.order, np.int32)
+            own = [np.int32(blocks.n_blocks), order, self.kept["inverses"][0], *self._preconditioned]
+        return run.keep(
+            "minimize/measure.cl", "measure", (-(-n // shape.chunk) * shape.measuring, self._n_rows),
             (shape.measuring, 1), np.int32(n), np.int32(passes.n_energies), np.int32(shape.chunk), counted,
-            passes.run.dtype.type(passes.encoding.step), passes.buffers["positions"], base, gradient,
-            self.kept["history"][0], self._free, passes.buffers["results"], self._sums, GROUP=shape.measuring,
-            **self._macros(passes),
+            run.dtype.type(passes.encoding.step), passes.buffers["positions"], base, gradient, self.kept["history"][0],
+            self._free, passes.buffers["results"], *own, self._sums, GROUP=shape.measuring,
+            width=block_width(run.device, run.precision, shape.measuring) if own else 1, **self._macros(passes),
         )  # fmt: skip
 
     def _launches(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
@@ -127,10 +158,26 @@ class Steps:
         step_on = run.keep(
             "minimize/step.cl", "step_on", (-(-n // shape.moved) * shape.moving, 1), (shape.moving, 1), np.int32(n),
             np.int32(passes.n_energies), np.int32(shape.moved), np.int32(n_chunks), np.int32(self._descent),
-            self._stopping, step, self._free, results, self._sums, kept[before][0], kept[after][0], positions, base,
-            gradient, directions, history, GROUP=shape.moving, ROUND=ROUND, **self._macros(passes),
+            self._stopping, step, self._free, results, self._sums, *self._preconditioned, kept[before][0],
+            kept[after][0], positions, base, gradient, directions, history, GROUP=shape.moving, ROUND=ROUND,
+            **self._macros(passes),
         )  # fmt: skip
         return [*self._evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
+
+    def prepare(self, run: Run, evaluations: Sequence[int]) -> int:
+        """Build the blocks of those structures whose turn it is, by the evaluations that each had so far.
+
+        Returns after how many evaluations it is the next one's turn.
+        """
+        if not self._builds:
+            return BUILDS[-1]
+        first = 0
+        for is_due, seats in groupby(count in BUILDS for count in evaluations):
+            n_seats = len(list(seats))
+            if is_due:
+                run.launch_kept([self._builds[self.count % 2]], n_seats, first=first)
+            first += n_seats
+        return min(BUILDS[bisect_right(BUILDS, count)] - count for count in evaluations)
 
     def iterate(self, run: Run, n_seats: int, count: int) -> None:
         """Start so many iterations of the first seats."""

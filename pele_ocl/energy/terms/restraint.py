@@ -62,6 +62,10 @@ class PositionalRestraint(Term):
         beyond = np.maximum(r - self.flat, 0)
         return constants * beyond**2, (2 * constants * beyond / np.where(r > 0, r, 1))[:, None] * away
 
+    def stiffness(self, atoms: Atoms) -> Floats | float:
+        require_atoms(atoms)
+        return 0.0 if self.flat else 2 * self._constants(atoms)
+
     def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         run, encoding, atoms = passes.run, passes.encoding, passes.atoms
         shifted = self._references(atoms) - encoding.shift(*atoms.bounds())

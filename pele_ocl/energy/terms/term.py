@@ -41,6 +41,10 @@ class Addend(ABC):
         """Whether its one launch is the first of all, begins the gradient and brings positions to the tiles."""
         return False
 
+    def stiffness(self, atoms: Atoms) -> Floats | float:
+        """How stiffly it holds each atom to its place, (n,) kcal/mol/A^2, which only makes minimisation faster."""
+        return 0.0
+
     @abstractmethod
     def launches(self, passes: AnyPasses, index: int) -> list[KeptLaunch]:
         """The launches that add the terms. index : of the first of them in `further` or `grouped`"""

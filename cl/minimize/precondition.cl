@@ -1,0 +1,59 @@
+// The preconditioner of minimisation: inverses of the stiffness among the atoms of each block, from the bonded terms at some
+// positions; docs/theory/minimize.md, section 2. A work-group a block of a structure (third dimension), a work-item an atom's rows.
+#include "common/real.clh"
+#include "minimize/state.clh"
+#include "minimize/blocks.clh"
+#include "minimize/springs.clh"
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void build_blocks(
+    const int n_atoms,
+    const int n_blocks,
+    const real step,                              // A of a coordinate's unit
+    const real least,                             // of all `rest`
+    global const real *restrict rest,             // (n_blocks, BLOCK) stiffness beside the springs [kcal/mol/A^2]
+    global const int *restrict starts,            // (n_blocks * BLOCK + 1) first spring of each atom
+    global const int4 *restrict members,          // (n_springs) atoms
+    global const int4 *restrict places,           // (n_springs) their places in the block, -1 where they are in none
+    global const int4 *restrict details,          // (n_springs) kind, first parameters, count, which member this atom is
+    global const fine4 *restrict parameters,
+    global const coordinate *restrict positions,  // (n_structures, n_atoms, 3)
+    global fine *state,                           // (n_structures, STATE_SIZE) whose pairs are forgotten
+    global real *inverses)                        // (n_structures, n_blocks, SIDE, SIDE) [A^2 mol/kcal]
+{
+    local real column[SIDE];
+    const int item = get_local_id(0), structure = get_global_id(2), block = get_group_id(0);
+    global fine *own = state + (size_t)structure * STATE_SIZE;
+    if (own[STOPPED] != STOP_RUNNING || own[PHASE] != TRIAL) return;
+    global real *matrix = inverses + ((size_t)structure * n_blocks + block) * SIDE * SIDE;
+    global const coordinate *from = positions + (size_t)structure * 3 * n_atoms;
+    for (int k = item; k < SIDE * SIDE; k += GROUP) matrix[k] = 0;
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    for (int atom = item; atom < BLOCK; atom += GROUP) {
+        const int slot = block * BLOCK + atom;
+        global real *rows = matrix + 3 * atom * SIDE;
+        for (int axis = 0; axis < 3; ++axis) rows[axis * SIDE + 3 * atom + axis] = rest[slot];
+        for (int k = starts[slot]; k < starts[slot + 1]; ++k) {
+            const int4 detail = details[k], place = places[k];
+            const int where[4] = {place.x, place.y, place.z, place.w};
+            Spring spring;
+            find_spring(&spring, detail.x, members[k], parameters + detail.y, detail.z, from, step);
+            const Vector own_slope = spring.slopes[detail.w];
+            const fine k_own[3] = {
+                spring.stiffness * own_slope.x, spring.stiffness * own_slope.y, spring.stiffness * own_slope.z};
+            for (int m = 0; m < 4; ++m) {
+                if (where[m] < 0) continue;
+                const Vector slope = spring.slopes[m];
+                global real *entries = rows + 3 * where[m];
+                for (int axis = 0; axis < 3; ++axis) {
+                    entries[axis * SIDE] += (real)(k_own[axis] * slope.x);
+                    entries[axis * SIDE + 1] += (real)(k_own[axis] * slope.y);
+                    entries[axis * SIDE + 2] += (real)(k_own[axis] * slope.z);
+                }
+            }
+        }
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    invert(matrix, least, column);
+    if (block == 0 && item == 0) own[STORED] = 0;
+}

@@ -1,0 +1,156 @@
+"""The preconditioner of minimisation: its blocks by their definition, and what it saves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import pele_ocl
+from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
+from pele_ocl.atoms import HarmonicImpropers, UreyBradley
+from pele_ocl.atoms.radii import elements_of
+from pele_ocl.minimize.preconditioner import BLOCK, REST, SIDE, block_order
+from pele_ocl.paths import shipped
+from pele_ocl.reference.bonded import angle, distance, torsion
+from pele_ocl.units import KJ_PER_MOL_NM
+
+PEPTIDE = pele_ocl.read(shipped("data") / "structures" / "hexapeptide.pdb")
+START = PEPTIDE.positions + np.random.default_rng(1).normal(0, 0.1, PEPTIDE.positions.shape)
+VACUUM = SolventModel(gb="none")
+
+
+def with_all_springs() -> Atoms:
+    """The peptide with Urey-Bradley terms and harmonic impropers beside what its force field has."""
+    angles, impropers = PEPTIDE.bonded.angles.atoms, PEPTIDE.bonded.impropers.atoms
+    bonded = replace(
+        PEPTIDE.bonded,
+        urey_bradley=UreyBradley(angles[::7, [0, 2]], np.tile([30.0, 2.2], (len(angles[::7]), 1))),
+        harmonic_impropers=HarmonicImpropers(impropers[::2], np.tile([15.0, 0.1], (len(impropers[::2]), 1))),
+    )
+    return replace(PEPTIDE, bonded=bonded)
+
+
+def stiffness_of(atoms: Atoms, x: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Section 2 of docs/theory/minimize.md: the matrix (3 n, 3 n) of all atoms that move."""
+    found, bonded = REST * np.eye(3 * len(atoms)), atoms.bonded
+    parts = [
+        (table, *distance(x[table.atoms]), 2 * table.parameters[:, 0]) for table in (bonded.bonds, bonded.urey_bradley)
+    ]
+    parts.append((bonded.angles, *angle(x[bonded.angles.atoms]), 2 * bonded.angles.parameters[:, 0]))
+    held = bonded.harmonic_impropers
+    parts.append((held, *torsion(x[held.atoms]), 2 * held.parameters[:, 0]))
+    for table in (bonded.torsions, bonded.impropers):
+        phi, slopes = torsion(x[table.atoms])
+        k, n, phase = table.parameters.T
+        parts.append((table, phi, slopes, np.maximum(-(n**2) * k * np.cos(n * phi - phase), 0)))
+    for table, _, slopes, stiffness in parts:
+        for of, slope, k in zip(table.atoms, slopes, stiffness, strict=True):
+            places = (3 * of[:, None] + np.arange(3)).ravel()
+            found[np.ix_(places, places)] += k * np.outer(slope, slope)
+    moves = np.repeat(free, 3)
+    return np.where(np.outer(moves, moves), found, REST * np.eye(3 * len(atoms)))
+
+
+def built_blocks(plan: Minimizer, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The blocks (n_blocks, SIDE, SIDE) of a structure that begins at positions (n, 3) A."""
+    with plan.energy.lent(1) as pipeline:
+        steps = plan.steps_of(pipeline.passes)
+        run = pipeline.passes.run.anew(False)
+        encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
+        pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
+        steps.load(run, 0, encoded[0])
+        assert steps.prepare(run, [0]) == 5
+        blocks = run.download(steps.kept["inverses"][0], steps.kept["inverses"][1] // run.dtype.itemsize)
+    return blocks.reshape(-1, SIDE, SIDE)
+
+
+def test_blocks_are_inverses_of_bonded_stiffness(device, precision):
+    """Of neighbouring atoms, of which frozen ones have their own entries alone."""
+    atoms, free = with_all_springs(), np.ones(len(PEPTIDE), bool)
+    free[20:25] = False
+    start = np.where(free[:, None], START, PEPTIDE.positions)
+    plan = Minimizer(atoms, frozen=~free, model=VACUUM, precision=precision, device=device)
+    blocks = built_blocks(plan, start)
+    matrix, order = stiffness_of(atoms, start, free), block_order(atoms)
+    for k, block in enumerate(blocks):
+        of = order[BLOCK * k : BLOCK * (k + 1)]
+        places = (3 * of[:, None] + np.arange(3)).ravel()
+        expected = np.linalg.inv(matrix[np.ix_(places, places)])
+        m = len(expected)
+        np.testing.assert_allclose(
+            block[:m, :m], expected, atol=(1e-12 if precision == "float64" else 1e-5) * expected.max()
+        )
+        np.testing.assert_array_equal(block, block.T)
+        assert np.linalg.eigvalsh(block.astype(np.float64)).min() > 0
+
+
+def test_blocks_stay_positive_definite(device):
+    """Where atoms coincide, stand in a line, or are 0.001 A apart."""
+    start = START.copy()
+    start[1] = start[0]
+    start[10] = start[11] + [0.001, 0, 0]
+    i, j, k = PEPTIDE.bonded.angles.atoms[50]
+    start[k] = 2 * start[j] - start[i]
+    blocks = built_blocks(Minimizer(PEPTIDE, model=VACUUM, device=device), start).astype(np.float64)
+    assert np.isfinite(blocks).all()
+    assert np.linalg.eigvalsh(blocks).min() > 0
+    assert np.linalg.eigvalsh(blocks).max() < 1.001 / REST
+
+
+def test_hydrogens_stand_beside_their_atoms():
+    """Also where a file has them at its end."""
+    is_hydrogen = elements_of(PEPTIDE.labels) == "H"
+    shuffled = PEPTIDE[np.argsort(is_hydrogen, kind="stable")]
+    order = block_order(shuffled)
+    assert sorted(order) == list(range(len(PEPTIDE)))
+    place = np.argsort(order)
+    bonds = shuffled.bonded.bonds.atoms
+    ends = (elements_of(shuffled.labels) == "H")[bonds].any(axis=1)
+    assert np.abs(place[bonds[ends, 0]] - place[bonds[ends, 1]]).max() <= 3
+
+
+def test_restraints_count(device):
+    """What holds atoms in space, unless its bottom is flat."""
+    held = [PositionalRestraint(50.0, atoms=[3, 4]), PositionalRestraint(7.0, atoms=[4], name="also")]
+    flat = PositionalRestraint(1e3, atoms=[5], flat=0.5, name="flat")
+    plan = Minimizer(PEPTIDE, terms=[*held, flat], model=VACUUM, device=device)
+    with plan.energy.lent(1) as pipeline:
+        blocks = plan.steps_of(pipeline.passes)._preconditioner
+    assert blocks is not None
+    rest = np.empty(len(PEPTIDE))
+    rest[blocks.order[: len(PEPTIDE)]] = blocks.rest[: len(PEPTIDE)]
+    np.testing.assert_array_equal(rest[2:7], REST + np.array([0, 100, 114, 0, 0]))
+
+
+def test_iterations_saved(device):
+    """Without it about 1,100 iterations."""
+    plan = Minimizer(PEPTIDE, tolerance=KJ_PER_MOL_NM, device=device)
+    found = plan.minimize(START)
+    assert found.stopped_by == "gradient"
+    assert found.iterations < 400
+    assert found.evaluations < 1.25 * found.iterations
+
+
+def test_without_bonded_terms_there_is_none(device):
+    bare = Minimizer(PEPTIDE, only_terms=["lennard_jones"], model=VACUUM, max_iterations=3, device=device)
+    with bare.energy.lent(1) as pipeline:
+        assert bare.steps_of(pipeline.passes)._preconditioner is None
+    assert bare.minimize().iterations == 3
+
+
+@pytest.mark.slow
+def test_groups_of_gpus(device, monkeypatch):
+    """Several work-items a group, scalars in place of vectors: the same blocks, and as low a minimum."""
+    options = dict(model=VACUUM, tolerance=0.05, device=device)
+    expected = Minimizer(PEPTIDE, **options).minimize(START)
+    shape = pele_ocl.minimize.steps.Shape(32, 64, 64, 64)
+    monkeypatch.setattr("pele_ocl.minimize.steps.Shape.of", lambda *_: shape)
+    plan = Minimizer(PEPTIDE, **options)
+    blocks = built_blocks(plan, START)
+    np.testing.assert_allclose(blocks, built_blocks(Minimizer(PEPTIDE, **options), START), rtol=0, atol=1e-7)
+    found = plan.minimize_batch(np.stack([START, PEPTIDE.positions]))
+    assert found[0].energy_after.total == pytest.approx(expected.energy_after.total, abs=2)
+    np.testing.assert_array_equal(found[0].positions, plan.minimize(START).positions)
