@@ -29,6 +29,7 @@ class MapProblem:
     accuracy : by norm, of methods that have one; room : of the devices for a mesh
     near : coefficients of the near part within the model's cutoff, where that is all that is wanted; `outer` and
         `inner` of the kernels' Law
+    margin : A, by which atoms may move for good before a mesh has no room for them
     """
 
     grid: Grid
@@ -41,6 +42,7 @@ class MapProblem:
     accuracy: float = 0.0
     near: tuple[Floats, Floats] | None = None
     room: MeshRoom = ANY_ROOM
+    margin: float = 0.0
 
     @classmethod
     def of(

@@ -14,7 +14,7 @@ from ..map_slab import MapSlab
 from ..problem import MapProblem
 from .geometry import MeshGeometry
 from .green import green_table
-from .split import Split
+from .plan import mesh_for, near_problem
 from .transform import LineLayout
 from .window import Window
 
@@ -26,14 +26,43 @@ if TYPE_CHECKING:
 BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
 
 
+class FarMesh:
+    """A mesh that is ready on a device, for the atoms of a problem wherever it has room for them.
+
+    near : the near part of the problem
+    """
+
+    def __init__(self, run: Run, problem: MapProblem) -> None:
+        split, self.window = mesh_for(problem)
+        self.near = near_problem(problem, split)
+        self.geometry = MeshGeometry.of(problem, split.spacing, self.window.nodes)
+        table = green_table(self.geometry, split, self.window) / np.prod(self.geometry.lengths.astype(float))
+        self.table, self.pieces = device_table(run, self.geometry, table), run.upload(self.window.pieces)
+        self._slab: tuple[int, ...] = ()
+        self._along: list[DeviceAlong] = []
+
+    def holds(self, positions: Floats) -> bool:
+        """Whether all nodes around positions (n, 3) [A] are there."""
+        first = self.geometry.placed(positions)[0]
+        return bool((first >= 0).all() and (first + self.window.nodes <= self.geometry.shape).all())
+
+    def along(self, run: Run, slab: MapSlab) -> list[DeviceAlong]:
+        """What the points of a slab take from the nodes along x, y and z; kept for further maps of the slab."""
+        if self._slab != (slab.first, *slab.shape):
+            axes = [Along.of(slab.problem, self.geometry, self.window, axis, slab) for axis in range(3)]
+            self._along = [DeviceAlong(run, each, slab.problem.field) for each in axes]
+            self._slab = (slab.first, *slab.shape)
+        return self._along
+
+
 class FarPart:
     """The far potential at the nodes of a mesh, which lies on a device, and what a slab of the map takes from it."""
 
-    def __init__(self, run: Run, problem: MapProblem, split: Split, window: Window) -> None:
-        self._problem, self._window = problem, window
-        self._geometry = geometry = MeshGeometry.of(problem, split.spacing, window.nodes)
-        table = green_table(geometry, split, window) / np.prod(geometry.lengths.astype(float))
-        self._nodes = convolved(run, self._spread(run), geometry, table)
+    def __init__(self, run: Run, problem: MapProblem, mesh: FarMesh) -> None:
+        """mesh : of this problem, or of one with the atoms at other positions"""
+        self._problem, self._mesh = problem, mesh
+        self._window, self._geometry = mesh.window, mesh.geometry
+        self._nodes = convolved(run, self._spread(run), mesh.geometry, mesh.table)
 
     def _spread(self, run: Run) -> Buffer:
         """The charges on the nodes, (nz, ny, nx)."""
@@ -59,23 +88,21 @@ class FarPart:
         weights = run.empty(n * (3 * window.nodes + 2 * BLOCK))
         run.launch(
             run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.degree + 1), (n,),
-            (64,), np.int32(n), run.upload(fractions[order]), run.upload(charges[order]), run.upload(window.pieces),
-            weights,
+            (64,), np.int32(n), run.upload(fractions[order]), run.upload(charges[order]), self._mesh.pieces, weights,
         )  # fmt: skip
         return weights
 
     def add_to(self, run: Run, slab: MapSlab) -> None:
         """Add the far potential, and the field where that is wanted, to a slab of the map."""
-        along = [Along.of(self._problem, self._geometry, self._window, axis, slab) for axis in range(3)]
+        along = self._mesh.along(run, slab)
         for component in range(self._problem.components):
             tables = [
-                (run.upload(each.first, np.int32), run.upload(each.slopes if component == axis + 1 else each.weights))
-                for axis, each in enumerate(along)
+                (each.first, each.slopes if component == axis + 1 else each.weights) for axis, each in enumerate(along)
             ]
             self._add_component(run, slab, along[2], tables, component * slab.n_points)
 
     def _add_component(
-        self, run: Run, slab: MapSlab, along_z: Along, tables: Sequence[tuple[Buffer, Buffer]], first: int
+        self, run: Run, slab: MapSlab, along_z: DeviceAlong, tables: Sequence[tuple[Buffer, Buffer]], first: int
     ) -> None:
         """One axis after the other; first : of the component in the slab's map"""
         nx, ny, _ = self._geometry.shape.tolist()
@@ -125,15 +152,18 @@ class Along:
         ahead = fractions[:, None] + 0.5 + (window.nodes // 2 - 1) - np.arange(window.nodes)
         return cls(first, window.weight(ahead), -window.slope(ahead) / geometry.spacing)
 
-    @property
-    def low(self) -> int:
-        """The first node of all."""
-        return int(self.first.min())
 
-    @property
-    def count(self) -> int:
-        """Nodes from that on."""
-        return int(self.first.max()) - self.low + int(self.weights.shape[1])
+class DeviceAlong:
+    """An Along on a device.
+
+    low : the first node of all; count : nodes from that on; slopes : the weights where there is no field
+    """
+
+    def __init__(self, run: Run, along: Along, has_slopes: bool) -> None:
+        self.first, self.weights = run.upload(along.first, np.int32), run.upload(along.weights)
+        self.slopes = run.upload(along.slopes) if has_slopes else self.weights
+        self.low = int(along.first.min())
+        self.count = int(along.first.max()) - self.low + int(along.weights.shape[1])
 
 
 def in_blocks(first: Ints, blocks: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
@@ -145,13 +175,24 @@ def in_blocks(first: Ints, blocks: NDArray[np.int64]) -> tuple[NDArray[np.intp],
     return order, starts.astype(np.int32)
 
 
-def convolved(run: Run, nodes: Buffer, geometry: MeshGeometry, table: Floats) -> Buffer:
-    """Values at the nodes (nz, ny, nx) times the table of the Green function, in their place."""
-    (nx, ny, nz), lengths = geometry.shape.tolist(), geometry.lengths.tolist()
+def device_table(run: Run, geometry: MeshGeometry, table: Floats) -> Buffer:
+    """The table of the Green function (nz/2 + 1, ny/2 + 1, nx/2 + 1) on a device, its rows padded to the pitch."""
+    _, pitch = _layouts(run, geometry)
+    return run.upload(np.pad(table, ((0, 0), (0, 0), (0, pitch - table.shape[2]))))
+
+
+def _layouts(run: Run, geometry: MeshGeometry) -> tuple[list[LineLayout], int]:
+    """How lines along x, y and z are transformed, and the numbers of a row with its padding."""
+    lengths = geometry.lengths.tolist()
     layouts = [LineLayout.of(run.device, run.precision, length) for length in lengths]
     bundle = max(layout.bundle for layout in layouts)
-    pitch = -(-(lengths[0] // 2 + 1) // bundle) * bundle
-    padded = np.pad(table, ((0, 0), (0, 0), (0, pitch - table.shape[2])))
+    return layouts, -(-(lengths[0] // 2 + 1) // bundle) * bundle
+
+
+def convolved(run: Run, nodes: Buffer, geometry: MeshGeometry, table: Buffer) -> Buffer:
+    """Values at the nodes (nz, ny, nx) times the table of the Green function (device_table), in their place."""
+    (nx, ny, nz), lengths = geometry.shape.tolist(), geometry.lengths.tolist()
+    layouts, pitch = _layouts(run, geometry)
     lines = [(*layout.arguments(run), np.int32(pitch)) for layout in layouts]
     kernels = [
         run.kernel("potmap/mesh/transform.cl", name, layouts[axis].width, ALONG=axis, **layouts[axis].defines)
@@ -172,7 +213,7 @@ def convolved(run: Run, nodes: Buffer, geometry: MeshGeometry, table: Floats) ->
     run.launch(columns, *over(1, pitch, nz), *lines[1], *there, spectrum, wide)
     run.launch(
         convolve, *over(2, pitch, lengths[1]), *lines[2], np.int32(nz), np.int32(lengths[1]), np.uint64(large),
-        run.upload(padded), wide,
+        table, wide,
     )  # fmt: skip
     home = (np.int32(lengths[1]), np.int32(ny), np.int32(1), np.uint64(large), np.uint64(small))
     run.launch(columns, *over(1, pitch, nz), *lines[1], *home, wide, spectrum)
