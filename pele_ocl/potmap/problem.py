@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -58,6 +58,10 @@ class MapProblem:
         positions = atoms.positions[charged] - grid.origin + corner
         charges = factor / model.dielectric * atoms.charges[charged]
         return cls(grid, corner, positions, charges, model, field, precision, accuracy, room=room)
+
+    def moved(self, atoms: Atoms) -> MapProblem:
+        """The same with the same atoms at other positions."""
+        return replace(self, positions=atoms.positions[atoms.charges != 0] - self.grid.origin + self.corner)
 
     @property
     def n_atoms(self) -> int:

@@ -185,7 +185,7 @@ def cutoff(run: Run, problem: MapProblem) -> Steps:
 
 
 def mesh(run: Run, problem: MapProblem, kept: FarMesh | None = None) -> Steps:
-    """The far part from a mesh, the near part as `cutoff` has it; kept : the mesh of other positions, where it serves"""
+    """The far part from a mesh, the near part as `cutoff` has it; kept : the mesh of other positions, if it serves"""
     ready = kept if kept is not None and kept.holds(problem.positions) else FarMesh(run, problem)
     far, near = FarPart(run, problem, ready), replace(ready.near, positions=problem.positions)
     steps = cutoff(run, near)

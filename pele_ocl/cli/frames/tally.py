@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import click
 
@@ -80,11 +81,17 @@ class Tally:
 
     def exit_with_failures(self) -> None:
         """Name the first frames that failed, and exit with 1, if there are any."""
-        if self.n_failed:
-            shown = "; ".join(f"frame {frame}: {one_line(reason)}" for frame, reason in self._failed.items())
-            rest = f"; and {self.n_failed - len(self._failed):,} more" if self.n_failed > len(self._failed) else ""
-            note(f"Error: {counted(self.n_failed, 'frame')} of {self._n:,} failed: {shown}{rest}")
-            click.get_current_context().exit(1)
+        exit_with_failures(self._failed, self.n_failed, self._n)
+
+
+def exit_with_failures(reasons: Mapping[int, str], n_failed: int, n_frames: int) -> None:
+    """Name the first frames that failed, and exit with 1, if there are any; reasons : of some of them, by number"""
+    if n_failed:
+        named = list(reasons.items())[:NAMED]
+        shown = "; ".join(f"frame {frame}: {one_line(reason)}" for frame, reason in named)
+        rest = f"; and {n_failed - len(named):,} more" if n_failed > len(named) else ""
+        note(f"Error: {counted(n_failed, 'frame')} of {n_frames:,} failed: {shown}{rest}")
+        click.get_current_context().exit(1)
 
 
 def _rows(part: Part[Evaluated]) -> list[Row]:
