@@ -159,15 +159,19 @@ def recorded(
             each.result()
 
 
-def evaluate_with(plan: AnyPlan) -> Evaluate[Evaluated]:
-    """The function that evaluates positions by a plan and keeps the energies, and the surface area if there is one."""
+def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[Evaluated]:
+    """The function that evaluates positions by a plan and keeps the energies, and the surface area if there is one.
+
+    per_residue : whether to keep those of residues, too, which a plan per atom has
+    """
 
     def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
         batch: FrameBatch = plan.evaluate_batch(positions, progress, errors="record")
         columns = batch.terms.columns()
         if has_area(plan.model, batch.terms.names):
             columns[SURFACE_AREA] = batch.terms.nonpolar / plan.model.surface_tension
-        return Evaluated(columns, batch.errors)
+        residues = batch.per_residue().columns() if per_residue and isinstance(batch, EnergyBatch) else {}
+        return Evaluated(columns, batch.errors, residues)
 
     return evaluate
 
