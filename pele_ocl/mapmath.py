@@ -59,10 +59,11 @@ def _on_grid(map_: Map, grid: Grid, number: int, onto: bool) -> Floats:
             f"map {number} is on another grid than the first: {_described(map_.grid)}, not {_described(grid)}; "
             "--onto-first (onto_first=True) takes it at the points of the first"
         )
+    x, y, z = grid.axes()
+    rows = np.stack(np.meshgrid(y, x, indexing="ij")[::-1], axis=-1).reshape(-1, 2)  # x runs fastest
     values = np.empty(grid.shape[::-1])
-    rows = np.stack(np.meshgrid(*grid.axes()[:2], indexing="ij")[::-1], axis=-1).reshape(-1, 2)
-    for plane, z in zip(values, grid.axes()[2].tolist(), strict=True):
-        plane[:] = sample(map_, np.column_stack([rows, np.full(len(rows), z)])).reshape(plane.shape)
+    for plane, height in zip(values, z.tolist(), strict=True):
+        plane[:] = sample(map_, np.column_stack([rows, np.full(len(rows), height)])).reshape(plane.shape)
     return values
 
 

@@ -101,8 +101,8 @@ LAYERS = {
     ),
     "cli": (
         "__init__", "atoms", "bench", "binding", "chemistry", "cluster", "energy", "errors", "forcefield", "formats",
-        "gb_models", "grid", "inputfile", "interop", "ions", "mapmath", "opencl", "paths", "potmap", "reading", "sampling",
-        "solvent", "nonbond", "minimize", "pairs", "potential_model", "relax", "solvent_model", "textfiles",
+        "gb_models", "grid", "inputfile", "interop", "ions", "mapmath", "opencl", "paths", "potmap", "reading",
+        "sampling", "solvent", "nonbond", "minimize", "pairs", "potential_model", "relax", "solvent_model", "textfiles",
         "trajectories", "tuning", "units", "variant",
     ),
     "binding": (

@@ -63,7 +63,7 @@ def test_what_cannot_be_combined(maps):
         combine_maps(maps, (1, 2))
     with pytest.raises(InputError, match="map 2 has no unit and the first 'kcal/mol/e'"):
         combine_maps([maps[0], replace(maps[1], unit="")], (1, 1))
-    with pytest.raises(InputError, match="a Map is needed"):
+    with pytest.raises(InputError, match="map is of type ndarray"):
         combine_maps([maps[0].values], (1,))
 
 
@@ -82,7 +82,7 @@ def test_command(maps, tmp_path):
     moved = tmp_path / "moved.h5"
     write_map(moved, replace(maps[0], grid=Grid((0, 0, 0), 1, maps[0].grid.shape)))
     assert "--onto-first" in error_of("mapmath", a, "-", moved)
-    assert "is an input" in error_of("mapmath", a, "-", b, "-o", b) or b.exists()
+    assert "the same file as the input" in error_of("mapmath", a, "-", b, "-o", b)
 
 
 @pytest.mark.parametrize(
