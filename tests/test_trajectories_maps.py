@@ -160,7 +160,7 @@ def test_frames_that_fail_are_named_and_left_out(atoms, grid, frames, each, tmp_
             assert_statistics(found, each[[0, 2, 4]], MAP["float64"])
             assert found.frames.tolist() == [0, 2, 4]
             assert "stands on" in found.errors[3]
-        assert "not finite" in found.errors[1]
+        assert "a finite number is needed" in found.errors[1]
     with pytest.raises(InputError, match="no frame counts: frame 1: "):
         potmap_over(atoms, path, grid, frames=1)
     with pytest.raises(InputError, match="field of many frames"):
@@ -183,7 +183,7 @@ def test_values_at_atoms_leave_out_their_own_charge(atoms, file, frames):
     found = potentials_over(atoms, written(file.parent / "bad.h5", some), chosen)
     assert np.isnan(found.values[[2, 4]]).all()
     assert np.isfinite(found.values[[0, 1, 3]]).all()
-    assert "not finite" in found.errors[2]
+    assert "a finite number is needed" in found.errors[2]
     assert "another atom stands on" in found.errors[4]
     with pytest.raises(InputError, match="choose direct"):
         potentials_over(atoms, file, method="mesh")

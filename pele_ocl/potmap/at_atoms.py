@@ -64,7 +64,8 @@ class AtomPotentials:
         problem, (m, n, _), k = self._plan.problem, positions.shape, len(self.chosen)
         run = Run(self._plan.devices[0], problem.precision)
         atoms = np.empty((m, n, 4), problem.precision)
-        atoms[:, :, :3] = positions - positions.mean(axis=1, keepdims=True, dtype=np.float64)
+        with np.errstate(invalid="ignore"):  # of frames that are not finite, which are errors
+            atoms[:, :, :3] = positions - positions.mean(axis=1, keepdims=True, dtype=np.float64)
         atoms[:, :, 3] = self._charges
         found = run.empty(m * k)
         kernel = run.kernel("potmap/at_atoms.cl", "potential_at_atoms", **problem.switches)
