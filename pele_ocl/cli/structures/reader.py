@@ -19,6 +19,7 @@ from ...gb_models import default_radii, radii_note
 from ...inputfile import InputFile, read_file
 from ...reading import Coordinates, read_chosen
 from ..command import COORDINATES
+from ..report import counted
 from ..terminal import note
 from .choice import Chosen
 
@@ -120,9 +121,9 @@ class StructureReader:
         if len(self.coordinates) <= 1:
             return self._shared_coordinates
         if len(self.coordinates) != len(self.structures):
-            given, n = len(self.coordinates), len(self.structures)
+            structures = counted(len(self.structures), "structure")
             raise click.UsageError(
-                f"--coordinates is given {given} times for {n} structures; give one for all, or one for each"
+                f"--coordinates is given {len(self.coordinates)} times for {structures}; give one for all, or for each"
             )
         if self.structures.count(structure) > 1:
             raise click.UsageError(
