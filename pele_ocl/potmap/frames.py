@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
 
 # At which the map of the first frame, and of each further one, is compared with direct sums.
-FIRST_POINTS, MOST_POINTS, FEWEST_POINTS = 1000, 32, 4
-EVALUATIONS = 100_000  # of these sums in a frame, which cost the host a millisecond
+FIRST_POINTS, MOST_POINTS, FEWEST_POINTS = 1000, 16, 4
+EVALUATIONS = 50_000  # of these sums in a frame, which cost the host half a millisecond
 MARGIN = 3.0  # A, that atoms may move beyond where the first frame has them before a mesh is made anew
 
 
