@@ -32,9 +32,8 @@ from pele_ocl.plan import plan as plans
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
 from pele_ocl.potmap import error
-from pele_ocl.potmap.at_atoms import AtomPotentials
 from pele_ocl.potmap.blocking import Blocking
-from pele_ocl.potmap.frames import MapFrames
+from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.options import MapOptions
 from pele_ocl.potmap.problem import MapProblem

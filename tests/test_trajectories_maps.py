@@ -16,8 +16,7 @@ from pele_ocl import Grid, InputError, potentials_over, potmap_over, read, read_
 from pele_ocl.opencl.device import get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import variants
-from pele_ocl.potmap.at_atoms import AtomPotentials
-from pele_ocl.potmap.frames import MapFrames
+from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.mesh import FarMesh
 from pele_ocl.potmap.options import MapOptions
 from pele_ocl.reference import potmap as reference

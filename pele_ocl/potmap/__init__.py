@@ -98,7 +98,7 @@ def potmap(
 
 
 def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
-    """What `potmap` computes and how, of the atoms as they stand. Raises InputError and DeviceError as it does."""
+    """The map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
     _check(atoms, grid, options)
     precision = options.precision
     salt = options.kappa

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arguments import callback
 from ..atoms import Atoms, Floats, require_atoms
-from ..potmap.at_atoms import AtomPotentials
+from ..potmap.frames import AtomPotentials
 from ..potmap.options import MapOptions
 from ..variant import Progress
 from .frames import FrameWords

@@ -55,7 +55,7 @@ class FarMesh:
         return self._scratch[name]
 
     def along(self, run: Run, slab: MapSlab) -> list[DeviceAlong]:
-        """What the points of a slab take from the nodes along x, y and z; kept for further maps of the slab."""
+        """The weights of the nodes for the points of a slab along x, y and z, kept for further maps of the slab."""
         if self._slab != (slab.first, *slab.shape):
             axes = [Along.of(slab.problem, self.geometry, self.window, axis, slab) for axis in range(3)]
             self._along = [DeviceAlong(run, each, slab.problem.field) for each in axes]

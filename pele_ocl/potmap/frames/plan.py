@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .corrections import Corrections, corrections
-from .map_slab import MapSlab
-from .problem import RUN, MapProblem
-from .slabs import first_evals
-from .variants import VARIANTS
+from ..corrections import Corrections, corrections
+from ..map_slab import MapSlab
+from ..problem import RUN, MapProblem
+from ..slabs import first_evals
+from ..variants import VARIANTS
 
 if TYPE_CHECKING:
-    from ..opencl.device import Device
-    from ..opencl.run import Run
+    from ...opencl.device import Device
+    from ...opencl.run import Run
 
 AHEAD = 2  # frames that are launched before the first of them is waited for
-# What `corrections` puts right changes a map by a hundredth of this, by norm: a mesh of this accuracy goes without.
-UNCORRECTED = 1e-4
 
 
 class MapPlan:
@@ -34,15 +32,17 @@ class MapPlan:
     seconds : of the kernels of the frames that were waited for
     """
 
-    def __init__(self, problem: MapProblem, variant: str, device: Device, first: int, last: int) -> None:
+    def __init__(
+        self, problem: MapProblem, variant: str, device: Device, first: int, last: int, is_corrected: bool
+    ) -> None:
+        """is_corrected : whether points near atoms are put right (`corrections`)"""
         self.device, self.seconds = device, 0.0
         self._variant, self._precision = VARIANTS[variant], problem.precision
         run = self.run()
         self._steps = self._variant.run(run, problem)
         self.slab = MapSlab.on(run, problem, first, last, self._steps.pad)
         self._under_way: deque[Run] = deque()
-        is_coarse = self._variant.method == "mesh" and problem.accuracy >= UNCORRECTED
-        self._is_corrected = problem.precision == "float32" and not is_coarse
+        self._is_corrected = is_corrected
 
     def start(self, problem: MapProblem) -> Run:
         """Launch the map of the same atoms at the positions of this problem; the run goes on behind it."""
@@ -90,13 +90,13 @@ class MapPlan:
 
     def run(self) -> Run:
         """A new run on the device."""
-        from ..opencl.run import Run
+        from ...opencl.run import Run
 
         return Run(self.device, self._precision)
 
     def _wait(self) -> None:
         """Wait for the first frame under way, and take the time of its kernels."""
-        from ..opencl.timing import seconds_of
+        from ...opencl.timing import seconds_of
 
         run = self._under_way.popleft()
         if run.events:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .map_slab import MapSlab
+from ..map_slab import MapSlab
 
 if TYPE_CHECKING:
-    from ..opencl.device import Device
-    from ..opencl.memory import Buffer
-    from ..opencl.run import Run
+    from ...opencl.device import Device
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
 
 GROUP = 64
 

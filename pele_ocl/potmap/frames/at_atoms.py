@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import arguments
-from ..atoms import Atoms, Floats
-from ..errors import InputError
-from ..grid import Grid
-from . import planned
-from .options import MapOptions
+from ... import arguments
+from ...atoms import Atoms, Floats
+from ...errors import InputError
+from ...grid import Grid
+from .. import planned
+from ..options import MapOptions
 
 METHODS = ("direct", "cutoff")
 MOST_ATOMS = 1 << 20  # of all frames that are computed at a time
@@ -59,7 +59,7 @@ class AtomPotentials:
 
     def _computed(self, positions: NDArray[np.floating]) -> Floats:
         """Values (m, k) of a few frames."""
-        from ..opencl.run import Run
+        from ...opencl.run import Run
 
         problem, (m, n, _), k = self._plan.problem, positions.shape, len(self.chosen)
         run = Run(self._plan.devices[0], problem.precision)

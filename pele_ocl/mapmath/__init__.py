@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import arguments
-from .atoms import Floats
-from .errors import InputError
-from .grid import Grid, Map, require_map
-from .sampling import sample
-from .units import POTENTIAL_UNITS
+from .. import arguments
+from ..atoms import Floats
+from ..errors import InputError
+from ..grid import Grid, Map, require_map
+from ..sampling import sample
+from ..units import POTENTIAL_UNITS
 
 SAME = 1e-3  # of a step: how far points may be apart that formats of few digits have written as one
 

@@ -11,26 +11,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Floats
-from ..errors import InputError
-from ..grid import Grid
-from . import planned
-from .error import SEED, MapError, exact_potentials, measured_error, root_mean_square
-from .mesh import tighter
-from .models import COMBINATIONS, ModelMaps
-from .options import MapOptions
+from ...atoms import Atoms, Floats
+from ...errors import InputError
+from ...grid import Grid
+from .. import planned
+from ..error import SEED, MapError, exact_potentials, measured_error, root_mean_square
+from ..mesh import tighter
+from ..models import COMBINATIONS, ModelMaps
+from ..options import MapOptions
+from ..problem import MapProblem
+from ..result import PotmapResult
+from ..touching import require_apart
 from .plan import AHEAD, MapPlan
-from .problem import MapProblem
-from .result import PotmapResult
 from .statistics import SlabStatistics, values_at
-from .touching import require_apart
 
 if TYPE_CHECKING:
-    from ..opencl.device import Device
+    from ...opencl.device import Device
 
 # At which the map of the first frame, and of each further one, is compared with direct sums.
 FIRST_POINTS, MOST_POINTS, FEWEST_POINTS = 1000, 16, 4
 EVALUATIONS = 50_000  # of these sums in a frame, which cost the host half a millisecond
+# Corrections near atoms change a float32 map by a hundredth of this, by norm: a mesh of this accuracy goes without.
+UNCORRECTED = 1e-4
 MARGIN = 3.0  # A, that atoms may move beyond where the first frame has them before a mesh is made anew
 
 
@@ -110,7 +112,9 @@ class MapFrames:
         """Make the devices ready; a mesh whose first map misses its accuracy is followed by the next finer one."""
         wanted = problem.accuracy
         while True:
-            self._slabs = [MapPlan(problem, self._plan.variant, *part) for part in self._parts()]
+            is_fine = self.method != "mesh" or problem.accuracy < UNCORRECTED
+            is_corrected = is_fine and problem.precision == "float32"
+            self._slabs = [MapPlan(problem, self._plan.variant, *part, is_corrected) for part in self._parts()]
             if self.method != "mesh" or not problem.n_atoms:
                 break
             for slab in self._slabs:
