@@ -59,10 +59,12 @@ def test_maps_are_taken_onto_the_first_grid():
 
 
 def test_what_cannot_be_combined(maps):
-    with pytest.raises(InputError, match="there are 3 maps and 2 factors"):
+    with pytest.raises(InputError, match="one for each of the 3 maps"):
         combine_maps(maps, (1, 2))
     with pytest.raises(InputError, match="map 2 has no unit and the first 'kcal/mol/e'"):
         combine_maps([maps[0], replace(maps[1], unit="")], (1, 1))
+    with pytest.raises(InputError, match="not finite everywhere"):
+        combine_maps(maps, (1, 1, 1e300))
     with pytest.raises(InputError, match="map is of type ndarray"):
         combine_maps([maps[0].values], (1,))
 

@@ -1,7 +1,7 @@
 """Frames a second of maps over a trajectory, and what of each frame's time is the host's; beside maps one by one.
 
-python docs/performance/map_frames.py [FRAMES [DEVICE]] moves ubiquitin at random, turns it, and makes the mean map of
-128^3 points, 0.5 A apart, of all frames, superposed, with each method.
+python docs/performance/map_frames.py [FRAMES [DEVICE [METHODS]]] moves ubiquitin at random, turns it, and makes the mean
+map of 128^3 points, 0.5 A apart, of all frames, superposed, with so many of the methods, all by default.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def host_seconds(atoms: Atoms, grid: Grid, frames: np.ndarray, options: MapOptio
     return (time.thread_time() - start) / len(frames)
 
 
-def main(n_frames: int, device: str | None) -> None:
+def main(n_frames: int, device: str | None, n_methods: int | None) -> None:
     """Print a line for each method."""
     atoms = load("ubiquitin")
     first = atoms.positions.mean(axis=0) - SPACING * (POINTS - 1) / 2 + 0.123
@@ -58,7 +58,7 @@ def main(n_frames: int, device: str | None) -> None:
         path = Path(folder) / "frames.h5"
         with h5py.File(path, "w") as file:
             file["positions"] = frames
-        for name, options in METHODS.items():
+        for name, options in list(METHODS.items())[:n_methods]:
             wanted = {**options, "device": device}
             potmap_over(atoms, path, grid, align=True, frames=":2", **wanted)
             start = time.perf_counter()
@@ -80,4 +80,5 @@ def main(n_frames: int, device: str | None) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200, sys.argv[2] if len(sys.argv) > 2 else None)
+    given = [*sys.argv[1:], *[""] * 3]
+    main(int(given[0] or 200), given[1] or None, int(given[2]) if given[2] else None)

@@ -27,17 +27,23 @@ def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: b
     Returns a Map on the first one's grid and in its unit; float32 where all maps are. Raises InputError for maps on
     other grids, or that end within the first with `onto_first`, and for units that cannot be converted.
     """
-    if not maps or len(maps) != len(factors):
-        raise InputError(f"there are {len(maps)} maps and {len(factors)} factors; give a factor for each map")
+    if not isinstance(maps, list | tuple) or not maps:
+        raise InputError(f"the maps are {arguments.described(maps)}; a list of Maps is needed")
     for map_ in maps:
         require_map(map_)
     numbers = arguments.numbers("factors", factors)
+    if numbers.shape != (len(maps),):
+        raise InputError(f"the factors have shape {numbers.shape}; one for each of the {len(maps)} maps is needed")
     arguments.flag("onto_first", onto_first)
     first = maps[0]
     total = np.zeros(first.values.shape)
-    for k, (map_, factor) in enumerate(zip(maps, numbers.tolist(), strict=True), 1):
-        total += factor * _on_grid(_in_unit_of(first, map_, k), first.grid, k, onto_first)
-    return replace(first, values=total.astype(np.result_type(*(map_.values for map_ in maps))), title="")
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k, (map_, factor) in enumerate(zip(maps, numbers.tolist(), strict=True), 1):
+            total += factor * _on_grid(_in_unit_of(first, map_, k), first.grid, k, onto_first)
+        values = total.astype(np.result_type(*(map_.values for map_ in maps)))
+    if not np.isfinite(values).all():
+        raise InputError("the factors are too large, or not numbers: the result is not finite everywhere")
+    return replace(first, values=values, title="")
 
 
 def _in_unit_of(first: Map, map_: Map, number: int) -> Map:
