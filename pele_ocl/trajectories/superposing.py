@@ -49,7 +49,8 @@ class Superposition:
         u[mirrors, :, -1] *= -1
         sizes[mirrors, -1] *= -1
         squares = (points**2).sum(axis=(1, 2)) + (self._points**2).sum() - 2 * sizes.sum(axis=1)
-        found[finite] = (found[finite] - middles) @ (u @ vt) + self._middle
+        with np.errstate(invalid="ignore"):  # atoms elsewhere that are nowhere stay so
+            found[finite] = (found[finite] - middles) @ (u @ vt) + self._middle
         distances[finite] = np.sqrt(np.maximum(squares, 0) / len(self.chosen))
         return found, distances
 
