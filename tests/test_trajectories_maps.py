@@ -140,7 +140,9 @@ def test_frames_are_superposed(atoms, grid, frames, each, tmp_path):
     away = np.linalg.norm(found[:, heavy] - atoms.positions[heavy], axis=2)
     np.testing.assert_allclose(rmsd, np.sqrt((away**2).mean(axis=1)), rtol=1e-4)
     mirrored = atoms.positions * (1, 1, -1)  # which no turn undoes
-    assert Superposition(atoms)(mirrored[None])[1] > 1
+    back, off = Superposition(atoms, "all")(mirrored[None])
+    assert off > 1
+    assert off == pytest.approx(np.sqrt(((back[0] - atoms.positions) ** 2).sum(axis=1).mean()))
     result = potmap_over(atoms, written(tmp_path / "turned.h5", many), grid, align=True, precision="float64")
     assert_statistics(result, each, 0.1)  # the frames tremble about the reference; unsuperposed it would be above 1
     assert (result.rmsd < 0.2).all()
