@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
     from .ions import place_ions as place_ions
+    from .mapmath import combine_maps as combine_maps
     from .minimize import MinimizeBatch as MinimizeBatch
     from .minimize import Minimizer as Minimizer
     from .minimize import MinimizeResult as MinimizeResult
@@ -80,6 +81,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .solvent_model import SolventModel as SolventModel
     from .trajectories import batches_over as batches_over
     from .trajectories import energy_over as energy_over
+    from .trajectories import potentials_over as potentials_over
+    from .trajectories import potmap_over as potmap_over
     from .trajectories import trajectory as trajectory
     from .view import draw_surface as draw_surface
     from .view import write_page as write_page
@@ -101,6 +104,7 @@ _HOMES = {
     "interop.preparation": ("Preparation",),
     "interop.preparing": ("prepare",),
     "ions": ("IonsResult", "place_ions"),
+    "mapmath": ("combine_maps",),
     "minimize": ("MinimizeBatch", "MinimizeResult", "Minimizer", "minimize_many"),
     "nonbond": ("Nonbond", "NonbondBatch", "NonbondResult"),
     "opencl.device": ("list_devices",),
@@ -114,7 +118,7 @@ _HOMES = {
     "sampling": ("sample",),
     "solvent": ("Solvent", "SolventBatch", "SolventResult"),
     "solvent_model": ("SolventModel",),
-    "trajectories": ("batches_over", "energy_over", "trajectory"),
+    "trajectories": ("batches_over", "energy_over", "potentials_over", "potmap_over", "trajectory"),
     "view": ("draw_surface", "write_page"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}

@@ -33,7 +33,9 @@ from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
 from pele_ocl.potmap import error
 from pele_ocl.potmap.blocking import Blocking
+from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.map_slab import MapSlab
+from pele_ocl.potmap.options import MapOptions
 from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import energy as definition
@@ -147,6 +149,16 @@ def potmap_cases(device: Device) -> None:
         task = MapProblem.of(few, grid, PotentialModel(), 1.0, False, precision)
         vectors = blocked(run, task, POTMAP_VECTORS)
         vectors.add(run, MapSlab.on(run, task, 0, 5, vectors.pad), 0, 20)
+        map_frames_case(few, grid, MapOptions("cutoff", precision=precision, device=device))
+    AtomPotentials(many, np.array([0, 299]), MapOptions(device=device)).evaluate(np.stack([many.positions] * 3))
+
+
+def map_frames_case(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
+    """Statistics of three frames, with points that are compared, and corrections in float32."""
+    frames = MapFrames(atoms, grid, options)
+    for k in range(3):
+        frames.add(atoms.moved(atoms.positions + 0.1 * k))
+    frames.result()
 
 
 def ions_cases(device: Device) -> None:

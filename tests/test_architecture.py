@@ -44,6 +44,7 @@ LAYERS = {
     "pairs": ("arguments", "atoms", "errors", "forcefield", "formats", "frozen", "inputfile", "paths", "textfiles"),
     "grid": ("arguments", "atoms", "errors", "frozen", "units"),
     "sampling": ("arguments", "atoms", "errors", "grid"),
+    "mapmath": ("arguments", "atoms", "errors", "grid", "sampling", "units"),
     "tiles": ("atoms",),
     "gb_models": ("atoms", "chemistry", "errors", "paths"),
     "solvent_model": ("arguments", "atoms", "errors", "gb_models", "units"),
@@ -94,8 +95,8 @@ LAYERS = {
         "interop", "minimize", "opencl", "pairs", "paths", "solvent_model",
     ),
     "trajectories": (
-        "arguments", "atoms", "energy", "errors", "extras", "formats", "inputfile", "nonbond", "pairs", "plan",
-        "results", "solvent", "solvent_model", "textfiles", "variant",
+        "arguments", "atoms", "energy", "errors", "extras", "formats", "grid", "inputfile", "nonbond", "pairs", "plan",
+        "potmap", "results", "solvent", "solvent_model", "textfiles", "variant",
     ),
     "cluster": ("errors", "extras", "opencl"),
     "bench": (
@@ -104,8 +105,8 @@ LAYERS = {
     ),
     "cli": (
         "__init__", "atoms", "bench", "binding", "chemistry", "cluster", "energy", "errors", "forcefield", "formats",
-        "gb_models", "grid", "inputfile", "interop", "ions", "opencl", "paths", "potmap", "reading", "sampling",
-        "solvent", "nonbond", "minimize", "pairs", "potential_model", "relax", "solvent_model", "textfiles",
+        "gb_models", "grid", "inputfile", "interop", "ions", "mapmath", "opencl", "paths", "potmap", "reading",
+        "sampling", "solvent", "nonbond", "minimize", "pairs", "potential_model", "relax", "solvent_model", "textfiles",
         "trajectories", "tuning", "units", "variant", "view",
     ),
     "binding": (
@@ -114,7 +115,7 @@ LAYERS = {
     ),
     "__init__": (
         "binding", "energy", "minimize", "nonbond", "pairs", "atoms", "errors", "forcefield", "formats", "grid",
-        "interop", "ions", "opencl", "potmap", "reading", "relax", "sampling", "solvent", "solvent_model",
+        "interop", "ions", "mapmath", "opencl", "potmap", "reading", "relax", "sampling", "solvent", "solvent_model",
         "trajectories", "view",
     ),
     "__main__": ("cli",),
@@ -130,7 +131,7 @@ UNTYPED = {
     "formats": 15, "forcefield": 3,  # h5py, gemmi, matplotlib and json have no types
     "binding": 1,  # matplotlib's axes
     "pairs": 9,  # columns of files, which are checked then
-    "potmap": 2, "minimize": 1,  # options, passed on
+    "potmap": 2, "minimize": 1, "trajectories": 2,  # options, passed on
     "results": 2, "atoms": 1,
 }  # fmt: skip
 

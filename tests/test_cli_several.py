@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import amber_helpers
 import h5py
 import pytest
 from click.testing import CliRunner, Result
@@ -120,3 +121,23 @@ def test_outputs_are_no_inputs(tmp_path: Path) -> None:
     done = run("energy", HEXAPEPTIDE, target, "-o", target)
     assert done.exit_code == 1
     assert "give the output another name" in done.stderr
+
+
+def test_coordinates_of_each_topology(tmp_path: Path) -> None:
+    atoms = amber_helpers.hexapeptide()
+    tops, places = [], []
+    for k in range(2):
+        tops.append(tmp_path / f"top{k}.parm7")
+        tops[-1].write_text(amber_helpers.rendered(amber_helpers.content()))
+        places.append(tmp_path / f"place{k}.rst7")
+        places[-1].write_text(amber_helpers.restart(atoms.positions * (1 + 0.01 * k)))
+    each = ("-c", places[0], "-c", places[1])
+    found = json.loads(run("energy", *tops, *each, "--json").stdout)["structures"]
+    for top, place, of in zip(tops, places, found, strict=True):
+        assert of["energy"] == json.loads(run("energy", top, "-c", place, "--json").stdout)["energy"]
+    assert found[0]["energy"] != found[1]["energy"]
+    shared = json.loads(run("energy", *tops, "-c", places[1], "--json").stdout)["structures"]
+    assert [of["energy"] for of in shared] == [found[1]["energy"]] * 2
+    wrong = run("energy", tops[0], *each)
+    assert (wrong.exit_code, "given 2 times for 1 structure; give one for all" in wrong.stderr) == (2, True)
+    assert "is given twice" in run("energy", tops[0], tops[0], *each).stderr

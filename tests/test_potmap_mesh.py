@@ -201,7 +201,7 @@ def test_cosine_sums_are_transforms():
 @pytest.mark.parametrize("length", [6, 63 * 2, 240])
 def test_transforms_there_and_back(length, precision, device):
     """Convolution along all axes with a table of ones gives the nodes back; with one of cosines it moves them."""
-    from pele_ocl.potmap.mesh.far import convolved
+    from pele_ocl.potmap.mesh.far import Convolution
     from pele_ocl.potmap.mesh.geometry import MeshGeometry
 
     shape = np.array([length // 2, 5, 3])
@@ -216,7 +216,8 @@ def test_transforms_there_and_back(length, precision, device):
         (table, nodes),
         (moved, np.pad(nodes, ((0, 0), (0, 0), (1, 0)))[..., :-1] + np.pad(nodes, ((0, 0), (0, 0), (0, 1)))[..., 1:]),
     ):
-        found = run.download(convolved(run, run.upload(nodes), geometry, factor), nodes.size).reshape(nodes.shape)
+        back = Convolution(run, geometry, factor)(run, run.upload(nodes))
+        found = run.download(back, nodes.size).reshape(nodes.shape)
         assert relative(found, expected) < 4 * tolerance
 
 

@@ -443,14 +443,33 @@ def test_options_that_do_not_go_together(tmp_path, peptide):
     assert (
         "choose one of --models all and -t" in run("energy", HEXAPEPTIDE, "-t", path, "--models", "all", code=2).stderr
     )
-    assert (
-        "choose one of --per-residue and -t" in run("energy", HEXAPEPTIDE, "-t", path, "--per-residue", code=2).stderr
-    )
+    resumed = ("-t", path, "-o", tmp_path / "e.csv", "--resume", "--per-residue")
+    assert "--per-residue is the mean over the frames of one run" in run("energy", HEXAPEPTIDE, *resumed, code=2).stderr
     assert "name it by -o" in run("energy", HEXAPEPTIDE, "-t", path, "--resume", code=2).stderr
     assert "end in .h5, .csv, .jsonl" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
     assert "the same file" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", path)
     other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 100, 3)))
     assert "have 100 atoms, the structure 96; choose" in error_of("energy", HEXAPEPTIDE, "-t", other)
+
+
+def test_energies_of_residues_are_means_over_frames(tmp_path, peptide):
+    positions = moving(peptide.positions, 5)
+    bad = positions.copy()
+    bad[3, 7] = np.nan
+    path = write_trajectory(tmp_path / "t.h5", bad)
+    double = ("--precision", "float64")
+    report = json.loads(run("energy", HEXAPEPTIDE, "-t", path, "--per-residue", "--json", *double, code=1).stdout)
+    plan = Energy(peptide, gradient=False, per_atom=True, precision="float64")
+    each = plan.evaluate_batch(positions[[0, 1, 2, 4]]).per_residue()
+    assert [residue["residue"] for residue in report["residues"]][:2] == ["A:MET1", "A:LYS2"]
+    for term in ("coulomb", "gb_pair", "total"):
+        found = [residue[term] for residue in report["residues"]]
+        np.testing.assert_allclose(found, getattr(each, term).mean(axis=0), rtol=1e-9)
+    spread = [residue["total_sd"] for residue in report["residues"]]
+    np.testing.assert_allclose(spread, each.total.std(axis=0), rtol=1e-7)
+    told = run("energy", HEXAPEPTIDE, "-t", path, "--per-residue", "--frames", ":3").stdout
+    assert "Energy of residues, mean over frames, kcal/mol" in told
+    assert "total sd" in told
 
 
 LONG = """

@@ -11,10 +11,11 @@ import numpy as np
 from ..arguments import callback, file_path, flag
 from ..errors import InputError
 from ..trajectories import Trajectory
-from ..trajectories.energies import Paths, recorded
+from ..trajectories.energies import recorded
 from ..trajectories.files import Positions
 from ..trajectories.fingerprints import settings_of, sha256_of
 from ..trajectories.frames import FrameWords
+from ..trajectories.reading import Paths
 from ..trajectories.recording import Settings, joined
 from ..trajectories.selection import Selection
 from ..trajectories.streaming import Evaluate, Evaluated, ResultsOver, results_over

@@ -20,9 +20,9 @@ from ..plan.conformations import as_conformations
 from ..results import Terms
 from ..solvent_model import SolventModel
 from ..trajectories import Trajectory
-from ..trajectories.energies import Paths
 from ..trajectories.files import Positions
 from ..trajectories.frames import FrameWords
+from ..trajectories.reading import Paths
 from ..trajectories.selection import Selection
 from ..variant import Progress
 from .decomposing import Decomposer

@@ -23,6 +23,7 @@ COMMANDS = {
     "devices": "List the OpenCL devices that can be used; 0 is the default.",
     "energy": "Bonded, Lennard-Jones, Coulomb, GB and nonpolar energy of the molecule in IN, and the full gradient.",
     "ions": "Put ions around the molecule in IN.",
+    "mapmath": "Maps added to and subtracted from each other, point by point: A - B, A + B + C.",
     "merge": "Put the results of all shards together.",
     "minimize": "Relax the structures in IN: move their atoms to a minimum of their energy.",
     "nonbond": "Lennard-Jones, Coulomb and GB energy of the pairs of a list for the molecule in IN, and the gradient.",

@@ -27,8 +27,13 @@ def residues_as_json(names: Sequence[str], terms: Mapping[str, Floats]) -> list[
     return [{"residue": name, **dict(zip(terms, row, strict=True))} for name, *row in zip(names, *columns, strict=True)]
 
 
-def residue_table(names: Sequence[str], models: Iterable[tuple[int | None, Mapping[str, Floats]]]) -> str:
-    """The energies of residues; models : number of each, or None where there is one only, and its terms"""
+def residue_table(
+    names: Sequence[str], models: Iterable[tuple[int | None, Mapping[str, Floats]]], what: str = ""
+) -> str:
+    """The energies of residues; models : number of each, or None where there is one only, and its terms
+
+    what : they are, with a comma and a blank behind it
+    """
     lines: list[tuple[str, ...]] = []
     heads: tuple[str, ...] = ()
     for number, terms in models:
@@ -38,7 +43,7 @@ def residue_table(names: Sequence[str], models: Iterable[tuple[int | None, Mappi
         for name, *row in zip(names, *columns, strict=True):
             lines.append((*([str(number)] if number is not None else []), name, *(f"{value:.3f}" for value in row)))
     align = (">" if heads[0] == "model" else "") + "<" + ">" * (len(heads) - heads.index("residue") - 1)
-    return f"Energy of residues, {UNIT}\n" + table(heads, lines, align)
+    return f"Energy of residues, {what}{UNIT}\n" + table(heads, lines, align)
 
 
 def model_lines(numbers: Sequence[int], energies: Sequence[Energies]) -> list[str]:

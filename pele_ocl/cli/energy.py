@@ -73,7 +73,7 @@ UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is
 @structure_options
 @model_options
 @surface_options
-@click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
+@click.option("--per-residue", is_flag=True, help="Report the energies of every residue too; of frames, their means.")
 @report_options
 @each_structure
 def energy(
@@ -91,7 +91,9 @@ def energy(
     if no_gradient and fixed_radii:
         raise click.UsageError("--fixed-radii is about the gradient; choose one of --no-gradient and --fixed-radii")
     require_near(cutoff)
-    over.require_alone(models_all=models == "all", per_residue=per_residue, fixed_radii=fixed_radii)
+    over.require_alone(models_all=models == "all", fixed_radii=fixed_radii)
+    if over.resume and per_residue:
+        raise click.UsageError("--per-residue is the mean over the frames of one run; leave out --resume")
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
     require_lennard_jones(path)
@@ -106,7 +108,8 @@ def energy(
         _tell_unused(plan)
     if over.paths:
         contents = summary(plan.names, plan.atoms, plan.model)
-        work = FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen, contents=contents)
+        residues = residue_names(plan.atoms) if per_residue else ()
+        work = FrameWork("Energy", molecule.source, plan, chosen=molecule.chosen, contents=contents, residues=residues)
         report_frames(work, over, output, as_json)
         return
     if molecule.conformations is not None:

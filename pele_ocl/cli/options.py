@@ -52,7 +52,9 @@ def structure_options(command: Command) -> Command:
     def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
         given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
         given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
-        reader = StructureReader(selection=chosen_text(select, without, only), **given)
+        path = others.get("path") or others.get("paths") or ()
+        structures = path if isinstance(path, tuple) else (path,)
+        reader = StructureReader(structures=structures, selection=chosen_text(select, without, only), **given)
         return command(read_atoms=AtomsReader(reader.read, reader.read_unparameterised), **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
@@ -153,9 +155,10 @@ _STRUCTURE_OPTIONS: Options = (
         "-c",
         "--coordinates",
         type=INPUT,
+        multiple=True,
         metavar="FILE",
         help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro "
-        "or another structure.",
+        "or another structure; of several topologies one for all, or one for each, in their order.",
     ),
     click.option(
         "--parameters",

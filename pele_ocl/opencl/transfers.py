@@ -55,9 +55,13 @@ class Transfers:
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         """A buffer of n zeros."""
         buffer = self.empty(n, dtype)
+        self.clear(buffer)
+        return buffer
+
+    def clear(self, buffer: Buffer) -> None:
+        """Fill a buffer with zeros."""
         with device_errors(self.device):
             cl.enqueue_fill_buffer(self.queue, buffer, np.zeros(1, np.uint8), 0, buffer.size)
-        return buffer
 
     def _buffer(self, flags: int, size: int, values: NDArray[Any] | None = None) -> Buffer:
         """A new buffer of `size` bytes. Raises DeviceError where they are too many beside all others."""

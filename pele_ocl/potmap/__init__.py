@@ -10,12 +10,13 @@ from .. import arguments
 from ..atoms import Atoms, require_atoms
 from ..callable_module import make_callable
 from ..errors import InputError
-from ..grid import Grid, Map
+from ..grid import Grid
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from ..variant import PRECISIONS, Progress
 from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for, require_mesh
 from .mesh import FINEST, FLOAT32_ACCURACY
+from .options import MapOptions, PlannedMap
 from .problem import MapProblem
 from .result import PotmapResult
 from .room import MeshRoom
@@ -74,16 +75,46 @@ def potmap(
     an atom and there is no min_distance, and DeviceError where the device cannot do it.
     """
     start = time.perf_counter()
-    _check(atoms, grid, method, variant, precision, field, progress)
-    _check_accuracy(method, accuracy, precision)
-    salt = _salt(ionic_strength, dielectric, temperature) if kappa is None else kappa
-    reach = cutoff if method == "cutoff" else None
-    model = PotentialModel(dielectric, distance_dependent, salt, min_distance, reach, smooth)
-    factor = COULOMB_KCAL_A * potential_factor(unit, temperature)
-    devices = _devices(device, variant, precision)
+    options = MapOptions(
+        method, cutoff, smooth, accuracy, variant, precision, device, dielectric, distance_dependent, ionic_strength,
+        kappa, min_distance, field, unit, temperature,
+    )  # fmt: skip
+    arguments.callback("progress", progress)
+    plan = planned(atoms, grid, options)
     require_apart(atoms, grid, min_distance, precision)
-    room = MeshRoom.of(devices, precision)
-    problem = MapProblem.of(atoms, grid, model, factor, field, precision, accuracy or DEFAULT_ACCURACY, room)
+    computed = compute_accurately(plan.problem, plan.variant, plan.devices, progress)
+    return PotmapResult(
+        map=plan.map_of(computed.values[0]),
+        field=computed.values[1:] if field else None,
+        n_atoms=len(atoms),
+        device=plan.device,
+        variant=plan.variant,
+        precision=precision,
+        seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
+        method=plan.method,
+        error=computed.error,
+        accuracy=computed.accuracy,
+        atoms=atoms,
+        model=plan.problem.model,
+    )
+
+
+def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
+    """The map that `potmap` is to compute, and how. Raises InputError and DeviceError as it does."""
+    _check(atoms, grid, options)
+    precision = options.precision
+    salt = options.kappa
+    if salt is None:
+        salt = _salt(options.ionic_strength, options.dielectric, options.temperature)
+    reach = options.cutoff if options.method == "cutoff" else None
+    model = PotentialModel(
+        options.dielectric, options.distance_dependent, salt, options.min_distance, reach, options.smooth
+    )
+    factor = COULOMB_KCAL_A * potential_factor(options.unit, options.temperature)
+    devices = _devices(options.device, options.variant, precision)
+    room, accuracy = MeshRoom.of(devices, precision), options.accuracy or DEFAULT_ACCURACY
+    problem = MapProblem.of(atoms, grid, model, factor, options.field, precision, accuracy, room)
+    method, variant = options.method, options.variant
     if method == "auto":
         method = method_for(problem)
     elif method == "mesh":
@@ -91,42 +122,29 @@ def potmap(
     if variant == "auto":
         tuned = tuned_choice(problem, devices[0]).variant if method == "direct" else None
         variant = tuned or choose_variant(method)
-    computed = compute_accurately(problem, variant, devices, progress)
-    title, kelvin = f"electrostatic potential of {len(atoms):,} atoms", temperature if unit == "kT/e" else None
-    return PotmapResult(
-        map=Map(grid, computed.values[0], unit, title, kelvin),
-        field=computed.values[1:] if field else None,
-        n_atoms=len(atoms),
-        device=" + ".join(map(str, devices)),
-        variant=variant,
-        precision=precision,
-        seconds={"kernel": computed.seconds, "total": time.perf_counter() - start},
-        method=method,
-        error=computed.error,
-        accuracy=computed.accuracy,
-        atoms=atoms,
-        model=model,
-    )
+    title = f"electrostatic potential of {len(atoms):,} atoms"
+    unit_charge = factor / options.dielectric
+    return PlannedMap(problem, method, variant, devices, options.unit, options.temperature, title, unit_charge)
 
 
-def _check(
-    atoms: Atoms, grid: Grid, method: str, variant: str, precision: str, field: bool, progress: Progress | None
-) -> None:
+def _check(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
+    """Raise InputError for options that do not fit."""
+    method, variant, precision = options.method, options.variant, options.precision
     require_atoms(atoms)
     arguments.instance("grid", grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
-    arguments.flag("field", field)
-    arguments.callback("progress", progress)
+    arguments.flag("field", options.field)
     given = arguments.described
     if not arguments.is_among(method, METHODS):
         raise InputError(f"there is no method {given(method)}; choose {', '.join(METHODS)}")
     fitting = [name for name, each in VARIANTS.items() if method == each.method]
     if not arguments.is_among(variant, ("auto", *fitting)):
         raise InputError(f"the method {method} has no variant {given(variant)}; choose auto, {', '.join(fitting)}")
-    if field and variant not in ("auto", *FIELD_VARIANTS):
+    if options.field and variant not in ("auto", *FIELD_VARIANTS):
         raise InputError(f"the variant {variant} computes no field; choose auto, {', '.join(FIELD_VARIANTS)}")
     if not arguments.is_among(precision, PRECISIONS):
         raise InputError(f"there is no precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")
+    _check_accuracy(method, options.accuracy, precision)
 
 
 def _devices(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,9 +108,17 @@ def reached(halves: Floats, cutoff: float, edge: float) -> NDArray[np.int64]:
 
     halves : (3,) half edges of the box, A; edge : of a bin, A
     """
+    return _reached(tuple(halves.tolist()), cutoff, edge)
+
+
+@lru_cache(maxsize=8)
+def _reached(half_edges: tuple[float, ...], cutoff: float, edge: float) -> NDArray[np.int64]:
+    """As reached, kept for further frames; not to be written to."""
+    halves = np.array(half_edges)
     most = int(np.ceil((cutoff + halves.max()) / edge)) + 1
     axis = np.arange(-most, most + 1)
     offsets = np.stack(np.meshgrid(axis, axis, axis, indexing="ij")[::-1], axis=-1).reshape(-1, 3)
     gaps = np.maximum((np.abs(offsets) - 1) * edge - halves, 0)
     found: NDArray[np.int64] = offsets[(gaps * gaps).sum(axis=1) < cutoff**2]
+    found.flags.writeable = False
     return found

@@ -46,10 +46,7 @@ class MapError:
 def measured_error(problem: MapProblem, values: NDArray[Any], device: Device) -> MapError:
     """The error of a map's values (nz, ny, nx); docs/theory/mesh.md, section 5."""
     indices = np.random.default_rng(SEED).integers(0, problem.grid.shape, (POINTS, 3))
-    points = problem.corner + indices * problem.grid.spacing
-    whole = replace(problem, model=replace(problem.model, cutoff=None, smooth=False), precision="float64", field=False)
-    few = POINTS * problem.n_atoms <= FEW_EVALUATIONS
-    exact = _on_host(whole, points) if few or not device.has_float64 else _on_device(device, whole, points)
+    exact = exact_potentials(problem, indices, device)
     found = values[indices[:, 2], indices[:, 1], indices[:, 0]].astype(np.float64)
     squares = (found - exact) ** 2
     mean = float(squares.mean())
@@ -57,6 +54,14 @@ def measured_error(problem: MapProblem, values: NDArray[Any], device: Device) ->
     norm = float(np.sqrt(mean)) / size if size else 0.0
     spread = float(squares.std() / (2 * mean * np.sqrt(POINTS))) if mean else 0.0
     return MapError(norm, float(np.sqrt(squares.max())), POINTS, norm * spread)
+
+
+def exact_potentials(problem: MapProblem, indices: NDArray[np.int64], device: Device) -> Floats:
+    """Direct sums over all atoms in float64 at points (n, 3) of the grid."""
+    points = problem.corner + indices * problem.grid.spacing
+    whole = replace(problem, model=replace(problem.model, cutoff=None, smooth=False), precision="float64", field=False)
+    few = len(points) * problem.n_atoms <= FEW_EVALUATIONS
+    return _on_host(whole, points) if few or not device.has_float64 else _on_device(device, whole, points)
 
 
 def root_mean_square(values: NDArray[Any]) -> float:

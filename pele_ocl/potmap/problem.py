@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +29,7 @@ class MapProblem:
     accuracy : by norm, of methods that have one; room : of the devices for a mesh
     near : coefficients of the near part within the model's cutoff, where that is all that is wanted; `outer` and
         `inner` of the kernels' Law
+    margin : A, by which atoms may move for good before a mesh has no room for them
     """
 
     grid: Grid
@@ -41,6 +42,7 @@ class MapProblem:
     accuracy: float = 0.0
     near: tuple[Floats, Floats] | None = None
     room: MeshRoom = ANY_ROOM
+    margin: float = 0.0
 
     @classmethod
     def of(
@@ -56,6 +58,10 @@ class MapProblem:
         positions = atoms.positions[charged] - grid.origin + corner
         charges = factor / model.dielectric * atoms.charges[charged]
         return cls(grid, corner, positions, charges, model, field, precision, accuracy, room=room)
+
+    def moved(self, atoms: Atoms) -> MapProblem:
+        """The same with the same atoms at other positions."""
+        return replace(self, positions=atoms.positions[atoms.charges != 0] - self.grid.origin + self.corner)
 
     @property
     def n_atoms(self) -> int:

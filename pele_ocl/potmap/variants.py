@@ -18,7 +18,7 @@ from ..variant import Variant, by_rule
 from .bins import DEPTH, Bins
 from .blocking import Blocking
 from .map_slab import MapSlab
-from .mesh import FarPart, mesh_for, near_problem
+from .mesh import FarMesh, FarPart
 from .problem import RUN, MapProblem
 
 if TYPE_CHECKING:
@@ -39,11 +39,13 @@ class Steps:
     pad : points along x, y, z of which the slab's are multiples
     add : adds atoms to the map of a slab
     whole : whether it wants all atoms at once
+    moved : the host steps of the same atoms at other positions, which take over what is ready; None where nothing is
     """
 
     pad: tuple[int, int, int]
     add: Add
     whole: bool = False
+    moved: HostSteps | None = None
 
 
 HostSteps = Callable[["Run", MapProblem], Steps]
@@ -182,17 +184,17 @@ def cutoff(run: Run, problem: MapProblem) -> Steps:
     return Steps(blocking.pad, add, whole=True)
 
 
-def mesh(run: Run, problem: MapProblem) -> Steps:
-    """The far part from a mesh, the near part as `cutoff` has it."""
-    split, window = mesh_for(problem)
-    far, near = FarPart(run, problem, split, window), near_problem(problem, split)
+def mesh(run: Run, problem: MapProblem, kept: FarMesh | None = None) -> Steps:
+    """The far part from a mesh, the near part as `cutoff` has it; kept : the mesh of other positions, if it serves"""
+    ready = kept if kept is not None and kept.holds(problem.positions) else FarMesh(run, problem)
+    far, near = FarPart(run, problem, ready), replace(ready.near, positions=problem.positions)
     steps = cutoff(run, near)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         far.add_to(run, slab)
         steps.add(run, replace(slab, problem=near), first, last)
 
-    return replace(steps, add=add)
+    return replace(steps, add=add, moved=partial(mesh, kept=ready))
 
 
 def _blocking(run: Run, problem: MapProblem) -> Blocking:

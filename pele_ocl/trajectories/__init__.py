@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from .energies import FrameEnergies, batches_over, energy_over
+from .maps import FrameMaps, potmap_over
+from .potentials import FramePotentials, potentials_over
 from .reading import Trajectory, trajectory
 
-__all__ = ["FrameEnergies", "Trajectory", "batches_over", "energy_over", "trajectory"]
+__all__ = [
+    "FrameEnergies", "FrameMaps", "FramePotentials", "Trajectory", "batches_over", "energy_over", "potentials_over",
+    "potmap_over", "trajectory",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, is_dataclass
 from os import PathLike
@@ -23,7 +23,7 @@ from ..variant import Progress
 from .files import Positions
 from .fingerprints import settings_of, sha256_of
 from .frames import FrameWords
-from .reading import Trajectory
+from .reading import Paths, Trajectory, opened
 from .recording import Settings, joined, numbers_of, recorder_for
 from .selection import Selection
 from .streaming import SURFACE_AREA, Evaluate, Evaluated, Part, ResultsOver, results_over
@@ -32,7 +32,6 @@ FrameBatch = EnergyBatch | SolventBatch | NonbondBatch
 AnyPlan = Energy | Solvent | Nonbond
 _WAITING = 8  # pieces whose results wait for the disk at most, as where a file is being made
 _PAIRS = 1 << 20  # of a list that are read at a time
-Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,15 +159,19 @@ def recorded(
             each.result()
 
 
-def evaluate_with(plan: AnyPlan) -> Evaluate[Evaluated]:
-    """The function that evaluates positions by a plan and keeps the energies, and the surface area if there is one."""
+def evaluate_with(plan: AnyPlan, per_residue: bool = False) -> Evaluate[Evaluated]:
+    """The function that evaluates positions by a plan and keeps the energies, and the surface area if there is one.
+
+    per_residue : whether to keep those of residues, too, which a plan per atom has
+    """
 
     def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
         batch: FrameBatch = plan.evaluate_batch(positions, progress, errors="record")
         columns = batch.terms.columns()
         if has_area(plan.model, batch.terms.names):
             columns[SURFACE_AREA] = batch.terms.nonpolar / plan.model.surface_tension
-        return Evaluated(columns, batch.errors)
+        residues = batch.per_residue().columns() if per_residue and isinstance(batch, EnergyBatch) else {}
+        return Evaluated(columns, batch.errors, residues)
 
     return evaluate
 
@@ -208,9 +211,4 @@ def trajectory_for(
     """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options beside it."""
     if not isinstance(plan, AnyPlan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
-    if not isinstance(trajectory, Trajectory):
-        trajectory = Trajectory(trajectory, plan.atoms, frames, select, topology)
-    elif not (frames is None and select is None and topology is None):
-        raise InputError("frames, select and topology belong to paths; the Trajectory that was given has its own")
-    trajectory.require(len(plan.atoms))
-    return trajectory
+    return opened(plan.atoms, trajectory, frames, select, topology)

@@ -20,6 +20,7 @@ from .frames import FrameWords, frames_slice, parts_of
 from .selection import Selection, described_atoms, described_file, selected_atoms
 
 PIECE_ATOMS = 1 << 20  # atoms of a piece that is handed out
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 READ_ATOMS = 1 << 17  # atoms that are read at a time, those that are not wanted among them
 
 
@@ -225,3 +226,16 @@ def trajectory(
     selections that are none, and for .xtc and .trr where MDTraj is not installed.
     """
     return Trajectory(paths, atoms, frames, select, topology, chunk)
+
+
+def opened(
+    atoms: Atoms, trajectory: Trajectory | Paths, frames: FrameWords, select: Selection | None,
+    topology: str | PathLike[str] | None,
+) -> Trajectory:  # fmt: skip
+    """A Trajectory of the atoms. Raises InputError where one has other atoms, or options beside it."""
+    if not isinstance(trajectory, Trajectory):
+        trajectory = Trajectory(trajectory, atoms, frames, select, topology)
+    elif not (frames is None and select is None and topology is None):
+        raise InputError("frames, select and topology belong to paths; the Trajectory that was given has its own")
+    trajectory.require(len(atoms))
+    return trajectory

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -30,10 +30,12 @@ class Evaluated:
 
     columns : name -> (m,) numbers, the terms in kcal/mol, their total and the surface area; NaN where a frame failed
     errors : why frames failed, by their place among these, from 0
+    residues : name of a term -> (m, n_residues) kcal/mol; empty where they were not asked for
     """
 
     columns: Mapping[str, NDArray[np.generic]]
     errors: Mapping[int, str]
+    residues: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
 
 # Results of positions (m, n, 3) A; what it is told of progress may be None.

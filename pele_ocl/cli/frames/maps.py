@@ -1,8 +1,6 @@
-"""The frames of a trajectory as models for a map."""
+"""The room that a map of all frames needs."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -21,17 +19,3 @@ def corners(frames: Trajectory, atoms: Atoms) -> Atoms:
             for positions in piece.positions:
                 atoms.moved(positions)  # names the atom that is nowhere
     return Atoms(positions=np.stack([lowest, highest]), charges=np.zeros(2))
-
-
-def models(frames: Trajectory, atoms: Atoms, tell: Callable[[float], None] | None = None) -> Iterator[Atoms]:
-    """The atoms at the positions of each frame; tell : called with the share of the frames done.
-
-    Raises InputError for positions that are not finite.
-    """
-    done = 0
-    for piece in ahead(frames.pieces()):
-        for positions in piece.positions:
-            yield atoms.moved(positions)
-            done += 1
-            if tell is not None:
-                tell(done / len(frames))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -31,6 +31,7 @@ class FrameWork:
     chosen : (n_all,) True for each atom of the structure's file that was taken, None where all were
     evaluate : how positions are evaluated; by the plan if None
     contents : the name of what is computed; None where the command says it
+    residues : their names, where the energies of each are wanted
     """
 
     what: str
@@ -40,6 +41,7 @@ class FrameWork:
     evaluate: Evaluate[Evaluated] | None = None
     chosen: Bools | None = None
     contents: str | None = None
+    residues: Sequence[str] = ()
 
     @property
     def atoms(self) -> Atoms:
@@ -66,14 +68,14 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
     Memory does not grow with the number of frames, but for the energies where JSON is asked for.
     """
     frames = over.opened(work.atoms, work.chosen)
-    evaluate = evaluate_with(work.plan) if work.evaluate is None else work.evaluate
+    evaluate = evaluate_with(work.plan, bool(work.residues)) if work.evaluate is None else work.evaluate
     facts = facts_of(work.source, work.plan, frames, work.options, work.contents)
     with shared_frames(frames, evaluate, facts, output, over.resume) as shared:
         if output is None and not as_json:
             note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
         frames, facts = shared.frames, shared.facts
         workers = workers_of(work.plan) if work.evaluate is None and not shared.is_remote else 1
-        tally, progress = Tally(keeps_rows=as_json), FrameLine(work.what, len(frames))
+        tally, progress = Tally(as_json, work.residues), FrameLine(work.what, len(frames))
         with progress:
             parts = recorded(
                 frames, evaluate, workers, output=shared.output, resume=over.resume, settings=shared.record,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -12,6 +13,7 @@ from ..clock import elapsed
 from ..report import counted, duration
 from ..tables import table
 from ..terminal import note, one_line
+from .residues import ResidueMeans
 
 Row = dict[str, int | float | str]
 NAMED = 3  # failures that are told one by one
@@ -23,11 +25,13 @@ class Tally:
     n_earlier : of an earlier run; n_failed : without a result
     """
 
-    def __init__(self, keeps_rows: bool = False) -> None:
+    def __init__(self, keeps_rows: bool = False, residues: Sequence[str] = ()) -> None:
+        """residues : their names, where results have the energies of each"""
         self.n_earlier = self.n_failed = self._n = 0
         self._keeps_rows = keeps_rows
         self._rows: list[Row] = []
         self._statistics = Statistics()
+        self._residues = ResidueMeans(residues)
         self._failed: dict[int, str] = {}
         self._start = time.perf_counter()
         self._seconds = 0.0
@@ -37,6 +41,7 @@ class Tally:
         self._n += len(part.frames)
         self.n_earlier += len(part.frames) if part.is_earlier else 0
         self._statistics.add(part.results)
+        self._residues.add(part.results)
         self.n_failed += len(part.results.errors)
         for place, reason in part.results.errors.items():
             if len(self._failed) < NAMED:
@@ -60,6 +65,7 @@ class Tally:
             "n_failed": self.n_failed,
             "models": self._rows,
             "statistics": self._statistics.columns(),
+            **({"residues": self._residues.as_json()} if self._residues.names else {}),
             "frames_per_second": self.rate,
             "seconds": {"frames": self._seconds, "total": elapsed()},
         }
@@ -75,16 +81,23 @@ class Tally:
             if area is not None:
                 lines += ["", "Surface area of frames (LCPO), A^2: mean {mean:,.1f}, sd {sd:,.1f}, ".format(**area)]
                 lines[-1] += "{min:,.1f} to {max:,.1f}".format(**area)
+        lines += self._residues.lines()
         earlier = f", {self.n_earlier:,} were there" if self.n_earlier else ""
         return [*lines, "", f"{how}: {self.rate:,.0f} frames/s, in all {duration(elapsed())}{earlier}"]
 
     def exit_with_failures(self) -> None:
         """Name the first frames that failed, and exit with 1, if there are any."""
-        if self.n_failed:
-            shown = "; ".join(f"frame {frame}: {one_line(reason)}" for frame, reason in self._failed.items())
-            rest = f"; and {self.n_failed - len(self._failed):,} more" if self.n_failed > len(self._failed) else ""
-            note(f"Error: {counted(self.n_failed, 'frame')} of {self._n:,} failed: {shown}{rest}")
-            click.get_current_context().exit(1)
+        exit_with_failures(self._failed, self.n_failed, self._n)
+
+
+def exit_with_failures(reasons: Mapping[int, str], n_failed: int, n_frames: int) -> None:
+    """Name the first frames that failed, and exit with 1, if there are any; reasons : of some of them, by number"""
+    if n_failed:
+        named = list(reasons.items())[:NAMED]
+        shown = "; ".join(f"frame {frame}: {one_line(reason)}" for frame, reason in named)
+        rest = f"; and {n_failed - len(named):,} more" if n_failed > len(named) else ""
+        note(f"Error: {counted(n_failed, 'frame')} of {n_frames:,} failed: {shown}{rest}")
+        click.get_current_context().exit(1)
 
 
 def _rows(part: Part[Evaluated]) -> list[Row]:

@@ -14,19 +14,20 @@ from ..cluster import cluster_options
 from ..command import OUTPUT, EachOnce
 from ..frames import FrameOptions, frame_options
 from ..frames.maps import corners
-from ..frames.maps import models as models_of
-from ..frames.run import FrameLine
+from ..frames.tally import exit_with_failures
 from ..options import ReadAtoms, device_list, report_options, run_options, structure_options
 from ..progress import ProgressLine
 from ..structures.maps import each_map
 from ..structures.several import structures_argument
 from ..terminal import note, say, say_json
-from .computing import announce, computed, summed
+from .at_atoms import report_at_atoms
+from .computing import announce, computed, over_frames
 from .options import grid_of, grid_options, physics_options, picture_options
 from .output import Pictures, json_of, require_targets, text_of, write
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 DEFAULT_CUTOFF = 12.0
+ALL = ""  # of --align without a selection
 
 
 @click.command(cls=EachOnce)
@@ -38,7 +39,8 @@ DEFAULT_CUTOFF = 12.0
     type=OUTPUT,
     metavar="MAP",
     multiple=True,
-    help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; may be given several times.",
+    help="Write the map: .dx, .dx.gz, .cube, .mrc, .ccp4, .map or .h5; may be given several times. Of frames or "
+    "models, {statistic} in the name makes a file of each: avg, min, max, stdev.",
 )
 @grid_options
 @click.option(
@@ -70,6 +72,20 @@ DEFAULT_CUTOFF = 12.0
     help="What is written of all models or frames; avg by default. An .h5 file has all.",
 )
 @frame_options
+@click.option(
+    "--align",
+    metavar="[EXPR]",
+    is_flag=False,
+    flag_value=ALL,
+    help="Superpose each frame on IN by these atoms; alone, with another option behind it, by the alpha carbons of a "
+    "protein, else by heavy atoms.",
+)
+@click.option(
+    "--at-atoms",
+    metavar="EXPR",
+    help="In place of a map the potential at these atoms in each frame, of all charges but the atom's own; OUT is "
+    ".csv, .h5 or .json.",
+)
 @cluster_options
 @picture_options
 @structure_options
@@ -80,8 +96,9 @@ def potmap(
     shape: tuple[int, ...] | None, method: str, accuracy: float | None, cutoff: float | None, smooth: bool,
     variant: str, precision: str, device: str | None, dielectric: float, distance_dependent: bool,
     ionic_strength: float, temperature: float, min_distance: float, units: str, field: bool, models: str,
-    combine: str | None, over: FrameOptions, png: Path | None, surface_png: Path | None, scenes: tuple[str, ...],
-    end: float | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool,
+    combine: str | None, over: FrameOptions, align: str | None, at_atoms: str | None,
+    png: Path | None, surface_png: Path | None, scenes: tuple[str, ...], end: float | None,
+    read_atoms: ReadAtoms, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Electrostatic potential of the molecule in IN at the points of a grid.
 
@@ -92,29 +109,36 @@ def potmap(
     if method != "cutoff" and (cutoff is not None or smooth):
         raise click.UsageError("--cutoff and --smooth belong to --method cutoff")
     over.require_alone(models_all=models == "all", field=field)
-    _require_fitting(field, models, combine, over)
+    _require_fitting(field, models, combine, align, over)
     pictures = Pictures(png, surface_png, scenes, end)
-    require_targets(outputs, pictures, field, path)
+    maps = {"combine": combine, "align": align, "png": png, "surface-png": surface_png, "scene": scenes or None}
+    _require_alone(at_atoms, over, origin=origin, padding=padding, **maps)
+    if at_atoms is None:
+        require_targets(outputs, pictures, field, path, models == "all" or bool(over.paths))
     source = read_file(path)
     numbers = [None] if models == "one" else model_numbers(source)
     every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
     frames = over.opened(every[0], read_atoms.chosen(source)[1]) if over.paths else None
-    around = every if frames is None or origin is not None else [corners(frames, every[0])]
-    grid = grid_of(around, spacing, padding, origin, shape)
     options: dict[str, object] = {
         "method": method, "accuracy": accuracy, "cutoff": DEFAULT_CUTOFF if cutoff is None else cutoff,
         "smooth": smooth, "variant": variant, "precision": precision, "device": device_list(device),
         "dielectric": dielectric, "distance_dependent": distance_dependent, "ionic_strength": ionic_strength,
         "min_distance": min_distance, "unit": units, "temperature": temperature,
     }  # fmt: skip
+    if frames is not None and at_atoms is not None:
+        report_at_atoms(source, every[0], frames, at_atoms, outputs, as_json, options)
+        return
+    stays = frames is None or origin is not None or align is not None
+    around = every if frames is None or stays else [corners(frames, every[0])]
+    grid = grid_of(around, spacing, padding, origin, shape)
     if field:
         options["field"] = True
     announce(every[0], len(every) if frames is None else len(frames), grid, options)
     if not outputs and png is None and surface_png is None:
         note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
     if frames is not None:
-        with FrameLine("Potential map", len(frames)) as counting:
-            found = summed(every[0], models_of(frames, every[0], counting), grid, combine, options)
+        words = align is not None if align in (None, ALL) else align
+        found = over_frames(every[0], frames, grid, words, combine, options)
     else:
         with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
             found = computed(every, grid, combine, {**options, "progress": progress})
@@ -123,11 +147,27 @@ def potmap(
         say_json(json_of(found))
     else:
         say(text_of(source, found, verbose))
+    if found.frames is not None:
+        failed = found.frames.errors
+        exit_with_failures(failed, len(failed), len(failed) + len(found.frames))
 
 
-def _require_fitting(field: bool, models: str, combine: str | None, over: FrameOptions) -> None:
+def _require_alone(at_atoms: str | None, over: FrameOptions, **others: object) -> None:
+    """Raise for --at-atoms without a trajectory, and beside options about maps."""
+    if at_atoms is None:
+        return
+    if not over.paths:
+        raise click.UsageError("--at-atoms is about a trajectory; give one with -t")
+    for name, value in others.items():
+        if value is not None:
+            raise click.UsageError(f"--at-atoms makes no map; leave out --{name}")
+
+
+def _require_fitting(field: bool, models: str, combine: str | None, align: str | None, over: FrameOptions) -> None:
     """Raise for options about several maps where there is one, or none that has a field."""
     if combine is not None and models == "one" and not over.paths:
         raise click.UsageError("--combine belongs to --models all and to trajectories")
+    if align is not None and not over.paths:
+        raise click.UsageError("--align is about a trajectory; give one with -t")
     if field and models == "all":
         raise click.UsageError("choose one of --field and --models all")

@@ -14,6 +14,8 @@ from ...potmap import PotmapResult
 from ...potmap import potmap as compute
 from ...potmap.estimate import estimate_seconds
 from ...potmap.models import potmap_models
+from ...trajectories import FrameMaps, Trajectory, potmap_over
+from ..frames.run import FrameLine
 from ..report import binary_size, counted, duration
 from ..terminal import note
 
@@ -25,6 +27,7 @@ class Computed:
     """The maps that were computed, and the facts to report.
 
     map : the potential, or what was asked for of all models; extra : name -> further maps of a file that holds several
+    frames : of a trajectory, whose maps these are
     """
 
     atoms: Atoms
@@ -33,6 +36,7 @@ class Computed:
     result: PotmapResult
     n_models: int
     seconds: dict[str, float]
+    frames: FrameMaps | None = None
 
     @property
     def evals_per_second(self) -> float:
@@ -71,3 +75,13 @@ def summed(
     """The map of all models of a molecule together, which are taken one by one."""
     found = potmap_models(models, grid, **options)
     return Computed(atoms, found.maps[combine or "avg"], found.maps, found.last, found.n_models, found.seconds)
+
+
+def over_frames(
+    atoms: Atoms, frames: Trajectory, grid: Grid, align: str | bool, combine: str | None, options: dict[str, Any]
+) -> Computed:
+    """The maps of all frames together; align : of `potmap_over`."""
+    with FrameLine("Potential map", len(frames)) as progress:
+        found = potmap_over(atoms, frames, grid, align=align, progress=progress, **options)
+    maps, seconds = found.maps, {**found.result.seconds, "frames": found.seconds}
+    return Computed(atoms, maps[combine or "avg"], maps, found.result, len(found), seconds, found)

@@ -12,13 +12,19 @@ from ...formats import refuse_target, require_map_suffix, write_map
 from ...formats.maps.pictures import draw_slices, require_png
 from ...inputfile import InputFile
 from ...potmap import VARIANTS
+from ...potmap.models import COMBINATIONS
+from ...trajectories import FrameMaps
 from ...view import FOR_SURFACE, PROGRAMS, about_model, painted, scene_path, write_scene
 from ..clock import elapsed
+from ..command import EachOnce
+from ..overwriting import refuse_overwriting
 from ..progress import ProgressLine
-from ..report import choice_line, composition_as_json, ending, error_lines, headline, map_facts, map_lines
+from ..report import choice_line, composition_as_json, counted, ending, error_lines, headline, map_facts, map_lines
 from ..report import origin as how_made
 from ..terminal import note, one_line
 from .computing import Computed
+
+STATISTIC = "{statistic}"  # in an output: the name of each of COMBINATIONS, which all have files of their own
 
 
 @dataclass(frozen=True)
@@ -31,10 +37,18 @@ class Pictures:
     end: float | None
 
 
-def require_targets(outputs: tuple[Path, ...], pictures: Pictures, field: bool, path: Path) -> None:
-    """Raise for outputs that cannot be written, before any work is done; path : of the structure."""
+def require_targets(
+    outputs: tuple[Path, ...], pictures: Pictures, field: bool, path: Path, has_statistics: bool
+) -> None:
+    """Raise for outputs that cannot be written, before any work is done.
+
+    path : of the structure
+    has_statistics : of several maps
+    """
     for output in outputs:
         require_map_suffix(output)
+        if STATISTIC in output.name:
+            _require_statistics(output, has_statistics)
     for picture in (pictures.slices, pictures.surface):
         if picture is not None:
             require_png(picture)
@@ -45,20 +59,41 @@ def require_targets(outputs: tuple[Path, ...], pictures: Pictures, field: bool, 
         raise click.UsageError("the field needs a file that holds several maps: give an -o that ends in .h5")
 
 
+def _targets(output: Path) -> dict[str | None, Path]:
+    """The files of an output, by the statistic in each; None for the one that --combine names."""
+    if STATISTIC not in output.name:
+        return {None: output}
+    return {name: output.with_name(output.name.replace(STATISTIC, name)) for name in COMBINATIONS}
+
+
+def _require_statistics(output: Path, has_statistics: bool) -> None:
+    """Raise for an output of all statistics where there are none, or where one would be written over an input."""
+    if not has_statistics:
+        raise click.UsageError(f"{output}: {STATISTIC} belongs to --models all and to trajectories")
+    context = click.get_current_context()
+    inputs = context.command.inputs(context) if isinstance(context.command, EachOnce) else []
+    for target in _targets(output).values():
+        refuse_overwriting(target, inputs)
+
+
 def write(source: InputFile, outputs: tuple[Path, ...], pictures: Pictures, computed: Computed) -> None:
     """Write the map to its files, and pictures of it."""
     attributes = how_made(source, computed.atoms, computed.result)
     if computed.result.error is not None:
         attributes |= {f"error_{name}": value for name, value in computed.result.error.as_json().items()}
+    if computed.frames is not None:
+        attributes |= {f"frames_{name}": value for name, value in frame_facts(computed.frames).items()}
     # A cube file is in hartree/e, as its readers take it to be, unless the user names a unit.
     unit = None if _is_default("units") else computed.map.unit
     for output in outputs:
-        extra = computed.extra if output.suffix.lower() == ".h5" else {}
-        with ProgressLine(f"Writing {output}") as progress:
-            write_map(
-                output, computed.map, atoms=computed.atoms, attributes=attributes, unit=unit, extra=extra,
-                progress=progress,
-            )  # fmt: skip
+        for statistic, target in _targets(output).items():
+            map_ = computed.map if statistic is None else computed.extra[statistic]
+            extra = computed.extra if statistic is None and target.suffix.lower() == ".h5" else {}
+            with ProgressLine(f"Writing {target}") as progress:
+                write_map(
+                    target, map_, atoms=computed.atoms, attributes=attributes, unit=unit, extra=extra,
+                    progress=progress,
+                )  # fmt: skip
     title = f"{one_line(source.path.name)}: {computed.map.title}"
     if pictures.slices is not None:
         draw_slices(pictures.slices, replace(computed.map, title=title), [source])
@@ -108,6 +143,7 @@ def json_of(computed: Computed) -> dict[str, Any]:
         "max": facts["max"],
         "mean": facts["mean"],
         **({} if result.error is None else {"error": result.error.as_json()}),
+        **({} if computed.frames is None else {"frames": frame_facts(computed.frames)}),
         "seconds": {**computed.seconds, "total": elapsed()},
         "evals_per_second": computed.evals_per_second,
     }
@@ -118,7 +154,7 @@ def text_of(source: InputFile, computed: Computed, verbose: bool) -> str:
     result, seconds = computed.result, computed.seconds
     lines = [
         headline(source, computed.atoms),
-        *([f"{computed.n_models} models"] if computed.n_models > 1 else []),
+        *_models_lines(computed),
         "",
         *map_lines(computed.map),
         *error_lines(result),
@@ -134,3 +170,27 @@ def text_of(source: InputFile, computed: Computed, verbose: bool) -> str:
             choice_line(result.device),
         ]
     return "\n".join(lines)
+
+
+def frame_facts(frames: FrameMaps) -> dict[str, Any]:
+    """How many frames count, how fast they were, and how far from the reference after they were superposed."""
+    rmsd = frames.rmsd
+    distances = {} if rmsd is None else {"rmsd_mean": float(rmsd.mean()), "rmsd_max": float(rmsd.max())}
+    return {
+        "n": len(frames),
+        "n_failed": len(frames.errors),
+        "per_second": (len(frames) + len(frames.errors)) / max(frames.seconds, 1e-9),
+        **distances,
+    }
+
+
+def _models_lines(computed: Computed) -> list[str]:
+    """How many models or frames the map is of."""
+    frames = computed.frames
+    if frames is None:
+        return [f"{computed.n_models} models"] if computed.n_models > 1 else []
+    facts = frame_facts(frames)
+    lines = [f"{counted(len(frames), 'frame')}, {facts['per_second']:,.1f} frames/s"]
+    if frames.rmsd is not None:
+        lines.append(f"Superposed: {facts['rmsd_mean']:.2f} A from the structure, at most {facts['rmsd_max']:.2f} A")
+    return lines

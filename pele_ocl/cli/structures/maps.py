@@ -18,6 +18,7 @@ from ..report import counted, duration
 from ..tables import table
 from ..terminal import collected_json, one_line, say, say_json
 from .outcomes import Outcome, Report, as_json_of, died_of
+from .several import described_by
 
 TARGETS = ("outputs", "png", "surface_png")  # parameters that are files to be written
 NAME = "{name}"  # in an output: the structure's name without its suffix
@@ -41,7 +42,7 @@ def each_map(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError("a trajectory is of one structure; give one, or leave out -t")
         _require_names(path, list(_files(targets)))
         compute = partial(_outcome, command, options, targets)
-        with shared_out(compute, died=died_of, path=path[:2]) as work:
+        with shared_out(compute, died=died_of, path=described_by(path)) as work:
             wanted = path if asked.shard is None else asked.shard.part(path, "structures")
             outcomes = list(work.over(wanted))
         if as_json:

@@ -20,6 +20,7 @@ from ...gb_models import default_radii, radii_note
 from ...inputfile import InputFile, read_file
 from ...reading import Coordinates, read_chosen
 from ..command import COORDINATES
+from ..report import counted
 from ..terminal import note
 from .choice import Chosen
 
@@ -40,11 +41,13 @@ class FirstFrame(Protocol):
 class StructureReader:
     """The options about structure and parameters, and the atoms that they make of a file.
 
+    structures : the files that the command was given; coordinates : of all of them, or one of each, in their order
     selection : of all three options that choose atoms; gb, like : of the solvent, None where the command has none
     over : the trajectory, None where the command takes none
     """
 
-    coordinates: Path | None
+    structures: tuple[Path, ...]
+    coordinates: tuple[Path, ...]
     parameters: tuple[Path, ...]
     model: int | None
     forcefield: str | None
@@ -64,7 +67,7 @@ class StructureReader:
         """The chosen atoms of a file, and which they are; number : of the model, by default that of --model."""
         if None not in (self.model, number):
             raise click.UsageError("choose one of --model and --models")
-        if None not in (self.coordinates, number):
+        if self.coordinates and number is not None:
             raise click.UsageError("--models all reads the models of a PDB file; leave out --coordinates")
         self._tell(f"Reading {source}" if len(source.data) > LARGE_FILE else "")
         brings_parameters = is_pqr(source.path)
@@ -120,19 +123,31 @@ class StructureReader:
 
     def _positions(self, source: InputFile) -> Coordinates:
         """The file of the positions of a topology, or those of the first frame."""
-        if self._coordinates is None and self.over is not None and self.over.paths and is_topology(source.path):
+        if not self.coordinates and self.over is not None and self.over.paths and is_topology(source.path):
             return self.over.first_positions(read_topology(source, self.parameters).parameters)
-        return self._coordinates
+        found = self._coordinates_of(source.path)
+        if found is not None:
+            click.get_current_context().meta[COORDINATES] = found
+        return found
+
+    def _coordinates_of(self, structure: Path) -> InputFile | Path | None:
+        """The file of --coordinates that belongs to a structure; what all share is read once."""
+        if len(self.coordinates) <= 1:
+            return self._shared_coordinates
+        if len(self.coordinates) != len(self.structures):
+            structures = counted(len(self.structures), "structure")
+            raise click.UsageError(
+                f"--coordinates is given {len(self.coordinates)} times for {structures}; give one for all, or for each"
+            )
+        if self.structures.count(structure) > 1:
+            raise click.UsageError(
+                f"{structure} is given twice; give it once, and its positions as a trajectory, by -t"
+            )
+        return opened_coordinates(self.coordinates[self.structures.index(structure)])
 
     @cached_property
-    def _coordinates(self) -> InputFile | Path | None:
-        """The file of --coordinates, noted for the provenance; it is read once, but for a long trajectory's."""
-        if self.coordinates is None:
-            return None
-        is_long = is_netcdf(self.coordinates) and self.coordinates.stat().st_size > LARGE_FILE
-        file = self.coordinates if is_long else read_file(self.coordinates)
-        click.get_current_context().meta[COORDINATES] = file
-        return file
+    def _shared_coordinates(self) -> InputFile | Path | None:
+        return opened_coordinates(self.coordinates[0]) if self.coordinates else None
 
     def _tell_notes(self, source: InputFile, atoms: Atoms) -> None:
         unfit = "" if self.gb is None else radii_note(self.gb, atoms.gb_radii_set)
@@ -145,3 +160,8 @@ class StructureReader:
         if sentence and sentence not in self._told:
             self._told.add(sentence)
             note(sentence)
+
+
+def opened_coordinates(path: Path) -> InputFile | Path:
+    """A file of positions, which is read once, but for a long trajectory's."""
+    return path if is_netcdf(path) and path.stat().st_size > LARGE_FILE else read_file(path)

@@ -55,7 +55,7 @@ def each_structure(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError(f"{'--resume goes on with' if resumes else '--shard begins'} a file; name it by -o")
         if output is not None:
             require_table_suffix(output)
-        with shared_out(partial(_outcome, command, options), died=died_of, path=path[:2]) as work:
+        with shared_out(partial(_outcome, command, options), died=died_of, path=described_by(path)) as work:
             if asked.shard is not None and output is not None:
                 path, output = asked.shard.part(path, "structures"), asked.shard.path(output)
             facts = call_facts() | ({} if asked.shard is None else {"shard": str(asked.shard)})
@@ -72,6 +72,12 @@ def each_structure(command: Callable[..., None]) -> Callable[..., None]:
             click.get_current_context().exit(1)
 
     return run
+
+
+def described_by(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The structures by which workers call the command: two of them, or all where each has coordinates of its own."""
+    coordinates = click.get_current_context().params.get("coordinates") or ()
+    return paths if len(coordinates) > 1 else paths[:2]
 
 
 def _refuse_options_of_one(options: Mapping[str, object], as_json: bool) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from .far import FarPart
-from .plan import cutoffs, least_cost, mesh_for, near_problem, table_waves, tighter
+from .far import FarMesh, FarPart
+from .plan import cutoffs, least_cost, mesh_for, table_waves, tighter
 from .presets import FINEST, FLOAT32_ACCURACY
 
 __all__ = [
-    "FINEST", "FLOAT32_ACCURACY", "FarPart", "cutoffs", "least_cost", "mesh_for", "near_problem", "table_waves",
-    "tighter",
+    "FINEST", "FLOAT32_ACCURACY", "FarMesh", "FarPart", "cutoffs", "least_cost", "mesh_for", "table_waves", "tighter",
 ]  # fmt: skip

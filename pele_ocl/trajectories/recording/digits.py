@@ -73,8 +73,7 @@ def joined_rows(n: int, parts: Iterable[Letters | bytes]) -> bytes:
     """Texts side by side, n rows of them one below the other; bytes stand in each row."""
     columns = [np.frombuffer(part, np.uint8) if isinstance(part, bytes) else part for part in parts]
     table: Letters = np.concatenate([np.broadcast_to(column, (n, column.shape[-1])) for column in columns], axis=1)
-    found: bytes = table[table != 0].tobytes()
-    return found
+    return table.tobytes().translate(None, b"\0")
 
 
 def _digits(x: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.int64]:

@@ -19,6 +19,8 @@ from ..streaming import Evaluated
 from .digits import Letters, column_texts, joined_rows, letters
 from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, numbers_of, unit_of
 
+_AT_ONCE = 2048  # rows that are made at a time, so that their letters stay in a core's cache
+
 
 class TextRecorder(Recorder):
     """A text file; of a line that was cut off, nothing is kept."""
@@ -65,7 +67,8 @@ class TextRecorder(Recorder):
             self._stream.seek(0, 2)
         self.require_names(self._names, results)
         n = len(next(iter(results.columns.values())))
-        self._write(self.lines(self.frames[self.done : self.done + n], results))
+        parts = _blocks(self.frames[self.done : self.done + n], results)
+        self._write(b"".join(self.lines(frames, part) for frames, part in parts))
         self.done += n
 
     def _write(self, data: bytes) -> None:
@@ -193,6 +196,15 @@ class JsonLinesRecorder(TextRecorder):
         return found if isinstance(found, dict) else {}
 
 
+def _blocks(frames: range, results: Evaluated) -> Iterator[tuple[range, Evaluated]]:
+    """Frames and results, a few at a time."""
+    for first in range(0, len(frames), _AT_ONCE):
+        end = first + _AT_ONCE
+        errors = {k - first: text for k, text in results.errors.items() if first <= k < end}
+        columns = {name: column[first:end] for name, column in results.columns.items()}
+        yield frames[first:end], Evaluated(columns, errors)
+
+
 def _csv(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
@@ -209,4 +221,6 @@ def _json(text: str) -> str:
 
 
 def _texts(texts: list[str]) -> Letters:
+    if not any(texts):
+        return np.zeros((len(texts), 1), np.uint8)
     return letters(np.array([text.encode() for text in texts], "S"))

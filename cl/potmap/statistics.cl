@@ -1,0 +1,68 @@
+// Statistics of the maps of many frames at every point, one map after the other: Welford's mean and sum of squares about it
+// (Technometrics 4, 419 (1962)), the lowest and the highest value. A work-item has a point, so the bits are the same every
+// time.
+#include "common/real.clh"
+
+#ifndef DOUBLES
+#error "DOUBLES: 1 where means and squares are kept in float64, else 0"
+#endif
+#if DOUBLES
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double total;
+#else
+typedef real total;
+#endif
+
+// Let a further map count; n_maps : with it. The first one needs nothing of what the buffers hold.
+kernel void add_map(
+    const int n_points,
+    const int n_maps,
+    global const real *restrict map,
+    global total *restrict means,
+    global total *restrict squares,
+    global real *restrict lowest,
+    global real *restrict highest)
+{
+    const int point = get_global_id(0);
+    if (point >= n_points) return;
+    const real value = map[point];
+    const bool is_first = n_maps == 1;
+    const total before = is_first ? (total)value : means[point], away = value - before, mean = before + away / n_maps;
+    means[point] = mean;
+    squares[point] = is_first ? (total)0 : squares[point] + away * (value - mean);
+    lowest[point] = is_first ? value : fmin(lowest[point], value);
+    highest[point] = is_first ? value : fmax(highest[point], value);
+}
+
+// Means as reals.
+kernel void mean_values(const int n_points, global const total *restrict means, global real *restrict to) {
+    const int point = get_global_id(0);
+    if (point < n_points) to[point] = (real)means[point];
+}
+
+// Standard deviations of the maps themselves, with their number below the sum.
+kernel void deviations(
+    const int n_points, const int n_maps, global const total *restrict squares, global real *restrict to)
+{
+    const int point = get_global_id(0);
+    if (point < n_points) to[point] = (real)sqrt(squares[point] / n_maps);
+}
+
+// The values of a map at a few points.
+kernel void values_at(
+    const int n_points, global const int *restrict points, global const real *restrict map, global real *restrict to)
+{
+    const int k = get_global_id(0);
+    if (k < n_points) to[k] = map[points[k]];
+}
+
+// Corrections of a few points, each of which is named once.
+kernel void correct(
+    const int n_points,
+    global const int *restrict points,
+    global const real *restrict lacking,
+    global real *restrict map)
+{
+    const int k = get_global_id(0);
+    if (k < n_points) map[points[k]] += lacking[k];
+}

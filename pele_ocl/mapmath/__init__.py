@@ -1,0 +1,86 @@
+"""Sums, differences and multiples of maps, point by point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .. import arguments
+from ..atoms import Floats
+from ..errors import InputError
+from ..grid import Grid, Map, require_map
+from ..sampling import sample
+from ..units import POTENTIAL_UNITS
+
+SAME = 1e-3  # of a step: how far points may be apart that formats of few digits have written as one
+
+
+def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: bool = False) -> Map:
+    """The sum of maps times factors at each point: (1, -1) is the difference of two, (1/n, ...) the mean of n.
+
+    maps : on one grid; a potential in another unit than the first one's is converted
+    factors : one for each map
+    onto_first : True to take maps on other grids at the points of the first, linear between their own points
+
+    Returns a Map on the first one's grid and in its unit; float32 where all maps are. Raises InputError for maps on
+    other grids, or that end within the first with `onto_first`, and for units that cannot be converted.
+    """
+    if not isinstance(maps, list | tuple) or not maps:
+        raise InputError(f"the maps are {arguments.described(maps)}; a list of Maps is needed")
+    for map_ in maps:
+        require_map(map_)
+    numbers = arguments.numbers("factors", factors)
+    if numbers.shape != (len(maps),):
+        raise InputError(f"the factors have shape {numbers.shape}; one for each of the {len(maps)} maps is needed")
+    arguments.flag("onto_first", onto_first)
+    first = maps[0]
+    total = np.zeros(first.values.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k, (map_, factor) in enumerate(zip(maps, numbers.tolist(), strict=True), 1):
+            total += factor * _on_grid(_in_unit_of(first, map_, k), first.grid, k, onto_first)
+        values = total.astype(np.result_type(*(map_.values for map_ in maps)))
+    if not np.isfinite(values).all():
+        raise InputError("the factors are too large, or not numbers: the result is not finite everywhere")
+    return replace(first, values=values, title="")
+
+
+def _in_unit_of(first: Map, map_: Map, number: int) -> Map:
+    """A map in the unit of the first."""
+    if (map_.unit, map_.temperature) == (first.unit, first.temperature):
+        return map_
+    if first.unit in POTENTIAL_UNITS and map_.unit in POTENTIAL_UNITS:
+        return map_.in_unit(first.unit, first.temperature)
+    units = [repr(each.unit) if each.unit else "no unit" for each in (map_, first)]
+    raise InputError(f"map {number} has {units[0]} and the first {units[1]}; give both one unit by `pele-ocl convert`")
+
+
+def _on_grid(map_: Map, grid: Grid, number: int, onto: bool) -> Floats:
+    """The values of a map (nz, ny, nx) at the points of a grid."""
+    if is_same(map_.grid, grid):
+        return map_.values.astype(np.float64)
+    if not onto:
+        raise InputError(
+            f"map {number} is on another grid than the first: {_described(map_.grid)}, not {_described(grid)}; "
+            "--onto-first (onto_first=True) takes it at the points of the first"
+        )
+    x, y, z = grid.axes()
+    rows = np.stack(np.meshgrid(y, x, indexing="ij")[::-1], axis=-1).reshape(-1, 2)  # x runs fastest
+    values = np.empty(grid.shape[::-1])
+    for plane, height in zip(values, z.tolist(), strict=True):
+        plane[:] = sample(map_, np.column_stack([rows, np.full(len(rows), height)])).reshape(plane.shape)
+    return values
+
+
+def is_same(one: Grid, other: Grid) -> bool:
+    """Whether two grids have their points at the same places, to the digits that files keep."""
+    close = SAME * np.minimum(one.spacing, other.spacing)
+    ends = np.abs([one.origin - other.origin, one.last - other.last])
+    return one.shape == other.shape and bool((ends < close).all())
+
+
+def _described(grid: Grid) -> str:
+    """A grid in a few words."""
+    points, origin = " x ".join(map(str, grid.shape)), ", ".join(f"{x:.6g}" for x in grid.origin)
+    return f"{points} points from {origin} A, {', '.join(f'{h:.6g}' for h in grid.spacing)} A apart"

@@ -1,0 +1,77 @@
+"""The potential at atoms of a molecule, of all its charges but the atom's own."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import arguments
+from ...atoms import Atoms, Floats
+from ...errors import InputError
+from ...grid import Grid
+from .. import planned
+from ..options import MapOptions
+
+METHODS = ("direct", "cutoff")
+MOST_ATOMS = 1 << 20  # of all frames that are computed at a time
+
+
+class AtomPotentials:
+    """The potential at chosen atoms, by direct sums over all others: those bonded to them count as all do.
+
+    phi_i = k / dielectric * sum_{j != i} q_j / |r_i - r_j|          (docs/theory/potmap.md, section 8)
+
+    chosen : (k,) indices of the atoms; unit : of the values
+    """
+
+    def __init__(self, atoms: Atoms, chosen: NDArray[np.intp], options: MapOptions) -> None:
+        """Raises InputError and DeviceError as `potmap` does, and for the field and methods that need a grid."""
+        if options.field or not arguments.is_among(options.method, METHODS):
+            raise InputError(f"values at atoms have the methods {' and '.join(METHODS)}, and no field; choose direct")
+        self._atoms, self.chosen, self.unit = atoms, chosen, options.unit
+        self._plan = planned(atoms, Grid(atoms.positions.mean(axis=0), 1.0, (1, 1, 1)), options)
+        self._charges = self._plan.factor * atoms.charges
+
+    @property
+    def device(self) -> str:
+        """Name of the device."""
+        return str(self._plan.devices[0])
+
+    def evaluate(self, positions: NDArray[np.floating]) -> tuple[Floats, dict[int, str]]:
+        """Values (m, k) at positions (m, n, 3) A; NaN where a frame failed, and why, by its place among these."""
+        errors = {int(k): self._fault(positions[k]) for k in np.flatnonzero(~np.isfinite(positions).all(axis=(1, 2)))}
+        step = max(1, MOST_ATOMS // len(self._atoms))
+        parts = [self._computed(positions[k : k + step]) for k in range(0, len(positions), step)]
+        values = np.concatenate(parts)
+        for k in np.flatnonzero(~np.isfinite(values).all(axis=1)):
+            atom = int(self.chosen[np.flatnonzero(~np.isfinite(values[k]))[0]])
+            errors.setdefault(int(k), f"another atom stands on {self._atoms.describe(atom)}")
+        values[list(errors)] = np.nan
+        return values, errors
+
+    def _fault(self, positions: NDArray[np.floating]) -> str:
+        """Why positions are none."""
+        try:
+            self._atoms.moved(positions)
+        except InputError as error:
+            return str(error)
+        raise AssertionError("these positions are finite")
+
+    def _computed(self, positions: NDArray[np.floating]) -> Floats:
+        """Values (m, k) of a few frames."""
+        from ...opencl.run import Run
+
+        problem, (m, n, _), k = self._plan.problem, positions.shape, len(self.chosen)
+        run = Run(self._plan.devices[0], problem.precision)
+        atoms = np.empty((m, n, 4), problem.precision)
+        with np.errstate(invalid="ignore"):  # of frames that are not finite, which are errors
+            atoms[:, :, :3] = positions - positions.mean(axis=1, keepdims=True, dtype=np.float64)
+        atoms[:, :, 3] = self._charges
+        found = run.empty(m * k)
+        kernel = run.kernel("potmap/at_atoms.cl", "potential_at_atoms", **problem.switches)
+        run.launch(
+            kernel, (k, m), (min(32, k), 1), problem.law, np.int32(n), np.int32(k), run.upload(self.chosen, np.int32),
+            run.upload(atoms), found,
+        )  # fmt: skip
+        values: Floats = run.download(found, m * k).reshape(m, k).astype(np.float64)
+        return values

@@ -1,0 +1,168 @@
+"""Maps of one molecule in many frames: mean, standard deviation and extremes at every point, in constant memory."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Atoms, Floats
+from ...errors import InputError
+from ...grid import Grid
+from .. import planned
+from ..error import SEED, MapError, exact_potentials, measured_error, root_mean_square
+from ..mesh import tighter
+from ..models import COMBINATIONS, ModelMaps
+from ..options import MapOptions
+from ..problem import MapProblem
+from ..result import PotmapResult
+from ..touching import require_apart
+from .plan import AHEAD, MapPlan
+from .statistics import SlabStatistics, values_at
+
+if TYPE_CHECKING:
+    from ...opencl.device import Device
+
+# At which the map of the first frame, and of each further one, is compared with direct sums.
+FIRST_POINTS, MOST_POINTS, FEWEST_POINTS = 1000, 16, 4
+EVALUATIONS = 50_000  # of these sums in a frame, which cost the host half a millisecond
+# Corrections near atoms change a float32 map by a hundredth of this, by norm: a mesh of this accuracy goes without.
+UNCORRECTED = 1e-4
+MARGIN = 3.0  # A, that atoms may move beyond where the first frame has them before a mesh is made anew
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """A frame's map at a few points: as it was computed, in parts that come from the devices, and exactly."""
+
+    found: list[NDArray[np.floating]]
+    exact: Floats
+
+
+class MapFrames:
+    """Takes the frames of a molecule one by one. The same frames give the same bits, by any number of devices.
+
+    n_frames : that count
+    """
+
+    def __init__(self, atoms: Atoms, grid: Grid, options: MapOptions) -> None:
+        """atoms : at any positions. Raises InputError and DeviceError as `potmap` does, and for the field."""
+        if options.field:
+            raise InputError("the field of many frames is not summed up; leave it out")
+        self._start = time.perf_counter()
+        plan = planned(atoms, grid, options)
+        self._plan = replace(plan, problem=replace(plan.problem, margin=MARGIN))
+        self._grid, self._options, self._n_atoms = grid, options, len(atoms)
+        self.n_frames = 0
+        self._slabs: list[MapPlan] = []
+        self._statistics: list[SlabStatistics] = []
+        self._samples: deque[_Sample] = deque()
+        self._squares: list[Floats] = []  # of errors
+
+    @property
+    def method(self) -> str:
+        """Direct, cutoff or mesh."""
+        return self._plan.method
+
+    def add(self, atoms: Atoms) -> None:
+        """Let a frame count: the atoms at its positions. Raises InputError where one stands on a point of the grid."""
+        require_apart(atoms, self._grid, self._options.min_distance, self._options.precision)
+        problem = self._plan.problem.moved(atoms)
+        if not self._slabs:
+            problem = self._begin(problem)
+        self.n_frames += 1
+        sample = self._sample_for(problem)
+        for slab, statistics in zip(self._slabs, self._statistics, strict=True):
+            run = slab.start(problem)
+            statistics.add(run)
+            if sample is not None:
+                points, of = sample
+                of.found.append(values_at(run, slab.slab, slab.places(points[slab.owns(points)]), slab.device))
+            run.submit()
+        if sample is not None:
+            self._samples.append(sample[1])
+            if len(self._samples) > AHEAD:  # its frame was waited for
+                self._compare(self._samples.popleft())
+
+    def result(self) -> ModelMaps:
+        """The maps of all frames so far. Raises InputError where there is none."""
+        if not self.n_frames:
+            raise InputError("there is no frame to make a map of")
+        for slab in self._slabs:
+            slab.finish()
+        while self._samples:
+            self._compare(self._samples.popleft())
+        values = self._values()
+        error = self._error(values["avg"], values["stdev"])
+        maps = {name: self._plan.map_of(values[name], f"{name} of {self.n_frames:,} frames: ") for name in COMBINATIONS}
+        seconds = {"kernel": max(slab.seconds for slab in self._slabs), "total": time.perf_counter() - self._start}
+        plan = self._plan
+        result = PotmapResult(
+            maps["avg"], None, self._n_atoms, plan.device, plan.variant, plan.problem.precision, seconds, plan.method,
+            error, plan.problem.accuracy if plan.method == "mesh" else 0.0,
+        )  # fmt: skip
+        return ModelMaps(maps, result, self.n_frames, seconds)
+
+    def _begin(self, problem: MapProblem) -> MapProblem:
+        """Make the devices ready; a mesh whose first map misses its accuracy is followed by the next finer one."""
+        wanted = problem.accuracy
+        while True:
+            is_fine = self.method != "mesh" or problem.accuracy < UNCORRECTED
+            is_corrected = is_fine and problem.precision == "float32"
+            self._slabs = [MapPlan(problem, self._plan.variant, *part, is_corrected) for part in self._parts()]
+            if self.method != "mesh" or not problem.n_atoms:
+                break
+            for slab in self._slabs:
+                slab.start(problem)
+            values = np.concatenate([slab.values() for slab in self._slabs])
+            error = measured_error(problem, values, self._plan.devices[0])
+            finer = tighter(problem) if error.norm > wanted else None
+            if finer is None:
+                break
+            problem = replace(problem, accuracy=finer)
+        self._plan = replace(self._plan, problem=problem)
+        self._statistics = [SlabStatistics(slab.run(), slab.slab) for slab in self._slabs]
+        return problem
+
+    def _parts(self) -> list[tuple[Device, int, int]]:
+        """The devices with the slices of each: first and last + 1."""
+        devices, depth = self._plan.devices, self._grid.shape[2]
+        bounds = [depth * k // len(devices) for k in range(len(devices) + 1)]
+        return [(device, *pair) for device, pair in zip(devices, pairwise(bounds), strict=True) if pair[0] < pair[1]]
+
+    def _sample_for(self, problem: MapProblem) -> tuple[NDArray[np.int64], _Sample] | None:
+        """Points of the grid (n, 3), slice by slice, and room for the values there; None of direct sums."""
+        if self.method == "direct" or not problem.n_atoms:
+            return None
+        few = min(MOST_POINTS, max(FEWEST_POINTS, EVALUATIONS // problem.n_atoms))
+        random = np.random.default_rng((SEED, self.n_frames))
+        points = random.integers(0, self._grid.shape, (FIRST_POINTS if self.n_frames == 1 else few, 3))
+        points = points[np.argsort(points[:, 2], kind="stable")]
+        return points, _Sample([], exact_potentials(problem, points, self._plan.devices[0]))
+
+    def _compare(self, sample: _Sample) -> None:
+        self._squares.append((np.concatenate(sample.found).astype(np.float64) - sample.exact) ** 2)
+
+    def _values(self) -> dict[str, NDArray[np.floating]]:
+        """The statistics of the whole map, (nz, ny, nx) each."""
+        parts: list[dict[str, NDArray[np.floating]]] = []
+        for slab, statistics in zip(self._slabs, self._statistics, strict=True):
+            found = statistics.slabs(slab.run())
+            parts.append({name: slab.downloaded(each) for name, each in found.items()})
+        return {name: np.concatenate([part[name] for part in parts]) for name in COMBINATIONS}
+
+    def _error(self, mean: NDArray[np.floating], deviation: NDArray[np.floating]) -> MapError | None:
+        """Of all frames' maps together, relative to their root mean square; None of direct sums."""
+        if not self._squares:
+            return None
+        squares = np.concatenate(self._squares)
+        size = float(np.hypot(root_mean_square(mean), root_mean_square(deviation)))
+        of_errors = float(squares.mean())
+        norm = float(np.sqrt(of_errors)) / size if size else 0.0
+        spread = float(squares.std() / (2 * of_errors * np.sqrt(len(squares)))) if of_errors else 0.0
+        return MapError(norm, float(np.sqrt(squares.max())), len(squares), norm * spread)

@@ -1,0 +1,125 @@
+"""A slab of a map that is ready on a device, for one frame of a molecule after the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corrections import Corrections, corrections
+from ..map_slab import MapSlab
+from ..problem import RUN, MapProblem
+from ..slabs import first_evals
+from ..variants import VARIANTS
+
+if TYPE_CHECKING:
+    from ...opencl.device import Device
+    from ...opencl.run import Run
+
+AHEAD = 2  # frames that are launched before the first of them is waited for
+
+
+class MapPlan:
+    """Slices `first` to `last` - 1 of a map on a device.
+
+    A frame is launched and not waited for, so that the host prepares the next one while the device computes.
+
+    slab : its map is that of the last frame launched
+    seconds : of the kernels of the frames that were waited for
+    """
+
+    def __init__(
+        self, problem: MapProblem, variant: str, device: Device, first: int, last: int, is_corrected: bool
+    ) -> None:
+        """is_corrected : whether points near atoms are put right (`corrections`)"""
+        self.device, self.seconds = device, 0.0
+        self._variant, self._precision = VARIANTS[variant], problem.precision
+        run = self.run()
+        self._steps = self._variant.run(run, problem)
+        self.slab = MapSlab.on(run, problem, first, last, self._steps.pad)
+        self._under_way: deque[Run] = deque()
+        self._is_corrected = is_corrected
+
+    def start(self, problem: MapProblem) -> Run:
+        """Launch the map of the same atoms at the positions of this problem; the run goes on behind it."""
+        if len(self._under_way) == AHEAD:
+            self._wait()
+        run, slab = self.run(), replace(self.slab, problem=problem)
+        self._steps = (self._steps.moved or self._variant.run)(run, problem)
+        run.clear(slab.map)
+        step = problem.n_atoms if self._steps.whole else _chunk(self.device, slab)
+        for atom in range(0, problem.n_atoms, step):
+            self._steps.add(run, slab, atom, min(atom + step, problem.n_atoms))
+        run.submit()
+        if self._is_corrected:
+            self._correct(run, corrections(problem))
+        self._under_way.append(run)
+        return run
+
+    def finish(self) -> None:
+        """Wait for all frames."""
+        while self._under_way:
+            self._wait()
+
+    def values(self) -> NDArray[np.floating]:
+        """The map of the last frame, (slices, ny, nx)."""
+        return self.downloaded(self.slab)
+
+    def downloaded(self, slab: MapSlab) -> NDArray[np.floating]:
+        """The values (slices, ny, nx) of a slab like `slab`."""
+        nx, ny, _ = slab.problem.grid.shape
+        values = np.empty((1, slab.last - slab.first, ny, nx), self._precision)
+        slab.download(self.run(), values)
+        found: NDArray[np.floating] = values[0]
+        return found
+
+    def places(self, points: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Where points (n, 3) of the grid, all of the slab, stand in its map."""
+        nx, ny, _ = self.slab.shape
+        found: NDArray[np.int64] = ((points[:, 2] - self.slab.first) * ny + points[:, 1]) * nx + points[:, 0]
+        return found.astype(np.int32)
+
+    def owns(self, points: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each of the points (n, 3) of the grid is of the slab."""
+        z = points[:, 2]
+        return (z >= self.slab.first) & (z < self.slab.last)
+
+    def run(self) -> Run:
+        """A new run on the device."""
+        from ...opencl.run import Run
+
+        return Run(self.device, self._precision)
+
+    def _wait(self) -> None:
+        """Wait for the first frame under way, and take the time of its kernels."""
+        from ...opencl.timing import seconds_of
+
+        run = self._under_way.popleft()
+        if run.events:
+            run.wait(run.events[-1])
+        self.seconds += sum(map(seconds_of, run.events), 0.0)
+
+    def _correct(self, run: Run, parts: Iterable[Corrections]) -> None:
+        """Add differences of a potential, those of one point together."""
+        found = list(parts)
+        if not found:
+            return
+        flat = np.concatenate([points for points, _ in found])
+        points, of = np.unique(flat, return_inverse=True)
+        lacking = np.bincount(of, np.concatenate([change[0] for _, change in found]), len(points))
+        at = np.stack(np.unravel_index(points, self.slab.problem.grid.shape[::-1])[::-1], axis=1)
+        own = np.flatnonzero(self.owns(at))
+        if len(own):
+            run.launch(
+                run.kernel("potmap/statistics.cl", "correct", DOUBLES=int(self.device.has_float64)), (len(own),), (64,),
+                np.int32(len(own)), run.upload(self.places(at[own]), np.int32), run.upload(lacking[own]), self.slab.map,
+            )  # fmt: skip
+
+
+def _chunk(device: Device, slab: MapSlab) -> int:
+    """Atoms of a launch, whole runs of them: no launch is so long that a GPU's driver ends it."""
+    return max(1, int(first_evals(device) / slab.n_points) // RUN) * RUN

@@ -1,0 +1,63 @@
+"""Mean, standard deviation and extremes of maps at every point, kept on the device that computes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..map_slab import MapSlab
+
+if TYPE_CHECKING:
+    from ...opencl.device import Device
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
+
+GROUP = 64
+
+
+class SlabStatistics:
+    """Statistics of a slab over frames.
+
+    n : maps that count
+    """
+
+    def __init__(self, run: Run, slab: MapSlab) -> None:
+        self.n, self._slab = 0, slab
+        total = "float64" if run.device.has_float64 else run.precision
+        self._means, self._squares = (run.empty(slab.n_points, total) for _ in range(2))
+        self._lowest, self._highest = (run.empty(slab.n_points) for _ in range(2))
+        self._doubles = int(run.device.has_float64)
+
+    def add(self, run: Run) -> None:
+        """Let the slab's map count, once all that the run has launched is done."""
+        self.n += 1
+        sums = (self._means, self._squares, self._lowest, self._highest)
+        self._launch(run, "add_map", np.int32(self.n), self._slab.map, *sums)
+
+    def slabs(self, run: Run) -> dict[str, MapSlab]:
+        """Slabs of which the maps are the statistics, by their names in potmap.models; for one download each."""
+        mean, deviation = run.empty(self._slab.n_points), run.empty(self._slab.n_points)
+        self._launch(run, "mean_values", self._means, mean)
+        self._launch(run, "deviations", np.int32(self.n), self._squares, deviation)
+        maps = {"avg": mean, "min": self._lowest, "max": self._highest, "stdev": deviation}
+        return {name: replace(self._slab, map=map_) for name, map_ in maps.items()}
+
+    def _launch(self, run: Run, name: str, *arguments: Buffer | np.generic) -> None:
+        n = self._slab.n_points
+        kernel = run.kernel("potmap/statistics.cl", name, DOUBLES=self._doubles)
+        run.launch(kernel, (n,), (GROUP,), np.int32(n), *arguments)
+
+
+def values_at(run: Run, slab: MapSlab, places: NDArray[np.int32], device: Device) -> NDArray[np.floating]:
+    """The values of a slab's map at places of it, (n,); they are there when the run's events are."""
+    found = np.empty(len(places), run.precision)
+    if len(places):
+        there = run.empty(len(places))
+        kernel = run.kernel("potmap/statistics.cl", "values_at", DOUBLES=int(device.has_float64))
+        count = np.int32(len(places))
+        run.launch(kernel, (len(places),), (GROUP,), count, run.upload(places, np.int32), slab.map, there)
+        run.events.append(run.start_read(found, there))
+    return found

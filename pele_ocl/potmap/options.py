@@ -1,0 +1,65 @@
+"""The options of `potmap`, and what they make of atoms and a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..grid import Map
+from .problem import MapProblem
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """The options of `potmap`, as it explains them, with its defaults."""
+
+    method: str = "direct"
+    cutoff: float = 12.0
+    smooth: bool = False
+    accuracy: float | None = None
+    variant: str = "auto"
+    precision: str = "float32"
+    device: Device | int | str | Sequence[Device | int | str] | None = None
+    dielectric: float = 1.0
+    distance_dependent: bool = False
+    ionic_strength: float = 0.0
+    kappa: float | None = None
+    min_distance: float = 0.0
+    field: bool = False
+    unit: str = "kcal/mol/e"
+    temperature: float = 298.15
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedMap:
+    """A map that is to be computed, by which method, and on which devices.
+
+    method : direct, cutoff or mesh; variant : key of VARIANTS; temperature : K
+    factor : the potential of a unit charge 1 A away, in `unit`, without salt
+    """
+
+    problem: MapProblem
+    method: str
+    variant: str
+    devices: list[Device]
+    unit: str
+    temperature: float
+    title: str
+    factor: float
+
+    @property
+    def device(self) -> str:
+        """The names of the devices."""
+        return " + ".join(map(str, self.devices))
+
+    def map_of(self, values: NDArray[np.floating], what: str = "") -> Map:
+        """Values (nz, ny, nx) as a Map; what : stands before the title"""
+        kelvin = self.temperature if self.unit == "kT/e" else None
+        return Map(self.problem.grid, values, self.unit, what + self.title, kelvin)
