@@ -81,7 +81,7 @@ def compute(
     problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None
 ) -> tuple[NDArray[np.floating], float]:
     """Values (components, nz, ny, nx) of a map, and the kernels' seconds on the device that was busy longest."""
-    if problem.precision == "float64":
+    if problem.precision == "float64" or VARIANTS[variant].has_rests:
         return _summed(problem, variant, devices, progress)
     parts = corrections(problem)
     if any(device.kind == "CPU" for device in devices):
