@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..variant import Progress
-from .error import MapError, measured_error
+from .error import MapError, Sample
 from .mesh import cutoffs, least_cost, table_waves, tighter
 from .problem import MapProblem
 from .slabs import compute
@@ -67,13 +67,15 @@ def compute_accurately(
 ) -> Computed:
     """As `slabs.compute`; a mesh that misses its accuracy is followed by the next finer one."""
     method, wanted, seconds = VARIANTS[variant].method, problem.accuracy, 0.0
+    sample: Sample | None = None
     while True:
-        values, took = compute(problem, variant, devices, progress)
-        seconds += took
-        if method == "direct" or not problem.n_atoms:
-            return Computed(values, seconds)
-        error = measured_error(problem, values[0], devices[0])
+        summed = compute(problem, variant, devices, progress)
+        seconds += summed.seconds
+        if summed.squares is None:
+            return Computed(summed.values, seconds)
+        sample = sample or Sample(problem, devices[0])
+        error = sample.error(summed.values[0], summed.squares)
         finer = tighter(problem) if method == "mesh" and error.norm > wanted else None
         if finer is None:
-            return Computed(values, seconds, error, problem.accuracy if method == "mesh" else 0.0)
+            return Computed(summed.values, seconds, error, problem.accuracy if method == "mesh" else 0.0)
         problem = replace(problem, accuracy=finer)

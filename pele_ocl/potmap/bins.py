@@ -66,6 +66,11 @@ class Bins:
         corner: Floats = self.problem.corner + self.edge * self.lowest
         return corner
 
+    @property
+    def atoms_walked(self) -> float:
+        """Atoms in the bins that a group walks, on average."""
+        return len(self.offsets) * len(self.atoms4) / int(np.prod(self.shape))
+
     def middles(self, slab: MapSlab) -> list[Ints]:
         """For each axis, the bin of the middle of each group's points in a slab."""
         found = []

@@ -90,7 +90,8 @@ class MapProblem:
     def axis_rests(self, dimension: int, first: int, count: int) -> NDArray[np.floating]:
         """What rounding took from `axis`."""
         exact = self._exact_axis(dimension, first, count)
-        return (exact - exact.astype(self.precision)).astype(self.precision)
+        rests: Floats = exact - exact.astype(self.precision)
+        return rests.astype(self.precision)
 
     def _exact_axis(self, dimension: int, first: int, count: int) -> Floats:
         axis: Floats = self.corner[dimension] + self.grid.spacing[dimension] * np.arange(first, first + count)

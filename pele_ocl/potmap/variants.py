@@ -38,12 +38,12 @@ class Steps:
 
     pad : points along x, y, z of which the slab's are multiples
     add : adds atoms to the map of a slab
-    whole : whether it wants all atoms at once
+    atoms_a_point : that count for a point, about, where it wants all atoms of the problem at once; else None
     """
 
     pad: tuple[int, int, int]
     add: Add
-    whole: bool = False
+    atoms_a_point: float | None = None
 
 
 HostSteps = Callable[["Run", MapProblem], Steps]
@@ -178,14 +178,15 @@ def cutoff(run: Run, problem: MapProblem) -> Steps:
     atoms, rests = run.upload(bins.atoms4), run.upload(bins.rests4)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        point_rests = [run.upload(problem.axis_rests(d, slab.first if d == 2 else 0, n)) for d, n in enumerate(slab.shape)]
+        firsts = (0, 0, slab.first)
+        point_rests = [run.upload(problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(slab.shape)]
         middles = [run.upload(each, np.int32) for each in bins.middles(slab)]
         run.launch(
             kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.atoms4)), *point_rests,
             *places, offsets, *middles, starts, atoms, rests,
         )  # fmt: skip
 
-    return Steps(blocking.pad, add, whole=True)
+    return Steps(blocking.pad, add, bins.atoms_walked)
 
 
 def mesh(run: Run, problem: MapProblem) -> Steps:
@@ -255,11 +256,11 @@ VARIANTS: dict[str, MapVariant] = {
     ),
     "cutoff": MapVariant(
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff,
-        method="cutoff", has_field=True, has_rests=True,
+        approximates=True, method="cutoff", has_field=True, has_rests=True,
     ),
     "mesh": MapVariant(
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh", mesh,
-        method="mesh", has_field=True, has_rests=True,
+        approximates=True, method="mesh", has_field=True, has_rests=True,
     ),
 }  # fmt: skip
 

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints
+from ..bins import sorted_by_cell
 from ..map_slab import MapSlab
 from ..problem import MapProblem
+from .convolution import Convolution
 from .geometry import MeshGeometry
 from .green import green_table
 from .split import Split
-from .transform import LineLayout
 from .window import Window
 
 if TYPE_CHECKING:
@@ -32,23 +33,25 @@ class FarPart:
     def __init__(self, run: Run, problem: MapProblem, split: Split, window: Window) -> None:
         self._problem, self._window = problem, window
         self._geometry = geometry = MeshGeometry.of(problem, split.spacing, window.nodes)
-        table = green_table(geometry, split, window) / np.prod(geometry.lengths.astype(float))
-        self._nodes = convolved(run, self._spread(run), geometry, table)
+        convolution = Convolution(run, geometry)
+        self._nodes = self._spread(run)
+        convolution.apply(run, self._nodes, _kept_table(run, convolution, geometry, split, window))
 
     def _spread(self, run: Run) -> Buffer:
         """The charges on the nodes, (nz, ny, nx)."""
         shape, n_nodes = self._geometry.shape, self._window.nodes
         first, fractions = self._geometry.placed(self._problem.positions)
         blocks = -(-shape // BLOCK)
-        order, starts = in_blocks(first, blocks)
+        order, starts = sorted_by_cell(first // BLOCK, blocks)
         weights, density = self._weights(run, fractions, order), run.empty(int(np.prod(shape)))
         items, doubles = 1 if run.device.kind == "CPU" else BLOCK * BLOCK, int(run.device.has_float64)
         kernel = run.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
         bx, by, bz = blocks.tolist()
-        first_nodes = run.upload(np.pad(first[order], ((0, 0), (0, 1))), np.int32)
+        first_nodes = np.zeros((len(first), 4), np.int32)
+        first_nodes[:, :3] = first[order]
         run.launch(
             kernel, (bx * items, by, bz), (items, 1, 1), run.int4(*shape.tolist()), run.int4(bx, by, bz),
-            run.upload(starts, np.int32), first_nodes, weights, density,
+            run.upload(starts, np.int32), run.upload(first_nodes, np.int32), weights, density,
         )  # fmt: skip
         return density
 
@@ -122,8 +125,8 @@ class Along:
         last = problem.grid.shape[axis] - 1  # beyond is padding
         points = problem.corner[axis] + problem.grid.spacing[axis] * np.minimum(index, last)
         first, fractions = geometry.placed(points, axis)
-        ahead = fractions[:, None] + 0.5 + (window.nodes // 2 - 1) - np.arange(window.nodes)
-        return cls(first, window.weight(ahead), -window.slope(ahead) / geometry.spacing)
+        weights, slopes = window.at(fractions)
+        return cls(first, weights, -slopes / geometry.spacing)
 
     @property
     def low(self) -> int:
@@ -136,45 +139,7 @@ class Along:
         return int(self.first.max()) - self.low + int(self.weights.shape[1])
 
 
-def in_blocks(first: Ints, blocks: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
-    """The order of atoms by the block of their first node (n, 3), and where those of each block begin."""
-    home = first // BLOCK
-    keys = np.ravel_multi_index((home[:, 2], home[:, 1], home[:, 0]), tuple(blocks[::-1].tolist()))
-    order = np.argsort(keys, kind="stable")
-    starts = np.searchsorted(keys[order], np.arange(int(np.prod(blocks)) + 1))
-    return order, starts.astype(np.int32)
-
-
-def convolved(run: Run, nodes: Buffer, geometry: MeshGeometry, table: Floats) -> Buffer:
-    """Values at the nodes (nz, ny, nx) times the table of the Green function, in their place."""
-    (nx, ny, nz), lengths = geometry.shape.tolist(), geometry.lengths.tolist()
-    layouts = [LineLayout.of(run.device, run.precision, length) for length in lengths]
-    bundle = max(layout.bundle for layout in layouts)
-    pitch = -(-(lengths[0] // 2 + 1) // bundle) * bundle
-    padded = np.pad(table, ((0, 0), (0, 0), (0, pitch - table.shape[2])))
-    lines = [(*layout.arguments(run), np.int32(pitch)) for layout in layouts]
-    kernels = [
-        run.kernel("potmap/mesh/transform.cl", name, layouts[axis].width, ALONG=axis, **layouts[axis].defines)
-        for name, axis in (("rows_forth", 0), ("columns", 1), ("convolve", 2), ("rows_back", 0))
-    ]
-    forth, columns, convolve, back = kernels
-    small, large = nz * ny * pitch, nz * lengths[1] * pitch
-    spectrum, wide = run.empty(2 * small), run.empty(2 * large)
-
-    def over(axis: int, count: int, third: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-        """Work-items and groups for so many bundles."""
-        layout = layouts[axis]
-        return (-(-count // layout.bundle) * layout.lines, layout.items, third), (layout.lines, layout.items, 1)
-
-    rows = np.int32(ny * nz), np.int32(nx), np.uint64(small)
-    run.launch(forth, *over(0, -(-ny * nz // 2), 1), *lines[0], *rows, nodes, spectrum)
-    there = (np.int32(ny), np.int32(lengths[1]), np.int32(0), np.uint64(small), np.uint64(large))
-    run.launch(columns, *over(1, pitch, nz), *lines[1], *there, spectrum, wide)
-    run.launch(
-        convolve, *over(2, pitch, lengths[1]), *lines[2], np.int32(nz), np.int32(lengths[1]), np.uint64(large),
-        run.upload(padded), wide,
-    )  # fmt: skip
-    home = (np.int32(lengths[1]), np.int32(ny), np.int32(1), np.uint64(large), np.uint64(small))
-    run.launch(columns, *over(1, pitch, nz), *lines[1], *home, wide, spectrum)
-    run.launch(back, *over(0, -(-ny * nz // 2), 1), *lines[0], *rows, spectrum, nodes)
-    return nodes
+def _kept_table(run: Run, convolution: Convolution, geometry: MeshGeometry, split: Split, window: Window) -> Buffer:
+    """The Green function on the device, which keeps it for further maps of a size."""
+    key = (run.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), split, window)
+    return run.kept(key, lambda: convolution.padded(green_table(geometry, split, window)))

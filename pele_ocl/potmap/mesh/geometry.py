@@ -44,10 +44,8 @@ class MeshGeometry:
 
 def nodes_around(problem: MapProblem, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(3,) the first node around all atoms and points, and how many there are from it on, along x, y, z."""
-    last = problem.corner + (np.array(problem.grid.shape) - 1) * problem.grid.spacing
-    box = np.vstack([problem.positions, problem.corner, last])
-    low = np.floor(box.min(axis=0) / spacing).astype(np.int64) - window_nodes // 2 + 1
-    high = np.floor(box.max(axis=0) / spacing).astype(np.int64) + window_nodes // 2
+    low, high = (np.floor(end / spacing).astype(np.int64) for end in problem.box)
+    low, high = low - window_nodes // 2 + 1, high + window_nodes // 2
     return low, high - low + 1
 
 

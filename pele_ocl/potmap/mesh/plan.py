@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,18 @@ def mesh_for(problem: MapProblem) -> tuple[Split, Window]:
     """The split and the window of least cost that keep the accuracy of a problem."""
     preset = preset_for(problem.accuracy)
     cutoff = _cheapest(problem)
-    return Split(preset.c, cutoff, problem.model.kappa), Window(preset.nodes, preset.width, preset.window_degree)
+    return _split(preset.c, cutoff, problem.model.kappa), _window(preset)
+
+
+@lru_cache(maxsize=16)
+def _split(c: float, cutoff: float, kappa: float) -> Split:
+    """A split, kept with all that it has computed of itself."""
+    return Split(c, cutoff, kappa)
+
+
+@lru_cache(maxsize=16)
+def _window(preset: Preset) -> Window:
+    return Window(preset.nodes, preset.width, preset.window_degree)
 
 
 def least_cost(problem: MapProblem) -> float:

@@ -11,6 +11,7 @@ from ...atoms import Floats
 
 if TYPE_CHECKING:
     from ...opencl.device import Device
+    from ...opencl.kernel import Kernel
     from ...opencl.launch import Argument
     from ...opencl.run import Run
 
@@ -54,10 +55,9 @@ class LineLayout:
         """Lines of a group."""
         return self.width * self.lines
 
-    @property
-    def defines(self) -> dict[str, int]:
-        """The macros of the kernels."""
-        return {"ROOM": room(self.length), "LINES": self.lines, "ITEMS": self.items}
+    def kernel(self, run: Run, file: str, name: str, **defines: int) -> Kernel:
+        """A kernel of a file that includes line.clh, for these lines."""
+        return run.kernel(file, name, self.width, ROOM=room(self.length), LINES=self.lines, ITEMS=self.items, **defines)
 
     def arguments(self, run: Run) -> tuple[Argument, ...]:
         """LINE_ARGUMENTS of the kernels, but the last one."""
