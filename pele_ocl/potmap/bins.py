@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,12 +53,9 @@ class Bins:
         last_middle = np.floor(((np.array(problem.grid.shape) - 1) * problem.grid.spacing + halves) / edge)
         lowest = np.floor(halves / edge).astype(np.int64) + offsets.min(axis=0)
         shape = last_middle.astype(np.int64) + offsets.max(axis=0) - lowest + 1
-        homes = np.floor((problem.positions - problem.corner) * (1 / edge)).astype(np.int64) - lowest
-        inside = np.flatnonzero(((homes >= 0) & (homes < shape)).all(axis=1))
-        order, starts = sorted_by_cell(homes[inside], shape)
-        kept = inside[order]
+        kept, starts = _homes(problem, edge, lowest, shape)
         return cls(
-            problem, block, edge, lowest, shape, starts, problem.atoms4[kept], problem.rests4[kept],
+            problem, block, edge, lowest, shape, starts, problem.atoms4.take(kept, axis=0), problem.rests4.take(kept, axis=0),
             np.column_stack([offsets, np.zeros(len(offsets))]).astype(np.int32),
         )  # fmt: skip
 
@@ -89,13 +87,28 @@ def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:
     return halves
 
 
-def sorted_by_cell(cells: NDArray[np.integer], shape: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
-    """The order of atoms by their cells (n, 3), x fastest, and (n_cells + 1,) where those of each begin.
+def _homes(
+    problem: MapProblem, edge: float, lowest: NDArray[np.int64], shape: NDArray[np.int64]
+) -> tuple[NDArray[np.intp], Ints]:
+    """The atoms that stand in the bins, in the order of these, and (n_bins + 1,) where those of each begin."""
+    cells, inside = [], np.ones(problem.n_atoms, bool)
+    for along, corner, low, n in zip(problem.positions.T, problem.corner, lowest, shape, strict=True):
+        cells.append(np.floor((along - corner) / edge).astype(np.int64) - low)
+        inside &= (cells[-1] >= 0) & (cells[-1] < n)
+    if inside.all():
+        return sorted_by_cell(cells, shape)
+    kept = np.flatnonzero(inside)
+    order, starts = sorted_by_cell([along[kept] for along in cells], shape)
+    return kept[order], starts
 
-    Atoms of a cell stay in their order.
+
+def sorted_by_cell(cells: Sequence[NDArray[np.integer]], shape: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
+    """The order of atoms by their cells, x fastest, and (n_cells + 1,) where those of each begin.
+
+    cells : along x, y and z, of each atom; atoms of a cell stay in their order
     """
     nx, ny, nz = (int(n) for n in shape)
-    keys = (cells[:, 2].astype(np.int64) * ny + cells[:, 1]) * nx + cells[:, 0]
+    keys = (cells[2].astype(np.int64) * ny + cells[1]) * nx + cells[0]
     n_cells = nx * ny * nz
     if n_cells <= 1 << 16:  # NumPy sorts these by their digits, ten times sooner
         keys = keys.astype(np.uint16)

@@ -54,8 +54,11 @@ class MapProblem:
         """
         corner = -(np.array(grid.shape) // 2) * grid.spacing
         charged = atoms.charges != 0
-        positions = atoms.positions[charged] - grid.origin + corner
-        charges = factor / model.dielectric * atoms.charges[charged]
+        given = (
+            (atoms.positions, atoms.charges) if charged.all() else (atoms.positions[charged], atoms.charges[charged])
+        )
+        positions, charges = given[0] - grid.origin, factor / model.dielectric * given[1]
+        positions += corner
         box = _box_around(positions, corner, corner + (np.array(grid.shape) - 1) * grid.spacing)
         return cls(grid, corner, positions, charges, model, field, precision, box, accuracy, room=room)
 

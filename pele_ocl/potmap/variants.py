@@ -192,8 +192,8 @@ def cutoff(run: Run, problem: MapProblem) -> Steps:
 def mesh(run: Run, problem: MapProblem) -> Steps:
     """The far part from a mesh, the near part as `cutoff` has it."""
     split, window = mesh_for(problem)
-    far, near = FarPart(run, problem, split, window), near_problem(problem, split)
-    steps = cutoff(run, near)
+    near = near_problem(problem, split)
+    far, steps = FarPart(run, near, split, window), cutoff(run, near)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         far.add_to(run, slab)
