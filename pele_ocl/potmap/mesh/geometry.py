@@ -52,12 +52,13 @@ def nodes_around(problem: MapProblem, spacing: float, window_nodes: int) -> tupl
 def transform_length(least: int) -> int:
     """The smallest even number of at least `least` with no prime factors but FACTORS."""
     length = least + least % 2
-    while not _is_smooth(length):
+    while not is_smooth(length):
         length += 2
     return length
 
 
-def _is_smooth(n: int) -> bool:
+def is_smooth(n: int) -> bool:
+    """Whether a length has no prime factors but FACTORS."""
     for factor in FACTORS:
         while n % factor == 0:
             n //= factor
