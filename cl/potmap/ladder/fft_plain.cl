@@ -11,15 +11,16 @@ kernel void fft_plain(
     const int done,                         // numbers of the transforms that the passes before have made
     const int n_inner,                      // numbers from one of a line to the next
     const int n_lines,
-    const ulong plane,                      // numbers in all: the imaginary parts stand behind the real ones
+    const int apart,                        // numbers from n_inner lines to the next ones
+    const ulong plane,                      // numbers in all, padding included: then come the imaginary parts
     global const real2 *restrict roots,     // (length) exp(-2 pi i k / length)
-    global const real *restrict from,       // (2, n_outer, length, n_inner)
+    global const real *restrict from,       // (2, n_outer, length, n_inner), along x with padding behind lines
     global real *restrict to)
 {
     const int line = get_global_id(0), b = get_global_id(1), n = length / RADIX;
     if (line >= n_lines || b >= n) return;
     const int outer = line / n_inner, part = b / done, k = b - part * done, step = k * (n / done);
-    const size_t begin = (size_t)outer * length * n_inner + (line - outer * n_inner);
+    const size_t begin = (size_t)outer * apart + (line - outer * n_inner);
     Complex v[RADIX];
     for (int i = 0; i < RADIX; ++i) {
         const size_t at = begin + (size_t)(b + i * n) * n_inner;

@@ -16,16 +16,17 @@ void fft_registers(
     global const real2 *restrict roots,
     const int n_inner,                      // numbers from one of a line to the next: 1, or a multiple of WIDTH
     const int n_lines,
-    const ulong plane,                      // numbers in all: the imaginary parts stand behind the real ones
-    global const real *restrict from,       // (2, n_outer, length, n_inner)
+    const int apart,                        // numbers from n_inner lines to the next ones
+    const ulong plane,                      // numbers in all, padding included: then come the imaginary parts
+    global const real *restrict from,       // (2, n_outer, length, n_inner), along x with padding behind lines
     global real *restrict to)
 {
     local Complex first[ROOM * LINES], second[ROOM * LINES];
     const Circle circle = {length, radices, roots};
     const int line = WIDTH * get_global_id(0), outer = line / n_inner;
-    const size_t begin = (size_t)outer * length * n_inner + (line - outer * n_inner);
+    const size_t begin = (size_t)outer * apart + (line - outer * n_inner);
 #if ALONG == 0
-    read_rows(from + begin, from + plane + begin, length, length, n_lines - line, n_lines - line, first);
+    read_rows(from + begin, from + plane + begin, length, apart, n_lines - line, n_lines - line, first);
 #else
     if (line < n_lines)
         EACH_NUMBER(k, length) {
@@ -35,7 +36,7 @@ void fft_registers(
 #endif
     local Complex *found = transformed(first, second, &circle);
 #if ALONG == 0
-    write_rows(found, length, length, n_lines - line, n_lines - line, to + begin, to + plane + begin);
+    write_rows(found, length, apart, n_lines - line, n_lines - line, to + begin, to + plane + begin);
 #else
     if (line < n_lines)
         EACH_NUMBER(k, length) {

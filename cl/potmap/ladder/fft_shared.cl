@@ -31,14 +31,15 @@ void fft_shared(
     global const real2 *restrict roots,     // (length) exp(-2 pi i k / length)
     const int n_inner,                      // numbers from one of a line to the next
     const int n_lines,
-    const ulong plane,                      // numbers in all: the imaginary parts stand behind the real ones
-    global const real *restrict from,       // (2, n_outer, length, n_inner)
+    const int apart,                        // numbers from n_inner lines to the next ones
+    const ulong plane,                      // numbers in all, padding included: then come the imaginary parts
+    global const real *restrict from,       // (2, n_outer, length, n_inner), along x with padding behind lines
     global real *restrict to)
 {
     local Complex first[ROOM * LINES], second[ROOM * LINES];
     local Complex *here = first, *there = second;
     const int line = get_global_id(0), item = get_local_id(1), outer = line / n_inner;
-    const size_t begin = (size_t)outer * length * n_inner + (line - outer * n_inner);
+    const size_t begin = (size_t)outer * apart + (line - outer * n_inner);
     if (line < n_lines)
         for (int k = item; k < length; k += ITEMS) {
             const size_t at = begin + (size_t)k * n_inner;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,52 +18,76 @@ from .transform import LineLayout, radices, roots
 
 if TYPE_CHECKING:
     from ...opencl.device import Device
+    from ...opencl.launch import Argument
     from ...opencl.memory import Buffer
     from ...opencl.run import Run
 
-Shape = tuple[int, int, int]
-# Transforms values (2, nz, ny, nx) of a shape (nz, ny, nx) along an axis of it; gives the buffer that holds the result, which
-# is one of the two.
-Along = Callable[["Run", Shape, int, "Buffer", "Buffer"], "Buffer"]
+PADDING = 16  # numbers behind each row: lines a power of two of bytes apart would share one place of a CPU's caches
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of values (2, nz, ny, pitch) along an axis.
+
+    length : numbers of a line; inner : from one of them to the next; count : lines
+    apart : numbers from `inner` lines to the next ones; plane : numbers in all, real parts alone
+    """
+
+    length: int
+    inner: int
+    count: int
+    apart: int
+    plane: int
+
+    @classmethod
+    def along(cls, axis: int, shape: tuple[int, int, int]) -> Lines:
+        """axis : of the shape (nz, ny, nx)"""
+        nz, ny, nx = shape
+        pitch = nx + PADDING
+        plane = nz * ny * pitch
+        if axis == 2:
+            return cls(nx, 1, nz * ny, pitch, plane)
+        inner = pitch if axis == 1 else ny * pitch
+        return cls(shape[axis], inner, plane // shape[axis], shape[axis] * inner, plane)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The kernels' arguments from n_inner on."""
+        return *map(np.int32, (self.inner, self.count, self.apart)), np.uint64(self.plane)
+
+
+# Transforms lines from one buffer by way of another; gives the one of the two that holds the result.
+Along = Callable[["Run", Lines, "Buffer", "Buffer"], "Buffer"]
 
 PLAIN_RADICES = (7, 5, 3, 2)
 GROUP = 64  # work-items of a group of `plain`
 MOST_LENGTH = 1 << 20
 
 
-def plain(run: Run, shape: Shape, axis: int, here: Buffer, there: Buffer) -> Buffer:
+def plain(run: Run, lines: Lines, here: Buffer, there: Buffer) -> Buffer:
     """A launch a pass."""
-    length, n_inner, n_lines = _lines(shape, axis)
-    circle, done = run.upload(roots(length)), 1
-    for radix in reversed(radices(length, PLAIN_RADICES)):
+    circle, done = run.upload(roots(lines.length)), 1
+    for radix in reversed(radices(lines.length, PLAIN_RADICES)):
         kernel = run.kernel("potmap/ladder/fft_plain.cl", "fft_plain", RADIX=radix)
-        sizes = (*map(np.int32, (length, done, n_inner, n_lines)), np.uint64(length * n_lines))
-        run.launch(kernel, (n_lines, length // radix), (GROUP, 1), *sizes, circle, here, there)
+        sizes = np.int32(lines.length), np.int32(done), *lines.arguments
+        run.launch(kernel, (lines.count, lines.length // radix), (GROUP, 1), *sizes, circle, here, there)
         here, there, done = there, here, done * radix
     return here
 
 
 def in_local_memory(
-    file: str, name: str, wide: bool, allowed: tuple[int, ...], run: Run, shape: Shape, axis: int, here: Buffer,
-    there: Buffer,
-) -> Buffer:  # fmt: skip
+    file: str, name: str, wide: bool, allowed: tuple[int, ...], run: Run, lines: Lines, here: Buffer, there: Buffer
+) -> Buffer:
     """A launch an axis. wide : whether work-items of CPUs have vectors of lines; allowed : radices"""
-    length, n_inner, n_lines = _lines(shape, axis)
-    layout = LineLayout.of(run.device, run.precision, length, wide)
-    while n_inner > 1 and n_inner % layout.width:
+    layout = LineLayout.of(run.device, run.precision, lines.length, wide)
+    while lines.inner > 1 and lines.inner % layout.width:
         layout = layout.narrower
-    along = {"ALONG": int(n_inner > 1)} if wide else {}
+    along = {"ALONG": int(lines.inner > 1)} if wide else {}
     run.launch(
-        layout.kernel(run, file, name, **along), (-(-n_lines // layout.bundle) * layout.lines, layout.items),
-        (layout.lines, layout.items), *layout.arguments(run, allowed), np.int32(n_inner), np.int32(n_lines),
-        np.uint64(length * n_lines), here, there,
+        layout.kernel(run, file, name, **along), (-(-lines.count // layout.bundle) * layout.lines, layout.items),
+        (layout.lines, layout.items), *layout.arguments(run, allowed), *lines.arguments, here, there,
     )  # fmt: skip
     return there
-
-
-def _lines(shape: Shape, axis: int) -> tuple[int, int, int]:
-    """Numbers of a line along an axis, numbers from one of them to the next, and how many lines there are."""
-    return shape[axis], int(np.prod(shape[axis + 1 :])), int(np.prod(shape)) // shape[axis]
 
 
 FFT_VARIANTS: dict[str, Variant[Along]] = {
@@ -101,19 +126,20 @@ def fft(
     chosen = get_device(device)
     chosen.require_precision(precision)
     run = Run(chosen, precision)
-    found = run.download(transformed(run, variant, given), 2 * given.size).reshape(2, *given.shape)
+    nz, ny, nx = given.shape
+    found = run.download(transformed(run, variant, given), 2 * nz * ny * (nx + PADDING)).reshape(2, nz, ny, -1)[..., :nx]
     whole: NDArray[np.complexfloating] = found[0] + 1j * found[1]
     return whole
 
 
 def transformed(run: Run, variant: str, values: NDArray[np.complexfloating]) -> Buffer:
-    """The transform on the device, (2, nz, ny, nx)."""
-    nz, ny, nx = values.shape
-    both = np.stack([values.real, values.imag]).astype(run.precision)
+    """The transform on the device, (2, nz, ny, nx + PADDING)."""
+    both = np.pad(np.stack([values.real, values.imag]).astype(run.precision), ((0, 0), (0, 0), (0, 0), (0, PADDING)))
     here, there = run.empty(both.size), run.empty(both.size)
     run.write(here, both)
+    nz, ny, nx = values.shape
     for axis in (2, 1, 0):
-        held = FFT_VARIANTS[variant].run(run, (nz, ny, nx), axis, here, there)
+        held = FFT_VARIANTS[variant].run(run, Lines.along(axis, (nz, ny, nx)), here, there)
         here, there = held, there if held is here else here
     return here
 
