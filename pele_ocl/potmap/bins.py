@@ -54,8 +54,9 @@ class Bins:
         lowest = np.floor(halves / edge).astype(np.int64) + offsets.min(axis=0)
         shape = last_middle.astype(np.int64) + offsets.max(axis=0) - lowest + 1
         kept, starts = _homes(problem, edge, lowest, shape)
+        atoms4, rests4 = (each.take(kept, axis=0) for each in (problem.atoms4, problem.rests4))
         return cls(
-            problem, block, edge, lowest, shape, starts, problem.atoms4.take(kept, axis=0), problem.rests4.take(kept, axis=0),
+            problem, block, edge, lowest, shape, starts, atoms4, rests4,
             np.column_stack([offsets, np.zeros(len(offsets))]).astype(np.int32),
         )  # fmt: skip
 

@@ -42,7 +42,7 @@ class FarPart:
         shape, n_nodes = self._geometry.shape, self._window.nodes
         first, fractions = self._geometry.placed(self._problem.positions)
         blocks = -(-shape // BLOCK)
-        order, starts = sorted_by_cell((first // BLOCK).T, blocks)
+        order, starts = sorted_by_cell([along // BLOCK for along in first.T], blocks)
         weights, density = self._weights(run, fractions, order), run.empty(int(np.prod(shape)))
         items, doubles = 1 if run.device.kind == "CPU" else BLOCK * BLOCK, int(run.device.has_float64)
         kernel = run.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)

@@ -97,7 +97,9 @@ FFT_VARIANTS: dict[str, Variant[Along]] = {
         partial(in_local_memory, "potmap/ladder/fft_shared.cl", "fft_shared", False, PLAIN_RADICES),
     ),
     "fft_registers": Variant(
-        "potmap/ladder/fft_registers.cl", "fft_registers", "butterflies of eight in registers, vectors of lines on CPUs",
+        "potmap/ladder/fft_registers.cl", "fft_registers",
+        "butterflies of eight in registers, on CPUs vectors of lines",
+       
         partial(in_local_memory, "potmap/ladder/fft_registers.cl", "fft_registers", True, (8, 7, 5, 4, 3, 2)),
     ),
 }  # fmt: skip
@@ -127,7 +129,9 @@ def fft(
     chosen.require_precision(precision)
     run = Run(chosen, precision)
     nz, ny, nx = given.shape
-    found = run.download(transformed(run, variant, given), 2 * nz * ny * (nx + PADDING)).reshape(2, nz, ny, -1)[..., :nx]
+    found = run.download(transformed(run, variant, given), 2 * nz * ny * (nx + PADDING)).reshape(2, nz, ny, -1)[
+        ..., :nx
+    ]
     whole: NDArray[np.complexfloating] = found[0] + 1j * found[1]
     return whole
 
