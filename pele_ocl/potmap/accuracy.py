@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ DEFAULT_ACCURACY = 1e-4
 # A near pair costs this many evaluations of the direct sum (measured), and a map by the mesh so many more.
 PAIR_COST, MESH_COST = 4.0, 3e8
 WAVE_COST = 900.0  # of a wave number of the table that the host makes, on two cores
+FINER_TRIES = 2  # of a map that no atom stands in
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,22 @@ def method_for(problem: MapProblem) -> str:
     """The method that costs least, "direct" or "mesh"."""
     if why_no_mesh(problem) or not problem.n_atoms:
         return "direct"
-    costs = PAIR_COST * least_cost(problem) + WAVE_COST * table_waves(problem) + MESH_COST
+    costs = sum(PAIR_COST * least_cost(each) + WAVE_COST * table_waves(each) + MESH_COST for each in _tries(problem))
     return "mesh" if costs < problem.evaluations * problem.components else "direct"
+
+
+def _tries(problem: MapProblem) -> Iterator[MapProblem]:
+    """The problem with each accuracy that may be tried, one after the other.
+
+    Beside a molecule its parts cancel, and the error is a larger share of what is left: finer meshes are likely to follow.
+    """
+    yield problem
+    for _ in range(0 if problem.n_near else FINER_TRIES):
+        finer = tighter(problem)
+        if finer is None:
+            return
+        problem = replace(problem, accuracy=finer)
+        yield problem
 
 
 def why_no_mesh(problem: MapProblem) -> str:

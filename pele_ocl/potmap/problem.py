@@ -16,6 +16,7 @@ from ..potential_model import PotentialModel
 from .room import ANY_ROOM, MeshRoom
 
 RUN = 256  # atoms summed on their own
+NEAR = 4.0  # A, from a map within which atoms are near it
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,15 @@ class MapProblem:
     def _exact_axis(self, dimension: int, first: int, count: int) -> Floats:
         axis: Floats = self.corner[dimension] + self.grid.spacing[dimension] * np.arange(first, first + count)
         return axis
+
+    @cached_property
+    def n_near(self) -> int:
+        """Atoms in the box of the map or near it."""
+        last = self.corner + (np.array(self.grid.shape) - 1) * self.grid.spacing
+        near = np.ones(self.n_atoms, bool)
+        for along, low, high in zip(self.positions.T, self.corner - NEAR, last + NEAR, strict=True):
+            near &= (along > low) & (along < high)
+        return int(np.count_nonzero(near))
 
     @cached_property
     def law(self) -> np.void:

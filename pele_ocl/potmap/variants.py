@@ -178,6 +178,8 @@ def cutoff(run: Run, problem: MapProblem) -> Steps:
     atoms, rests = run.upload(bins.atoms4), run.upload(bins.rests4)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
+        if not len(bins.atoms4):
+            return
         firsts = (0, 0, slab.first)
         point_rests = [run.upload(problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(slab.shape)]
         middles = [run.upload(each, np.int32) for each in bins.middles(slab)]

@@ -142,7 +142,7 @@ def transformed(run: Run, variant: str, values: NDArray[np.complexfloating]) -> 
     here, there = run.empty(both.size), run.empty(both.size)
     run.write(here, both)
     nz, ny, nx = values.shape
-    for axis in (2, 1, 0):
+    for axis in (axis for axis in (2, 1, 0) if values.shape[axis] > 1):
         held = FFT_VARIANTS[variant].run(run, Lines.along(axis, (nz, ny, nx)), here, there)
         here, there = held, there if held is here else here
     return here

@@ -87,7 +87,7 @@ def tighter(problem: MapProblem) -> float | None:
 def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
     """Of the near part and the mesh, in near pairs."""
     in_reach = 4 / 3 * np.pi * cutoff**3 / float(np.prod(problem.grid.spacing))
-    near = min(in_reach, len(problem.grid)) * problem.n_atoms
+    near = min(in_reach, len(problem.grid)) * problem.n_near
     geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
     nodes = float(np.prod(geometry.lengths.astype(float)))
     return near + NODE_COST * nodes / 4 + SPREAD_COST * preset.nodes**3 * problem.n_atoms
