@@ -10,6 +10,7 @@ from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl.device import get_device
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
+from pele_ocl.potmap.accuracy import method_for
 from pele_ocl.potmap.mesh import cutoffs, mesh_for, tighter
 from pele_ocl.potmap.mesh.geometry import MeshGeometry, transform_length
 from pele_ocl.potmap.mesh.green import _to_distances, _to_lengths
@@ -96,10 +97,29 @@ def test_far_from_a_neutral_molecule_a_finer_mesh_is_taken(ubiquitin):
 
 
 def test_auto_says_what_it_took(ubiquitin):
-    small, large = (Grid.around(ubiquitin, 5.0, spacing) for spacing in (3.0, 0.6))
+    small, large = (Grid.around(ubiquitin, 5.0, spacing) for spacing in (3.0, 0.4))
     assert potmap(ubiquitin, small, method="auto").method == "direct"
     assert potmap(ubiquitin, large, method="auto").method == "mesh"
     assert potmap(ubiquitin, large, method="auto", min_distance=1.0).method == "direct"
+
+
+def test_auto_counts_the_finer_meshes_that_follow_beside_a_molecule(ubiquitin, device):
+    """The same grid around the molecule, where one mesh does, and 150 A beside it, where larger and finer ones follow."""
+    around = Grid.around(ubiquitin, 5.0, 0.45)
+    beside = Grid(around.origin + np.array([150.0, 0, 0]), 0.45, around.shape)
+    problems = [
+        MapProblem.of(ubiquitin, grid, PotentialModel(), 1.0, False, "float32", 1e-4) for grid in (around, beside)
+    ]
+    assert [method_for(problem, [get_device(device)]) for problem in problems] == ["mesh", "direct"]
+
+
+def test_points_next_to_atoms_keep_their_digits(ubiquitin, device):
+    """float32 holds coordinates of 30 A to 2e-6 A, which 0.002 A from an atom would be 1e-3 of its potential."""
+    far = int(np.argmax(np.linalg.norm(ubiquitin.positions - ubiquitin.positions.mean(axis=0), axis=1)))
+    grid = Grid(ubiquitin.positions[far] + (0.0012, 0.0013, 0.001) - 30.0, 3.0, (21, 21, 21))
+    near = potmap(ubiquitin, grid, method="mesh", accuracy=1e-5, device=device).map.values[10, 10, 10]
+    exact = potmap(ubiquitin, grid, precision="float64").map.values[10, 10, 10]
+    assert near == pytest.approx(exact, rel=3e-6)
 
 
 def test_measured_error_of_a_cutoff(ubiquitin, odd_grid, salty):

@@ -85,7 +85,7 @@ def potmap(
     room = MeshRoom.of(devices, precision)
     problem = MapProblem.of(atoms, grid, model, factor, field, precision, accuracy or DEFAULT_ACCURACY, room)
     if method == "auto":
-        method = method_for(problem)
+        method = method_for(problem, devices)
     elif method == "mesh":
         require_mesh(problem)
     if variant == "auto":

@@ -36,6 +36,11 @@ def first_evals(device: Device) -> float:
     return 1.5 * device.compute_units * device.clock if device.kind == "GPU" else 3e8
 
 
+def evaluations_per_second(device: Device) -> float:
+    """Of the direct sum, about: a unit of a GPU does 4 in a clock, a core of a CPU with vectors of eight 2."""
+    return (4.0 if device.kind == "GPU" else 2.2) * device.compute_units * device.clock
+
+
 class Work:
     """The slices of a problem that are still to be done, and the map they are written to; shared by the threads.
 
