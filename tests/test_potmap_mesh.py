@@ -1,5 +1,6 @@
 """Maps by a mesh: accuracy, its measure, the transforms, and what is refused."""
 
+import gc
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from pele_ocl.opencl.device import get_device
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap.accuracy import method_for
+from pele_ocl.potmap.estimate import mesh_bytes
 from pele_ocl.potmap.mesh import cutoffs, mesh_for, tighter
 from pele_ocl.potmap.mesh.geometry import MeshGeometry, transform_length
 from pele_ocl.potmap.mesh.green import _to_distances, _to_lengths
@@ -104,9 +106,9 @@ def test_auto_says_what_it_took(ubiquitin):
 
 
 def test_auto_counts_the_finer_meshes_that_follow_beside_a_molecule(ubiquitin, device):
-    """The same grid around the molecule, where one mesh does, and 150 A beside it, where larger and finer ones follow."""
-    around = Grid.around(ubiquitin, 5.0, 0.45)
-    beside = Grid(around.origin + np.array([150.0, 0, 0]), 0.45, around.shape)
+    """The same grid around the molecule, where one mesh does, and beside it, where finer ones are likely to follow."""
+    around = Grid.around(ubiquitin, 5.0, 0.55)
+    beside = Grid(around.origin + np.array([90.0, 0, 0]), 0.55, around.shape)
     problems = [
         MapProblem.of(ubiquitin, grid, PotentialModel(), 1.0, False, "float32", 1e-4) for grid in (around, beside)
     ]
@@ -172,6 +174,17 @@ def test_a_coarser_mesh_is_taken_where_there_is_little_room(ubiquitin, odd_grid)
     assert mesh_for(replace(problem, room=MeshRoom(length=length - 1)))[0].cutoff > split.cutoff
     assert not cutoffs(replace(problem, room=MeshRoom(nodes=100)))
     assert tighter(replace(problem, room=MeshRoom(nodes=100))) is None
+
+
+def test_memory_is_told_beforehand(ubiquitin, odd_grid, precision, device):
+    chosen = get_device(device)
+    chosen.kept.clear()
+    gc.collect()
+    before = chosen.buffers.now
+    told = mesh_bytes(ubiquitin, odd_grid, device=device, precision=precision, accuracy=1e-4)
+    chosen.buffers.start()
+    potmap(ubiquitin, odd_grid, method="mesh", accuracy=1e-4, precision=precision, device=device)
+    assert told / 2 < chosen.buffers.most - before < told
 
 
 def test_atoms_without_charge(odd_grid):

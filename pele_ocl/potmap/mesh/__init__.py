@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .far import FarPart
-from .plan import cutoffs, mesh_evaluations, mesh_for, near_problem, table_waves, tighter
+from .plan import cutoffs, mesh_evaluations, mesh_for, mesh_reals, near_problem, table_waves, tighter
 from .presets import FINEST, FLOAT32_ACCURACY
 
 __all__ = [
-    "FINEST", "FLOAT32_ACCURACY", "FarPart", "cutoffs", "mesh_evaluations", "mesh_for", "near_problem", "table_waves",
-    "tighter",
+    "FINEST", "FLOAT32_ACCURACY", "FarPart", "cutoffs", "mesh_evaluations", "mesh_for", "mesh_reals", "near_problem",
+    "table_waves", "tighter",
 ]  # fmt: skip

@@ -19,15 +19,11 @@ CUTOFFS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0)  # A, of the near pa
 # Costs on a CPU, in near pairs: of a node of the padded mesh with all its transforms, and of a node that a charge is
 # spread onto. Their ratios are much the same on GPUs.
 NODE_COST, SPREAD_COST = 30.0, 2.0
-# The same in evaluations of the direct sum, as measured on two cores: of a near pair, of a node of the padded mesh, of a node
-# that a charge is spread onto, of a point and component of the map, and of an atom in the sums that measure the error.
-PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS, POINT_EVALUATIONS, ERROR_EVALUATIONS = (
-    27.0,
-    40.0,
-    9.0,
-    45.0,
-    11e3,
-)
+# The same in evaluations of the direct sum, as measured on two cores: of a near pair, a node of the padded mesh, a node
+# that a charge is spread onto, a point and component of the map, and an atom in the sums that measure the error.
+PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
+POINT_EVALUATIONS, ERROR_EVALUATIONS = 45.0, 11e3
+ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins
 LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
 MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a cube of 420 nodes has as many
 
@@ -82,6 +78,16 @@ def mesh_evaluations(problem: MapProblem) -> float:
         + (SPREAD_EVALUATIONS * preset.nodes**3 + ERROR_EVALUATIONS) * problem.n_atoms
         + POINT_EVALUATIONS * problem.components * len(problem.grid)
     )
+
+
+def mesh_reals(problem: MapProblem) -> float:
+    """Numbers that the mesh for a problem needs on a device, about."""
+    preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
+    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
+    (nx, ny, nz), (lx, ly, lz) = geometry.shape.tolist(), geometry.lengths.tolist()
+    spectra = 2 * (lx / 2 + 8) * nz * (ny + ly)
+    table = (lx / 2 + 8) * (ly / 2 + 1) * (lz / 2 + 1)
+    return float(nx * ny * nz + spectra + table + ATOM_REALS * problem.n_atoms)
 
 
 def table_waves(problem: MapProblem) -> float:
