@@ -1,5 +1,6 @@
 """Maps by a mesh: accuracy, its measure, the transforms, and what is refused."""
 
+import gc
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,8 @@ from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl.device import get_device
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap.error import measured_error
+from pele_ocl.potmap.accuracy import method_for
+from pele_ocl.potmap.estimate import mesh_bytes
 from pele_ocl.potmap.mesh import cutoffs, mesh_for, tighter
 from pele_ocl.potmap.mesh.geometry import MeshGeometry, transform_length
 from pele_ocl.potmap.mesh.green import _to_distances, _to_lengths
@@ -97,10 +99,29 @@ def test_far_from_a_neutral_molecule_a_finer_mesh_is_taken(ubiquitin):
 
 
 def test_auto_says_what_it_took(ubiquitin):
-    small, large = (Grid.around(ubiquitin, 5.0, spacing) for spacing in (3.0, 0.6))
+    small, large = (Grid.around(ubiquitin, 5.0, spacing) for spacing in (3.0, 0.4))
     assert potmap(ubiquitin, small, method="auto").method == "direct"
     assert potmap(ubiquitin, large, method="auto").method == "mesh"
     assert potmap(ubiquitin, large, method="auto", min_distance=1.0).method == "direct"
+
+
+def test_auto_counts_the_finer_meshes_that_follow_beside_a_molecule(ubiquitin, device):
+    """The same grid around the molecule, where one mesh does, and beside it, where finer ones are likely to follow."""
+    around = Grid.around(ubiquitin, 5.0, 0.55)
+    beside = Grid(around.origin + np.array([90.0, 0, 0]), 0.55, around.shape)
+    problems = [
+        MapProblem.of(ubiquitin, grid, PotentialModel(), 1.0, False, "float32", 1e-4) for grid in (around, beside)
+    ]
+    assert [method_for(problem, [get_device(device)]) for problem in problems] == ["mesh", "direct"]
+
+
+def test_points_next_to_atoms_keep_their_digits(ubiquitin, device):
+    """float32 holds coordinates of 30 A to 2e-6 A, which 0.002 A from an atom would be 1e-3 of its potential."""
+    far = int(np.argmax(np.linalg.norm(ubiquitin.positions - ubiquitin.positions.mean(axis=0), axis=1)))
+    grid = Grid(ubiquitin.positions[far] + (0.0012, 0.0013, 0.001) - 30.0, 3.0, (21, 21, 21))
+    near = potmap(ubiquitin, grid, method="mesh", accuracy=1e-5, device=device).map.values[10, 10, 10]
+    exact = potmap(ubiquitin, grid, precision="float64").map.values[10, 10, 10]
+    assert near == pytest.approx(exact, rel=3e-6)
 
 
 def test_measured_error_of_a_cutoff(ubiquitin, odd_grid, salty):
@@ -111,15 +132,14 @@ def test_measured_error_of_a_cutoff(ubiquitin, odd_grid, salty):
     assert potmap(ubiquitin, odd_grid).error is None
 
 
-def test_error_on_the_device_is_that_of_the_host(ubiquitin, odd_grid, salty, monkeypatch, device):
-    given = []
-    monkeypatch.setattr(
-        "pele_ocl.potmap.accuracy.measured_error", lambda *args: given.append(args) or measured_error(*args)
-    )
-    first = potmap(ubiquitin, odd_grid, method="cutoff", cutoff=9.0, precision="float64", device=device).error
-    monkeypatch.setattr("pele_ocl.potmap.error.FEW_EVALUATIONS", 0 if given[0][0].n_atoms < 3000 else 1e12)
-    second = measured_error(*given[0])
-    assert second.norm == pytest.approx(first.norm, rel=1e-9)
+def test_error_on_the_device_is_that_of_the_host(ubiquitin, odd_grid, monkeypatch, device):
+    errors = []
+    for few in (0, 1e12):
+        monkeypatch.setattr("pele_ocl.potmap.error.FEW_EVALUATIONS", few)
+        errors.append(
+            potmap(ubiquitin, odd_grid, method="cutoff", cutoff=9.0, precision="float64", device=device).error
+        )
+    assert errors[0].norm == pytest.approx(errors[1].norm, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +174,17 @@ def test_a_coarser_mesh_is_taken_where_there_is_little_room(ubiquitin, odd_grid)
     assert mesh_for(replace(problem, room=MeshRoom(length=length - 1)))[0].cutoff > split.cutoff
     assert not cutoffs(replace(problem, room=MeshRoom(nodes=100)))
     assert tighter(replace(problem, room=MeshRoom(nodes=100))) is None
+
+
+def test_memory_is_told_beforehand(ubiquitin, odd_grid, precision, device):
+    chosen = get_device(device)
+    chosen.kept.clear()
+    gc.collect()
+    before = chosen.buffers.now
+    told = mesh_bytes(ubiquitin, odd_grid, device=device, precision=precision, accuracy=1e-4)
+    chosen.buffers.start()
+    potmap(ubiquitin, odd_grid, method="mesh", accuracy=1e-4, precision=precision, device=device)
+    assert told / 2 < chosen.buffers.most - before < told
 
 
 def test_atoms_without_charge(odd_grid):
@@ -201,23 +232,24 @@ def test_cosine_sums_are_transforms():
 @pytest.mark.parametrize("length", [6, 63 * 2, 240])
 def test_transforms_there_and_back(length, precision, device):
     """Convolution along all axes with a table of ones gives the nodes back; with one of cosines it moves them."""
-    from pele_ocl.potmap.mesh.far import Convolution
-    from pele_ocl.potmap.mesh.geometry import MeshGeometry
+    from pele_ocl.potmap.mesh.convolution import Convolution
 
     shape = np.array([length // 2, 5, 3])
     lengths = np.array([length, 10, 6])
     geometry = MeshGeometry(np.zeros(3), 1.0, shape, lengths, 2)
     nodes = np.random.default_rng(1).normal(size=shape[::-1]).astype(precision)
     run = Run(get_device(device), precision)
-    table = np.ones(lengths[::-1] // 2 + 1) / np.prod(lengths)
+    convolution = Convolution(run, geometry)
+    table = np.ones(lengths[::-1] // 2 + 1)
     moved = table * 2 * np.cos(2 * np.pi * np.arange(length // 2 + 1) / length)  # a node to either side
     tolerance = 1e-6 if precision == "float32" else 1e-14
     for factor, expected in (
         (table, nodes),
         (moved, np.pad(nodes, ((0, 0), (0, 0), (1, 0)))[..., :-1] + np.pad(nodes, ((0, 0), (0, 0), (0, 1)))[..., 1:]),
     ):
-        back = Convolution(run, geometry, factor)(run, run.upload(nodes))
-        found = run.download(back, nodes.size).reshape(nodes.shape)
+        values = run.upload(nodes)
+        convolution.apply(run, values, run.upload(convolution.padded(factor)))
+        found = run.download(values, nodes.size).reshape(nodes.shape)
         assert relative(found, expected) < 4 * tolerance
 
 

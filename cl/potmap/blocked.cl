@@ -19,7 +19,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
     const int item = (get_local_id(2) * GROUP_Y + get_local_id(1)) * GROUP_X + get_local_id(0);
 #endif
     Block block;
-    load_block(&block, x, y, z);
+    load_coordinates(&block.of, x, y, z);
     for (int first = 0; first < n_atoms; first += RUN) {
         const int count = min(RUN, n_atoms - first);
 #if GROUP > 1
@@ -32,7 +32,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
         Sums sums;
         clear(&sums);
         #pragma unroll UNROLL
-        for (int a = 0; a < count; ++a) add_atom(&block, run[a], &law, &sums);
+        for (int a = 0; a < count; ++a) add_atom(&block, run[a], (real4)0, &law, &sums);
         // The map holds the totals of the runs: in registers they would take as many as the sums.
         add_to_map(&sums, nx, ny, nz, map);
     }

@@ -6,16 +6,19 @@ import gc
 import os
 import re
 import threading
+from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyopencl as cl
+from numpy.typing import NDArray
 
 from ..errors import DeviceError
 from . import handles
-from .memory import BufferBytes
+from .memory import Buffer, BufferBytes
 from .platforms import find_platforms
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ class Device:
     kind : "GPU", "CPU", "accelerator" or "simulator"
     programs, kernels : built programs and their kernels, by file, name and options
     buffers : the bytes of the device's buffers; mapped : those of host memory that the device reads and fills
+    kept : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
+    staging : such memory, kept for large reads; whoever reads takes it out meanwhile
     process : the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
     """
@@ -43,6 +48,8 @@ class Device:
     kernels: dict[Hashable, Kernel] = field(default_factory=dict, repr=False)
     buffers: BufferBytes = field(default_factory=BufferBytes, repr=False)
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
+    kept: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
+    staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
     process: int = field(default_factory=os.getpid, repr=False)
     units: int | None = None
     _made: list[tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]] = field(default_factory=list, repr=False)
@@ -198,6 +205,7 @@ class Device:
         """Raise DeviceError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""
         memory, buffer = self.memory, self.largest_buffer
         if self.held_bytes + total > memory:
+            self.kept.clear()
             gc.collect()  # plans that nobody can reach any more
         held = self.held_bytes
         if held + total > memory or largest > buffer:

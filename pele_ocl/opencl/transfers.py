@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,9 @@ from .device import Device
 from .memory import Buffer, Queue
 from .refusals import device_errors
 from .timing import Event
+
+MOST_KEPT = 2  # buffers that a device keeps
+KEPT_SHARE = 16  # the part of its memory that one of them takes at most
 
 
 @dataclass(eq=False)
@@ -46,6 +50,16 @@ class Transfers:
             return self.empty(0, dtype)
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         return self._buffer(flags, array.nbytes, array)
+
+    def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
+        """As `upload` of what `make` gives, which the device keeps for the next time that the key is met."""
+        kept = self.device.kept
+        buffer = kept.pop(key, None) or self.upload(make())
+        if buffer.size <= self.device.memory // KEPT_SHARE:
+            for oldest in list(kept)[: len(kept) + 1 - MOST_KEPT]:
+                kept.pop(oldest, None)
+            kept[key] = buffer
+        return buffer
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         """An uninitialised buffer of n values, reals where no other type is given."""
@@ -113,10 +127,10 @@ class Transfers:
         with device_errors(self.device):
             return cl.enqueue_copy(self.queue, buffer, values, is_blocking=False)
 
-    def start_read(self, array: NDArray[Any], buffer: Buffer) -> Event:
-        """Fill the array from a buffer once everything before is done, which begins now; the event is to be kept."""
+    def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
+        """As `read`, which begins now, once everything before is done; the event is to be kept."""
         with device_errors(self.device):
-            event = cl.enqueue_copy(self.queue, array, buffer, is_blocking=False)
+            event = cl.enqueue_copy(self.queue, array, buffer, src_offset=first * array.itemsize, is_blocking=False)
             self.queue.flush()
             return event
 

@@ -116,7 +116,7 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     problem = MapProblem.of(atoms, grid, model, factor, options.field, precision, accuracy, room)
     method, variant = options.method, options.variant
     if method == "auto":
-        method = method_for(problem)
+        method = method_for(problem, devices)
     elif method == "mesh":
         require_mesh(problem)
     if variant == "auto":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..variant import Progress
-from .error import MapError, measured_error
-from .mesh import cutoffs, least_cost, table_waves, tighter
+from .error import MapError, Sample
+from .mesh import cutoffs, mesh_evaluations, table_waves, tighter
 from .problem import MapProblem
-from .slabs import compute
+from .slabs import compute, evaluations_per_second
 from .variants import VARIANTS
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
 DEFAULT_ACCURACY = 1e-4
-# A near pair costs this many evaluations of the direct sum (measured), and a map by the mesh so many more.
-PAIR_COST, MESH_COST = 4.0, 3e8
-WAVE_COST = 900.0  # of a wave number of the table that the host makes, on two cores
+# Seconds of the host beside the kernels (measured): of a map by the mesh, and of a wave number of its table.
+MESH_SECONDS, WAVE_SECONDS = 0.02, 45e-9
+FINER_TRIES = 2  # of a map that no atom stands in
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +39,29 @@ class Computed:
     accuracy: float = 0.0
 
 
-def method_for(problem: MapProblem) -> str:
-    """The method that costs least, "direct" or "mesh"."""
+def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
+    """The method that takes least time on the devices, by rule, "direct" or "mesh"."""
     if why_no_mesh(problem) or not problem.n_atoms:
         return "direct"
-    costs = PAIR_COST * least_cost(problem) + WAVE_COST * table_waves(problem) + MESH_COST
-    return "mesh" if costs < problem.evaluations * problem.components else "direct"
+    rate = sum(map(evaluations_per_second, devices))
+    mesh = sum(
+        mesh_evaluations(each) / rate + WAVE_SECONDS * table_waves(each) + MESH_SECONDS for each in _tries(problem)
+    )
+    return "mesh" if mesh < problem.evaluations * problem.components / rate else "direct"
+
+
+def _tries(problem: MapProblem) -> Iterator[MapProblem]:
+    """The problem with each accuracy that may be tried, one after the other.
+
+    Beside a molecule its parts cancel, and the error is a larger share of the rest: finer meshes are likely to follow.
+    """
+    yield problem
+    for _ in range(0 if problem.n_near else FINER_TRIES):
+        finer = tighter(problem)
+        if finer is None:
+            return
+        problem = replace(problem, accuracy=finer)
+        yield problem
 
 
 def why_no_mesh(problem: MapProblem) -> str:
@@ -67,13 +84,15 @@ def compute_accurately(
 ) -> Computed:
     """As `slabs.compute`; a mesh that misses its accuracy is followed by the next finer one."""
     method, wanted, seconds = VARIANTS[variant].method, problem.accuracy, 0.0
+    sample: Sample | None = None
     while True:
-        values, took = compute(problem, variant, devices, progress)
-        seconds += took
-        if method == "direct" or not problem.n_atoms:
-            return Computed(values, seconds)
-        error = measured_error(problem, values[0], devices[0])
+        summed = compute(problem, variant, devices, progress)
+        seconds += summed.seconds
+        if summed.squares is None:
+            return Computed(summed.values, seconds)
+        sample = sample or Sample(problem, devices[0])
+        error = sample.error(summed.values[0], summed.squares)
         finer = tighter(problem) if method == "mesh" and error.norm > wanted else None
         if finer is None:
-            return Computed(values, seconds, error, problem.accuracy if method == "mesh" else 0.0)
+            return Computed(summed.values, seconds, error, problem.accuracy if method == "mesh" else 0.0)
         problem = replace(problem, accuracy=finer)

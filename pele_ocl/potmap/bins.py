@@ -1,7 +1,8 @@
-"""Atoms in cubic bins of fixed depth, for the cutoff method."""
+"""Atoms sorted into cubic bins, for the cutoff method."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,93 +15,107 @@ from .problem import MapProblem
 
 LEAST_EDGE = 4.0  # A
 LONGEST_BLOCK = 8.0  # edges, lest a coarse grid has more bins than atoms
-# A protein in water has 6.4 atoms in a bin, seldom more than this.
-DEPTH = 16
 # A, beyond the cutoff: what rounding to float32 may move an atom or a point.
 SLACK = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """The atoms that a slab's points can reach.
+    """The atoms that the points of a map can reach, bin after bin.
 
+    block : points of a group along x, y, z
     edge : of a bin, A
-    corner : (3,) lowest corner of the first bin, A
+    lowest : (3,) the first bin, counted from the corner of the map; corner : (3,) its lowest corner, A
     shape : bins along x, y, z
-    counts : (n_bins,) atoms in each, x fastest; atoms4 : (n_bins, DEPTH, 4) x, y, z, charge
-    overflow : (n, 4) atoms whose bin was full
+    starts : (n_bins + 1,) the first atom of each, x fastest
+    atoms4, rests4 : (n, 4) of the problem, in this order
     offsets : (n, 4) bins to walk from a group's own, x, y, z, 0
-    middles : for each axis, the bin of the middle of each group's points
     """
 
+    problem: MapProblem
+    block: tuple[int, int, int]
     edge: float
-    corner: Floats
-    shape: tuple[int, ...]
-    counts: Ints
+    lowest: NDArray[np.int64]
+    shape: NDArray[np.int64]
+    starts: Ints
     atoms4: NDArray[np.floating]
-    overflow: NDArray[np.floating]
+    rests4: NDArray[np.floating]
     offsets: Ints
-    middles: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, slab: MapSlab, block: tuple[int, int, int]) -> Bins:
-        """block : points of a group along x, y, z.
-
-        Bins are counted from the corner of the whole map, so a slab's are those of any other way to cut it.
-        """
-        problem = slab.problem
+    def of(cls, problem: MapProblem, block: tuple[int, int, int]) -> Bins:
+        """block : points of a group along x, y, z"""
         assert problem.model.cutoff is not None
-        halves = (np.array(block) - 1) * problem.grid.spacing / 2
+        halves = _halves(problem, block)
         edge = max(LEAST_EDGE, 2 * float(halves.max()) / LONGEST_BLOCK)
-        offsets = reached(halves, min(problem.model.cutoff, _farthest(problem)) + SLACK, edge)
-        middles = [_middles(slab, d, block[d], halves[d], edge) for d in range(3)]
-        lowest = np.array([m.min() for m in middles]) + offsets.min(axis=0)
-        shape = np.array([m.max() for m in middles]) + offsets.max(axis=0) - lowest + 1
-        homes = np.floor((problem.positions - problem.corner) / edge).astype(np.int64) - lowest
-        inside = np.flatnonzero(((homes >= 0) & (homes < shape)).all(axis=1))
-        keys = np.ravel_multi_index(tuple(homes[inside].T[::-1]), tuple(shape[::-1]))
-        counts, atoms4, overflow = _filled(keys, problem.atoms4[inside], int(np.prod(shape)))
+        low, high = problem.box
+        farthest = float(np.linalg.norm(high - low))  # what a longer cutoff reaches is empty
+        offsets = reached(halves, min(problem.model.cutoff, farthest) + SLACK, edge)
+        last_middle = np.floor(((np.array(problem.grid.shape) - 1) * problem.grid.spacing + halves) / edge)
+        lowest = np.floor(halves / edge).astype(np.int64) + offsets.min(axis=0)
+        shape = last_middle.astype(np.int64) + offsets.max(axis=0) - lowest + 1
+        kept, starts = _homes(problem, edge, lowest, shape)
+        atoms4, rests4 = (each.take(kept, axis=0) for each in (problem.atoms4, problem.rests4))
         return cls(
-            edge,
-            problem.corner + edge * lowest,
-            tuple(int(n) for n in shape),
-            counts,
-            atoms4,
-            overflow,
+            problem, block, edge, lowest, shape, starts, atoms4, rests4,
             np.column_stack([offsets, np.zeros(len(offsets))]).astype(np.int32),
-            tuple((m - low).astype(np.int32) for m, low in zip(middles, lowest, strict=True)),
-        )
+        )  # fmt: skip
+
+    @property
+    def corner(self) -> Floats:
+        corner: Floats = self.problem.corner + self.edge * self.lowest
+        return corner
+
+    @property
+    def atoms_walked(self) -> float:
+        """Atoms in the bins that a group walks, on average."""
+        return len(self.offsets) * len(self.atoms4) / int(np.prod(self.shape))
+
+    def middles(self, slab: MapSlab) -> list[Ints]:
+        """For each axis, the bin of the middle of each group's points in a slab."""
+        found = []
+        for dimension, (spacing, half) in enumerate(
+            zip(self.problem.grid.spacing, _halves(self.problem, self.block), strict=True)
+        ):
+            first = np.arange(0, slab.shape[dimension], self.block[dimension]) + (slab.first if dimension == 2 else 0)
+            bins = np.floor((first * spacing + half) / self.edge) - self.lowest[dimension]
+            found.append(bins.astype(np.int32))
+        return found
 
 
-def _farthest(problem: MapProblem) -> float:
-    """No atom is farther from a point of the map, A: what a longer cutoff reaches is empty."""
-    last = problem.corner + (np.array(problem.grid.shape) - 1) * problem.grid.spacing
-    box = np.vstack([problem.positions, problem.corner, last])
-    return float(np.linalg.norm(np.ptp(box, axis=0)))
+def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:
+    """Half the edges of a group's points, A."""
+    halves: Floats = (np.array(block) - 1) * problem.grid.spacing / 2
+    return halves
 
 
-def _middles(slab: MapSlab, dimension: int, points: int, half: float, edge: float) -> NDArray[np.int64]:
-    """The bin, along one axis, of the middle of each group's points."""
-    first = np.arange(0, slab.shape[dimension], points) + (slab.first if dimension == 2 else 0)
-    bins: NDArray[np.int64] = np.floor((first * slab.problem.grid.spacing[dimension] + half) / edge).astype(np.int64)
-    return bins
+def _homes(
+    problem: MapProblem, edge: float, lowest: NDArray[np.int64], shape: NDArray[np.int64]
+) -> tuple[NDArray[np.intp], Ints]:
+    """The atoms that stand in the bins, in the order of these, and (n_bins + 1,) where those of each begin."""
+    cells, inside = [], np.ones(problem.n_atoms, bool)
+    for along, corner, low, n in zip(problem.positions.T, problem.corner, lowest, shape, strict=True):
+        cells.append(np.floor((along - corner) / edge).astype(np.int64) - low)
+        inside &= (cells[-1] >= 0) & (cells[-1] < n)
+    if inside.all():
+        return sorted_by_cell(cells, shape)
+    kept = np.flatnonzero(inside)
+    order, starts = sorted_by_cell([along[kept] for along in cells], shape)
+    return kept[order], starts
 
 
-def _filled(
-    keys: NDArray[np.intp], atoms4: NDArray[np.floating], n_bins: int
-) -> tuple[Ints, NDArray[np.floating], NDArray[np.floating]]:
-    """Counts (n_bins,), bins (n_bins, DEPTH, 4) filled in the order of the atoms, and the atoms that find theirs full.
+def sorted_by_cell(cells: Sequence[NDArray[np.integer]], shape: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
+    """The order of atoms by their cells, x fastest, and (n_cells + 1,) where those of each begin.
 
-    keys : (n,) the bin of each atom
+    cells : along x, y and z, of each atom; atoms of a cell stay in their order
     """
-    order = np.argsort(keys, kind="stable")
-    keys, atoms4 = keys[order], atoms4[order]
-    rank = np.arange(len(keys)) - np.searchsorted(keys, keys)
-    held = rank < DEPTH
-    bins = np.zeros((n_bins, DEPTH, 4), atoms4.dtype)
-    bins[keys[held], rank[held]] = atoms4[held]
-    counts = np.bincount(keys[held], minlength=n_bins).astype(np.int32)
-    return counts, bins, atoms4[~held]
+    nx, ny, nz = (int(n) for n in shape)
+    keys = (cells[2].astype(np.int64) * ny + cells[1]) * nx + cells[0]
+    n_cells = nx * ny * nz
+    if n_cells <= 1 << 16:  # NumPy sorts these by their digits, ten times sooner
+        keys = keys.astype(np.uint16)
+    counts = np.bincount(keys, minlength=n_cells)
+    return np.argsort(keys, kind="stable"), np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
 
 
 def reached(halves: Floats, cutoff: float, edge: float) -> NDArray[np.int64]:

@@ -43,17 +43,28 @@ class MapError:
         }  # fmt: skip
 
 
-def measured_error(problem: MapProblem, values: NDArray[Any], device: Device) -> MapError:
-    """The error of a map's values (nz, ny, nx); docs/theory/mesh.md, section 5."""
-    indices = np.random.default_rng(SEED).integers(0, problem.grid.shape, (POINTS, 3))
-    exact = exact_potentials(problem, indices, device)
-    found = values[indices[:, 2], indices[:, 1], indices[:, 0]].astype(np.float64)
-    squares = (found - exact) ** 2
-    mean = float(squares.mean())
-    size = root_mean_square(values)
-    norm = float(np.sqrt(mean)) / size if size else 0.0
-    spread = float(squares.std() / (2 * mean * np.sqrt(POINTS))) if mean else 0.0
-    return MapError(norm, float(np.sqrt(squares.max())), POINTS, norm * spread)
+class Sample:
+    """Some points of a map, drawn at random, and the potential there by direct sums over all atoms in float64.
+
+    problem : of the map; device : that computes the sums, where it has float64 and they are many
+    """
+
+    def __init__(self, problem: MapProblem, device: Device) -> None:
+        self._indices = np.random.default_rng(SEED).integers(0, problem.grid.shape, (POINTS, 3))
+        self._exact = exact_potentials(problem, self._indices, device)
+
+    def error(self, values: NDArray[Any], squares: float) -> MapError:
+        """The error of a map's values (nz, ny, nx); docs/theory/mesh.md, section 5.
+
+        squares : the sum of the squares of all values
+        """
+        i, j, k = self._indices.T
+        errors2 = (values[k, j, i].astype(np.float64) - self._exact) ** 2
+        mean = float(errors2.mean())
+        size = float(np.sqrt(squares / values.size))
+        norm = float(np.sqrt(mean)) / size if size else 0.0
+        spread = float(errors2.std() / (2 * mean * np.sqrt(POINTS))) if mean else 0.0
+        return MapError(norm, float(np.sqrt(errors2.max())), POINTS, norm * spread)
 
 
 def exact_potentials(problem: MapProblem, indices: NDArray[np.int64], device: Device) -> Floats:
@@ -64,25 +75,26 @@ def exact_potentials(problem: MapProblem, indices: NDArray[np.int64], device: De
     return _on_host(whole, points) if few or not device.has_float64 else _on_device(device, whole, points)
 
 
-def root_mean_square(values: NDArray[Any]) -> float:
-    """Of all values (nz, ny, nx); planes are added up in float64."""
-    return float(np.sqrt(sum(float(np.vdot(plane, plane)) for plane in values) / values.size))
+def sum_of_squares(values: NDArray[Any]) -> float:
+    """Of all values (nz, ny, nx), whose planes are added up in float64."""
+    return sum((float(np.vdot(plane, plane)) for plane in values), 0.0)
 
 
 def _on_device(device: Device, problem: MapProblem, points: Floats) -> Floats:
     """Potentials (n_points,) on a device."""
     from ..opencl.run import Run
 
-    run, n_points, n_atoms = Run(device, problem.precision), len(points), problem.n_atoms
-    n_parts = max(1, -(-n_atoms // PART))
+    run, n_atoms, width = Run(device, problem.precision), problem.n_atoms, device.vector_width(problem.precision)
+    padded = np.pad(points, ((0, -len(points) % width), (0, 0)), mode="edge")
+    n_points, n_parts = len(padded), max(1, -(-n_atoms // PART))
     sums = run.empty(n_parts * n_points)
-    kernel = run.kernel("potmap/direct.cl", "potential_at", **problem.switches)
+    kernel = run.kernel("potmap/direct.cl", "potential_at", width, **problem.switches)
     run.launch(
-        kernel, (n_points, n_parts), (32, 1), problem.law, *map(np.int32, (n_points, n_atoms, PART)),
-        run.upload(np.pad(points, ((0, 0), (0, 1)))), run.upload(problem.atoms4), sums,
+        kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1), problem.law,
+        *map(np.int32, (n_points, n_atoms, PART)), run.upload(padded.T), run.upload(problem.atoms4), sums,
     )  # fmt: skip
     potentials: Floats = run.download(sums, n_parts * n_points).reshape(n_parts, n_points).sum(axis=0)
-    return potentials
+    return potentials[: len(points)]
 
 
 def _on_host(problem: MapProblem, points: Floats) -> Floats:

@@ -1,13 +1,27 @@
-"""How long a map will take, from a small part of it."""
+"""How long a map will take, from a small part of it, and how much memory on a device."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from ..atoms import Atoms
 from ..grid import Grid
+from ..potential_model import PotentialModel
 from . import potmap
+from .accuracy import DEFAULT_ACCURACY, require_mesh
+from .mesh import mesh_reals
+from .problem import MapProblem
+from .room import MeshRoom
+from .slabs import MOST_POINTS
 from .touching import require_apart
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+    Choice: TypeAlias = "Device | int | str | Sequence[Device | int | str] | None"
 
 FIRST_EVALS = 2e7
 ENOUGH_SECONDS = 0.02
@@ -28,6 +42,28 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
         if len(part) == len(grid) or seconds > ENOUGH_SECONDS:
             return seconds * len(grid) / len(part)
         points = 8 * len(part)
+
+
+def mesh_bytes(
+    atoms: Atoms, grid: Grid, *, device: Choice = None, precision: str = "float32", accuracy: float | None = None,
+    **options: Any,
+) -> int:  # fmt: skip
+    """Bytes that a map by the mesh takes on each of its devices, at most, by a rule; options as in `potmap`.
+
+    Raises InputError where no mesh has room.
+    """
+    from ..opencl.device import get_device
+
+    chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
+    devices = [get_device(each) for each in chosen]
+    model = PotentialModel(kappa=options.get("kappa") or 0.0)
+    problem = MapProblem.of(
+        atoms, grid, model, 1.0, bool(options.get("field")), precision, accuracy or DEFAULT_ACCURACY,
+        MeshRoom.of(devices, precision),
+    )  # fmt: skip
+    require_mesh(problem)
+    reals = mesh_reals(problem) + min(problem.components * len(grid), MOST_POINTS)
+    return int(reals * np.dtype(precision).itemsize)
 
 
 def middle_part(grid: Grid, points: float) -> Grid:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..atoms import Floats
 from ..errors import InputError
 from .problem import MapProblem
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ..opencl.memory import Buffer
     from ..opencl.run import Run
 
-AT_ONCE = 1 << 20  # values with padding that are downloaded at a time, so that they are copied from a cache
+AT_ONCE = 1 << 20  # values with padding that are downloaded at a time; they are copied from a cache
 MOST_VALUES = 2**31 - 1  # in a slab: the kernels count them with an int
 
 
@@ -63,15 +64,23 @@ class MapSlab:
 
     def download(self, run: Run, values: NDArray[np.floating]) -> None:
         """Fill values (components, slices, ny, nx), which lack the padding, in C order each."""
+        from ..opencl.staging import read_without_padding
+
         nx, ny, _ = self.shape
         for component, part in enumerate(values):
             start = component * self.n_points
-            if (ny, nx) == part.shape[1:]:
+            if run.device.kind == "CPU" and (ny, nx) == part.shape[1:]:
                 run.read(part, self.map, start)
-                continue
-            slices = max(1, AT_ONCE // (nx * ny))
-            for first in range(0, len(part), slices):
-                some = part[first : first + slices]
-                padded = np.empty((len(some), ny, nx), self.problem.precision)
-                run.read(padded, self.map, start + first * nx * ny)
-                some[:] = padded[:, : some.shape[1], : some.shape[2]]
+            else:
+                read_without_padding(run, part, self.map, start, (ny, nx), AT_ONCE)
+
+    def squares(self, run: Run) -> Floats:
+        """(slices,) sums of the squared potentials."""
+        nx, ny = self.problem.grid.shape[:2]
+        n_slices = self.last - self.first
+        sums = run.empty(n_slices * ny)
+        kernel = run.kernel("potmap/squares.cl", "row_squares", run.device.vector_width(run.precision))
+        run.launch(kernel, (ny, n_slices), (8, 1), *map(np.int32, (nx, ny, *self.shape[:2])), self.map, sums)
+        rows = run.download(sums, n_slices * ny).reshape(n_slices, ny)
+        totals: Floats = rows.sum(axis=1, dtype=np.float64)
+        return totals

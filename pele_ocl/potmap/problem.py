@@ -16,6 +16,7 @@ from ..potential_model import PotentialModel
 from .room import ANY_ROOM, MeshRoom
 
 RUN = 256  # atoms summed on their own
+NEAR = 4.0  # A, from a map within which atoms are near it
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +26,12 @@ class MapProblem:
     All lengths are from a point in the middle of the grid, so that float32 keeps its digits wherever the molecule lies.
 
     positions : (n, 3) A; charges : (n,) in the map's unit times Angstrom; neither has atoms without charge
-    corner : (3,) the first point, A
+    corner : (3,) the first point, A; box : (3,) the lowest and the highest coordinates of all atoms and points, A, and
+        of atoms that move by `margin`
     accuracy : by norm, of methods that have one; room : of the devices for a mesh
     near : coefficients of the near part within the model's cutoff, where that is all that is wanted; `outer` and
         `inner` of the kernels' Law
-    margin : A, by which atoms may move for good before a mesh has no room for them
+    margin : A, by which atoms may move in further frames before a mesh has no room for them
     """
 
     grid: Grid
@@ -39,6 +41,7 @@ class MapProblem:
     model: PotentialModel
     field: bool
     precision: str
+    box: tuple[Floats, Floats]
     accuracy: float = 0.0
     near: tuple[Floats, Floats] | None = None
     room: MeshRoom = ANY_ROOM
@@ -55,13 +58,28 @@ class MapProblem:
         """
         corner = -(np.array(grid.shape) // 2) * grid.spacing
         charged = atoms.charges != 0
-        positions = atoms.positions[charged] - grid.origin + corner
-        charges = factor / model.dielectric * atoms.charges[charged]
-        return cls(grid, corner, positions, charges, model, field, precision, accuracy, room=room)
+        given = (
+            (atoms.positions, atoms.charges) if charged.all() else (atoms.positions[charged], atoms.charges[charged])
+        )
+        positions, charges = given[0] - grid.origin, factor / model.dielectric * given[1]
+        positions += corner
+        box = _box_around(positions, corner, corner + (np.array(grid.shape) - 1) * grid.spacing)
+        return cls(grid, corner, positions, charges, model, field, precision, box, accuracy, room=room)
 
     def moved(self, atoms: Atoms) -> MapProblem:
         """The same with the same atoms at other positions."""
-        return replace(self, positions=atoms.positions[atoms.charges != 0] - self.grid.origin + self.corner)
+        return self._at(atoms.positions[atoms.charges != 0] - self.grid.origin + self.corner)
+
+    def with_margin(self, margin: float) -> MapProblem:
+        """The same with room for atoms that move by so much, A."""
+        return replace(self, margin=margin)._at(self.positions)
+
+    def _at(self, positions: Floats) -> MapProblem:
+        low, high = self.box
+        if len(positions):
+            low = np.minimum(low, positions.min(axis=0) - self.margin)
+            high = np.maximum(high, positions.max(axis=0) + self.margin)
+        return replace(self, positions=positions, box=(low, high))
 
     @property
     def n_atoms(self) -> int:
@@ -80,11 +98,35 @@ class MapProblem:
         atoms[:, 3] = rounded_charges(self.charges) if self.precision == "float32" else self.charges
         return atoms
 
+    @cached_property
+    def rests4(self) -> NDArray[np.floating]:
+        """(n, 4) what rounding took from x, y, z of `atoms4`, and 0."""
+        rests = np.zeros((self.n_atoms, 4), self.precision)
+        rests[:, :3] = self.positions - self.atoms4[:, :3]
+        return rests
+
     def axis(self, dimension: int, first: int, count: int) -> NDArray[np.floating]:
         """Coordinates (count,) from point `first` on along x, y or z, rounded; the grid may end before them."""
-        indices = np.arange(first, first + count)
-        axis: Floats = self.corner[dimension] + self.grid.spacing[dimension] * indices
-        return axis.astype(self.precision)
+        return self._exact_axis(dimension, first, count).astype(self.precision)
+
+    def axis_rests(self, dimension: int, first: int, count: int) -> NDArray[np.floating]:
+        """What rounding took from `axis`."""
+        exact = self._exact_axis(dimension, first, count)
+        rests: Floats = exact - exact.astype(self.precision)
+        return rests.astype(self.precision)
+
+    def _exact_axis(self, dimension: int, first: int, count: int) -> Floats:
+        axis: Floats = self.corner[dimension] + self.grid.spacing[dimension] * np.arange(first, first + count)
+        return axis
+
+    @cached_property
+    def n_near(self) -> int:
+        """Atoms in the box of the map or near it."""
+        last = self.corner + (np.array(self.grid.shape) - 1) * self.grid.spacing
+        near = np.ones(self.n_atoms, bool)
+        for along, low, high in zip(self.positions.T, self.corner - NEAR, last + NEAR, strict=True):
+            near &= (along > low) & (along < high)
+        return int(np.count_nonzero(near))
 
     @cached_property
     def law(self) -> np.void:
@@ -125,6 +167,14 @@ class MapProblem:
     def evaluations(self) -> int:
         """Atoms times points."""
         return self.n_atoms * len(self.grid)
+
+
+def _box_around(positions: Floats, first: Floats, last: Floats) -> tuple[Floats, Floats]:
+    """The lowest and the highest coordinates of atoms (n, 3) and of the first and the last point of a grid."""
+    columns = positions.T if len(positions) else np.empty((3, 0))
+    low = np.array([column.min(initial=start) for column, start in zip(columns, first, strict=True)])
+    high = np.array([column.max(initial=end) for column, end in zip(columns, last, strict=True)])
+    return low, high
 
 
 def _filled(coefficients: Floats) -> list[float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from ..variant import Progress
 from .corrections import add_corrections, corrections
 from .map_slab import MapSlab
 from .problem import RUN, MapProblem
-from .variants import VARIANTS
+from .variants import VARIANTS, Steps
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -35,8 +36,15 @@ def first_evals(device: Device) -> float:
     return 1.5 * device.compute_units * device.clock if device.kind == "GPU" else 3e8
 
 
+def evaluations_per_second(device: Device) -> float:
+    """Of the direct sum, about: a unit of a GPU does 4 in a clock, a core of a CPU with vectors of eight 2."""
+    return (4.0 if device.kind == "GPU" else 2.2) * device.compute_units * device.clock
+
+
 class Work:
     """The slices of a problem that are still to be done, and the map they are written to; shared by the threads.
+
+    squares : (nz,) sums of the squared potentials of each slice, of variants that approximate
 
     Each worker has an equal share of the slices to begin with, so that like devices end together; one that has done its
     own takes half of what is left to the slowest.
@@ -45,6 +53,7 @@ class Work:
     def __init__(self, problem: MapProblem, progress: Progress | None, workers: int = 1) -> None:
         self.problem, self.progress = problem, progress
         self.values = np.zeros((problem.components, *problem.grid.shape[::-1]), problem.precision)
+        self.squares = np.zeros(problem.grid.shape[2])
         self.stopped = False
         self._lock = threading.Lock()
         self._done = 0.0
@@ -77,40 +86,54 @@ class Work:
                 self.progress(min(self._done, 1.0))
 
 
-def compute(
-    problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None
-) -> tuple[NDArray[np.floating], float]:
-    """Values (components, nz, ny, nx) of a map, and the kernels' seconds on the device that was busy longest."""
-    if problem.precision == "float64":
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """Values (components, nz, ny, nx) of a map.
+
+    seconds : of the kernels on the device that was busy longest
+    squares : sum of the squared potentials, where the variant approximates any; else None
+    """
+
+    values: NDArray[np.floating]
+    seconds: float
+    squares: float | None = None
+
+
+def compute(problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None) -> Summed:
+    """The map of a problem, which the devices share."""
+    if problem.precision == "float64" or VARIANTS[variant].has_rests:
         return _summed(problem, variant, devices, progress)
     parts = corrections(problem)
     if any(device.kind == "CPU" for device in devices):
-        values, seconds = _summed(problem, variant, devices, progress)
+        summed = _summed(problem, variant, devices, progress)
     else:  # the host is idle
         with ThreadPoolExecutor(1) as pool:
             ahead = pool.submit(list, islice(parts, MOST_AHEAD))
-            values, seconds = _summed(problem, variant, devices, progress)
+            summed = _summed(problem, variant, devices, progress)
         parts = chain(ahead.result(), parts)
-    add_corrections(values, parts)
-    return values, seconds
+    add_corrections(summed.values, parts)
+    return summed
 
 
-def _summed(
-    problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None
-) -> tuple[NDArray[np.floating], float]:
+def _summed(problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None) -> Summed:
     """As compute, the points near atoms not put right."""
     work = Work(problem, progress, len(devices))
     if problem.n_atoms == 0:
-        return work.values, 0.0
+        return Summed(work.values, 0.0)
+    seconds = _shared_out(work, variant, devices)
+    return Summed(work.values, seconds, float(work.squares.sum()) if VARIANTS[variant].approximates else None)
+
+
+def _shared_out(work: Work, variant: str, devices: Sequence[Device]) -> float:
+    """Do the work on the devices; the seconds of the one that was busy longest."""
     if len(devices) == 1:
-        return work.values, _compute_on(devices[0], 0, variant, work)
+        return _compute_on(devices[0], 0, variant, work)
     with ThreadPoolExecutor(len(devices)) as pool:
         try:
             workers = range(len(devices))
-            seconds = max(pool.map(lambda device, worker: _share_of(device, worker, variant, work), devices, workers))
+            return max(pool.map(lambda device, worker: _share_of(device, worker, variant, work), devices, workers))
         finally:
             work.stopped = True  # where the wait was interrupted
-    return work.values, seconds
 
 
 def _share_of(device: Device, worker: int, variant: str, work: Work) -> float:
@@ -126,17 +149,17 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
     """One device's share of the slabs; the seconds of its kernels."""
     from ..opencl.run import Run
 
-    problem, seconds = work.problem, 0.0
-    evals = first_evals(device)
-    steps = VARIANTS[variant].run(Run(device, problem.precision), problem)
-    while (slices := work.take(worker, _depth(device, problem, evals, steps.pad), steps.pad[2])) is not None:
+    problem, evals = work.problem, first_evals(device)
+    setup = Run(device, problem.precision)
+    steps, seconds = VARIANTS[variant].run(setup, problem), 0.0
+    while (slices := work.take(worker, _depth(device, problem, evals, steps), steps.pad[2])) is not None:
         first, last = slices
         run = Run(device, problem.precision)
         slab = MapSlab.on(run, problem, first, last, steps.pad)
         done = 0
         while done < problem.n_atoms and not work.stopped:
             left = problem.n_atoms - done
-            count = left if steps.whole else min(left, _chunk(slab.n_points, evals))
+            count = min(left, _chunk(slab.n_points, evals)) if steps.atoms_a_point is None else left
             launch = Run(device, problem.precision)
             steps.add(launch, slab, done, done + count)
             if done == 0 and device.kind != "CPU":
@@ -146,16 +169,19 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
             seconds += took
             done += count
             work.note(last - first, count)
-            evals = slab.n_points * count * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
+            evals = slab.n_points * (steps.atoms_a_point or count) * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
+        if VARIANTS[variant].approximates:
+            work.squares[first:last] = slab.squares(run)
         slab.download(run, work.values[:, first:last])
-    return seconds
+    return seconds + setup.kernel_seconds
 
 
-def _depth(device: Device, problem: MapProblem, evals: float, pad: tuple[int, int, int]) -> int:
+def _depth(device: Device, problem: MapProblem, evals: float, steps: Steps) -> int:
     """Slices of the next slab: as many as one launch and the device's memory allow, whole blocks of them."""
+    pad, atoms_a_point = steps.pad, steps.atoms_a_point or problem.n_atoms
     nx, ny = (-(-n // p) * p for n, p in zip(problem.grid.shape[:2], pad[:2], strict=True))
     largest = min(device.largest_buffer, device.memory // MEMORY_SHARE) // np.dtype(problem.precision).itemsize
-    points = min(evals / problem.n_atoms, largest / problem.components, MOST_POINTS / problem.components)
+    points = min(evals / atoms_a_point, largest / problem.components, MOST_POINTS / problem.components)
     return max(1, int(points / (nx * ny)) // pad[2]) * pad[2]
 
 

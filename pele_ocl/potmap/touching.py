@@ -20,14 +20,17 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
         distance = max(distance, APART_FLOAT32 * float(np.max(grid.last - grid.origin)))
     if min_distance >= distance:
         return
-    nearest = np.clip(np.round(grid.index(atoms.positions)), 0, np.array(grid.shape) - 1).astype(np.int64)
-    apart = np.linalg.norm(grid.position(nearest) - atoms.positions, axis=1)
-    touching = np.flatnonzero((apart < distance) & (atoms.charges != 0))
+    apart2 = np.zeros(len(atoms))
+    for along, origin, spacing, n in zip(atoms.positions.T, grid.origin, grid.spacing, grid.shape, strict=True):
+        nearest = np.clip(np.round((along - origin) / spacing), 0, n - 1)
+        apart2 += (origin + spacing * nearest - along) ** 2
+    touching = np.flatnonzero((apart2 < distance**2) & (atoms.charges != 0))
     if len(touching) == 0:
         return
     atom = int(touching[0])
-    i, j, k = (int(n) for n in nearest[atom])
-    x, y, z = grid.position(nearest[atom])
+    point = np.clip(np.round(grid.index(atoms.positions[atom])), 0, np.array(grid.shape) - 1).astype(np.int64)
+    i, j, k = (int(n) for n in point)
+    x, y, z = grid.position(point)
     raise InputError(
         f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A stands on {atoms.describe(atom)}, where the potential is "
         "infinite; choose another spacing or origin, or give points near atoms the potential of a minimum distance "

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..tuning import RULES, Choice, remembered
 from ..variant import Variant, by_rule
-from .bins import DEPTH, Bins
+from .bins import Bins
 from .blocking import Blocking
 from .map_slab import MapSlab
 from .mesh import FarMesh, FarPart
@@ -38,13 +38,13 @@ class Steps:
 
     pad : points along x, y, z of which the slab's are multiples
     add : adds atoms to the map of a slab
-    whole : whether it wants all atoms at once
+    atoms_a_point : that count for a point, about, where it wants all atoms of the problem at once; else None
     moved : the host steps of the same atoms at other positions, which take over what is ready; None where nothing is
     """
 
     pad: tuple[int, int, int]
     add: Add
-    whole: bool = False
+    atoms_a_point: float | None = None
     moved: HostSteps | None = None
 
 
@@ -55,12 +55,14 @@ HostSteps = Callable[["Run", MapProblem], Steps]
 class MapVariant(Variant[HostSteps]):
     """A variant of maps.
 
-    method : of `potmap`, "direct" or "cutoff"
+    method : of `potmap`, "direct", "cutoff" or "mesh"
     has_field : whether it computes the electric field, too
+    has_rests : whether its kernels know what rounding took from coordinates; else the host puts points near atoms right
     """
 
     method: str = "direct"
     has_field: bool = False
+    has_rests: bool = False
 
 
 def _kernel(run: Run, problem: MapProblem, algorithm: str, width: int = 1, **defines: int) -> Kernel:
@@ -158,7 +160,7 @@ def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProbl
 def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> Steps:
     """A block of points in two dimensions for each work-item, vectors of points on CPUs, atoms in local memory."""
     blocking = blocking or _tuned(run, problem, _blocking(run, problem))
-    kernel = _kernel(run, problem, "blocked", blocking.width, UNROLL=blocking.unroll, **blocking.defines)
+    kernel = _kernel(run, problem, "blocked", blocking.width, UNROLL=blocking.unroll, RESTS=0, **blocking.defines)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         atoms = run.upload(problem.atoms4[first:last])
@@ -170,24 +172,31 @@ def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> 
 def cutoff(run: Run, problem: MapProblem) -> Steps:
     """Atoms in bins; each group of points walks the bins near it."""
     blocking = _blocking(run, problem)
-    kernel = _kernel(run, problem, "cutoff", blocking.width, DEPTH=DEPTH, **blocking.defines)
+    rounded = int(problem.precision == "float32")
+    kernel = _kernel(run, problem, "cutoff", blocking.width, RESTS=rounded, **blocking.defines)
+    bins = Bins.of(problem, blocking.pad)
+    places = run.vector4(*bins.corner, bins.edge), run.int4(*bins.shape.tolist()), np.int32(len(bins.offsets))
+    offsets, starts = run.upload(bins.offsets, np.int32), run.upload(bins.starts, np.int32)
+    atoms, rests = run.upload(bins.atoms4), run.upload(bins.rests4)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        bins = Bins.of(slab, blocking.pad)
-        lists = [run.upload(list_, np.int32) for list_ in (bins.offsets, *bins.middles, bins.counts)]
+        if not len(bins.atoms4):
+            return
+        firsts = (0, 0, slab.first)
+        point_rests = [run.upload(problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(slab.shape)]
+        middles = [run.upload(each, np.int32) for each in bins.middles(slab)]
         run.launch(
-            kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.overflow)),
-            run.vector4(*bins.corner, bins.edge), run.int4(*bins.shape), np.int32(len(bins.offsets)), *lists,
-            run.upload(bins.atoms4), run.upload(bins.overflow),
+            kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.atoms4)), *point_rests,
+            *places, offsets, *middles, starts, atoms, rests,
         )  # fmt: skip
 
-    return Steps(blocking.pad, add, whole=True)
+    return Steps(blocking.pad, add, bins.atoms_walked)
 
 
 def mesh(run: Run, problem: MapProblem, kept: FarMesh | None = None) -> Steps:
     """The far part from a mesh, the near part as `cutoff` has it; kept : the mesh of other positions, if it serves"""
     ready = kept if kept is not None and kept.holds(problem.positions) else FarMesh(run, problem)
-    far, near = FarPart(run, problem, ready), replace(ready.near, positions=problem.positions)
+    far, near = FarPart(run, problem, ready), replace(ready.near, positions=problem.positions, box=problem.box)
     steps = cutoff(run, near)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
@@ -251,11 +260,11 @@ VARIANTS: dict[str, MapVariant] = {
     ),
     "cutoff": MapVariant(
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff,
-        method="cutoff", has_field=True,
+        approximates=True, method="cutoff", has_field=True, has_rests=True,
     ),
     "mesh": MapVariant(
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh", mesh,
-        method="mesh", has_field=True,
+        approximates=True, method="mesh", has_field=True, has_rests=True,
     ),
 }  # fmt: skip
 

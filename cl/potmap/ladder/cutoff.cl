@@ -1,13 +1,9 @@
-// A work-item sums a block of points (potmap/block.clh) over the atoms near it. Atoms lie in cubic bins of DEPTH atoms. Each
+// A work-item sums a block of points (potmap/block.clh) over the atoms near it. Atoms are sorted into cubic bins. Each
 // group walks one list of bins, given relative to the bin of the middle of its points, that reaches all atoms within the
-// cutoff wherever in that bin the middle is. Atoms that found their bin full stand in a list of their own.
+// cutoff wherever in that bin the middle is.
 #include "common/real.clh"
 #include "potmap/law.clh"
 #include "potmap/block.clh"
-
-#ifndef DEPTH
-#error "DEPTH: atoms that a bin holds"
-#endif
 
 // The lowest and highest corner of a box; w = 0.
 typedef struct { real4 low, high; } Box;
@@ -23,8 +19,17 @@ INLINE real gap2(const Box *box, real4 low, real4 high) {
 #define GROUP_POINTS_1 GROUP_Y
 #define GROUP_POINTS_2 (POINTS_Z * GROUP_Z)
 
+#if RESTS
+#define REST_OF(a) rests[a]
+#else
+#define REST_OF(a) (real4)0
+#endif
+
 kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void potmap_cutoff(
-    MAP_ARGUMENTS,  // nx, ny, nz are multiples of the group's points; n_atoms are those that overflowed
+    MAP_ARGUMENTS,  // nx, ny, nz are multiples of the group's points
+    global const real *restrict rest_x,       // (nx) what rounding took from the coordinates of the points, where RESTS [A]
+    global const real *restrict rest_y,
+    global const real *restrict rest_z,
     const real4 corner,                       // lowest corner of the first bin [A]; w = edge of a bin
     const int4 n_bins,                        // bins along x, y, z
     const int n_offsets,
@@ -32,12 +37,15 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
     global const int *restrict middle_x,      // (groups along x) the bin of the middle of a group's points
     global const int *restrict middle_y,
     global const int *restrict middle_z,
-    global const int *restrict counts,        // (n_bins z, y, x) atoms in a bin
-    global const real4 *restrict bins,        // (n_bins z, y, x, DEPTH) x, y, z [A], charge
-    global const real4 *restrict overflowing) // (n_atoms)
+    global const int *restrict starts,        // (n_bins z, y, x; 1) where the atoms of a bin begin
+    global const real4 *restrict atoms,       // (n_atoms) x, y, z [A], charge
+    global const real4 *restrict rests)       // (n_atoms) what rounding took from x, y, z, where RESTS
 {
     Block block;
-    load_block(&block, x, y, z);
+    load_coordinates(&block.of, x, y, z);
+#if RESTS
+    load_coordinates(&block.rest, rest_x, rest_y, rest_z);
+#endif
     const Box points = {
         (real4)(x[FIRST(0)], y[FIRST(1)], z[FIRST(2)], 0),
         (real4)(x[FIRST(0) + GROUP_POINTS_0 - 1], y[FIRST(1) + GROUP_POINTS_1 - 1], z[FIRST(2) + GROUP_POINTS_2 - 1], 0),
@@ -51,22 +59,18 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
         const int4 bin = middle + offsets[o];
         const real4 low = (real4)(corner.x + bin.x * corner.w, corner.y + bin.y * corner.w, corner.z + bin.z * corner.w, 0);
         if (gap2(&points, low, low + corner.w) > reach2) continue;
-        const int bin_index = (bin.z * n_bins.y + bin.y) * n_bins.x + bin.x, count = counts[bin_index];
+        const int bin_index = (bin.z * n_bins.y + bin.y) * n_bins.x + bin.x, end = starts[bin_index + 1];
         clear(&sums);
-        for (int a = 0; a < count; ++a) add_atom(&block, bins[(size_t)bin_index * DEPTH + a], &law, &sums);
+        for (int a = starts[bin_index], count = 1; a < end; ++a, ++count) {
+            const real4 atom = atoms[a], at = (real4)(atom.x, atom.y, atom.z, 0);
+            if (gap2(&points, at, at) > reach2) continue;
+            add_atom(&block, atom, REST_OF(a), &law, &sums);
+            if (count % RUN == 0) {
+                add_sums(&total, &sums);
+                clear(&sums);
+            }
+        }
         add_sums(&total, &sums);
     }
-    clear(&sums);
-    for (int a = 0, count = 0; a < n_atoms; ++a) {
-        const real4 atom = overflowing[a];
-        const real4 point = (real4)(atom.x, atom.y, atom.z, 0);
-        if (gap2(&points, point, point) > reach2) continue;
-        add_atom(&block, atom, &law, &sums);
-        if (++count % RUN == 0) {
-            add_sums(&total, &sums);
-            clear(&sums);
-        }
-    }
-    add_sums(&total, &sums);
     add_to_map(&total, nx, ny, nz, map);
 }

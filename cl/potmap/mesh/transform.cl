@@ -2,29 +2,27 @@
 // of `pitch` wave numbers along x. What lies beyond the nodes is zero and never stored.
 #include "common/real.clh"
 #include "potmap/mesh/line.clh"
+#include "potmap/mesh/rows.clh"
 
 #ifndef ALONG
 #error "ALONG: 0, 1 or 2, the axis"
 #endif
 
 #define LINE_ARGUMENTS \
-    const int length, const int radices,   /* line.clh */ \
+    const int length, const ulong radices, /* line.clh */ \
     global const real2 *restrict roots, \
     const int pitch                        /* numbers of a row of a spectrum, of which half a length and 1 along x count */
 #define LOCALS \
     local Complex first[ROOM * LINES], second[ROOM * LINES]; \
     const Circle circle = {length, radices, roots}
-#define EACH_NUMBER(k, end) for (int k = get_local_id(1); k < (end); k += ITEMS)
 #define CLEAR(begin) \
     for (int k = (begin) + get_local_id(1); k < length; k += ITEMS) first[AT(k)] = complex_of((realv)0, (realv)0)
 
-#if WIDTH == 1
-#define LANE(value, lane) (value)
-#else
-#define LANE(value, lane) (((local real *)&(value))[lane])
-#endif
-
 #if ALONG == 0
+// Of the rows from `begin` on, two a line: those that are its real parts, and its imaginary ones; negative beyond all rows.
+#define EVEN_ROWS ((n_rows - begin + 1) / 2)
+#define ODD_ROWS ((n_rows - begin) / 2)
+
 // Two rows of nodes are one line of complex numbers; each one's spectrum is what is even or odd about it.
 kernel __attribute__((reqd_work_group_size(LINES, ITEMS, 1)))
 void rows_forth(
@@ -35,32 +33,26 @@ void rows_forth(
 {
     LOCALS;
     const int begin = 2 * WIDTH * get_global_id(0);
-    EACH_NUMBER(k, n_nodes) {
-        for (int lane = 0; lane < WIDTH; ++lane) {
-            const int row = begin + 2 * lane;
-            LANE(first[AT(k)].re, lane) = row < n_rows ? nodes[(size_t)row * n_nodes + k] : (real)0;
-            LANE(first[AT(k)].im, lane) = row + 1 < n_rows ? nodes[(size_t)(row + 1) * n_nodes + k] : (real)0;
-        }
-    }
+    global const real *own = nodes + (size_t)begin * n_nodes;
+    read_rows(own, own + n_nodes, n_nodes, 2 * n_nodes, EVEN_ROWS, ODD_ROWS, first);
     CLEAR(n_nodes);
     local Complex *found = transformed(first, second, &circle);
-    EACH_NUMBER(k, pitch) {
-        const bool counts = k <= length / 2;
-        const int mirrored = k == 0 || !counts ? 0 : length - k;
-        for (int lane = 0; lane < WIDTH; ++lane) {
-            const int row = begin + 2 * lane;
-            const size_t at = (size_t)row * pitch + k;
-            local Complex *a = &found[AT(counts ? k : 0)], *b = &found[AT(mirrored)];
-            const real re = LANE(a->re, lane), im = LANE(a->im, lane), re_b = LANE(b->re, lane), im_b = LANE(b->im, lane);
-            if (row < n_rows) {
-                spectrum[at] = counts ? (real)0.5 * (re + re_b) : (real)0;
-                spectrum[plane + at] = counts ? (real)0.5 * (im - im_b) : (real)0;
-            }
-            if (row + 1 < n_rows) {
-                spectrum[at + pitch] = counts ? (real)0.5 * (im + im_b) : (real)0;
-                spectrum[plane + at + pitch] = counts ? (real)0.5 * (re_b - re) : (real)0;
-            }
+    global real *even = spectrum + (size_t)begin * pitch, *odd = even + pitch;
+    for (int some = WIDTH * get_local_id(1); some < pitch; some += WIDTH * ITEMS) {
+        realv even_re[WIDTH], even_im[WIDTH], odd_re[WIDTH], odd_im[WIDTH];
+        for (int i = 0; i < WIDTH; ++i) {
+            const int k = some + i;
+            const real share = k <= length / 2 ? (real)0.5 : (real)0;
+            const Complex a = found[AT(min(k, length / 2))], b = found[AT(k == 0 ? 0 : max(length - k, length / 2))];
+            even_re[i] = share * (a.re + b.re);
+            even_im[i] = share * (a.im - b.im);
+            odd_re[i] = share * (a.im + b.im);
+            odd_im[i] = share * (b.re - a.re);
         }
+        store_square(even_re, 2 * pitch, EVEN_ROWS, even + some);
+        store_square(even_im, 2 * pitch, EVEN_ROWS, even + plane + some);
+        store_square(odd_re, 2 * pitch, ODD_ROWS, odd + some);
+        store_square(odd_im, 2 * pitch, ODD_ROWS, odd + plane + some);
     }
 }
 
@@ -74,33 +66,23 @@ void rows_back(
 {
     LOCALS;
     const int begin = 2 * WIDTH * get_global_id(0);
-    EACH_NUMBER(k, length) {
-        const bool mirrored = k > length / 2;
-        for (int lane = 0; lane < WIDTH; ++lane) {
-            const int row = begin + 2 * lane;
-            const size_t at = (size_t)row * pitch + (mirrored ? length - k : k);
-            real a = 0, a_im = 0, b = 0, b_im = 0;
-            if (row < n_rows) {
-                a = spectrum[at];
-                a_im = mirrored ? -spectrum[plane + at] : spectrum[plane + at];
-            }
-            if (row + 1 < n_rows) {
-                b = spectrum[at + pitch];
-                b_im = mirrored ? -spectrum[plane + at + pitch] : spectrum[plane + at + pitch];
-            }
-            // Real and imaginary part change places, there and back: that makes of the transform its inverse.
-            LANE(first[AT(k)].im, lane) = a - b_im;
-            LANE(first[AT(k)].re, lane) = a_im + b;
+    global const real *even = spectrum + (size_t)begin * pitch, *odd = even + pitch;
+    for (int some = WIDTH * get_local_id(1); some <= length / 2; some += WIDTH * ITEMS) {
+        realv a_re[WIDTH], a_im[WIDTH], b_re[WIDTH], b_im[WIDTH];
+        load_square(even + some, 2 * pitch, EVEN_ROWS, a_re);
+        load_square(even + plane + some, 2 * pitch, EVEN_ROWS, a_im);
+        load_square(odd + some, 2 * pitch, ODD_ROWS, b_re);
+        load_square(odd + plane + some, 2 * pitch, ODD_ROWS, b_im);
+        // Real and imaginary part change places, there and back: that makes of the transform its inverse.
+        for (int i = 0, k = some; i < WIDTH && k <= length / 2; ++i, ++k) {
+            first[AT(k)] = complex_of(a_im[i] + b_re[i], a_re[i] - b_im[i]);
+            if (0 < k && k < length - k) first[AT(length - k)] = complex_of(b_re[i] - a_im[i], a_re[i] + b_im[i]);
         }
     }
     local Complex *found = transformed(first, second, &circle);
-    EACH_NUMBER(k, n_nodes) {
-        for (int lane = 0; lane < WIDTH; ++lane) {
-            const int row = begin + 2 * lane;
-            if (row < n_rows) nodes[(size_t)row * n_nodes + k] = LANE(found[AT(k)].im, lane);
-            if (row + 1 < n_rows) nodes[(size_t)(row + 1) * n_nodes + k] = LANE(found[AT(k)].re, lane);
-        }
-    }
+    global real *own = nodes + (size_t)begin * n_nodes;
+    // Changed back here.
+    write_rows(found, n_nodes, 2 * n_nodes, ODD_ROWS, EVEN_ROWS, own + n_nodes, own);
 }
 
 #elif ALONG == 1

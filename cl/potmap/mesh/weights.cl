@@ -5,8 +5,7 @@
 
 kernel void node_weights(
     const int n_atoms,
-    global const real *restrict fractions,  // (n_atoms, 3) less 1/2
-    global const real *restrict charges,    // (n_atoms)
+    global const real4 *restrict placed,    // (n_atoms) fraction less 1/2 along x, y, z; charge
     global const real *restrict pieces,     // (NODES, TERMS) powers, lowest first
     global real *restrict weights)          // (n_atoms, WEIGHTS)
 {
@@ -14,14 +13,15 @@ kernel void node_weights(
     if (atom >= n_atoms) return;
     global real *own = weights + (size_t)atom * WEIGHTS;
     for (int k = 0; k < BLOCK; ++k) own[k] = own[BLOCK + NODES + k] = 0;
+    const real4 fractions = placed[atom];
     for (int axis = 0; axis < 3; ++axis) {
-        const real t = fractions[3 * (size_t)atom + axis];
+        const real t = axis == 0 ? fractions.x : axis == 1 ? fractions.y : fractions.z;
         global real *along = axis == 0 ? own + BLOCK : own + Y_WEIGHTS + (axis - 1) * NODES;
         for (int node = 0; node < NODES; ++node) {
             global const real *powers = pieces + node * TERMS;
             real weight = powers[TERMS - 1];
             for (int k = TERMS - 2; k >= 0; --k) weight = weight * t + powers[k];
-            along[node] = axis == 2 ? charges[atom] * weight : weight;
+            along[node] = axis == 2 ? fractions.w * weight : weight;
         }
     }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .energy import energy
+from .fft import fft
 from .ions import ions
 from .minimize import minimize
 from .nonbond import nonbond
@@ -25,5 +26,6 @@ bench.add_command(energy)
 bench.add_command(minimize)
 bench.add_command(potmap)
 bench.add_command(ions)
+bench.add_command(fft)
 bench.add_command(peers)
 bench.add_command(scaling)

@@ -12,7 +12,7 @@ from ...atoms import Atoms
 from ...grid import Grid, Map
 from ...potmap import PotmapResult
 from ...potmap import potmap as compute
-from ...potmap.estimate import estimate_seconds
+from ...potmap.estimate import estimate_seconds, mesh_bytes
 from ...potmap.models import potmap_models
 from ...trajectories import FrameMaps, Trajectory, potmap_over
 from ..frames.run import FrameLine
@@ -48,10 +48,12 @@ def announce(atoms: Atoms, n_models: int, grid: Grid, options: dict[str, Any]) -
     estimated = options["method"] in ("direct", "cutoff")  # what a mesh costs is not that of its parts
     seconds = n_models * estimate_seconds(atoms, grid, **options) if estimated else 0.0
     size = len(grid) * np.dtype(options["precision"]).itemsize * (4 if options.get("field") else 1)
+    memory = mesh_bytes(atoms, grid, **options) if options["method"] == "mesh" else 0
     n_atoms = counted(len(atoms), "atom") + (f" for each of {n_models:,} models" if n_models > 1 else "")
     note(
         f"{' x '.join(map(str, grid.shape))} points, {binary_size(size)}, {n_atoms}"
         + (f": {f'about {duration(seconds)}' if seconds >= 1e-3 else 'less than 1 ms'} of kernels" if estimated else "")
+        + (f": about {binary_size(memory)} of the device's memory" if memory else "")
     )
 
 

@@ -15,7 +15,7 @@ from ...atoms import Atoms, Floats
 from ...errors import InputError
 from ...grid import Grid
 from .. import planned
-from ..error import SEED, MapError, exact_potentials, measured_error, root_mean_square
+from ..error import SEED, MapError, Sample, exact_potentials, sum_of_squares
 from ..mesh import tighter
 from ..models import COMBINATIONS, ModelMaps
 from ..options import MapOptions
@@ -31,13 +31,11 @@ if TYPE_CHECKING:
 # At which the map of the first frame, and of each further one, is compared with direct sums.
 FIRST_POINTS, MOST_POINTS, FEWEST_POINTS = 1000, 16, 4
 EVALUATIONS = 50_000  # of these sums in a frame, which cost the host half a millisecond
-# Corrections near atoms change a float32 map by a hundredth of this, by norm: a mesh of this accuracy goes without.
-UNCORRECTED = 1e-4
 MARGIN = 3.0  # A, that atoms may move beyond where the first frame has them before a mesh is made anew
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
+class _FrameSample:
     """A frame's map at a few points: as it was computed, in parts that come from the devices, and exactly."""
 
     found: list[NDArray[np.floating]]
@@ -56,12 +54,12 @@ class MapFrames:
             raise InputError("the field of many frames is not summed up; leave it out")
         self._start = time.perf_counter()
         plan = planned(atoms, grid, options)
-        self._plan = replace(plan, problem=replace(plan.problem, margin=MARGIN))
+        self._plan = replace(plan, problem=plan.problem.with_margin(MARGIN))
         self._grid, self._options, self._n_atoms = grid, options, len(atoms)
         self.n_frames = 0
         self._slabs: list[MapPlan] = []
         self._statistics: list[SlabStatistics] = []
-        self._samples: deque[_Sample] = deque()
+        self._samples: deque[_FrameSample] = deque()
         self._squares: list[Floats] = []  # of errors
 
     @property
@@ -112,15 +110,13 @@ class MapFrames:
         """Make the devices ready; a mesh whose first map misses its accuracy is followed by the next finer one."""
         wanted = problem.accuracy
         while True:
-            is_fine = self.method != "mesh" or problem.accuracy < UNCORRECTED
-            is_corrected = is_fine and problem.precision == "float32"
-            self._slabs = [MapPlan(problem, self._plan.variant, *part, is_corrected) for part in self._parts()]
+            self._slabs = [MapPlan(problem, self._plan.variant, *part) for part in self._parts()]
             if self.method != "mesh" or not problem.n_atoms:
                 break
             for slab in self._slabs:
                 slab.start(problem)
             values = np.concatenate([slab.values() for slab in self._slabs])
-            error = measured_error(problem, values, self._plan.devices[0])
+            error = Sample(problem, self._plan.devices[0]).error(values, sum_of_squares(values))
             finer = tighter(problem) if error.norm > wanted else None
             if finer is None:
                 break
@@ -135,7 +131,7 @@ class MapFrames:
         bounds = [depth * k // len(devices) for k in range(len(devices) + 1)]
         return [(device, *pair) for device, pair in zip(devices, pairwise(bounds), strict=True) if pair[0] < pair[1]]
 
-    def _sample_for(self, problem: MapProblem) -> tuple[NDArray[np.int64], _Sample] | None:
+    def _sample_for(self, problem: MapProblem) -> tuple[NDArray[np.int64], _FrameSample] | None:
         """Points of the grid (n, 3), slice by slice, and room for the values there; None of direct sums."""
         if self.method == "direct" or not problem.n_atoms:
             return None
@@ -143,9 +139,9 @@ class MapFrames:
         random = np.random.default_rng((SEED, self.n_frames))
         points = random.integers(0, self._grid.shape, (FIRST_POINTS if self.n_frames == 1 else few, 3))
         points = points[np.argsort(points[:, 2], kind="stable")]
-        return points, _Sample([], exact_potentials(problem, points, self._plan.devices[0]))
+        return points, _FrameSample([], exact_potentials(problem, points, self._plan.devices[0]))
 
-    def _compare(self, sample: _Sample) -> None:
+    def _compare(self, sample: _FrameSample) -> None:
         self._squares.append((np.concatenate(sample.found).astype(np.float64) - sample.exact) ** 2)
 
     def _values(self) -> dict[str, NDArray[np.floating]]:
@@ -161,7 +157,7 @@ class MapFrames:
         if not self._squares:
             return None
         squares = np.concatenate(self._squares)
-        size = float(np.hypot(root_mean_square(mean), root_mean_square(deviation)))
+        size = float(np.sqrt((sum_of_squares(mean) + sum_of_squares(deviation)) / mean.size))
         of_errors = float(squares.mean())
         norm = float(np.sqrt(of_errors)) / size if size else 0.0
         spread = float(squares.std() / (2 * of_errors * np.sqrt(len(squares)))) if of_errors else 0.0

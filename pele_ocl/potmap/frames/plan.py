@@ -32,17 +32,14 @@ class MapPlan:
     seconds : of the kernels of the frames that were waited for
     """
 
-    def __init__(
-        self, problem: MapProblem, variant: str, device: Device, first: int, last: int, is_corrected: bool
-    ) -> None:
-        """is_corrected : whether points near atoms are put right (`corrections`)"""
+    def __init__(self, problem: MapProblem, variant: str, device: Device, first: int, last: int) -> None:
         self.device, self.seconds = device, 0.0
         self._variant, self._precision = VARIANTS[variant], problem.precision
         run = self.run()
         self._steps = self._variant.run(run, problem)
         self.slab = MapSlab.on(run, problem, first, last, self._steps.pad)
         self._under_way: deque[Run] = deque()
-        self._is_corrected = is_corrected
+        self._is_corrected = problem.precision == "float32" and not self._variant.has_rests  # as in slabs.compute
 
     def start(self, problem: MapProblem) -> Run:
         """Launch the map of the same atoms at the positions of this problem; the run goes on behind it."""
@@ -51,7 +48,7 @@ class MapPlan:
         run, slab = self.run(), replace(self.slab, problem=problem)
         self._steps = (self._steps.moved or self._variant.run)(run, problem)
         run.clear(slab.map)
-        step = problem.n_atoms if self._steps.whole else _chunk(self.device, slab)
+        step = problem.n_atoms if self._steps.atoms_a_point is not None else _chunk(self.device, slab)
         for atom in range(0, problem.n_atoms, step):
             self._steps.add(run, slab, atom, min(atom + step, problem.n_atoms))
         run.submit()

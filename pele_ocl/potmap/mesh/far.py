@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints
+from ..bins import sorted_by_cell
 from ..map_slab import MapSlab
 from ..problem import MapProblem
+from .convolution import Convolution
 from .geometry import MeshGeometry
 from .green import green_table
 from .plan import mesh_for, near_problem
-from .transform import LineLayout
+from .split import Split
 from .window import Window
 
 if TYPE_CHECKING:
@@ -36,8 +38,8 @@ class FarMesh:
         split, self.window = mesh_for(problem)
         self.near = near_problem(problem, split)
         self.geometry = MeshGeometry.of(problem, split.spacing, self.window.nodes)
-        table = green_table(self.geometry, split, self.window) / np.prod(self.geometry.lengths.astype(float))
-        self.convolution, self.pieces = Convolution(run, self.geometry, table), run.upload(self.window.pieces)
+        self.convolution, self.pieces = Convolution(run, self.geometry), run.upload(self.window.pieces)
+        self.table = _kept_table(run, self.convolution, self.geometry, split, self.window)
         self._scratch: dict[str, Buffer] = {}
         self._slab: tuple[int, ...] = ()
         self._along: list[DeviceAlong] = []
@@ -70,34 +72,37 @@ class FarPart:
         """mesh : of this problem, or of one with the atoms at other positions"""
         self._problem, self._mesh = problem, mesh
         self._window, self._geometry = mesh.window, mesh.geometry
-        self._nodes = mesh.convolution(run, self._spread(run))
+        self._nodes = self._spread(run)
+        mesh.convolution.apply(run, self._nodes, mesh.table)
 
     def _spread(self, run: Run) -> Buffer:
         """The charges on the nodes, (nz, ny, nx)."""
         shape, n_nodes = self._geometry.shape, self._window.nodes
         first, fractions = self._geometry.placed(self._problem.positions)
         blocks = -(-shape // BLOCK)
-        order, starts = in_blocks(first, blocks)
+        order, starts = sorted_by_cell([along // BLOCK for along in first.T], blocks)
         weights = self._weights(run, fractions, order)
         density = self._mesh.scratch(run, "density", int(np.prod(shape)))
         items, doubles = 1 if run.device.kind == "CPU" else BLOCK * BLOCK, int(run.device.has_float64)
         kernel = run.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
         bx, by, bz = blocks.tolist()
-        first_nodes = run.upload(np.pad(first[order], ((0, 0), (0, 1))), np.int32)
+        first_nodes = np.zeros((len(first), 4), np.int32)
+        first_nodes[:, :3] = first
         run.launch(
             kernel, (bx * items, by, bz), (items, 1, 1), run.int4(*shape.tolist()), run.int4(bx, by, bz),
-            run.upload(starts, np.int32), first_nodes, weights, density,
+            run.upload(starts, np.int32), run.upload(first_nodes.take(order, axis=0), np.int32), weights, density,
         )  # fmt: skip
         return density
 
     def _weights(self, run: Run, fractions: Floats, order: NDArray[np.intp]) -> Buffer:
         """The weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
         window, n = self._window, len(order)
-        charges = self._problem.atoms4[:, 3]  # rounded as those of the near part
+        placed = self._problem.atoms4.copy()  # charges are rounded as those of the near part
+        placed[:, :3] = fractions
         weights = self._mesh.scratch(run, "weights", n * (3 * window.nodes + 2 * BLOCK))
         run.launch(
             run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.degree + 1), (n,),
-            (64,), np.int32(n), run.upload(fractions[order]), run.upload(charges[order]), self._mesh.pieces, weights,
+            (64,), np.int32(n), run.upload(placed.take(order, axis=0)), self._mesh.pieces, weights,
         )  # fmt: skip
         return weights
 
@@ -159,8 +164,8 @@ class Along:
         last = problem.grid.shape[axis] - 1  # beyond is padding
         points = problem.corner[axis] + problem.grid.spacing[axis] * np.minimum(index, last)
         first, fractions = geometry.placed(points, axis)
-        ahead = fractions[:, None] + 0.5 + (window.nodes // 2 - 1) - np.arange(window.nodes)
-        return cls(first, window.weight(ahead), -window.slope(ahead) / geometry.spacing)
+        weights, slopes = window.at(fractions)
+        return cls(first, weights, -slopes / geometry.spacing)
 
 
 class DeviceAlong:
@@ -176,53 +181,7 @@ class DeviceAlong:
         self.count = int(along.first.max()) - self.low + int(along.weights.shape[1])
 
 
-def in_blocks(first: Ints, blocks: NDArray[np.int64]) -> tuple[NDArray[np.intp], Ints]:
-    """The order of atoms by the block of their first node (n, 3), and where those of each block begin."""
-    home = first // BLOCK
-    keys = np.ravel_multi_index((home[:, 2], home[:, 1], home[:, 0]), tuple(blocks[::-1].tolist()))
-    order = np.argsort(keys, kind="stable")
-    starts = np.searchsorted(keys[order], np.arange(int(np.prod(blocks)) + 1))
-    return order, starts.astype(np.int32)
-
-
-class Convolution:
-    """The Green function between the nodes of a mesh, ready on a device for one set of charges after the other."""
-
-    def __init__(self, run: Run, geometry: MeshGeometry, table: Floats) -> None:
-        """table : (nz/2 + 1, ny/2 + 1, nx/2 + 1) of the Green function"""
-        self._shape, self._lengths = geometry.shape.tolist(), geometry.lengths.tolist()
-        self._layouts = layouts = [LineLayout.of(run.device, run.precision, length) for length in self._lengths]
-        bundle = max(layout.bundle for layout in layouts)
-        self._pitch = pitch = -(-(self._lengths[0] // 2 + 1) // bundle) * bundle
-        self._table = run.upload(np.pad(table, ((0, 0), (0, 0), (0, pitch - table.shape[2]))))
-        self._lines = [(*layout.arguments(run), np.int32(pitch)) for layout in layouts]
-        self._kernels = [
-            run.kernel("potmap/mesh/transform.cl", name, layouts[axis].width, ALONG=axis, **layouts[axis].defines)
-            for name, axis in (("rows_forth", 0), ("columns", 1), ("convolve", 2), ("rows_back", 0))
-        ]
-        _, ny, nz = self._shape
-        self._small, self._large = nz * ny * pitch, nz * self._lengths[1] * pitch
-        self._spectrum, self._wide = run.empty(2 * self._small), run.empty(2 * self._large)
-
-    def __call__(self, run: Run, nodes: Buffer) -> Buffer:
-        """Values at the nodes (nz, ny, nx) times the table, in their place."""
-        (nx, ny, nz), (_, length, _), pitch = self._shape, self._lengths, self._pitch
-        forth, columns, convolve, back = self._kernels
-        lines, spectrum, wide = self._lines, self._spectrum, self._wide
-        small, large = np.uint64(self._small), np.uint64(self._large)
-        rows = np.int32(ny * nz), np.int32(nx), small
-        run.launch(forth, *self._over(0, -(-ny * nz // 2), 1), *lines[0], *rows, nodes, spectrum)
-        there = (np.int32(ny), np.int32(length), np.int32(0), small, large)
-        run.launch(columns, *self._over(1, pitch, nz), *lines[1], *there, spectrum, wide)
-        run.launch(
-            convolve, *self._over(2, pitch, length), *lines[2], np.int32(nz), np.int32(length), large, self._table, wide
-        )
-        home = (np.int32(length), np.int32(ny), np.int32(1), large, small)
-        run.launch(columns, *self._over(1, pitch, nz), *lines[1], *home, wide, spectrum)
-        run.launch(back, *self._over(0, -(-ny * nz // 2), 1), *lines[0], *rows, spectrum, nodes)
-        return nodes
-
-    def _over(self, axis: int, count: int, third: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-        """Work-items and groups for so many lines along an axis."""
-        layout = self._layouts[axis]
-        return (-(-count // layout.bundle) * layout.lines, layout.items, third), (layout.lines, layout.items, 1)
+def _kept_table(run: Run, convolution: Convolution, geometry: MeshGeometry, split: Split, window: Window) -> Buffer:
+    """The Green function on the device, which keeps it for further maps of a size."""
+    key = (run.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), split, window)
+    return run.kept(key, lambda: convolution.padded(green_table(geometry, split, window)))

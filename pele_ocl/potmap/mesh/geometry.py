@@ -44,23 +44,21 @@ class MeshGeometry:
 
 def nodes_around(problem: MapProblem, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(3,) the first node around all atoms and points, and how many there are from it on, along x, y, z."""
-    last = problem.corner + (np.array(problem.grid.shape) - 1) * problem.grid.spacing
-    atoms = [problem.positions - problem.margin, problem.positions + problem.margin]
-    box = np.vstack([*atoms, problem.corner, last])
-    low = np.floor(box.min(axis=0) / spacing).astype(np.int64) - window_nodes // 2 + 1
-    high = np.floor(box.max(axis=0) / spacing).astype(np.int64) + window_nodes // 2
+    low, high = (np.floor(end / spacing).astype(np.int64) for end in problem.box)
+    low, high = low - window_nodes // 2 + 1, high + window_nodes // 2
     return low, high - low + 1
 
 
 def transform_length(least: int) -> int:
     """The smallest even number of at least `least` with no prime factors but FACTORS."""
     length = least + least % 2
-    while not _is_smooth(length):
+    while not is_smooth(length):
         length += 2
     return length
 
 
-def _is_smooth(n: int) -> bool:
+def is_smooth(n: int) -> bool:
+    """Whether a length has no prime factors but FACTORS."""
     for factor in FACTORS:
         while n % factor == 0:
             n //= factor

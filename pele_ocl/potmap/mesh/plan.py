@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,11 @@ CUTOFFS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0)  # A, of the near pa
 # Costs on a CPU, in near pairs: of a node of the padded mesh with all its transforms, and of a node that a charge is
 # spread onto. Their ratios are much the same on GPUs.
 NODE_COST, SPREAD_COST = 30.0, 2.0
+# The same in evaluations of the direct sum, as measured on two cores: of a near pair, a node of the padded mesh, a node
+# that a charge is spread onto, a point and component of the map, and an atom in the sums that measure the error.
+PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
+POINT_EVALUATIONS, ERROR_EVALUATIONS = 45.0, 11e3
+ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins
 LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
 MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a cube of 420 nodes has as many
 
@@ -48,12 +54,40 @@ def mesh_for(problem: MapProblem) -> tuple[Split, Window]:
     """The split and the window of least cost that keep the accuracy of a problem."""
     preset = preset_for(problem.accuracy)
     cutoff = _cheapest(problem)
-    return Split(preset.c, cutoff, problem.model.kappa), Window(preset.nodes, preset.width, preset.window_degree)
+    return _split(preset.c, cutoff, problem.model.kappa), _window(preset)
 
 
-def least_cost(problem: MapProblem) -> float:
-    """Of the mesh for a problem, in near pairs."""
-    return cost(problem, preset_for(problem.accuracy), _cheapest(problem))
+@lru_cache(maxsize=16)
+def _split(c: float, cutoff: float, kappa: float) -> Split:
+    """A split, kept with all that it has computed of itself."""
+    return Split(c, cutoff, kappa)
+
+
+@lru_cache(maxsize=16)
+def _window(preset: Preset) -> Window:
+    return Window(preset.nodes, preset.width, preset.window_degree)
+
+
+def mesh_evaluations(problem: MapProblem) -> float:
+    """What the kernels of the mesh for a problem cost, in evaluations of the direct sum."""
+    preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
+    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
+    return (
+        PAIR_EVALUATIONS * _near_pairs(problem, cutoff)
+        + NODE_EVALUATIONS * float(np.prod(geometry.lengths.astype(float)))
+        + (SPREAD_EVALUATIONS * preset.nodes**3 + ERROR_EVALUATIONS) * problem.n_atoms
+        + POINT_EVALUATIONS * problem.components * len(problem.grid)
+    )
+
+
+def mesh_reals(problem: MapProblem) -> float:
+    """Numbers that the mesh for a problem needs on a device, about."""
+    preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
+    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
+    (nx, ny, nz), (lx, ly, lz) = geometry.shape.tolist(), geometry.lengths.tolist()
+    spectra = 2 * (lx / 2 + 8) * nz * (ny + ly)
+    table = (lx / 2 + 8) * (ly / 2 + 1) * (lz / 2 + 1)
+    return float(nx * ny * nz + spectra + table + ATOM_REALS * problem.n_atoms)
 
 
 def table_waves(problem: MapProblem) -> float:
@@ -74,11 +108,16 @@ def tighter(problem: MapProblem) -> float | None:
 
 def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
     """Of the near part and the mesh, in near pairs."""
-    in_reach = 4 / 3 * np.pi * cutoff**3 / float(np.prod(problem.grid.spacing))
-    near = min(in_reach, len(problem.grid)) * problem.n_atoms
     geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
     nodes = float(np.prod(geometry.lengths.astype(float)))
+    near = _near_pairs(problem, cutoff)
     return near + NODE_COST * nodes / 4 + SPREAD_COST * preset.nodes**3 * problem.n_atoms
+
+
+def _near_pairs(problem: MapProblem, cutoff: float) -> float:
+    """Pairs of points and atoms within the cutoff, about."""
+    in_reach = 4 / 3 * np.pi * cutoff**3 / float(np.prod(problem.grid.spacing))
+    return float(min(in_reach, len(problem.grid)) * problem.n_near)
 
 
 def near_problem(problem: MapProblem, split: Split) -> MapProblem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
@@ -77,6 +77,7 @@ class Split:
         values: Floats = 2 / np.pi * (np.sinc(np.outer(r, k) / np.pi) @ density)
         return values
 
+    @lru_cache(maxsize=16)  # noqa: B019  # splits are kept anyway
     def near_polynomials(self, degree: int) -> tuple[Floats, Floats]:
         """Coefficients of A and B, lowest first, in s = 2 r^2/cutoff^2 - 1: the near part is A/r - B.
 

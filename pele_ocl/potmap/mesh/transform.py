@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...atoms import Floats
+from ...errors import DeviceError
 
 if TYPE_CHECKING:
     from ...opencl.device import Device
+    from ...opencl.kernel import Kernel
     from ...opencl.launch import Argument
     from ...opencl.run import Run
 
@@ -34,12 +37,17 @@ class LineLayout:
     items: int
 
     @classmethod
-    def of(cls, device: Device, precision: str, length: int) -> LineLayout:
-        """The layout for lines of this length on a device."""
+    def of(cls, device: Device, precision: str, length: int, wide: bool = True) -> LineLayout:
+        """The layout for lines of this length on a device. wide : whether a work-item of a CPU has a vector of them
+
+        Raises DeviceError where not even one line fits into local memory.
+        """
         size = 2 * 2 * room(length) * np.dtype(precision).itemsize  # of a line, there and back
         most = int(device.handle.local_mem_size)
+        if size > most:
+            raise DeviceError(f"lines of {length:,} numbers do not fit into the local memory of {device}")
         if device.kind == "CPU":
-            width = device.vector_width(precision)
+            width = device.vector_width(precision) if wide else 1
             while width > 1 and size * width > min(most, CPU_LOCAL):
                 width //= 2
             return cls(length, width, 1, 1)
@@ -50,19 +58,23 @@ class LineLayout:
         return cls(length, 1, lines, min(items, device.largest_group // lines))
 
     @property
+    def narrower(self) -> LineLayout:
+        """The same with half as many lines of a work-item."""
+        return replace(self, width=self.width // 2)
+
+    @property
     def bundle(self) -> int:
         """Lines of a group."""
         return self.width * self.lines
 
-    @property
-    def defines(self) -> dict[str, int]:
-        """The macros of the kernels."""
-        return {"ROOM": room(self.length), "LINES": self.lines, "ITEMS": self.items}
+    def kernel(self, run: Run, file: str, name: str, **defines: int) -> Kernel:
+        """A kernel of a file that includes line.clh, for these lines."""
+        return run.kernel(file, name, self.width, ROOM=room(self.length), LINES=self.lines, ITEMS=self.items, **defines)
 
-    def arguments(self, run: Run) -> tuple[Argument, ...]:
-        """LINE_ARGUMENTS of the kernels, but the last one."""
-        digits = "".join(map(str, radices(self.length)))
-        return np.int32(self.length), np.int32(digits), run.upload(roots(self.length))
+    def arguments(self, run: Run, allowed: Sequence[int] = RADICES) -> tuple[Argument, ...]:
+        """LINE_ARGUMENTS of the kernels, but the last one. allowed : radices of the passes"""
+        digits = "".join(map(str, radices(self.length, allowed))) or "0"
+        return np.int32(self.length), np.uint64(digits), run.upload(roots(self.length))
 
 
 def room(length: int) -> int:
@@ -70,10 +82,10 @@ def room(length: int) -> int:
     return max(LEAST_ROOM, 1 << (length - 1).bit_length())
 
 
-def radices(length: int) -> list[int]:
-    """Factors of a length, each of RADICES."""
+def radices(length: int, allowed: Sequence[int] = RADICES) -> list[int]:
+    """Factors of a length, each one that is allowed, of which the larger ones are taken first."""
     found = []
-    for radix in RADICES:
+    for radix in allowed:
         while length % radix == 0:
             found.append(radix)
             length //= radix

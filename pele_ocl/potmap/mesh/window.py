@@ -44,6 +44,15 @@ class Window:
         """Fourier transform at wave numbers of this share of pi / spacing."""
         return within(self._psi, share / self.width)
 
+    def at(self, fractions: Floats) -> tuple[Floats, Floats]:
+        """(n, P) weights of the nodes around n points, and their derivatives, from `pieces`."""
+        weights = np.zeros((len(fractions), self.nodes))
+        slopes = np.zeros_like(weights)
+        for powers in self.pieces.T[::-1]:
+            slopes = slopes * fractions[:, None] + weights
+            weights = weights * fractions[:, None] + powers
+        return weights, slopes
+
     @cached_property
     def pieces(self) -> Floats:
         """(P, degree + 1) the weight of each node as powers, lowest first, of the fraction of a spacing less 1/2.

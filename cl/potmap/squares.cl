@@ -1,0 +1,23 @@
+// Sums of the squares of a map's rows, a work-item a row: the size of a map, by which its error is measured.
+#include "common/real.clh"
+
+kernel void row_squares(
+    const int n_points,                     // of a row, without the padding
+    const int n_rows,                       // of a slice, without the padding
+    const int pitch_x, const int pitch_y,   // points of a row and rows of a slice with it
+    global const real *restrict map,        // (n_slices, pitch_y, pitch_x)
+    global real *restrict sums)             // (n_slices, n_rows)
+{
+    const int row = get_global_id(0), slice = get_global_id(1);
+    if (row >= n_rows) return;
+    global const real *values = map + ((size_t)slice * pitch_y + row) * pitch_x;
+    realv squares = 0;
+    int k = 0;
+    for (; k + WIDTH <= n_points; k += WIDTH) {
+        const realv some = LOAD(k, values);
+        squares += some * some;
+    }
+    real sum = lane_sum(squares);
+    for (; k < n_points; ++k) sum += values[k] * values[k];
+    sums[(size_t)slice * n_rows + row] = sum;
+}

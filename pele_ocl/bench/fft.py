@@ -1,0 +1,132 @@
+"""The ladder of Fourier transforms beside libraries, on a cube of random complex numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..opencl.device import Device
+from ..opencl.run import Run
+from ..potmap.mesh.fft import FFT_VARIANTS, fft, transformed
+from .accuracy import MAP
+from .bounds import bounded
+from .peers.peer import AbsentError, load
+from .timing import mean_of_middle
+
+SEED = 1
+WORKERS = 2  # threads of scipy.fft
+FLOPS = 5  # of a transform of N numbers, over N log2 N; the usual count
+
+Values = NDArray[np.complexfloating]
+Peer = tuple[Values, Callable[[], object]]  # a transform, and a function that makes it once more
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One line of the table.
+
+    points : along an edge; seconds : of the kernels, or of the library's call with the data in place
+    rate : floating-point operations a second by the usual count, 5 N log2 N of N numbers
+    over_scipy : its time over that of scipy.fft, where that is installed; error : by norm, against NumPy in float64
+    bounds, exact : as bounds.Timing has them; peers have none
+    """
+
+    points: int
+    precision: str
+    variant: str
+    device: str
+    seconds: float
+    rate: float
+    over_scipy: float | None
+    error: float
+    bounds: dict[str, float] = field(default_factory=dict)
+    exact: bool = True
+
+
+def measure(
+    points: int, precision: str, device: Device, variants: Sequence[str] = tuple(FFT_VARIANTS), runs: int = 5
+) -> Iterator[Timing]:
+    """Time scipy.fft, the variants, and the peers that are installed, each on points^3 numbers."""
+    rng = np.random.default_rng(SEED)
+    cube = rng.normal(size=(2, points, points, points))
+    exact = np.fft.fftn(cube[0] + 1j * cube[1])
+    values = (cube[0] + 1j * cube[1]).astype(np.complex64 if precision == "float32" else np.complex128)
+    host: list[float] = []  # the seconds of scipy.fft, where it is installed
+
+    def timing(name: str, where: str, seconds: float, found: Values, bounds: dict[str, float]) -> Timing:
+        rate = FLOPS * values.size * np.log2(values.size) / seconds
+        error = float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
+        over = seconds / host[0] if host else None
+        return Timing(points, precision, name, where, seconds, rate, over, error, bounds)
+
+    def peer_timing(name: str, peer: Callable[[Values], Peer], where: str) -> Timing:
+        found, once = peer(values)
+        seconds = mean_of_middle(lambda: _wall(once), runs)
+        if not host:
+            host.append(seconds)
+        return timing(name, where, seconds, found, {})
+
+    if find_spec("scipy") is not None:
+        yield peer_timing("scipy.fft", _scipy, f"{WORKERS} threads")
+    for name in variants:
+        own = fft(values, variant=name, precision=precision, device=device)
+        seconds = mean_of_middle(partial(_kernels, device, precision, name, values), runs)
+        yield timing(name, str(device), seconds, own, bounded(error=MAP[precision]))
+    for name, peer in GPU_PEERS.items() if device.kind == "GPU" else ():
+        try:
+            yield peer_timing(name, peer, str(device))
+        except AbsentError:
+            continue
+
+
+def _kernels(device: Device, precision: str, variant: str, values: Values) -> float:
+    """Seconds of the kernels of one transform."""
+    run = Run(device, precision)
+    transformed(run, variant, values)
+    return run.kernel_seconds
+
+
+def _wall(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _scipy(values: Values) -> Peer:
+    fftn = load("scipy.fft").fftn
+    return fftn(values, workers=WORKERS), lambda: fftn(values, workers=WORKERS)
+
+
+def _torch(values: Values) -> Peer:
+    """cuFFT by way of PyTorch."""
+    torch = load("torch")
+    if not torch.cuda.is_available():
+        raise AbsentError("torch has no CUDA device")
+    on_device = torch.from_numpy(values).cuda()
+
+    def once() -> None:
+        torch.fft.fftn(on_device)
+        torch.cuda.synchronize()
+
+    return torch.fft.fftn(on_device).cpu().numpy(), once
+
+
+def _cupy(values: Values) -> Peer:
+    """cuFFT by way of CuPy."""
+    cupy = load("cupy")
+    on_device = cupy.asarray(values)
+
+    def once() -> None:
+        cupy.fft.fftn(on_device)
+        cupy.cuda.runtime.deviceSynchronize()
+
+    return cupy.asnumpy(cupy.fft.fftn(on_device)), once
+
+
+GPU_PEERS: dict[str, Callable[[Values], Peer]] = {"torch (cuFFT)": _torch, "cupy (cuFFT)": _cupy}

@@ -1,0 +1,67 @@
+"""`pele-ocl bench fft`: the ladder of Fourier transforms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ...bench.bounds import mark, refuse_wrong
+from ...potmap.mesh.fft import FFT_VARIANTS
+from ...variant import PRECISIONS
+from ..command import EachOnce
+from ..options import debug_option
+from .options import as_json_line, exponent, milliseconds
+
+if TYPE_CHECKING:
+    from ...bench.fft import Timing
+
+HEAD = f"{'points':8s}{'precision':11s}{'variant':15s}{'ms':>13s}{'G/s':>9s}{'over scipy':>12s}{'error':>9s}"
+
+
+@click.command(cls=EachOnce)
+@click.option(
+    "--points", "sizes", type=click.IntRange(2, 512), multiple=True,
+    help="Numbers along an edge, with no prime factors but 2, 3, 5 and 7; default: 64 and 128.",
+)  # fmt: skip
+@click.option("--variant", "variants", type=click.Choice(list(FFT_VARIANTS)), multiple=True, help="Default: all.")
+@click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
+@click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
+@click.option("--runs", type=click.IntRange(min=3), default=5, show_default=True, help="The middle ones count.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line instead of the table.")
+@debug_option
+def fft(
+    sizes: tuple[int, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Fourier transforms of a cube of complex numbers by every rung of the ladder, beside scipy.fft.
+
+    Times are the kernels' own, of the runs the middle ones averaged; those of scipy.fft are of calls with two threads.
+    "over scipy" is a time over that of scipy.fft: below 1 is faster. The rate is by the usual count of 5 N log2 N
+    operations. The error is by norm against NumPy in float64; one ten times larger than the tests allow is marked
+    "wrong", and the exit code is 1. On GPUs cuFFT is timed, too, where torch or cupy is installed.
+    """
+    from ...bench.fft import measure
+    from ...opencl.device import get_device
+
+    chosen = get_device(device)
+    if not as_json:
+        click.echo(f"complex numbers, on {chosen}")
+        click.echo(
+            f"{'points':8s}{'precision':11s}{'variant':15s}{'ms':>13s}{'G/s':>9s}{'over scipy':>12s}{'error':>9s}"
+        )
+    timings: list[Timing] = []
+    for points in sizes or (64, 128):
+        for precision in precisions or ("float32",):
+            for timing in measure(points, precision, chosen, variants or tuple(FFT_VARIANTS), runs):
+                click.echo(as_json_line(timing) if as_json else _line(timing))
+                timings.append(timing)
+    refuse_wrong((f"{timing.variant}, {timing.points}^3, {timing.precision}", timing) for timing in timings)
+
+
+def _line(timing: Timing) -> str:
+    over = "" if timing.over_scipy is None else f"{timing.over_scipy:.2f}"
+    return (
+        f"{timing.points}^3".ljust(8) + f"{timing.precision:11s}{timing.variant:15s}{milliseconds(timing.seconds):>13s}"
+        f"{timing.rate / 1e9:9.2f}{over:>12s}{exponent(timing.error):>9s}{mark(timing)}"
+    )

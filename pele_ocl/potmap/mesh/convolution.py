@@ -1,0 +1,67 @@
+"""Values at the nodes of a mesh times a table in Fourier space, on a device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Floats
+from .geometry import MeshGeometry
+from .transform import LineLayout
+
+if TYPE_CHECKING:
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
+
+Three = tuple[int, int, int]
+
+
+class Convolution:
+    """Transforms along x, y and z, a table's factors, and the way back; cl/potmap/mesh/transform.cl.
+
+    pitch : numbers of a row of a spectrum, of which half a length and 1 count
+    """
+
+    def __init__(self, run: Run, geometry: MeshGeometry) -> None:
+        self._shape, self._lengths = geometry.shape.tolist(), geometry.lengths.tolist()
+        self._layouts = [LineLayout.of(run.device, run.precision, length) for length in self._lengths]
+        bundle = max(layout.bundle for layout in self._layouts)
+        self.pitch = -(-(self._lengths[0] // 2 + 1) // bundle) * bundle
+        _, ny, nz = self._shape
+        self._small, self._large = nz * ny * self.pitch, nz * self._lengths[1] * self.pitch
+        self._spectrum, self._wide = run.empty(2 * self._small), run.empty(2 * self._large)
+
+    def padded(self, table: Floats) -> NDArray[np.float64]:
+        """A table (nz / 2 + 1, ny / 2 + 1, nx / 2 + 1) with rows of `pitch`, over the number of wave numbers."""
+        scaled = table / np.prod(np.array(self._lengths, float))
+        return np.pad(scaled, ((0, 0), (0, 0), (0, self.pitch - table.shape[2])))
+
+    def apply(self, run: Run, nodes: Buffer, table: Buffer) -> None:
+        """Multiply the spectrum of nodes (nz, ny, nx) by a padded table."""
+        (nx, ny, nz), pitch = self._shape, self.pitch
+        length_y = self._lengths[1]
+        lines = [(*layout.arguments(run), np.int32(pitch)) for layout in self._layouts]
+        kernels = [
+            self._layouts[axis].kernel(run, "potmap/mesh/transform.cl", name, ALONG=axis)
+            for name, axis in (("rows_forth", 0), ("columns", 1), ("convolve", 2), ("rows_back", 0))
+        ]
+        forth, columns, convolve, back = kernels
+        small, large, spectrum, wide = self._small, self._large, self._spectrum, self._wide
+        rows = np.int32(ny * nz), np.int32(nx), np.uint64(small)
+        run.launch(forth, *self._over(0, -(-ny * nz // 2), 1), *lines[0], *rows, nodes, spectrum)
+        there = (np.int32(ny), np.int32(length_y), np.int32(0), np.uint64(small), np.uint64(large))
+        run.launch(columns, *self._over(1, pitch, nz), *lines[1], *there, spectrum, wide)
+        run.launch(
+            convolve, *self._over(2, pitch, length_y), *lines[2], np.int32(nz), np.int32(length_y), np.uint64(large),
+            table, wide,
+        )  # fmt: skip
+        home = (np.int32(length_y), np.int32(ny), np.int32(1), np.uint64(large), np.uint64(small))
+        run.launch(columns, *self._over(1, pitch, nz), *lines[1], *home, wide, spectrum)
+        run.launch(back, *self._over(0, -(-ny * nz // 2), 1), *lines[0], *rows, spectrum, nodes)
+
+    def _over(self, axis: int, count: int, third: int) -> tuple[Three, Three]:
+        """Work-items and groups for so many lines along an axis."""
+        layout = self._layouts[axis]
+        return (-(-count // layout.bundle) * layout.lines, layout.items, third), (layout.lines, layout.items, 1)

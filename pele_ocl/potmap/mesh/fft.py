@@ -1,0 +1,164 @@
+"""The ladder of Fourier transforms, of which the mesh takes the last rung; docs/theory/fft.md explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ... import arguments
+from ...errors import InputError
+from ...variant import PRECISIONS, Variant
+from .geometry import FACTORS, is_smooth
+from .transform import LineLayout, radices, roots
+
+if TYPE_CHECKING:
+    from ...opencl.device import Device
+    from ...opencl.launch import Argument
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
+
+PADDING = 16  # numbers behind each row: lines a power of two of bytes apart would share one place of a CPU's caches
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of values (2, nz, ny, pitch) along an axis.
+
+    length : numbers of a line; inner : from one of them to the next; count : lines
+    apart : numbers from `inner` lines to the next ones; plane : numbers in all, real parts alone
+    """
+
+    length: int
+    inner: int
+    count: int
+    apart: int
+    plane: int
+
+    @classmethod
+    def along(cls, axis: int, shape: tuple[int, int, int]) -> Lines:
+        """axis : of the shape (nz, ny, nx)"""
+        nz, ny, nx = shape
+        pitch = nx + PADDING
+        plane = nz * ny * pitch
+        if axis == 2:
+            return cls(nx, 1, nz * ny, pitch, plane)
+        inner = pitch if axis == 1 else ny * pitch
+        return cls(shape[axis], inner, plane // shape[axis], shape[axis] * inner, plane)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The kernels' arguments from n_inner on."""
+        return *map(np.int32, (self.inner, self.count, self.apart)), np.uint64(self.plane)
+
+
+# Transforms lines from one buffer by way of another; gives the one of the two that holds the result.
+Along = Callable[["Run", Lines, "Buffer", "Buffer"], "Buffer"]
+
+PLAIN_RADICES = (7, 5, 3, 2)
+GROUP = 64  # work-items of a group of `plain`
+MOST_LENGTH = 1 << 20
+
+
+def plain(run: Run, lines: Lines, here: Buffer, there: Buffer) -> Buffer:
+    """A launch a pass."""
+    circle, done = run.upload(roots(lines.length)), 1
+    for radix in reversed(radices(lines.length, PLAIN_RADICES)):
+        kernel = run.kernel("potmap/ladder/fft_plain.cl", "fft_plain", RADIX=radix)
+        sizes = np.int32(lines.length), np.int32(done), *lines.arguments
+        run.launch(kernel, (lines.count, lines.length // radix), (GROUP, 1), *sizes, circle, here, there)
+        here, there, done = there, here, done * radix
+    return here
+
+
+def in_local_memory(
+    file: str, name: str, wide: bool, allowed: tuple[int, ...], run: Run, lines: Lines, here: Buffer, there: Buffer
+) -> Buffer:
+    """A launch an axis. wide : whether work-items of CPUs have vectors of lines; allowed : radices"""
+    layout = LineLayout.of(run.device, run.precision, lines.length, wide)
+    while lines.inner > 1 and lines.inner % layout.width:
+        layout = layout.narrower
+    along = {"ALONG": int(lines.inner > 1)} if wide else {}
+    run.launch(
+        layout.kernel(run, file, name, **along), (-(-lines.count // layout.bundle) * layout.lines, layout.items),
+        (layout.lines, layout.items), *layout.arguments(run, allowed), *lines.arguments, here, there,
+    )  # fmt: skip
+    return there
+
+
+FFT_VARIANTS: dict[str, Variant[Along]] = {
+    "fft_plain": Variant("potmap/ladder/fft_plain.cl", "fft_plain", "a launch a pass, in global memory", plain),
+    "fft_shared": Variant(
+        "potmap/ladder/fft_shared.cl", "fft_shared", "all passes of a line in local memory",
+        partial(in_local_memory, "potmap/ladder/fft_shared.cl", "fft_shared", False, PLAIN_RADICES),
+    ),
+    "fft_registers": Variant(
+        "potmap/ladder/fft_registers.cl", "fft_registers",
+        "butterflies of eight in registers, on CPUs vectors of lines",
+       
+        partial(in_local_memory, "potmap/ladder/fft_registers.cl", "fft_registers", True, (8, 7, 5, 4, 3, 2)),
+    ),
+}  # fmt: skip
+FFT_ENGINE = "fft_registers"
+
+
+def fft(
+    values: ArrayLike, *, variant: str = FFT_ENGINE, precision: str = "float32",
+    device: Device | int | str | None = None,
+) -> NDArray[np.complexfloating]:  # fmt: skip
+    """The discrete Fourier transform of values (nz, ny, nx) along all axes, as scipy.fft.fftn has it.
+
+    variant : key of FFT_VARIANTS; lengths have no prime factors but 2, 3, 5 and 7
+    precision, device : as in `potmap`
+
+    Raises InputError for what does not fit, and DeviceError where the device cannot do it.
+    """
+    from ...opencl.device import get_device
+    from ...opencl.run import Run
+
+    if not arguments.is_among(variant, FFT_VARIANTS):
+        raise InputError(f"there is no transform {arguments.described(variant)}; choose {', '.join(FFT_VARIANTS)}")
+    if not arguments.is_among(precision, PRECISIONS):
+        raise InputError(f"there is no precision {arguments.described(precision)}; choose {' or '.join(PRECISIONS)}")
+    given = _three_axes(values)
+    chosen = get_device(device)
+    chosen.require_precision(precision)
+    run = Run(chosen, precision)
+    nz, ny, nx = given.shape
+    found = run.download(transformed(run, variant, given), 2 * nz * ny * (nx + PADDING)).reshape(2, nz, ny, -1)[
+        ..., :nx
+    ]
+    whole: NDArray[np.complexfloating] = found[0] + 1j * found[1]
+    return whole
+
+
+def transformed(run: Run, variant: str, values: NDArray[np.complexfloating]) -> Buffer:
+    """The transform on the device, (2, nz, ny, nx + PADDING)."""
+    both = np.pad(np.stack([values.real, values.imag]).astype(run.precision), ((0, 0), (0, 0), (0, 0), (0, PADDING)))
+    here, there = run.empty(both.size), run.empty(both.size)
+    run.write(here, both)
+    nz, ny, nx = values.shape
+    for axis in (axis for axis in (2, 1, 0) if values.shape[axis] > 1):
+        held = FFT_VARIANTS[variant].run(run, Lines.along(axis, (nz, ny, nx)), here, there)
+        here, there = held, there if held is here else here
+    return here
+
+
+def _three_axes(values: ArrayLike) -> NDArray[np.complexfloating]:
+    try:
+        given = np.asarray(values, np.complex128)
+    except (TypeError, ValueError) as error:
+        raise InputError("the values of a Fourier transform are no array of numbers (nz, ny, nx)") from error
+    if given.ndim != 3 or not given.size:
+        raise InputError(f"the values of a Fourier transform have the shape {given.shape}, not (nz, ny, nx)")
+    for length in given.shape:
+        if not is_smooth(length) or length > MOST_LENGTH:
+            raise InputError(
+                f"a line of {length} numbers cannot be transformed; choose a length with no prime factors but "
+                f"{', '.join(map(str, FACTORS))}"
+            )
+    return given
