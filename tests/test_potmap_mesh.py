@@ -233,6 +233,7 @@ def test_cosine_sums_are_transforms():
 def test_transforms_there_and_back(length, precision, device):
     """Convolution along all axes with a table of ones gives the nodes back; with one of cosines it moves them."""
     from pele_ocl.potmap.mesh.convolution import Convolution
+    from pele_ocl.potmap.mesh.scratch import Scratch
 
     shape = np.array([length // 2, 5, 3])
     lengths = np.array([length, 10, 6])
@@ -248,7 +249,7 @@ def test_transforms_there_and_back(length, precision, device):
         (moved, np.pad(nodes, ((0, 0), (0, 0), (1, 0)))[..., :-1] + np.pad(nodes, ((0, 0), (0, 0), (0, 1)))[..., 1:]),
     ):
         values = run.upload(nodes)
-        convolution.apply(run, values, run.upload(convolution.padded(factor)))
+        convolution.apply(run, values, run.upload(convolution.padded(factor)), Scratch())
         found = run.download(values, nodes.size).reshape(nodes.shape)
         assert relative(found, expected) < 4 * tolerance
 

@@ -55,7 +55,8 @@ def main() -> None:
     n, step = int(given.get("points", 256)), float(given.get("spacing", 0.5))
     accuracies = [float(text) for text in given.get("accuracies", "1e-4").split(",")]
     print(
-        "| atoms | points | accuracy | error | kernels, ms | wall clock, ms | first, ms | direct: kernels, ms | ratio of kernels |"
+        "| atoms | points | accuracy | error | kernels, ms | wall clock, ms | first, ms "
+        "| direct: kernels, ms | ratio of kernels |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for system in systems:

@@ -43,7 +43,8 @@ def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: b
         values = total.astype(np.result_type(*(map_.values for map_ in maps)))
     if not np.isfinite(values).all():
         raise InputError("the factors are too large, or not numbers: the result is not finite everywhere")
-    return replace(first, values=values, title="")
+    found: Map = replace(first, values=values, title="")
+    return found
 
 
 def _in_unit_of(first: Map, map_: Map, number: int) -> Map:

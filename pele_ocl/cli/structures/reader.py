@@ -86,10 +86,11 @@ class StructureReader:
 
     def read_unparameterised(self, source: InputFile) -> Atoms:
         """The chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
-        if self._coordinates is None:
+        positions = self._coordinates_of(source.path)
+        if positions is None:
             found = read_molecule(source, self.model)
         else:
-            found = read_placed(source, self._coordinates, self.model, self.parameters)
+            found = read_placed(source, positions, self.model, self.parameters)
         bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
         atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
         if self.selection is not None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats
 from .geometry import MeshGeometry
+from .scratch import Scratch
 from .transform import LineLayout
 
 if TYPE_CHECKING:
@@ -29,16 +30,13 @@ class Convolution:
         self._layouts = [LineLayout.of(run.device, run.precision, length) for length in self._lengths]
         bundle = max(layout.bundle for layout in self._layouts)
         self.pitch = -(-(self._lengths[0] // 2 + 1) // bundle) * bundle
-        _, ny, nz = self._shape
-        self._small, self._large = nz * ny * self.pitch, nz * self._lengths[1] * self.pitch
-        self._spectrum, self._wide = run.empty(2 * self._small), run.empty(2 * self._large)
 
     def padded(self, table: Floats) -> NDArray[np.float64]:
         """A table (nz / 2 + 1, ny / 2 + 1, nx / 2 + 1) with rows of `pitch`, over the number of wave numbers."""
         scaled = table / np.prod(np.array(self._lengths, float))
         return np.pad(scaled, ((0, 0), (0, 0), (0, self.pitch - table.shape[2])))
 
-    def apply(self, run: Run, nodes: Buffer, table: Buffer) -> None:
+    def apply(self, run: Run, nodes: Buffer, table: Buffer, scratch: Scratch) -> None:
         """Multiply the spectrum of nodes (nz, ny, nx) by a padded table."""
         (nx, ny, nz), pitch = self._shape, self.pitch
         length_y = self._lengths[1]
@@ -48,7 +46,8 @@ class Convolution:
             for name, axis in (("rows_forth", 0), ("columns", 1), ("convolve", 2), ("rows_back", 0))
         ]
         forth, columns, convolve, back = kernels
-        small, large, spectrum, wide = self._small, self._large, self._spectrum, self._wide
+        small, large = nz * ny * pitch, nz * length_y * pitch
+        spectrum, wide = scratch(run, "narrow", 2 * small), scratch(run, "wide", 2 * large)
         rows = np.int32(ny * nz), np.int32(nx), np.uint64(small)
         run.launch(forth, *self._over(0, -(-ny * nz // 2), 1), *lines[0], *rows, nodes, spectrum)
         there = (np.int32(ny), np.int32(length_y), np.int32(0), np.uint64(small), np.uint64(large))

@@ -17,6 +17,7 @@ from .convolution import Convolution
 from .geometry import MeshGeometry
 from .green import green_table
 from .plan import mesh_for, near_problem
+from .scratch import Scratch
 from .split import Split
 from .window import Window
 
@@ -40,7 +41,7 @@ class FarMesh:
         self.geometry = MeshGeometry.of(problem, split.spacing, self.window.nodes)
         self.convolution, self.pieces = Convolution(run, self.geometry), run.upload(self.window.pieces)
         self.table = _kept_table(run, self.convolution, self.geometry, split, self.window)
-        self._scratch: dict[str, Buffer] = {}
+        self.scratch = Scratch()
         self._slab: tuple[int, ...] = ()
         self._along: list[DeviceAlong] = []
 
@@ -48,13 +49,6 @@ class FarMesh:
         """Whether all nodes around positions (n, 3) [A] are there."""
         first = self.geometry.placed(positions)[0]
         return bool((first >= 0).all() and (first + self.window.nodes <= self.geometry.shape).all())
-
-    def scratch(self, run: Run, name: str, n: int) -> Buffer:
-        """An uninitialised buffer of n reals, kept for the next frame: launches on a device follow one another."""
-        size = n * run.dtype.itemsize
-        if name not in self._scratch or self._scratch[name].size < size:
-            self._scratch[name] = run.empty(n)
-        return self._scratch[name]
 
     def along(self, run: Run, slab: MapSlab) -> list[DeviceAlong]:
         """The weights of the nodes for the points of a slab along x, y and z, kept for further maps of the slab."""
@@ -73,7 +67,7 @@ class FarPart:
         self._problem, self._mesh = problem, mesh
         self._window, self._geometry = mesh.window, mesh.geometry
         self._nodes = self._spread(run)
-        mesh.convolution.apply(run, self._nodes, mesh.table)
+        mesh.convolution.apply(run, self._nodes, mesh.table, mesh.scratch)
 
     def _spread(self, run: Run) -> Buffer:
         """The charges on the nodes, (nz, ny, nx)."""
@@ -99,7 +93,7 @@ class FarPart:
         window, n = self._window, len(order)
         placed = self._problem.atoms4.copy()  # charges are rounded as those of the near part
         placed[:, :3] = fractions
-        weights = self._mesh.scratch(run, "weights", n * (3 * window.nodes + 2 * BLOCK))
+        weights = self._mesh.scratch(run, "narrow", n * (3 * window.nodes + 2 * BLOCK))
         run.launch(
             run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.degree + 1), (n,),
             (64,), np.int32(n), run.upload(placed.take(order, axis=0)), self._mesh.pieces, weights,
@@ -122,8 +116,8 @@ class FarPart:
         nx, ny, _ = self._geometry.shape.tolist()
         px, py, pz = slab.shape
         low, count = along_z.low, along_z.count
-        rows = self._mesh.scratch(run, "rows", count * ny * px)
-        planes = self._mesh.scratch(run, "planes", count * py * px)
+        rows = self._mesh.scratch(run, "narrow", count * ny * px)
+        planes = self._mesh.scratch(run, "wide", count * py * px)
         sizes = map(np.int32, (nx, px, count * ny, low * ny))
         self._interpolate(run, "along_rows", 1, False, (px, count * ny), *sizes, *tables[0], self._nodes, rows)
         width = run.device.vector_width(run.precision)
