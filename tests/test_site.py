@@ -45,6 +45,11 @@ def test_every_page_stands_once_in_the_contents():
     assert set(placed) == names - within
 
 
+def test_links_named_as_files_get_titles():
+    text = "[solvent.md](theory/solvent.md), [the same](theory/solvent.md), [help](cli/pele-ocl.txt)"
+    assert extension("contents").titled(text) == text.replace("[solvent.md]", "[]")
+
+
 def test_captions_are_the_headings_of_the_first_page():
     text = (DOCS / "index.md").read_text()
     assert list(extension("contents").below(text, "index")) == re.findall(r"^## (.+)$", text, re.MULTILINE)

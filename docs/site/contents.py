@@ -2,6 +2,7 @@
 
 The headings of docs/index.md are the parts of the sidebar, with the pages that it links to there. Below another page
 stand those to which it links in its own folder (docs/extend/README.md), or in that of its name (docs/performance.md).
+A link that has a file's name for its text gets the title of that page.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 ROOT = "index"
+NAMED = re.compile(r"\[[\w./-]+\.md\](\([\w./-]+\.md\))")
 LINK = re.compile(r"\]\(([\w./-]+)\.(?:md|txt)(?:#[\w-]+)?\)")
 
 
@@ -34,11 +36,17 @@ def below(text: str, page: str) -> dict[str, list[str]]:
     return {"": pages} if pages else {}
 
 
+def titled(text: str) -> str:
+    """The text with such links empty, which MyST fills."""
+    return NAMED.sub(r"[]\1", text)
+
+
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
     """Put a hidden table of contents behind the text of a page that has pages below it."""
     if app.env.doc2path(page).suffix != ".md":
         return
-    for caption, pages in below(source[0], page).items():
+    text, source[0] = source[0], titled(source[0])
+    for caption, pages in below(text, page).items():
         options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
         source[0] += "\n".join(["", "", "```{toctree}", *options, "", *(f"/{name}" for name in pages), "```", ""])
 
