@@ -265,13 +265,13 @@ def test_workers_write_the_same_frames(peptide, tmp_path, apart):
 
 
 def rows_of_workers(*arguments):
-    """The rows that two workers make, of a program of its own, as workers are begun anew from the one that begins them."""
+    """The rows that two workers make, begun by a program of its own."""
     pytest.importorskip("distributed")
     script = f"""
         import sys
         from pele_ocl.cli import main
         sys.argv = ["pele-ocl", "minimize"]
-        main([*{["minimize", *map(str, arguments)]!r}, "--workers", "2", "--json"])
+        main({["minimize", *map(str, arguments), "--workers", "2", "--json"]!r})
     """
     environment = {**os.environ, "PELE_OCL_DEVICE": str(DEVICES[0].index)}
     words = [sys.executable, "-c", textwrap.dedent(script)]
