@@ -244,36 +244,40 @@ def apart(monkeypatch):
 
 
 def test_workers_write_the_same_structures(peptide, tmp_path, apart):
-    pytest.importorskip("distributed")
     paths = [*shaken(tmp_path, peptide, 3), tmp_path / "bad.pdb"]
     paths[-1].write_text("ATOM      1  N   GLY A   1      11.1\nEND\n")
     alone = rows_of(*paths, "-o", tmp_path / "single", *QUICK, code=1)
-    frames = write_trajectory(tmp_path / "run.nc", [read(path).positions for path in paths[:3]])
-    over = (HEXAPEPTIDE, "-t", frames, *QUICK)
-    framed = rows_of(*over, "-o", tmp_path / "single.nc")
-    script = SHARED.format(paths=list(map(str, paths)), over=list(map(str, over)), folder=str(tmp_path))
-    shared = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True, text=True, check=True, env={**os.environ, "PELE_OCL_DEVICE": str(DEVICES[0].index)},
-    )  # fmt: skip
-    rows = [json.loads(line) for line in shared.stdout.splitlines()]
-    assert timeless(rows) == timeless(alone + framed)
+    rows = rows_of_workers(*paths, "-o", tmp_path / "shared", *QUICK)
+    assert timeless(rows) == timeless(alone)
     assert files_in(tmp_path / "shared") == {
         name: text.replace(b"single", b"shared") for name, text in files_in(tmp_path / "single").items()
     }
+
+
+@pytest.mark.slow
+def test_workers_write_the_same_frames(peptide, tmp_path, apart):
+    frames = write_trajectory(tmp_path / "run.nc", [read(path).positions for path in shaken(tmp_path, peptide, 3)])
+    words = (HEXAPEPTIDE, "-t", frames, *QUICK, "-o")
+    alone = rows_of(*words, tmp_path / "single.nc")
+    rows = rows_of_workers(*words, tmp_path / "shared.nc")
+    assert timeless(rows) == timeless(alone)
     assert (tmp_path / "shared.nc").read_bytes() == (tmp_path / "single.nc").read_bytes().replace(b"single", b"shared")
 
 
-SHARED = """
-import sys
-from pele_ocl.cli import main
-if __name__ == "__main__":
-    sys.argv = ["pele-ocl", "minimize"]
-    quick = {over!r}[3:]
-    words = [[*{paths!r}, *quick, "-o", "{folder}/shared"], [*{over!r}, "-o", "{folder}/shared.nc"]]
-    for each in words:
-        main(["minimize", *each, "--workers", "2", "--json"], standalone_mode=False)
-"""
+def rows_of_workers(*arguments):
+    """The rows that two workers make, begun by a program of its own."""
+    pytest.importorskip("distributed")
+    script = f"""
+        import sys
+        from pele_ocl.cli import main
+        sys.argv = ["pele-ocl", "minimize"]
+        main({["minimize", *map(str, arguments), "--workers", "2", "--json"]!r})
+    """
+    environment = {**os.environ, "PELE_OCL_DEVICE": str(DEVICES[0].index)}
+    words = [sys.executable, "-c", textwrap.dedent(script)]
+    shared = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert "Traceback" not in shared.stderr
+    return [json.loads(line) for line in shared.stdout.splitlines()]
 
 
 def test_shards_are_gone_on_with_and_merged(peptide, tmp_path, apart):

@@ -221,6 +221,8 @@ def test_agreement_of_columns():
 
 def test_mistakes_are_sentences(folder):
     assert "no such folder" in error_of("binding", "--pele", folder / "nowhere")
+    words = ("binding", "--pele", folder, "--ligand", LIGAND, "--reports")
+    assert "is no folder" in error_of(*words, folder / "pele.conf")
     conf = folder / "pele.conf"
     conf.write_text(conf.read_text().replace("selectionToPerturb", "nothing"))
     assert "names no chains in selectionToPerturb; give the ligand by --ligand" in error_of("binding", "--pele", folder)

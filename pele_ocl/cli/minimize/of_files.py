@@ -78,7 +78,7 @@ def _minimized(work: Work, targeted: Sequence[Targeted], progress: StructureLine
         except PeleError as error:
             yield Outcome.failed_by(str(error), str(path))
         is_last = k + 1 == len(targeted)
-        if waiting and (is_last or sum(len(atoms) for _, atoms, _ in waiting) >= work.atoms_together):
+        if waiting and (is_last or sum(len(atoms) for _, atoms, _ in waiting) >= work.atoms_of_files):
             if progress is not None:
                 progress.done = earlier + k + 1 - len(waiting)
             yield from _together(work, waiting, progress)

@@ -75,8 +75,17 @@ class Work:
 
     @property
     def atoms_together(self) -> int:
-        """Atoms of the structures that are minimised together."""
+        """Atoms of the conformations that are minimised together."""
         return _ATOMS_TOGETHER.get(get_device(self.options["device"]).kind, _FEWER_ATOMS)
+
+    @property
+    def atoms_of_files(self) -> int:
+        """Atoms of the files that are minimised together; 1 for each file by itself.
+
+        Those of one topology share a plan, made of the first of them, on which the last digits of all depend. A GPU
+        needs many structures at a time; a CPU gains nothing by them, and so each is the same in whatever company.
+        """
+        return _ATOMS_TOGETHER.get(get_device(self.options["device"]).kind, 1)
 
     @property
     def facts(self) -> dict[str, object]:

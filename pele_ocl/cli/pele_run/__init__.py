@@ -11,14 +11,14 @@ import click
 from ...binding import Binding
 from ...binding.pele import PeleRun, PoseEvaluator, Walker, find_run, read_report
 from ...binding.pele.picture import draw_against
-from ...errors import InputError
+from ...errors import FormatError, InputError
 from ...forcefield import read_control
 from ...formats import model_numbers, require_table_suffix
 from ...inputfile import read_file
 from ...solvent_model import SolventModel
 from ..clock import elapsed
 from ..cluster import asked_of, cluster_options, shared_out
-from ..command import INPUT, OUTPUT, EachOnce
+from ..command import INPUT, OUTPUT, EachOnce, _File
 from ..options import ReadAtoms, model_options, report_options, run_options, structure_options, surface_options
 from ..progress import ProgressLine
 from ..report import counted, duration, headline, model_line, provenance, settings
@@ -31,6 +31,13 @@ from .tables import save_poses, written_down
 
 TOTAL, BINDING = "oclTotalEnergy", "oclBindingEnergy"  # of one word, so that every tool splits them alike
 PELE = "--pele"
+
+
+class Folder(_File):
+    """The path of a folder that files are written into; it may be there."""
+
+
+FOLDER = Folder()
 
 
 class PeleCommand(EachOnce):
@@ -60,7 +67,7 @@ def _structure(run: PeleRun) -> Path:
 @click.option("--ligand", metavar="EXPR", help="The atoms that bind; by default those that pele.conf perturbs.")
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", help="Write a row for each pose: .h5, .csv or .json.")
 @click.option(
-    "--reports", type=OUTPUT, metavar="DIR",
+    "--reports", type=FOLDER, metavar="DIR",
     help=f"Write the reports anew into this folder, with the columns {TOTAL} and {BINDING}.",
 )  # fmt: skip
 @click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw our energies over PELE's: .png or .svg (matplotlib).")
@@ -86,6 +93,8 @@ def pele_run(
     report is the model of that number in its trajectory.
     """
     run = find_run(pele)
+    if reports is not None and reports.exists() and not reports.is_dir():
+        raise FormatError(f"{reports}: is no folder; name one for the reports")
     shard = asked_of(click.get_current_context()).shard
     if output is not None:
         require_table_suffix(output)
