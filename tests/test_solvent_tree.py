@@ -280,10 +280,10 @@ def test_several_devices_share_the_targets(device):
 
 
 def test_groups_of_several_devices(device):
-    layout = replace(GROUPS, own=3, trunks=2)
-    atoms = load("ubiquitin")
+    _, model, layout = LAYOUTS["groups of three tiles, gbn2"]
+    atoms = with_mbondi3(load("ubiquitin"))
     with trying("solvent", Choice.of("tree", **asdict(layout))):
-        radii = [solvent(atoms, variant="tree", device=each).born_radii for each in (device, [device] * 3)]
+        radii = [solvent(atoms, variant="tree", device=d, model=model).born_radii for d in (device, [device] * 3)]
     np.testing.assert_array_equal(*radii)
 
 
