@@ -56,7 +56,7 @@ with pymol2.PyMOL() as session:
     cmd.save(sys.argv[2], "potential")
     found = {
         "objects": cmd.get_names(), "extent": cmd.get_extent("potential"),
-        "atoms": cmd.get_coords("molecule").tolist(), "ramp": cmd.get("surface_color", "molecule"),
+        "atoms": [list(atom.coord) for atom in cmd.get_model("molecule").atom], "ramp": cmd.get("surface_color", "molecule"),
         "above": cmd.get("surface_ramp_above_mode"),
     }
 print("FOUND", json.dumps(found))
