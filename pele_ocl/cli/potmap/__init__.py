@@ -23,7 +23,8 @@ from ..structures.several import structures_argument
 from ..terminal import note, say, say_json
 from .computing import announce, computed, summed
 from .options import grid_of, grid_options, physics_options, picture_options
-from .output import Pictures, json_of, require_targets, text_of, write
+from .output import json_of, require_targets, text_of, write
+from .pictures import Pictures
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 DEFAULT_CUTOFF = 12.0
@@ -94,7 +95,8 @@ def potmap(
     over.require_alone(models_all=models == "all", field=field)
     _require_fitting(field, models, combine, over)
     pictures = Pictures(png, surface_png, scenes, end)
-    require_targets(outputs, pictures, field, path)
+    require_targets(outputs, field)
+    pictures.require(path, outputs)
     source = read_file(path)
     numbers = [None] if models == "one" else model_numbers(source)
     every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
@@ -110,7 +112,7 @@ def potmap(
     if field:
         options["field"] = True
     announce(every[0], len(every) if frames is None else len(frames), grid, options)
-    if not outputs and png is None and surface_png is None:
+    if not outputs and not pictures:
         note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
     if frames is not None:
         with FrameLine("Potential map", len(frames)) as counting:
@@ -118,7 +120,8 @@ def potmap(
     else:
         with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
             found = computed(every, grid, combine, {**options, "progress": progress})
-    write(source, outputs, pictures, found)
+    write(source, outputs, found)
+    pictures.write(source, outputs, found)
     if as_json:
         say_json(json_of(found))
     else:
