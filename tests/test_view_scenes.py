@@ -56,7 +56,8 @@ with pymol2.PyMOL() as session:
     cmd.save(sys.argv[2], "potential")
     found = {
         "objects": cmd.get_names(), "extent": cmd.get_extent("potential"),
-        "atoms": [list(atom.coord) for atom in cmd.get_model("molecule").atom], "ramp": cmd.get("surface_color", "molecule"),
+        "atoms":
+            [list(atom.coord) for atom in cmd.get_model("molecule").atom], "ramp": cmd.get("surface_color", "molecule"),
         "above": cmd.get("surface_ramp_above_mode"),
     }
 print("FOUND", json.dumps(found))
