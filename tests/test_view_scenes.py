@@ -55,9 +55,10 @@ with pymol2.PyMOL() as session:
     cmd.load(sys.argv[1])
     cmd.save(sys.argv[2], "potential")
     found = {
-        "objects": cmd.get_names(), "extent": cmd.get_extent("potential"),
-        "atoms":
-            [list(atom.coord) for atom in cmd.get_model("molecule").atom], "ramp": cmd.get("surface_color", "molecule"),
+        "objects": cmd.get_names(),
+        "extent": cmd.get_extent("potential"),
+        "atoms": [list(atom.coord) for atom in cmd.get_model("molecule").atom],
+        "ramp": cmd.get("surface_color", "molecule"),
         "above": cmd.get("surface_ramp_above_mode"),
     }
 print("FOUND", json.dumps(found))
