@@ -68,6 +68,8 @@ def command_line(rng: random.Random) -> list[str]:
         words[rng.randrange(1, len(words))] = rng.choice(PATHS)
     if name == "ions":
         words += ["-o", "out.pdb", *rng.choice([["--neutralize"], ["--ion", "NA:2"], []])]
+    if name == "view" and rng.random() < 0.3:
+        words += ["-o", "out.html"]
     if name == "binding":
         words += ["--ligand", "resid 5:6"]
     if name in ("ions", "potmap"):

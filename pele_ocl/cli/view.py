@@ -99,10 +99,10 @@ def _of_map(
 ) -> Painted:
     """The molecule in the colours of a map that was read."""
     map_ = with_unit(map_source.path, read_map(map_source), from_units)
-    name = one_line(map_source.path.name)
+    name, atoms = one_line(map_source.path.name), read_atoms.unparameterised(source)
     try:
         return painted(
-            read_atoms.unparameterised(source), map_, end=end, title=f"{one_line(source.path.name)}: {name}",
+            atoms, map_, end=end, title=f"{one_line(source.path.name)}: {name}",
             about=about_file(name, map_.title),
         )  # fmt: skip
     except InputError as error:
@@ -112,9 +112,10 @@ def _of_map(
 def _of_residues(source: InputFile, values_source: InputFile, end: float | None, read_atoms: ReadAtoms) -> Painted:
     """The molecule in the colours of its residues."""
     found, name = read_residue_values(values_source), one_line(values_source.path.name)
+    atoms = read_atoms.unparameterised(source)
     try:
         return painted(
-            read_atoms.unparameterised(source), residue_values=found.values, unit=found.unit, end=end,
+            atoms, residue_values=found.values, unit=found.unit, end=end,
             title=f"{one_line(source.path.name)}: {name}",
             about=f"Each residue has the colour of its value in {name}: {found.title}.",
         )  # fmt: skip

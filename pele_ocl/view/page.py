@@ -25,7 +25,7 @@ from .packing import packed, packed_positions, packed_values
 from .surface import Surface
 
 _HERE = Path(__file__).parent
-_MOST_POINTS = 900_000  # of the map in a page: 2.4 MB
+_MOST_POINTS = 1_500_000  # of the map in a page: 4 MB
 _MOST_ATOMS = 30_000  # that a page shows one by one
 _MARGIN = 3.0  # A, around the surface
 _LIGHT = np.array([-0.4, 0.6, 1.0]) * 1e4  # from where it comes: to the right, up, to the viewer

@@ -17,7 +17,7 @@ from .surface import Surface
 _LIGHT = np.array([-0.35, 0.5, 0.8]) / np.linalg.norm([-0.35, 0.5, 0.8])  # to the right, up, to the viewer
 _AMBIENT, _DIFFUSE, _GLOSS, _SHARPNESS = 0.45, 0.6, 0.12, 20.0
 _EDGE = 3.0  # A: where the surface behind a pixel's neighbour is that much nearer, an outline darkens the pixel
-_AT_ONCE = 4_000_000  # samples: 200 MB
+_PARTS = 32  # of the triangles, by size: each has as many samples as its largest triangle asks for
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ def render(surface: Surface, rgb: Floats, axes: Floats, frame: Frame) -> Floats:
     facing = (surface.crosses @ axes[2]) > 0
     faces = surface.faces[facing]
     places = (turned[:, :2] - (frame.left, frame.low)) * frame.scale
-    weights = _weights(places, faces)
+    longest = np.linalg.norm(places[faces] - places[np.roll(faces, 1, axis=1)], axis=2).max(axis=1)
+    order = np.argsort(longest, kind="stable")
     depth = np.full(frame.width * frame.height, -np.inf)
     colour = np.ones((len(depth), 3))
-    step = max(_AT_ONCE // len(weights), 1)
-    for start in range(0, len(faces), step):
-        some = faces[start : start + step]
+    for part in np.array_split(order, min(_PARTS, len(faces))) if len(faces) else []:
+        some, weights = faces[part], _weights(float(longest[part[-1]]))
         xyz = _mixed(np.column_stack([places, turned[:, 2]]), some, weights)
         pixel = xyz[:, 1].astype(np.intp) * frame.width + xyz[:, 0].astype(np.intp)
         before = depth.copy()
@@ -67,12 +67,9 @@ def render(surface: Surface, rgb: Floats, axes: Floats, frame: Frame) -> Floats:
     return _outlined(colour.reshape(*shape, 3), depth.reshape(shape))
 
 
-def _weights(places: Floats, faces: NDArray[np.int32]) -> Floats:
-    """Shares (m, 3) of the corners in each sample of a triangle, less than a pixel apart in all but the longest."""
-    if not len(faces):
-        return np.full((1, 3), 1 / 3)
-    edges = np.linalg.norm(places[faces] - places[np.roll(faces, 1, axis=1)], axis=2)
-    n = int(np.ceil(np.percentile(edges, 99.9) / 0.8)) + 1
+def _weights(longest: float) -> Floats:
+    """Shares (m, 3) of the corners in each sample of a triangle, less than a pixel apart; longest : edge, pixels"""
+    n = int(np.ceil(longest / 0.8)) + 1
     a, b = np.meshgrid(np.arange(n + 1), np.arange(n + 1))
     a, b = a[a + b <= n], b[a + b <= n]
     return np.stack([a, b, n - a - b], axis=1) / n

@@ -23,7 +23,7 @@ from .nets import surface_net
 PROBE = 1.4  # A, a water molecule
 FINEST = 0.5  # A, spacing of the grid
 _UNKNOWN = 1.7  # A, radius of an atom without an element: carbon's
-_VERTICES_OF_ATOM = 6.0  # for a spacing of 1 A; of compact proteins half as many
+_VERTICES = 60.0  # n^(2/3) times that is more than a compact molecule of n atoms has by steps of 1 A
 _MOST_POINTS = 30_000_000  # of the grid: 0.6 GB
 _COARSER = 1.25
 
@@ -80,7 +80,7 @@ def molecular_surface(atoms: Atoms, most: int = 150_000) -> Surface:
     if not len(atoms):
         raise InputError("there is no atom, and so no surface")
     radii = element_radii(atoms)
-    spacing = max(FINEST, (_VERTICES_OF_ATOM * len(atoms) / most) ** 0.5)
+    spacing = max(FINEST, (_VERTICES * len(atoms) ** (2 / 3) / most) ** 0.5)
     while True:
         surface = surface_at(atoms.positions, radii, spacing)
         if surface is not None and len(surface.vertices) <= most:

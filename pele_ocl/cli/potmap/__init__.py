@@ -23,7 +23,8 @@ from ..terminal import note, say, say_json
 from .at_atoms import report_at_atoms
 from .computing import announce, computed, over_frames
 from .options import grid_of, grid_options, physics_options, picture_options
-from .output import Pictures, json_of, require_targets, text_of, write
+from .output import json_of, require_targets, text_of, write
+from .pictures import Pictures
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 DEFAULT_CUTOFF = 12.0
@@ -114,7 +115,8 @@ def potmap(
     maps = {"combine": combine, "align": align, "png": png, "surface-png": surface_png, "scene": scenes or None}
     _require_alone(at_atoms, over, origin=origin, padding=padding, **maps)
     if at_atoms is None:
-        require_targets(outputs, pictures, field, path, models == "all" or bool(over.paths))
+        require_targets(outputs, field, models == "all" or bool(over.paths))
+        pictures.require(path, outputs)
     source = read_file(path)
     numbers = [None] if models == "one" else model_numbers(source)
     every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
@@ -134,7 +136,7 @@ def potmap(
     if field:
         options["field"] = True
     announce(every[0], len(every) if frames is None else len(frames), grid, options)
-    if not outputs and png is None and surface_png is None:
+    if not outputs and not pictures:
         note("Note: the map is not written to a file; -o map.dx writes it, --png map.png draws it")
     if frames is not None:
         words = align is not None if align in (None, ALL) else align
@@ -142,7 +144,8 @@ def potmap(
     else:
         with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
             found = computed(every, grid, combine, {**options, "progress": progress})
-    write(source, outputs, pictures, found)
+    write(source, outputs, found)
+    pictures.write(source, outputs, found)
     if as_json:
         say_json(json_of(found))
     else:
