@@ -10,6 +10,7 @@ from conftest import load_system, random_atoms
 from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl.device import get_device
 from pele_ocl.opencl.run import Run
+from pele_ocl.opencl.staging import read_without_padding
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap.accuracy import method_for
 from pele_ocl.potmap.estimate import mesh_bytes
@@ -77,6 +78,24 @@ def test_same_bits_however_it_is_cut(ubiquitin, odd_grid, precision, monkeypatch
     whole = potmap(ubiquitin, odd_grid, **options).map.values
     monkeypatch.setattr("pele_ocl.potmap.slabs.MOST_POINTS", 25 * 33 * 5)
     assert np.array_equal(potmap(ubiquitin, odd_grid, **options).map.values, whole)
+
+
+def test_devices_share_the_slabs(ubiquitin, odd_grid, device):
+    options = dict(method="mesh", accuracy=1e-4)
+    alone = potmap(ubiquitin, odd_grid, device=device, **options)
+    shared = potmap(ubiquitin, odd_grid, device=[device, device], **options)
+    assert relative(shared.map.values, alone.map.values) < 1e-7
+    assert shared.error.norm == pytest.approx(alone.error.norm, rel=1e-6)
+
+
+def test_large_reads_come_in_parts_without_their_padding(device, precision):
+    run = Run(get_device(device), precision)
+    slices = np.random.default_rng(0).normal(size=(7, 6, 8)).astype(precision)
+    buffer = run.upload(np.concatenate([np.zeros(5), slices.ravel()]))
+    for at_once in (1, 100, 10**6):
+        found = np.empty((7, 5, 6), precision)
+        read_without_padding(run, found, buffer, 5, (6, 8), at_once)
+        assert np.array_equal(found, slices[:, :5, :6])
 
 
 def test_random_charges_of_any_net_charge():
