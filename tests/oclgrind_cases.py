@@ -35,6 +35,7 @@ from pele_ocl.potmap import error
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.map_slab import MapSlab
+from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
 from pele_ocl.potmap.options import MapOptions
 from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.variants import blocked
@@ -130,7 +131,7 @@ def naive_case(device: Device) -> None:
 
 
 def potmap_cases(device: Device) -> None:
-    """20 atoms in one bin are more than it holds, 300 are more than a run."""
+    """Many atoms in one bin, 300 are more than a run."""
     rng = np.random.default_rng(0)
     few = Atoms(positions=rng.uniform(0.3, 3.6, (20, 3)), charges=rng.normal(0, 0.4, 20))
     many, grid = random_atoms(300), Grid((0.01, 0, 0), 0.7, (11, 3, 5))
@@ -146,6 +147,8 @@ def potmap_cases(device: Device) -> None:
         run = Run(device, precision)
         with patch.object(error, "FEW_EVALUATIONS", 0):
             potmap(few, grid, method="mesh", accuracy=1e-3, field=precision == "float32", kappa=0.1, **options)
+        for variant in FFT_VARIANTS:
+            fft(np.ones((7, 6, 20)), variant=variant, **options)
         task = MapProblem.of(few, grid, PotentialModel(), 1.0, False, precision)
         vectors = blocked(run, task, POTMAP_VECTORS)
         vectors.add(run, MapSlab.on(run, task, 0, 5, vectors.pad), 0, 20)

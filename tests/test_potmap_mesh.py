@@ -10,6 +10,7 @@ from conftest import load_system, random_atoms
 from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl.device import get_device
 from pele_ocl.opencl.run import Run
+from pele_ocl.opencl.staging import read_without_padding
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap.accuracy import method_for
 from pele_ocl.potmap.estimate import mesh_bytes
@@ -79,6 +80,24 @@ def test_same_bits_however_it_is_cut(ubiquitin, odd_grid, precision, monkeypatch
     assert np.array_equal(potmap(ubiquitin, odd_grid, **options).map.values, whole)
 
 
+def test_devices_share_the_slabs(ubiquitin, odd_grid, device):
+    options = dict(method="mesh", accuracy=1e-4)
+    alone = potmap(ubiquitin, odd_grid, device=device, **options)
+    shared = potmap(ubiquitin, odd_grid, device=[device, device], **options)
+    assert relative(shared.map.values, alone.map.values) < 1e-7
+    assert shared.error.norm == pytest.approx(alone.error.norm, rel=1e-6)
+
+
+def test_large_reads_come_in_parts_without_their_padding(device, precision):
+    run = Run(get_device(device), precision)
+    slices = np.random.default_rng(0).normal(size=(7, 6, 8)).astype(precision)
+    buffer = run.upload(np.concatenate([np.zeros(5), slices.ravel()]))
+    for at_once in (1, 100, 10**6):
+        found = np.empty((7, 5, 6), precision)
+        read_without_padding(run, found, buffer, 5, (6, 8), at_once)
+        assert np.array_equal(found, slices[:, :5, :6])
+
+
 def test_random_charges_of_any_net_charge():
     for seed, charge in enumerate((-100.0, 0.0, 100.0)):
         atoms = random_atoms(500, seed)
@@ -118,9 +137,9 @@ def test_auto_counts_the_finer_meshes_that_follow_beside_a_molecule(ubiquitin, d
 def test_points_next_to_atoms_keep_their_digits(ubiquitin, device):
     """float32 holds coordinates of 30 A to 2e-6 A, which 0.002 A from an atom would be 1e-3 of its potential."""
     far = int(np.argmax(np.linalg.norm(ubiquitin.positions - ubiquitin.positions.mean(axis=0), axis=1)))
-    grid = Grid(ubiquitin.positions[far] + (0.0012, 0.0013, 0.001) - 30.0, 3.0, (21, 21, 21))
-    near = potmap(ubiquitin, grid, method="mesh", accuracy=1e-5, device=device).map.values[10, 10, 10]
-    exact = potmap(ubiquitin, grid, precision="float64").map.values[10, 10, 10]
+    grid = Grid(ubiquitin.positions[far] + (0.0012, 0.0013, 0.001) - (0, 0, 60), 3.0, (21, 21, 21))
+    near = potmap(ubiquitin, grid, method="mesh", accuracy=1e-5, device=device).map.values[-1, 0, 0]
+    exact = potmap(ubiquitin, grid, precision="float64").map.values[-1, 0, 0]
     assert near == pytest.approx(exact, rel=3e-6)
 
 

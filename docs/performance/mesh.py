@@ -54,11 +54,7 @@ def main() -> None:
     given = dict(zip(("points", "accuracies", "spacing"), sys.argv[3:], strict=False))
     n, step = int(given.get("points", 256)), float(given.get("spacing", 0.5))
     accuracies = [float(text) for text in given.get("accuracies", "1e-4").split(",")]
-    print(
-        "| atoms | points | accuracy | error | kernels, ms | wall clock, ms | first, ms "
-        "| direct: kernels, ms | ratio of kernels |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(HEAD)
     for system in systems:
         atoms = atoms_of(system)
         grid = Grid(atoms.positions.mean(axis=0) - step * n / 2 + 0.0123, step, (n, n, n))

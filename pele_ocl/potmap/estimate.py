@@ -46,21 +46,18 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
 
 def mesh_bytes(
     atoms: Atoms, grid: Grid, *, device: Choice = None, precision: str = "float32", accuracy: float | None = None,
-    **options: Any,
+    field: bool = False, **others: object,
 ) -> int:  # fmt: skip
-    """Bytes that a map by the mesh takes on each of its devices, at most, by a rule; options as in `potmap`.
+    """Bytes that a map by the mesh takes on each of its devices, at most, by a rule.
 
-    Raises InputError where no mesh has room.
+    Options as in `potmap`, of which the others do not matter. Raises InputError where no mesh has room.
     """
     from ..opencl.device import get_device
 
     chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
-    devices = [get_device(each) for each in chosen]
-    model = PotentialModel(kappa=options.get("kappa") or 0.0)
-    problem = MapProblem.of(
-        atoms, grid, model, 1.0, bool(options.get("field")), precision, accuracy or DEFAULT_ACCURACY,
-        MeshRoom.of(devices, precision),
-    )  # fmt: skip
+    room = MeshRoom.of([get_device(each) for each in chosen], precision)
+    wanted = accuracy or DEFAULT_ACCURACY
+    problem = MapProblem.of(atoms, grid, PotentialModel(), 1.0, field, precision, wanted, room)
     require_mesh(problem)
     reals = mesh_reals(problem) + min(problem.components * len(grid), MOST_POINTS)
     return int(reals * np.dtype(precision).itemsize)

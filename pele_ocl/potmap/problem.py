@@ -110,7 +110,7 @@ class MapProblem:
         return self._exact_axis(dimension, first, count).astype(self.precision)
 
     def axis_rests(self, dimension: int, first: int, count: int) -> NDArray[np.floating]:
-        """What rounding took from `axis`."""
+        """The shares of coordinates that rounding took from `axis`."""
         exact = self._exact_axis(dimension, first, count)
         rests: Floats = exact - exact.astype(self.precision)
         return rests.astype(self.precision)

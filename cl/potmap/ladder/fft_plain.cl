@@ -1,5 +1,6 @@
 // One pass of Fourier transforms, in global memory: a work-item has one butterfly of one line. Every pass reads and writes all
 // numbers, so a transform of 2^n numbers goes to memory n times. docs/theory/fft.md
+#include "common/real.clh"
 #include "potmap/mesh/butterflies.clh"
 
 #ifndef RADIX

@@ -55,7 +55,7 @@ class MapFrames:
         self._start = time.perf_counter()
         plan = planned(atoms, grid, options)
         self._plan = replace(plan, problem=plan.problem.with_margin(MARGIN))
-        self._grid, self._options, self._n_atoms = grid, options, len(atoms)
+        self._grid, self._options, self._atoms = grid, options, atoms
         self.n_frames = 0
         self._slabs: list[MapPlan] = []
         self._statistics: list[SlabStatistics] = []
@@ -101,8 +101,9 @@ class MapFrames:
         seconds = {"kernel": max(slab.seconds for slab in self._slabs), "total": time.perf_counter() - self._start}
         plan = self._plan
         result = PotmapResult(
-            maps["avg"], None, self._n_atoms, plan.device, plan.variant, plan.problem.precision, seconds, plan.method,
-            error, plan.problem.accuracy if plan.method == "mesh" else 0.0,
+            maps["avg"], None, len(self._atoms), plan.device, plan.variant, plan.problem.precision, seconds,
+            plan.method, error, plan.problem.accuracy if plan.method == "mesh" else 0.0, self._atoms,
+            plan.problem.model,
         )  # fmt: skip
         return ModelMaps(maps, result, self.n_frames, seconds)
 

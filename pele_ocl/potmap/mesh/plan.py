@@ -69,7 +69,7 @@ def _window(preset: Preset) -> Window:
 
 
 def mesh_evaluations(problem: MapProblem) -> float:
-    """What the kernels of the mesh for a problem cost, in evaluations of the direct sum."""
+    """The cost of the kernels of the mesh for a problem, in evaluations of the direct sum."""
     preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
     geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
     return (

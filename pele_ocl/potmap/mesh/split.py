@@ -12,7 +12,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 from ...atoms import Floats
 from .prolate import prolate
 
-QUADRATURE = 400  # points of integrals over the spectrum
+QUADRATURE = 100  # points of integrals over the spectrum, exact to rounding where k r is below 200
 SPECTRUM_STEPS = 1 << 17
 
 

@@ -9,22 +9,18 @@ from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..opencl.device import Device
-from ..opencl.run import Run
-from ..potmap.mesh.fft import FFT_VARIANTS, fft, transformed
-from .accuracy import MAP
-from .bounds import bounded
-from .peers.peer import AbsentError, load
-from .timing import mean_of_middle
+from ...opencl.device import Device
+from ...opencl.run import Run
+from ...potmap.mesh.fft import FFT_VARIANTS, fft, transformed
+from ..accuracy import MAP
+from ..bounds import bounded
+from ..peers.peer import AbsentError
+from ..timing import mean_of_middle
+from .libraries import GPU_PEERS, WORKERS, Peer, Values, scipy
 
 SEED = 1
-WORKERS = 2  # threads of scipy.fft
 FLOPS = 5  # of a transform of N numbers, over N log2 N; the usual count
-
-Values = NDArray[np.complexfloating]
-Peer = tuple[Values, Callable[[], object]]  # a transform, and a function that makes it once more
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ def measure(
         return timing(name, where, seconds, found, {})
 
     if find_spec("scipy") is not None:
-        yield peer_timing("scipy.fft", _scipy, f"{WORKERS} threads")
+        yield peer_timing("scipy.fft", scipy, f"{WORKERS} threads")
     for name in variants:
         own = fft(values, variant=name, precision=precision, device=device)
         seconds = mean_of_middle(partial(_kernels, device, precision, name, values), runs)
@@ -96,37 +92,3 @@ def _wall(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
-
-
-def _scipy(values: Values) -> Peer:
-    fftn = load("scipy.fft").fftn
-    return fftn(values, workers=WORKERS), lambda: fftn(values, workers=WORKERS)
-
-
-def _torch(values: Values) -> Peer:
-    """cuFFT by way of PyTorch."""
-    torch = load("torch")
-    if not torch.cuda.is_available():
-        raise AbsentError("torch has no CUDA device")
-    on_device = torch.from_numpy(values).cuda()
-
-    def once() -> None:
-        torch.fft.fftn(on_device)
-        torch.cuda.synchronize()
-
-    return torch.fft.fftn(on_device).cpu().numpy(), once
-
-
-def _cupy(values: Values) -> Peer:
-    """cuFFT by way of CuPy."""
-    cupy = load("cupy")
-    on_device = cupy.asarray(values)
-
-    def once() -> None:
-        cupy.fft.fftn(on_device)
-        cupy.cuda.runtime.deviceSynchronize()
-
-    return cupy.asnumpy(cupy.fft.fftn(on_device)), once
-
-
-GPU_PEERS: dict[str, Callable[[Values], Peer]] = {"torch (cuFFT)": _torch, "cupy (cuFFT)": _cupy}

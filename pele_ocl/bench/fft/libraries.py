@@ -1,0 +1,49 @@
+"""Fourier transforms of libraries: each gives the transform of values, and a function that makes it once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..peers.peer import AbsentError, load
+
+WORKERS = 2  # threads of SciPy
+Values = NDArray[np.complexfloating]
+Peer = tuple[Values, Callable[[], object]]
+
+
+def scipy(values: Values) -> Peer:
+    """pocketfft on the host by way of SciPy."""
+    fftn = load("scipy.fft").fftn
+    return fftn(values, workers=WORKERS), lambda: fftn(values, workers=WORKERS)
+
+
+def _torch(values: Values) -> Peer:
+    """cuFFT by way of PyTorch."""
+    torch = load("torch")
+    if not torch.cuda.is_available():
+        raise AbsentError("torch has no CUDA device")
+    on_device = torch.from_numpy(values).cuda()
+
+    def once() -> None:
+        torch.fft.fftn(on_device)
+        torch.cuda.synchronize()
+
+    return torch.fft.fftn(on_device).cpu().numpy(), once
+
+
+def _cupy(values: Values) -> Peer:
+    """cuFFT by way of CuPy."""
+    cupy = load("cupy")
+    on_device = cupy.asarray(values)
+
+    def once() -> None:
+        cupy.fft.fftn(on_device)
+        cupy.cuda.runtime.deviceSynchronize()
+
+    return cupy.asnumpy(cupy.fft.fftn(on_device)), once
+
+
+GPU_PEERS: dict[str, Callable[[Values], Peer]] = {"torch (cuFFT)": _torch, "cupy (cuFFT)": _cupy}
