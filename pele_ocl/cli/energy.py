@@ -16,7 +16,6 @@ from ..energy.contents import has_radii
 from ..formats import require_table_suffix, write_table
 from ..solvent_model import SolventModel
 from ..trajectories.recording import require_record_suffix
-from .accuracy import accuracy_attributes, accuracy_facts, accuracy_lines, accuracy_option
 from .clock import elapsed
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
@@ -33,6 +32,7 @@ from .options import (
     surface_options,
 )
 from .plan_options import born_option, listed, pair_options, require_near, variant_option
+from .plan_options.accuracy import accuracy_attributes, accuracy_facts, accuracy_lines, accuracy_option
 from .progress import ProgressLine
 from .report import (
     area_facts,

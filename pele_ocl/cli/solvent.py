@@ -13,7 +13,6 @@ from ..atoms import Floats
 from ..formats import require_table_suffix, write_table
 from ..solvent import VARIANTS, Solvent, SolventModel, SolventResult
 from ..trajectories.recording import require_record_suffix
-from .accuracy import accuracy_attributes, accuracy_facts, accuracy_lines, accuracy_option
 from .clock import elapsed
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
@@ -29,6 +28,7 @@ from .options import (
     structure_options,
     surface_options,
 )
+from .plan_options.accuracy import accuracy_attributes, accuracy_facts, accuracy_lines, accuracy_option
 from .progress import ProgressLine
 from .report import (
     area_facts,

@@ -10,7 +10,7 @@ from ...nonbond import Nonbond
 from ...trajectories import Trajectory
 from ...trajectories.energies import AnyPlan, plan_settings
 from ...trajectories.fingerprints import settings_of
-from ..accuracy import accuracy_text
+from ..plan_options.accuracy import accuracy_text
 from ..report import composition_as_json, counted, headline, radii_line, radii_lines, settings, software
 from ..terminal import one_line
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ..energy import EnergyBatch, EnergyResult
-from ..solvent import SolventResult
+from ...energy import EnergyBatch, EnergyResult
+from ...solvent import SolventResult
 
 Approximate = SolventResult | EnergyResult | EnergyBatch
 
