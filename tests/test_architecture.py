@@ -126,7 +126,7 @@ LAYERS = {
 UNTYPED = {
     "opencl": 8,  # PyOpenCL's own annotations are wrong or missing
     "nonbond": 1,  # an index that its variant alone looks into
-    "cli": 53,  # click passes options by name, and what becomes JSON is of any kind
+    "cli": 57,  # click passes options by name, and what becomes JSON is of any kind
     "callable_module": 5, "__init__": 3,  # forwarded to functions with types of their own
     "formats": 15, "forcefield": 3,  # h5py, gemmi, matplotlib and json have no types
     "binding": 1,  # matplotlib's axes
