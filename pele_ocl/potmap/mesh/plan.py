@@ -19,6 +19,7 @@ CUTOFFS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0)  # A, of the near pa
 # Costs on a CPU, in near pairs: of a node of the padded mesh with all its transforms, and of a node that a charge is
 # spread onto. Their ratios are much the same on GPUs.
 NODE_COST, SPREAD_COST = 30.0, 2.0
+WAVE_COST = 10.0  # of a wave number of the host's table, half of what it takes there, since it serves further maps
 # The same in evaluations of the direct sum, as measured on two cores: of a near pair, a node of the padded mesh, a node
 # that a charge is spread onto, a point and component of the map, and an atom in the sums that measure the error.
 PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
@@ -111,7 +112,8 @@ def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
     geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
     nodes = float(np.prod(geometry.lengths.astype(float)))
     near = _near_pairs(problem, cutoff)
-    return near + NODE_COST * nodes / 4 + SPREAD_COST * preset.nodes**3 * problem.n_atoms
+    waves = float(np.prod(fine_waves(geometry.shape, geometry.spacing, cutoff).astype(float)))
+    return near + WAVE_COST * waves + NODE_COST * nodes / 4 + SPREAD_COST * preset.nodes**3 * problem.n_atoms
 
 
 def _near_pairs(problem: MapProblem, cutoff: float) -> float:
