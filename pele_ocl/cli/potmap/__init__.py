@@ -23,7 +23,7 @@ from ..terminal import note, say, say_json
 from .at_atoms import report_at_atoms
 from .computing import announce, computed, over_frames
 from .options import grid_of, grid_options, physics_options, picture_options
-from .output import json_of, require_targets, text_of, write
+from .output import STATISTIC, json_of, require_targets, text_of, write
 from .pictures import Pictures
 
 VARIANT_HELP = "How the sums are laid out: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
@@ -116,7 +116,7 @@ def potmap(
     _require_alone(at_atoms, over, origin=origin, padding=padding, **maps)
     if at_atoms is None:
         require_targets(outputs, field, models == "all" or bool(over.paths))
-        pictures.require(path, outputs)
+        pictures.require(path, _whole(outputs))
     source = read_file(path)
     numbers = [None] if models == "one" else model_numbers(source)
     every = [read_atoms(source) if number is None else read_atoms(source, number) for number in numbers]
@@ -145,7 +145,7 @@ def potmap(
         with ProgressLine("Potential map", len(every[0]) * len(grid), "atom evaluations") as progress:
             found = computed(every, grid, combine, {**options, "progress": progress})
     write(source, outputs, found)
-    pictures.write(source, outputs, found)
+    pictures.write(source, _whole(outputs), found)
     if as_json:
         say_json(json_of(found))
     else:
@@ -153,6 +153,11 @@ def potmap(
     if found.frames is not None:
         failed = found.frames.errors
         exit_with_failures(failed, len(failed), len(failed) + len(found.frames))
+
+
+def _whole(outputs: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The outputs that are one file, which a scene may show."""
+    return tuple(output for output in outputs if STATISTIC not in output.name)
 
 
 def _require_alone(at_atoms: str | None, over: FrameOptions, **others: object) -> None:
