@@ -12,11 +12,11 @@ from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 from tolerance import MAP
 from trajectory_helpers import moving
 
-from pele_ocl import Grid, InputError, potentials_over, potmap_over, read, read_map
+from pele_ocl import Atoms, Grid, InputError, potentials_over, potmap_over, read, read_map
 from pele_ocl.opencl.device import get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import variants
-from pele_ocl.potmap.frames import AtomPotentials, MapFrames
+from pele_ocl.potmap.frames import AtomPotentials, MapFrames, at_atoms
 from pele_ocl.potmap.mesh import FarMesh
 from pele_ocl.potmap.options import MapOptions
 from pele_ocl.reference import potmap as reference
@@ -168,6 +168,29 @@ def test_frames_that_fail_are_named_and_left_out(atoms, grid, frames, each, tmp_
         potmap_over(atoms, path, grid, field=True)
 
 
+def test_a_frame_too_far_for_a_mesh_is_left_out(atoms, grid, frames, tmp_path):
+    some = frames.astype(np.float64)
+    some[0, 7] += 20_000
+    some[3, 0] += 20_000
+    options = {"method": "mesh", "accuracy": 1e-3}
+    found = potmap_over(atoms, written(tmp_path / "some.h5", some), grid, **options)
+    assert found.frames.tolist() == [1, 2, 4]
+    assert all("no room for nodes around all atoms" in found.errors[k] for k in (0, 3))
+    alone = potmap_over(atoms, written(tmp_path / "alone.h5", some[[1, 2, 4]]), grid, **options)
+    for name, map_ in found.maps.items():
+        assert map_.values.tobytes() == alone.maps[name].values.tobytes()
+
+
+@pytest.mark.parametrize("method", ["direct", "cutoff", "mesh"])
+def test_frames_without_charges(grid, precision, method):
+    none = Atoms(positions=np.eye(3) + 0.3, charges=np.zeros(3))
+    maps = MapFrames(none, grid, MapOptions(method, precision=precision))
+    for _ in range(2):
+        maps.add(none)
+    for map_ in maps.result().maps.values():
+        assert not map_.values.any()
+
+
 def test_values_at_atoms_leave_out_their_own_charge(atoms, file, frames):
     chosen = np.flatnonzero(atoms.selected("name CA"))
     for precision, bound in (("float32", 1e-5), ("float64", 1e-12)):
@@ -196,6 +219,23 @@ def test_values_at_more_atoms_than_a_run():
     away = np.linalg.norm(atoms.positions[299] - atoms.positions[:299], axis=1)
     expected = COULOMB_KCAL_A * (atoms.charges[:299] / away).sum()
     assert plan.evaluate(atoms.positions[None])[0][0, 0] == pytest.approx(expected, rel=1e-11)
+
+
+def test_launches_of_values_at_atoms_are_short(monkeypatch):
+    atoms, positions = random_atoms(30), np.stack([random_atoms(30, seed).positions for seed in range(3)])
+    plan = AtomPotentials(atoms, np.arange(7), MapOptions())
+    whole, errors = plan.evaluate(positions)
+    assert not errors
+    for evals in (500, 100, 1):  # two frames, three atoms of one, one atom
+        monkeypatch.setattr(at_atoms, "first_evals", lambda _, evals=evals: evals)
+        assert plan.evaluate(positions)[0].tobytes() == whole.tobytes()
+
+
+def test_a_site_without_charge_may_stand_on_a_chosen_atom():
+    atoms = Atoms(positions=[(0, 0, 0), (0, 0, 0), (2, 0, 0)], charges=[1, 0, -1])
+    values, errors = AtomPotentials(atoms, np.array([0]), MapOptions()).evaluate(atoms.positions[None])
+    assert not errors
+    assert values[0, 0] == pytest.approx(-COULOMB_KCAL_A / 2, rel=1e-6)
 
 
 SMALL = ("--spacing", 1.9, "--padding", 3, "--precision", "float64")

@@ -21,8 +21,8 @@ kernel void potential_at_atoms(
         const int end = min(n_atoms, first + RUN);
         real sum = 0;
         for (int atom = first; atom < end; ++atom) {
-            if (atom == own) continue;
             const real4 other = of_frame[atom];
+            if (atom == own || other.w == 0) continue; // a site without charge may stand on the atom
             const real dx = point.x - other.x, dy = point.y - other.y, dz = point.z - other.z;
             sum += other.w * unit_potential(dx * dx + dy * dy + dz * dz, &law);
         }

@@ -15,7 +15,7 @@ def rounded_charges(charges: Floats) -> NDArray[np.float32]:
     So whenever what rounding has left over has grown to that digit, the charge at hand takes it.
     """
     rounded = charges.astype(np.float32).astype(np.float64)
-    digit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(charges).max()), 1e-30))) - 24)
+    digit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(charges).max(initial=0.0)), 1e-30))) - 24)
     left_over = np.round(np.cumsum(charges - rounded) / digit) * digit
     result: NDArray[np.float32] = (rounded + np.diff(left_over, prepend=0.0)).astype(np.float32)
     return result

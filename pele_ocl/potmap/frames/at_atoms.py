@@ -11,6 +11,7 @@ from ...errors import InputError
 from ...grid import Grid
 from .. import planned
 from ..options import MapOptions
+from ..slabs import first_evals
 
 METHODS = ("direct", "cutoff")
 MOST_ATOMS = 1 << 20  # of all frames that are computed at a time
@@ -40,7 +41,8 @@ class AtomPotentials:
     def evaluate(self, positions: NDArray[np.floating]) -> tuple[Floats, dict[int, str]]:
         """Values (m, k) at positions (m, n, 3) A; NaN where a frame failed, and why, by its place among these."""
         errors = {int(k): self._fault(positions[k]) for k in np.flatnonzero(~np.isfinite(positions).all(axis=(1, 2)))}
-        step = max(1, MOST_ATOMS // len(self._atoms))
+        n, evals = len(self._atoms), first_evals(self._plan.devices[0])
+        step = max(1, min(MOST_ATOMS // n, int(evals / (n * len(self.chosen)))))
         parts = [self._computed(positions[k : k + step]) for k in range(0, len(positions), step)]
         values = np.concatenate(parts)
         for k in np.flatnonzero(~np.isfinite(values).all(axis=1)):
@@ -58,20 +60,24 @@ class AtomPotentials:
         raise AssertionError("these positions are finite")
 
     def _computed(self, positions: NDArray[np.floating]) -> Floats:
-        """Values (m, k) of a few frames."""
+        """Values (m, k) of a few frames; in parts where a launch would be so long that a GPU's driver ends it."""
         from ...opencl.run import Run
 
-        problem, (m, n, _), k = self._plan.problem, positions.shape, len(self.chosen)
-        run = Run(self._plan.devices[0], problem.precision)
+        problem, device, (m, n, _) = self._plan.problem, self._plan.devices[0], positions.shape
+        run = Run(device, problem.precision)
         atoms = np.empty((m, n, 4), problem.precision)
         with np.errstate(invalid="ignore"):  # of frames that are not finite, which are errors
             atoms[:, :, :3] = positions - positions.mean(axis=1, keepdims=True, dtype=np.float64)
         atoms[:, :, 3] = self._charges
-        found = run.empty(m * k)
-        kernel = run.kernel("potmap/at_atoms.cl", "potential_at_atoms", **problem.switches)
-        run.launch(
-            kernel, (k, m), (min(32, k), 1), problem.law, np.int32(n), np.int32(k), run.upload(self.chosen, np.int32),
-            run.upload(atoms), found,
-        )  # fmt: skip
-        values: Floats = run.download(found, m * k).reshape(m, k).astype(np.float64)
-        return values
+        there, kernel = run.upload(atoms), run.kernel("potmap/at_atoms.cl", "potential_at_atoms", **problem.switches)
+        step, parts = max(1, int(first_evals(device) / (m * n))), list[NDArray[np.floating]]()
+        for first in range(0, len(self.chosen), step):
+            chosen = self.chosen[first : first + step]
+            k = len(chosen)
+            found = run.empty(m * k)
+            run.launch(
+                kernel, (k, m), (min(32, k), 1), problem.law, np.int32(n), np.int32(k), run.upload(chosen, np.int32),
+                there, found,
+            )  # fmt: skip
+            parts.append(run.download(found, m * k).reshape(m, k))
+        return np.concatenate(parts, axis=1).astype(np.float64)

@@ -15,6 +15,7 @@ from ...atoms import Atoms, Floats
 from ...errors import InputError
 from ...grid import Grid
 from .. import planned
+from ..accuracy import require_mesh, why_no_mesh
 from ..error import SEED, MapError, Sample, exact_potentials, sum_of_squares
 from ..mesh import tighter
 from ..models import COMBINATIONS, ModelMaps
@@ -54,7 +55,8 @@ class MapFrames:
             raise InputError("the field of many frames is not summed up; leave it out")
         self._start = time.perf_counter()
         plan = planned(atoms, grid, options)
-        self._plan = replace(plan, problem=plan.problem.with_margin(MARGIN))
+        wide = plan.problem.with_margin(MARGIN)
+        self._plan = plan if plan.method == "mesh" and why_no_mesh(wide) else replace(plan, problem=wide)
         self._grid, self._options, self._atoms = grid, options, atoms
         self.n_frames = 0
         self._slabs: list[MapPlan] = []
@@ -68,13 +70,18 @@ class MapFrames:
         return self._plan.method
 
     def add(self, atoms: Atoms) -> None:
-        """Let a frame count: the atoms at its positions. Raises InputError where one stands on a point of the grid."""
+        """Let a frame count: the atoms at its positions.
+
+        Raises InputError, and leaves the frame out, where an atom stands on a point of the grid or too far for a mesh.
+        """
         require_apart(atoms, self._grid, self._options.min_distance, self._options.precision)
         problem = self._plan.problem.moved(atoms)
+        if self.method == "mesh" and problem.n_atoms:
+            require_mesh(problem)
         if not self._slabs:
             problem = self._begin(problem)
-        self.n_frames += 1
-        sample = self._sample_for(problem)
+        number = self.n_frames + 1
+        sample = self._sample_for(problem, number)
         for slab, statistics in zip(self._slabs, self._statistics, strict=True):
             run = slab.start(problem)
             statistics.add(run)
@@ -82,6 +89,7 @@ class MapFrames:
                 points, of = sample
                 of.found.append(values_at(run, slab.slab, slab.places(points[slab.owns(points)]), slab.device))
             run.submit()
+        self.n_frames = number
         if sample is not None:
             self._samples.append(sample[1])
             if len(self._samples) > AHEAD:  # its frame was waited for
@@ -109,15 +117,15 @@ class MapFrames:
 
     def _begin(self, problem: MapProblem) -> MapProblem:
         """Make the devices ready; a mesh whose first map misses its accuracy is followed by the next finer one."""
-        wanted = problem.accuracy
+        wanted, sample = problem.accuracy, None
         while True:
+            self._slabs = []  # before finer ones are made
             self._slabs = [MapPlan(problem, self._plan.variant, *part) for part in self._parts()]
             if self.method != "mesh" or not problem.n_atoms:
                 break
-            for slab in self._slabs:
-                slab.start(problem)
-            values = np.concatenate([slab.values() for slab in self._slabs])
-            error = Sample(problem, self._plan.devices[0]).error(values, sum_of_squares(values))
+            values = self._map_of(problem)
+            sample = sample or Sample(problem, self._plan.devices[0])
+            error = sample.error(values, sum_of_squares(values))
             finer = tighter(problem) if error.norm > wanted else None
             if finer is None:
                 break
@@ -126,19 +134,28 @@ class MapFrames:
         self._statistics = [SlabStatistics(slab.run(), slab.slab) for slab in self._slabs]
         return problem
 
+    def _map_of(self, problem: MapProblem) -> NDArray[np.floating]:
+        """The map of a frame, (nz, ny, nx)."""
+        for slab in self._slabs:
+            slab.start(problem)
+        return np.concatenate([slab.values() for slab in self._slabs])
+
     def _parts(self) -> list[tuple[Device, int, int]]:
         """The devices with the slices of each: first and last + 1."""
         devices, depth = self._plan.devices, self._grid.shape[2]
         bounds = [depth * k // len(devices) for k in range(len(devices) + 1)]
         return [(device, *pair) for device, pair in zip(devices, pairwise(bounds), strict=True) if pair[0] < pair[1]]
 
-    def _sample_for(self, problem: MapProblem) -> tuple[NDArray[np.int64], _FrameSample] | None:
-        """Points of the grid (n, 3), slice by slice, and room for the values there; None of direct sums."""
+    def _sample_for(self, problem: MapProblem, number: int) -> tuple[NDArray[np.int64], _FrameSample] | None:
+        """Points of the grid (n, 3), slice by slice, and room for the values there; None of direct sums.
+
+        number : of the frame among those that count, from 1
+        """
         if self.method == "direct" or not problem.n_atoms:
             return None
         few = min(MOST_POINTS, max(FEWEST_POINTS, EVALUATIONS // problem.n_atoms))
-        random = np.random.default_rng((SEED, self.n_frames))
-        points = random.integers(0, self._grid.shape, (FIRST_POINTS if self.n_frames == 1 else few, 3))
+        random = np.random.default_rng((SEED, number))
+        points = random.integers(0, self._grid.shape, (FIRST_POINTS if number == 1 else few, 3))
         points = points[np.argsort(points[:, 2], kind="stable")]
         return points, _FrameSample([], exact_potentials(problem, points, self._plan.devices[0]))
 
@@ -149,8 +166,7 @@ class MapFrames:
         """The statistics of the whole map, (nz, ny, nx) each."""
         parts: list[dict[str, NDArray[np.floating]]] = []
         for slab, statistics in zip(self._slabs, self._statistics, strict=True):
-            found = statistics.slabs(slab.run())
-            parts.append({name: slab.downloaded(each) for name, each in found.items()})
+            parts.append({name: slab.downloaded(each) for name, each in statistics.slabs(slab.run())})
         return {name: np.concatenate([part[name] for part in parts]) for name in COMBINATIONS}
 
     def _error(self, mean: NDArray[np.floating], deviation: NDArray[np.floating]) -> MapError | None:

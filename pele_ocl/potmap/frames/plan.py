@@ -48,7 +48,7 @@ class MapPlan:
         run, slab = self.run(), replace(self.slab, problem=problem)
         self._steps = (self._steps.moved or self._variant.run)(run, problem)
         run.clear(slab.map)
-        step = problem.n_atoms if self._steps.atoms_a_point is not None else _chunk(self.device, slab)
+        step = max(1, problem.n_atoms) if self._steps.atoms_a_point is not None else _chunk(self.device, slab)
         for atom in range(0, problem.n_atoms, step):
             self._steps.add(run, slab, atom, min(atom + step, problem.n_atoms))
         run.submit()
@@ -118,5 +118,8 @@ class MapPlan:
 
 
 def _chunk(device: Device, slab: MapSlab) -> int:
-    """Atoms of a launch, whole runs of them: no launch is so long that a GPU's driver ends it."""
+    """Atoms of a launch of direct sums, whole runs of them: no launch is so long that a GPU's driver ends it.
+
+    The methods cutoff and mesh take all atoms at once, and so compute a device's share of the map in one launch.
+    """
     return max(1, int(first_evals(device) / slab.n_points) // RUN) * RUN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -37,13 +38,17 @@ class SlabStatistics:
         sums = (self._means, self._squares, self._lowest, self._highest)
         self._launch(run, "add_map", np.int32(self.n), self._slab.map, *sums)
 
-    def slabs(self, run: Run) -> dict[str, MapSlab]:
-        """Slabs of which the maps are the statistics, by their names in potmap.models; for one download each."""
-        mean, deviation = run.empty(self._slab.n_points), run.empty(self._slab.n_points)
-        self._launch(run, "mean_values", self._means, mean)
-        self._launch(run, "deviations", np.int32(self.n), self._squares, deviation)
-        maps = {"avg": mean, "min": self._lowest, "max": self._highest, "stdev": deviation}
-        return {name: replace(self._slab, map=map_) for name, map_ in maps.items()}
+    def slabs(self, run: Run) -> Iterator[tuple[str, MapSlab]]:
+        """The statistics by their names in potmap.models, each the map of a slab.
+
+        Each is to be downloaded before the next is asked for: two of them lie in the map of the last frame.
+        """
+        yield "min", replace(self._slab, map=self._lowest)
+        yield "max", replace(self._slab, map=self._highest)
+        self._launch(run, "mean_values", self._means, self._slab.map)
+        yield "avg", self._slab
+        self._launch(run, "deviations", np.int32(self.n), self._squares, self._slab.map)
+        yield "stdev", self._slab
 
     def _launch(self, run: Run, name: str, *arguments: Buffer | np.generic) -> None:
         n = self._slab.n_points
