@@ -98,6 +98,17 @@ def test_large_reads_come_in_parts_without_their_padding(device, precision):
         assert np.array_equal(found, slices[:, :5, :6])
 
 
+def test_large_reads_of_one_precision_after_another(device):
+    run = Run(get_device(device), "float32")
+    run.device.staging.clear()
+    for precision, depth in (("float32", 5), ("float64", 1)):  # 60 bytes are no whole number of doubles
+        values = np.arange(3.0 * depth).reshape(depth, 1, 3).astype(precision)
+        found = np.empty((depth, 1, 2), precision)
+        read_without_padding(run, found, run.upload(values, precision), 0, (1, 3), 3 * depth)
+        assert np.array_equal(found, values[:, :, :2])
+    assert len(run.device.staging) == 2
+
+
 def test_random_charges_of_any_net_charge():
     for seed, charge in enumerate((-100.0, 0.0, 100.0)):
         atoms = random_atoms(500, seed)
@@ -203,6 +214,22 @@ def test_memory_is_told_beforehand(ubiquitin, odd_grid, precision, device):
     told = mesh_bytes(ubiquitin, odd_grid, device=device, precision=precision, accuracy=1e-4)
     chosen.buffers.start()
     potmap(ubiquitin, odd_grid, method="mesh", accuracy=1e-4, precision=precision, device=device)
+    assert told / 2 < chosen.buffers.most - before < told
+
+
+@pytest.mark.parametrize(
+    ("spacing", "shape", "salt"), [(0.9, (50, 40, 50), 20.0), (0.05, (300, 300, 3), 0.0)], ids=["salt", "fine"]
+)
+def test_memory_of_meshes_that_salt_or_a_fine_map_makes_large(ubiquitin, device, spacing, shape, salt):
+    few = ubiquitin[:20]
+    grid = Grid(few.positions.mean(axis=0) - spacing * np.array(shape) / 2, spacing, shape)
+    chosen, options = get_device(device), {"accuracy": 1e-4, "dielectric": 78.54, "ionic_strength": salt}
+    chosen.kept.clear()
+    gc.collect()
+    before = chosen.buffers.now
+    told = mesh_bytes(few, grid, device=device, **options)
+    chosen.buffers.start()
+    potmap(few, grid, method="mesh", device=device, **options)
     assert told / 2 < chosen.buffers.most - before < told
 
 

@@ -37,7 +37,7 @@ class Device:
     programs, kernels : built programs and their kernels, by file, name and options
     buffers : the bytes of the device's buffers; mapped : those of host memory that the device reads and fills
     kept : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
-    staging : such memory, kept for large reads; whoever reads takes it out meanwhile
+    staging : such memory, kept for large reads and dropped alike; whoever reads takes it out meanwhile
     process : the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
     """
@@ -206,6 +206,7 @@ class Device:
         memory, buffer = self.memory, self.largest_buffer
         if self.held_bytes + total > memory:
             self.kept.clear()
+            self.staging.clear()
             gc.collect()  # plans that nobody can reach any more
         held = self.held_bytes
         if held + total > memory or largest > buffer:

@@ -35,10 +35,11 @@ def read_without_padding(
         run.wait(event)
         part[:] = staged[:, : part.shape[1], : part.shape[2]]
 
-    with _borrowed(run, step * per_slice * values.itemsize) as arrays:
+    size = step * per_slice * values.itemsize
+    with _borrowed(run, size) as arrays:
         for turn, start in enumerate(range(0, len(values), step)):
             part = values[start : start + step]
-            room = arrays[turn % IN_TURN].view(values.dtype)
+            room = arrays[turn % IN_TURN][:size].view(values.dtype)
             staged = room[: len(part) * per_slice].reshape(len(part), *shape)
             waiting.append((part, staged, run.start_read(staged, buffer, first + start * per_slice)))
             if len(waiting) == IN_TURN:
@@ -53,7 +54,10 @@ def _borrowed(run: Transfers, size: int) -> Iterator[list[NDArray[np.uint8]]]:
     kept = run.device.staging
     arrays = []
     for _ in range(IN_TURN):
-        array = kept.popleft() if kept else None
+        try:
+            array = kept.popleft()
+        except IndexError:  # other threads may have taken the last one since any question
+            array = None
         arrays.append(array if array is not None and array.nbytes >= size else run.host_array((size,), np.uint8))
     yield arrays  # not kept after an error: a read may still be under way
     kept.extend(arrays)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..atoms import Atoms
 from ..grid import Grid
-from ..potential_model import PotentialModel
-from . import potmap
-from .accuracy import DEFAULT_ACCURACY, require_mesh
+from . import planned, potmap
+from .blocking import Blocking
 from .mesh import mesh_reals
+from .options import MapOptions
 from .problem import MapProblem
-from .room import MeshRoom
 from .slabs import MOST_POINTS
 from .touching import require_apart
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
-
-    Choice: TypeAlias = "Device | int | str | Sequence[Device | int | str] | None"
 
 FIRST_EVALS = 2e7
 ENOUGH_SECONDS = 0.02
@@ -44,23 +41,24 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
         points = 8 * len(part)
 
 
-def mesh_bytes(
-    atoms: Atoms, grid: Grid, *, device: Choice = None, precision: str = "float32", accuracy: float | None = None,
-    field: bool = False, **others: object,
-) -> int:  # fmt: skip
-    """Bytes that a map by the mesh takes on each of its devices, at most, by a rule.
+def mesh_bytes(atoms: Atoms, grid: Grid, **options: Any) -> int:
+    """Bytes that a map by the mesh takes on each of its devices, at most, by a rule; options as in `potmap`.
 
-    Options as in `potmap`, of which the others do not matter. Raises InputError where no mesh has room.
+    Raises what `potmap` would, InputError where no mesh has room.
     """
-    from ..opencl.device import get_device
+    plan = planned(atoms, grid, MapOptions(**{**options, "method": "mesh"}))
+    problem, slabs = plan.problem, [_largest_slab(plan.problem, device) for device in plan.devices]
+    reals = max(mesh_reals(problem, slab) + problem.components * math.prod(slab) for slab in slabs)
+    return int(reals * np.dtype(problem.precision).itemsize)
 
-    chosen = device if isinstance(device, Sequence) and not isinstance(device, str) else [device]
-    room = MeshRoom.of([get_device(each) for each in chosen], precision)
-    wanted = accuracy or DEFAULT_ACCURACY
-    problem = MapProblem.of(atoms, grid, PotentialModel(), 1.0, field, precision, wanted, room)
-    require_mesh(problem)
-    reals = mesh_reals(problem) + min(problem.components * len(grid), MOST_POINTS)
-    return int(reals * np.dtype(precision).itemsize)
+
+def _largest_slab(problem: MapProblem, device: Device) -> tuple[int, int, int]:
+    """Points along x, y, z that a device computes at a time by the mesh, with their padding."""
+    width, precision, shape = device.vector_width(problem.precision), problem.precision, problem.grid.shape
+    pad = Blocking.of(device.kind, device.vendor, width, precision, False, shape).pad
+    nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, pad, strict=True))
+    most = MOST_POINTS // (problem.components * nx * ny)
+    return nx, ny, min(nz, max(pad[2], most))
 
 
 def middle_part(grid: Grid, points: float) -> Grid:

@@ -25,6 +25,7 @@ WAVE_COST = 10.0  # of a wave number of the host's table, half of what it takes 
 PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
 POINT_EVALUATIONS, ERROR_EVALUATIONS = 45.0, 11e3
 ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins
+FEW_REALS = 20e3  # numbers of tables that no size of a map changes much: of bins, pieces of windows and transforms
 LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
 MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a cube of 420 nodes has as many
 
@@ -81,14 +82,19 @@ def mesh_evaluations(problem: MapProblem) -> float:
     )
 
 
-def mesh_reals(problem: MapProblem) -> float:
-    """Numbers that the mesh for a problem needs on a device, about."""
+def mesh_reals(problem: MapProblem, slab: tuple[int, int, int]) -> float:
+    """Numbers that the mesh for a problem needs on a device, about; slab : points along x, y, z, computed at a time"""
     preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
     geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
     (nx, ny, nz), (lx, ly, lz) = geometry.shape.tolist(), geometry.lengths.tolist()
-    spectra = 2 * (lx / 2 + 8) * nz * (ny + ly)
-    table = (lx / 2 + 8) * (ly / 2 + 1) * (lz / 2 + 1)
-    return float(nx * ny * nz + spectra + table + ATOM_REALS * problem.n_atoms)
+    pitch, (px, py, pz) = lx / 2 + 8, slab
+    reached = min(nz, int(pz * problem.grid.spacing[2] / geometry.spacing) + preset.nodes + 1)
+    # A spectrum, and later the rows and planes of points between nodes and map, in the same memory.
+    narrow = max(2 * pitch * ny * nz, px * ny * reached)
+    wide = max(2 * pitch * ly * nz, px * py * reached)
+    table = pitch * (ly / 2 + 1) * (lz / 2 + 1)
+    weights = 2 * preset.nodes * sum(slab)
+    return float(nx * ny * nz + narrow + wide + table + weights + ATOM_REALS * problem.n_atoms + FEW_REALS)
 
 
 def table_waves(problem: MapProblem) -> float:
