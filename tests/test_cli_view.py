@@ -100,6 +100,14 @@ def test_sentences(tmp_path, apbs):
     assert not page.exists()
 
 
+@pytest.mark.parametrize("end", ["nan", "inf", "0", "-5", "1e13", "wide"])
+def test_a_range_that_is_none_is_refused_before_any_work(tmp_path, end):
+    for words in (("view", "-o", tmp_path / "page.html"), ("potmap", "-o", tmp_path / "map.dx")):
+        said = run(words[0], HEXAPEPTIDE, *words[1:], "--range", end, code=2).stderr
+        assert "Invalid value for '--range'" in said
+    assert not list(tmp_path.iterdir())
+
+
 # Pictures of potmap
 
 

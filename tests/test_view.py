@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,8 +19,9 @@ from pele_ocl import Atoms, FormatError, Grid, InputError, Map, PeleError, draw_
 from pele_ocl.paths import shipped
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.view import about_file, about_model, painted, read_residue_values
-from pele_ocl.view.colouring import RED_TO_BLUE
+from pele_ocl.view.colouring import RED_TO_BLUE, by_residues
 from pele_ocl.view.orientation import principal_axes
+from pele_ocl.view.rendering import Frame
 
 pytest.importorskip("plotly")
 
@@ -219,6 +221,8 @@ def test_two_columns(tmp_path, atoms):
             "idecomp\nEnergy Decomposition Analysis\nDELTAS:\nResid 1,Resid 2\n",
             "4: a decomposition by pairs; write it by",
         ),
+        (f"residue,value\nALA1,1\n{200_000 * 'A'},1\n", "3: field larger than field limit"),
+        ('residue,value\n"ALA1\n",1\nALA2,x\n', "4: the value 'x' of ALA2 is not a finite number"),
         ("idecomp\nEnergy Decomposition Analysis\nDELTAS:\nR:A:LEU:4,1\n", "4: has 2 columns; 17 or more are needed"),
     ],
 )
@@ -237,6 +241,20 @@ def test_wrong_residues(atoms):
         painted(atoms, residue_values={})
     with pytest.raises(InputError, match="residue values need atoms with labels"):
         painted(Atoms(positions=[(0, 0, 0)], charges=[0]), residue_values={"A:ALA1": 1.0})
+
+
+def test_no_residue_with_a_value_at_the_surface(atoms):
+    shown = painted(atoms, residue_values={str(atoms.labels.residues[0]): 1.0})
+    inside = np.zeros_like(shown.surface.nearest) + len(atoms) - 1
+    with pytest.raises(InputError, match="no residue with a value reaches the surface; give values of others, too"):
+        by_residues(replace(shown.surface, nearest=inside), atoms, {str(atoms.labels.residues[0]): 1.0}, "")
+
+
+def test_all_places_lie_within_their_frame():
+    for end in ((900.0, 703.5), (1e4, 1e3), (30.0, 20.0)):
+        frame = Frame.around(np.array([(0.0, 0.0), end]), 700)
+        assert (end[0] - frame.left) * frame.scale < frame.width
+        assert (end[1] - frame.low) * frame.scale < frame.height
 
 
 # Sentences

@@ -140,6 +140,12 @@ def test_what_a_program_does_not_read(tmp_path):
         scene_path("pymol", "in.prmtop", [tmp_path / "a.dx"])
     with pytest.raises(FormatError, match="a scene cannot name this file; give one without quotes"):
         write_scene("pymol", tmp_path / 'a"b.pdb', tmp_path / "a.dx", 5, "kT/e")
+    (tmp_path / "a{b.pdb").write_bytes(HEXAPEPTIDE.read_bytes())
+    words = ("-o", tmp_path / "a.dx", "--scene", "pymol")
+    assert "a scene cannot name this file" in error_of("potmap", tmp_path / "a{b.pdb", *COARSE, *words)
+    (tmp_path / "a{b.pdb").unlink()
+    with pytest.raises(FormatError, match="a scene cannot name this file"):
+        scene_path("vmd", "in.pdb", [tmp_path / "a'\"b.dx"])
     assert "a scene for PyMOL needs a map file" in error_of("potmap", HEXAPEPTIDE, *COARSE, "--scene", "pymol")
     assert not list(tmp_path.iterdir())
 

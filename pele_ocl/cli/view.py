@@ -23,6 +23,7 @@ from ..view import (
     read_residue_values,
     require_page,
 )
+from .colours import range_option
 from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
 from .options import ReadAtoms, debug_option, structure_options
@@ -46,10 +47,7 @@ _PICTURE = ".png"
     "--residue-values", "values_path", type=INPUT, metavar="FILE",
     help="Colour residues in place of a potential: a decomposition of `binding`, .csv, or lines of residue,value.",
 )  # fmt: skip
-@click.option(
-    "--range", "end", type=click.FloatRange(min=0, min_open=True), metavar="R",
-    help="Colours go from -R to R; by default 5 for the potential that is computed, else as the values ask for.",
-)  # fmt: skip
+@range_option("Colours go from -R to R; by default 5 for the potential that is computed, else as the values ask for.")
 @click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
 @structure_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")

@@ -79,7 +79,8 @@ def by_residues(
 
     values : by the residue's name, `A:LEU4` or `A:LEU:4`
 
-    Raises InputError for atoms without labels, a residue that the molecule lacks, and where no value is given.
+    Raises InputError for atoms without labels, a residue that the molecule lacks, and where no residue at the surface
+    has a value.
     """
     if atoms.labels is None:
         raise InputError("residue values need atoms with labels; these have none")
@@ -94,7 +95,10 @@ def by_residues(
     if np.isnan(of_residue).all():
         raise InputError("no residue has a value")
     of_atom = np.repeat(of_residue, np.diff([*atoms.labels.residue_starts, len(atoms)]))
-    return Colouring(of_atom[surface.nearest], end or _round_end(of_residue), unit, "residue value", RED_TO_BLUE[::-1])
+    at_surface = of_atom[surface.nearest]
+    if np.isnan(at_surface).all():
+        raise InputError("no residue with a value reaches the surface; give values of others, too")
+    return Colouring(at_surface, end or _round_end(of_residue), unit, "residue value", RED_TO_BLUE[::-1])
 
 
 def _round_end(values: Floats) -> float:

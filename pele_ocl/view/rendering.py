@@ -6,6 +6,7 @@ place nearest to the viewer gives the pixel its colour.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +36,7 @@ class Frame:
         """Around places (n, 2) A, with a margin, A."""
         first, last = flat.min(axis=0) - margin, flat.max(axis=0) + margin
         scale = width / float(last[0] - first[0])
-        return cls(float(first[0]), float(first[1]), scale, width, max(int((last[1] - first[1]) * scale), 1))
+        return cls(float(first[0]), float(first[1]), scale, width, max(math.ceil((last[1] - first[1]) * scale), 1))
 
 
 def render(surface: Surface, rgb: Floats, axes: Floats, frame: Frame) -> Floats:

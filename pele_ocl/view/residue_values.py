@@ -35,7 +35,7 @@ def read_residue_values(path: str | PathLike[str]) -> ResidueValues:
     Raises FormatError, with file and line, for what cannot be read, and for a decomposition by pairs.
     """
     source = read_file(path)
-    rows = [(n, [cell.strip() for cell in row]) for n, row in enumerate(csv.reader(lines(source, "CSV")), 1)]
+    rows = list(_rows(source))
     if any(row and row[0].lower().startswith(_DECOMPOSITION) for _, row in rows[:5]):
         return ResidueValues(_values(source, _deltas(source, rows)), "kcal/mol", "share in the binding energy")
     kept = [(n, row) for n, row in rows if any(row) and not row[0].startswith("#")]
@@ -44,6 +44,16 @@ def read_residue_values(path: str | PathLike[str]) -> ResidueValues:
         raise FormatError(f"{source}:{at}: neither a decomposition of `binding` nor a header residue,value")
     title, _, unit = kept[0][1][1].partition("[")
     return ResidueValues(_values(source, iter(kept[1:])), unit.rstrip("] "), title.strip())
+
+
+def _rows(source: InputFile) -> Iterator[_Row]:
+    """The rows with the line on which each ends; a quoted cell may have several lines."""
+    reader = csv.reader(lines(source, "CSV"))
+    try:
+        for row in reader:
+            yield reader.line_num, [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise FormatError(f"{source}:{reader.line_num}: {error}") from None
 
 
 def _deltas(source: InputFile, rows: list[_Row]) -> Iterator[_Row]:

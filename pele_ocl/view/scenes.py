@@ -50,7 +50,8 @@ def scene_path(program: str, structure: str | PathLike[str], maps: Sequence[Path
 
     program : a key of PROGRAMS; structure : the file of the molecule
 
-    Raises FormatError where the program reads none of the maps, or not the structure.
+    Raises FormatError where the program reads none of the maps, or not the structure, and for names that no script can
+    hold.
     """
     of = PROGRAMS[program]
     suffix, path = structure_suffix(structure), Path(structure)
@@ -62,6 +63,8 @@ def scene_path(program: str, structure: str | PathLike[str], maps: Sequence[Path
     if not fitting:
         raise FormatError(f"a scene for {of.name} needs a map file that it reads: give -o with {' or '.join(of.maps)}")
     map_ = fitting[0]
+    for each in (path, map_):
+        _relative(each, map_.parent.resolve())
     return map_.with_name(map_.name[: -len(map_suffix(map_) or "")] + of.suffix), map_
 
 

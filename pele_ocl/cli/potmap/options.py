@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from ...atoms import Atoms
 from ...grid import Grid
 from ...units import POTENTIAL_UNITS
 from ...view import FOR_SURFACE, FOR_SURFACE_END, PROGRAMS
+from ..colours import range_option
 from ..command import OUTPUT
 from ..options import Command
 
@@ -56,7 +58,7 @@ def grid_options(command: Command) -> Command:
 
 def picture_options(command: Command) -> Command:
     """Options about pictures; --for-surface gives defaults to options about the law, which win where they are given."""
-    options = [
+    options: list[Callable[[Command], Command]] = [
         click.option(
             "--for-surface", is_flag=True, is_eager=True, expose_value=False, callback=_for_surface,
             help="What pictures of surfaces show: kT/e in a dielectric of 78.54 with 0.15 mol/L of salt, colours from "
@@ -71,10 +73,7 @@ def picture_options(command: Command) -> Command:
             help="Write a script beside the map by which the program shows it on the surface; may be given several "
             "times.",
         ),
-        click.option(
-            "--range", "end", type=click.FloatRange(min=0, min_open=True), metavar="R",
-            help="Colours of surfaces go from -R to R; by default as the values ask for.",
-        ),
+        range_option("Colours of surfaces go from -R to R; by default as the values ask for."),
     ]  # fmt: skip
     for decorate in reversed(options):
         command = decorate(command)
