@@ -56,7 +56,7 @@ def _borrowed(run: Transfers, size: int) -> Iterator[list[NDArray[np.uint8]]]:
     for _ in range(IN_TURN):
         try:
             array = kept.popleft()
-        except IndexError:  # other threads may have taken the last one since any question
+        except IndexError:  # to ask before would race with other threads
             array = None
         arrays.append(array if array is not None and array.nbytes >= size else run.host_array((size,), np.uint8))
     yield arrays  # not kept after an error: a read may still be under way
