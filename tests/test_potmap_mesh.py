@@ -21,6 +21,7 @@ from pele_ocl.potmap.mesh.presets import PRESETS
 from pele_ocl.potmap.mesh.split import Split
 from pele_ocl.potmap.mesh.transform import radices, roots
 from pele_ocl.potmap.mesh.window import Window
+from pele_ocl.potmap.options import MapOptions
 from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.room import MeshRoom
 
@@ -211,7 +212,7 @@ def test_memory_is_told_beforehand(ubiquitin, odd_grid, precision, device):
     chosen.kept.clear()
     gc.collect()
     before = chosen.buffers.now
-    told = mesh_bytes(ubiquitin, odd_grid, device=device, precision=precision, accuracy=1e-4)
+    told = mesh_bytes(ubiquitin, odd_grid, MapOptions(device=device, precision=precision, accuracy=1e-4))
     chosen.buffers.start()
     potmap(ubiquitin, odd_grid, method="mesh", accuracy=1e-4, precision=precision, device=device)
     assert told / 2 < chosen.buffers.most - before < told
@@ -227,7 +228,7 @@ def test_memory_of_meshes_that_salt_or_a_fine_map_makes_large(ubiquitin, device,
     chosen.kept.clear()
     gc.collect()
     before = chosen.buffers.now
-    told = mesh_bytes(few, grid, device=device, **options)
+    told = mesh_bytes(few, grid, MapOptions(device=device, **options))
     chosen.buffers.start()
     potmap(few, grid, method="mesh", device=device, **options)
     assert told / 2 < chosen.buffers.most - before < told

@@ -249,3 +249,17 @@ _MODEL_OPTIONS: Options = (
         "Of all electrostatic energies, kcal A/(mol e^2): Amber's is 332.0522173, PELE's 332.0637.",
     ),
 )  # fmt: skip
+
+
+def range_option(text: str) -> Callable[[Command], Command]:
+    """--range of the colours of a surface, of which the value is `end`."""
+    return click.option("--range", "end", type=float, metavar="R", callback=_range_end, help=text)
+
+
+def _range_end(_: click.Context, __: click.Parameter, end: float | None) -> float | None:
+    """The end, refused before any work is done where it is none, NaN too."""
+    from ..view.colouring import LEAST_END, MOST_END
+
+    if end is not None and not LEAST_END <= end <= MOST_END:
+        raise click.BadParameter(f"{end:g} is not a number from {LEAST_END:g} to {MOST_END:g}")
+    return end

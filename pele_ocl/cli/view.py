@@ -23,10 +23,9 @@ from ..view import (
     read_residue_values,
     require_page,
 )
-from .colours import range_option
 from .command import INPUT, OUTPUT, EachOnce
 from .convert import with_unit
-from .options import ReadAtoms, debug_option, structure_options
+from .options import ReadAtoms, debug_option, range_option, structure_options
 from .report import counted
 from .terminal import one_line, say, say_json
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,12 +42,12 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
         points = 8 * len(part)
 
 
-def mesh_bytes(atoms: Atoms, grid: Grid, **options: Any) -> int:
-    """Bytes that a map by the mesh takes on each of its devices, at most, by a rule; options as in `potmap`.
+def mesh_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
+    """Bytes that a map by the mesh takes on each of its devices, at most, by a rule.
 
     Raises what `potmap` would, InputError where no mesh has room.
     """
-    plan = planned(atoms, grid, MapOptions(**{**options, "method": "mesh"}))
+    plan = planned(atoms, grid, replace(options, method="mesh"))
     problem, slabs = plan.problem, [_largest_slab(plan.problem, device) for device in plan.devices]
     reals = max(mesh_reals(problem, slab) + problem.components * math.prod(slab) for slab in slabs)
     return int(reals * np.dtype(problem.precision).itemsize)

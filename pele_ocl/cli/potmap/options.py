@@ -12,9 +12,8 @@ from ...atoms import Atoms
 from ...grid import Grid
 from ...units import POTENTIAL_UNITS
 from ...view import FOR_SURFACE, FOR_SURFACE_END, PROGRAMS
-from ..colours import range_option
 from ..command import OUTPUT
-from ..options import Command
+from ..options import Command, range_option
 
 DEFAULT_PADDING = 10.0
 
