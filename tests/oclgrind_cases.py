@@ -152,7 +152,8 @@ def potmap_cases(device: Device) -> None:
         task = MapProblem.of(few, grid, PotentialModel(), 1.0, False, precision)
         vectors = blocked(run, task, POTMAP_VECTORS)
         vectors.add(run, MapSlab.on(run, task, 0, 5, vectors.pad), 0, 20)
-        map_frames_case(few, grid, MapOptions("cutoff", precision=precision, device=device))
+        for method in ("cutoff", "direct"):
+            map_frames_case(few, grid, MapOptions(method, precision=precision, device=device))
     AtomPotentials(many, np.array([0, 299]), MapOptions(device=device)).evaluate(np.stack([many.positions] * 3))
 
 
