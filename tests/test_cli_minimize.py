@@ -298,6 +298,8 @@ def test_shards_are_gone_on_with_and_merged(peptide, tmp_path, apart):
     shards[1].write_bytes(shards[1].read_bytes().split(b"\n")[0] + b"\n")
     assert "lacks 2 of 2 structures; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
     assert "1 shards are missing" in error_of("merge", shards[0], "-o", tmp_path / "r.csv")
+    rows_of(*words, paths[0].with_name("one_more.pdb"), "--shard", "2/2", code=1)
+    assert "is of another run" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ void build_blocks(
             const int where[4] = {place.x, place.y, place.z, place.w};
             Spring spring;
             find_spring(&spring, detail.x, members[k], parameters + detail.y, detail.z, from, step);
+            if (!(spring.stiffness > 0)) continue;
             const Vector own_slope = spring.slopes[detail.w];
             const fine k_own[3] = {
                 spring.stiffness * own_slope.x, spring.stiffness * own_slope.y, spring.stiffness * own_slope.z};

@@ -11,9 +11,9 @@
 #error "LANES: work-items that share a box, the size of a work-group"
 #endif
 
-// The sums of a box about its middle, in their order: M1 to M4, D2, D3, Q1, Q2, trace of Q3, O, H, what eq. 6
-// bounds. The middle is where the
-// weights' first moment vanishes. Weights below 0 (of radii below 0, GBn2) may leave none: such a box is never far.
+// The sums of a box about its middle, in their order: M1 to M4, D2, D3, Q1, Q2, trace of Q3, O, H, what eq. 6 bounds. The
+// middle is where the weights' first moment vanishes. Weights below 0 (of radii below 0, GBn2) may leave none: such a box
+// is never far.
 enum { M = 0, D2 = 4, D3 = 7, Q1 = 10, Q2 = 16, TRACE3 = 22, O = 23, H = 33, LEFT_OUT = 39, SUMS = 40 };
 
 // The total of all lanes, in each of them.

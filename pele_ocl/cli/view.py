@@ -55,9 +55,10 @@ def view(
     path: Path, outputs: tuple[Path, ...], map_path: Path | None, from_units: str | None, values_path: Path | None,
     end: float | None, device: str | None, read_atoms: ReadAtoms, as_json: bool,
 ) -> None:  # fmt: skip
-    """Show the molecule in IN: its surface in colours, slices through the map, atoms under the mouse.
+    """Show the molecule in IN as a page or a picture: its surface in colours of a potential or of residues.
 
-    A page is one file that opens in any browser, without a network; it needs plotly, a picture matplotlib. Without
+    A page is one file that opens in any browser, without a network, with slices through the map and atoms under the
+    mouse; it needs plotly, a picture matplotlib. Without
     --map and --residue-values the potential is computed as `potmap --for-surface` does. With them the atoms need no
     force field.
     """

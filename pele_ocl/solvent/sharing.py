@@ -52,7 +52,7 @@ class SharedPasses(Passes):
         self, run: Run, positions: NDArray[Any], results: NDArray[Any], tell: Progress | None = None
     ) -> tuple[Event, Event]:
         runs = [run, *(passes.run.anew(run.profile) for passes in self.each[1:])]
-        self._runs[run] = runs
+        self._runs[run] = runs[1:]  # not itself, or none would ever be let go
         m, n_slots = len(positions), self.each[0].tiles.n_slots
         inverses = np.empty((m, n_slots), run.dtype)
         parts = [np.empty((m, COLUMNS, self.n_atoms), run.dtype) for _ in runs]
@@ -90,7 +90,7 @@ class SharedPasses(Passes):
 
     def seconds(self, run: Run) -> Mapping[str, float]:
         """Seconds of the device that was busy longest, step by step."""
-        each = [passes.seconds(own) for passes, own in zip(self.each, self._runs[run], strict=True)]
+        each = [passes.seconds(own) for passes, own in zip(self.each, [run, *self._runs[run]], strict=True)]
         return {name: max(seconds[name] for seconds in each) for name in each[0]}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:

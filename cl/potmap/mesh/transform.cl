@@ -1,5 +1,6 @@
-// The mesh's three transforms there and back. A work-group owns neighbouring lines, its work-items share them. Spectra have their real parts first, then their imaginary ones, each with rows
-// of `pitch` wave numbers along x. What lies beyond the nodes is zero and never stored.
+// The mesh's three transforms there and back. A work-group owns neighbouring lines, its work-items share them. Spectra have
+// their real parts first, then their imaginary ones, each with rows of `pitch` wave numbers along x. What lies beyond the
+// nodes is zero and never stored.
 #include "common/real.clh"
 #include "potmap/mesh/line.clh"
 #include "potmap/mesh/rows.clh"

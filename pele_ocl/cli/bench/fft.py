@@ -47,9 +47,7 @@ def fft(
     chosen = get_device(device)
     if not as_json:
         click.echo(f"complex numbers, on {chosen}")
-        click.echo(
-            f"{'points':8s}{'precision':11s}{'variant':15s}{'ms':>13s}{'G/s':>9s}{'over scipy':>12s}{'error':>9s}"
-        )
+        click.echo(HEAD)
     timings: list[Timing] = []
     for points in sizes or (64, 128):
         for precision in precisions or ("float32",):

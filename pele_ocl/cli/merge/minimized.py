@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from ...cluster import Shard
 from ...errors import FormatError
 from ...formats import require_table_suffix
+from ...trajectories.recording.merging import SHARD
 from ..minimize.journal import Row, read_shard
 from ..minimize.report import save
 from ..report import counted
@@ -19,19 +21,17 @@ def merge_minimized(shards: tuple[Path, ...], output: Path, as_json: bool) -> No
     """Write a row for every structure, and report. The journals stay, as --resume goes by them."""
     require_table_suffix(output)
     read = {path: read_shard(path) for path in shards}
-    paths, _ = in_order(
-        {path: {k: v for k, v in head.items() if k != "structures"} for path, (head, _) in read.items()}
-    )
+    paths, _ = in_order({path: head for path, (head, _) in read.items()})
     rows = list[Row]()
     for path in paths:
         head, found = read[path]
-        missing = [name for name in head["structures"] if name not in found]
+        wanted = Shard.of(head[SHARD]).part(head["structures"], "structures")
+        missing = [name for name in wanted if name not in found]
         if missing:
             raise FormatError(
-                f"{path}: lacks {len(missing):,} of {len(head['structures']):,} structures; run its shard again with "
-                "--resume"
+                f"{path}: lacks {len(missing):,} of {len(wanted):,} structures; run its shard again with --resume"
             )
-        rows += [found[name] for name in head["structures"]]
+        rows += [found[name] for name in wanted]
     save(output, rows)
     if as_json:
         for row in rows:

@@ -24,7 +24,7 @@ class Journal:
     def __init__(
         self, path: Path | None, settings: Mapping[str, str], resume: bool, shard: Mapping[str, object] | None = None
     ) -> None:
-        """path : None for no file; shard : which one this is, and the names of its structures
+        """path : None for no file; shard : which one this is, and the names of the structures of all
 
         Raises FormatError where a run of other settings, or of another shard, left the file.
         """

@@ -15,11 +15,15 @@ from ...formats.b_factors import read_b_factors
 from ...formats.conformation_files import write_conformation
 from ...inputfile import InputFile, read_file
 from ..cluster import Call, asked_of, shared_out
+from ..command import COORDINATES
+from ..structures.several import described_by
 from .journal import Journal
 from .progress import StructureLine
 from .work import Outcome, Work
 
 Targeted = tuple[Path, Path]  # a structure's file, and the one that it is written to
+# A structure that was read, its atoms, the file that it is written to, and where its coordinates are from.
+_Waiting = tuple[InputFile, Atoms, Path, InputFile | Path | None]
 _LEAST_GROUPS, _MOST_FILES = 64, 64  # of files that a worker takes at a time
 
 
@@ -32,8 +36,8 @@ def outcomes_of_files(work: Work, paths: Sequence[Path]) -> tuple[list[Outcome],
         return list(_minimized(work, group, None))
 
     found: dict[str, Outcome] = {}
-    with shared_out(compute, work.facts, _died_of, paths=paths[:2], **work.for_workers) as shared:
-        with work.journal(list(map(str, wanted))) as journal, StructureLine(len(wanted)) as progress:
+    with shared_out(compute, work.facts, _died_of, paths=described_by(tuple(paths)), **work.for_workers) as shared:
+        with work.journal(list(map(str, paths))) as journal, StructureLine(len(wanted)) as progress:
             found |= {str(path): Outcome(row) for path in wanted if (row := _earlier(work, path, journal)) is not None}
             left = [(path, work.targets.files[path]) for path in wanted if str(path) not in found]
             progress.done = progress.first = len(found)
@@ -69,33 +73,33 @@ def _died_of(group: Sequence[Targeted], error: WorkersDiedError) -> list[Outcome
 
 def _minimized(work: Work, targeted: Sequence[Targeted], progress: StructureLine | None) -> Iterator[Outcome]:
     """Files read until they are enough for the device, then minimised together."""
-    waiting: list[tuple[InputFile, Atoms, Path]] = []
+    waiting: list[_Waiting] = []
     earlier = 0 if progress is None else progress.done
     for k, (path, target) in enumerate(targeted):
         try:
             source = read_file(path)
-            waiting.append((source, work.read_atoms(source), target))
+            atoms = work.read_atoms(source)
+            waiting.append((source, atoms, target, click.get_current_context().meta.get(COORDINATES)))
         except PeleError as error:
             yield Outcome.failed_by(str(error), str(path))
         is_last = k + 1 == len(targeted)
-        if waiting and (is_last or sum(len(atoms) for _, atoms, _ in waiting) >= work.atoms_of_files):
+        if waiting and (is_last or sum(len(atoms) for _, atoms, _, _ in waiting) >= work.atoms_of_files):
             if progress is not None:
                 progress.done = earlier + k + 1 - len(waiting)
             yield from _together(work, waiting, progress)
             waiting.clear()
 
 
-def _together(
-    work: Work, read: Sequence[tuple[InputFile, Atoms, Path]], progress: StructureLine | None
-) -> Iterator[Outcome]:
+def _together(work: Work, read: Sequence[_Waiting], progress: StructureLine | None) -> Iterator[Outcome]:
     """Structures that were read, minimised and written."""
-    batch = work.minimized([atoms for _, atoms, _ in read], work.holding.each, progress)
-    for k, (source, atoms, target) in enumerate(read):
+    batch = work.minimized([atoms for _, atoms, _, _ in read], work.holding.each, progress)
+    for k, (source, atoms, target, coordinates) in enumerate(read):
         result, name = batch.results[k], str(source.path)
         if result is None:
             yield Outcome.failed_by(batch.errors[k], name, source.sha256)
             continue
         try:
+            click.get_current_context().meta[COORDINATES] = coordinates
             _write(work, source, result.atoms, target)
         except PeleError as error:
             yield Outcome.failed_by(str(error), name, source.sha256)

@@ -98,7 +98,7 @@ class Work:
         return {"output": self.targets.output, "table": None}
 
     def journal(self, names: Sequence[str] = ()) -> Journal:
-        """The journal of the run. names : of the structures of a shard, in their order"""
+        """The journal of the run. names : of the structures of all shards, in their order"""
         context = click.get_current_context()
         settings = {name: str(value) for name, value in context.params.items() if name not in _NOT_SETTINGS and value}
         path, shard = self.targets.journal, asked_of(context).shard

@@ -44,8 +44,9 @@ def written_down(
         earlier = journal.resume(list(files), lambda name: _fingerprint(files[name])) if resumes else []
         found = walkers_in(earlier)
         left = walkers[len(found) :]
-        for walker, poses in zip(left, over(left), strict=True):
-            journal.append(Outcome(Path(walker.name), _fingerprint(walker), cast(Report, poses.as_json())))
+        marks = map(_fingerprint, left)  # before a walker is computed: its run may still write
+        for walker, mark, poses in zip(left, marks, over(left), strict=True):
+            journal.append(Outcome(Path(walker.name), mark, cast(Report, poses.as_json())))
             found.append(poses)
     return found
 
@@ -62,5 +63,8 @@ def attributes_in(head: Mapping[str, str]) -> dict[str, object]:
 
 
 def _fingerprint(walker: Walker) -> str:
-    """By which a walker's files are known again."""
-    return json.dumps([fingerprint(path) for path in (walker.report, walker.trajectory)])
+    """By which a walker's files are known again; empty where one cannot be read."""
+    try:
+        return json.dumps([fingerprint(path) for path in (walker.report, walker.trajectory)])
+    except OSError:
+        return ""

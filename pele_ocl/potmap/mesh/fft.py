@@ -99,7 +99,6 @@ FFT_VARIANTS: dict[str, Variant[Along]] = {
     "fft_registers": Variant(
         "potmap/ladder/fft_registers.cl", "fft_registers",
         "butterflies of eight in registers, on CPUs vectors of lines",
-       
         partial(in_local_memory, "potmap/ladder/fft_registers.cl", "fft_registers", True, (8, 7, 5, 4, 3, 2)),
     ),
 }  # fmt: skip
@@ -129,10 +128,9 @@ def fft(
     chosen.require_precision(precision)
     run = Run(chosen, precision)
     nz, ny, nx = given.shape
-    found = run.download(transformed(run, variant, given), 2 * nz * ny * (nx + PADDING)).reshape(2, nz, ny, -1)[
-        ..., :nx
-    ]
-    whole: NDArray[np.complexfloating] = found[0] + 1j * found[1]
+    padded = run.download(transformed(run, variant, given), 2 * nz * ny * (nx + PADDING))
+    real, imaginary = padded.reshape(2, nz, ny, -1)[..., :nx]
+    whole: NDArray[np.complexfloating] = real + 1j * imaginary
     return whole
 
 
