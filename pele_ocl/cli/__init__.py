@@ -101,4 +101,4 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Show the version and exit.",
 )  # fmt: skip
 def main() -> None:
-    """Implicit-solvent and nonbonded energy, potential maps and ions of real molecules on any OpenCL device."""
+    """Energies, minima, binding energies, potential maps and ions of real molecules on any OpenCL device."""

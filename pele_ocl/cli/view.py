@@ -133,7 +133,7 @@ def _computed(source: InputFile, end: float | None, device: str | None, read_ato
     )  # fmt: skip
     assert result.model is not None
     return painted(
-        atoms, result.map, end=end or FOR_SURFACE_END, title=f"{one_line(source.path.name)}: {result.map.title}",
+        atoms, result.map, end=end or FOR_SURFACE_END, title=f"{one_line(source.path.name)}: electrostatic potential",
         about=about_model(result.model),
     )  # fmt: skip
 
