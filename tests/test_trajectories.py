@@ -289,6 +289,7 @@ def test_arguments_of_energy_over_are_checked(files, atoms):
 
 def test_few_pieces_are_in_memory_at_a_time(tmp_path, atoms, monkeypatch):
     monkeypatch.setattr("pele_ocl.trajectories.streaming.CHUNK_ATOMS", 4000)
+    monkeypatch.setattr("pele_ocl.trajectories.streaming._MOST_CHUNKS", 2)  # on a fast machine, too
     path = write_trajectory(tmp_path / "t.dcd", moving(atoms.positions, 5000))
     read, most, order = 0, 0, []
     original = Trajectory._read
@@ -306,7 +307,7 @@ def test_few_pieces_are_in_memory_at_a_time(tmp_path, atoms, monkeypatch):
         order += part.frames
         most = max(most, read - taken)
     assert order == list(range(5000))
-    assert read > 6
+    assert read > 20
     assert most <= 6  # two computed, one ready, one read, one in use, one done
 
 
