@@ -2,16 +2,7 @@
 // (Technometrics 4, 419 (1962)), the lowest and the highest value. A work-item has a point, so the bits are the same every
 // time.
 #include "common/real.clh"
-
-#ifndef DOUBLES
-#error "DOUBLES: 1 where means and squares are kept in float64, else 0"
-#endif
-#if DOUBLES
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-typedef double total;
-#else
-typedef real total;
-#endif
+#include "common/total.clh"
 
 // Let a further map count; n_maps : with it. The first one needs nothing of what the buffers hold.
 kernel void add_map(

@@ -1,19 +1,11 @@
 // Charges onto the nodes of a mesh. A work-group owns a block of nodes and adds up the atoms that reach it, in their order,
 // so there are no atomic operations, and the bits are the same every time.
 #include "common/real.clh"
+#include "common/total.clh"
 #include "potmap/mesh/spread.clh"
 
 #ifndef ITEMS
 #error "ITEMS: work-items of a group, a divisor of the BLOCK * BLOCK rows of its nodes"
-#endif
-#ifndef DOUBLES
-#error "DOUBLES: 1 where sums are kept in float64, else 0"
-#endif
-#if DOUBLES
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-typedef double total;
-#else
-typedef real total;
 #endif
 
 #define ROWS (BLOCK * BLOCK / ITEMS)
