@@ -6,16 +6,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import click
-
 from ...cluster import Shard
 from ...errors import FormatError
 from ...formats import JsonText
 from ...formats.tables import require_table_suffix
 from ...trajectories.recording.merging import SHARD
 from ..structures.journal import read_journal
-from ..structures.outcomes import Outcome, as_json_of, as_text_of, save
-from ..terminal import say, say_json
+from ..structures.outcomes import Outcome, report, save
 from .order import in_order
 
 
@@ -25,12 +22,7 @@ def merge_structures(shards: tuple[Path, ...], output: Path, as_json: bool) -> N
     outcomes, whole = outcomes_of_shards(shards, _paths)
     save(output, outcomes, {**whole, "parameters": JsonText(whole["parameters"])})
     remove(shards)
-    if as_json:
-        say_json(as_json_of(outcomes))
-    else:
-        say(as_text_of(outcomes))
-    if any(of.error is not None for of in outcomes):
-        click.get_current_context().exit(1)
+    report(outcomes, as_json)
 
 
 def outcomes_of_shards(

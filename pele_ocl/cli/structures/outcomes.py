@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
+import click
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,7 +19,7 @@ from ..clock import elapsed
 from ..energies import UNIT
 from ..report import counted, duration, radii_text
 from ..tables import table
-from ..terminal import one_line
+from ..terminal import one_line, say, say_json
 
 Report: TypeAlias = dict[str, object]  # what a command prints with --json
 Terms: TypeAlias = dict[str, float]
@@ -83,6 +84,16 @@ def _terms(outcomes: Sequence[Outcome]) -> list[str]:
     """The terms of all structures, each once, the total last."""
     names = dict.fromkeys(name for of in outcomes for _, terms in of.energies for name in terms)
     return [name for name in names if name != "total"] + ["total"]
+
+
+def report(outcomes: Sequence[Outcome], as_json: bool) -> None:
+    """Print the outcomes, and end the command with exit code 1 where one failed."""
+    if as_json:
+        say_json(as_json_of(outcomes))
+    else:
+        say(as_text_of(outcomes))
+    if any(of.error is not None for of in outcomes):
+        click.get_current_context().exit(1)
 
 
 def as_json_of(outcomes: Sequence[Outcome]) -> Report:

@@ -18,9 +18,9 @@ from ..cluster import asked_of, shared_out
 from ..command import INPUT
 from ..frames.options import FrameOptions
 from ..report import call_facts
-from ..terminal import collected_json, say, say_json
+from ..terminal import collected_json
 from .journal import Journal, journal_of
-from .outcomes import Outcome, Report, as_json_of, as_text_of, died_of, save
+from .outcomes import Outcome, Report, died_of, report, save
 
 
 def _one_or_several(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> Path | tuple[Path, ...]:
@@ -64,12 +64,7 @@ def each_structure(command: Callable[..., None]) -> Callable[..., None]:
         if output is not None and asked.shard is None:
             save(output, outcomes, facts)
             journal_of(output).unlink()
-        if as_json:
-            say_json(as_json_of(outcomes))
-        else:
-            say(as_text_of(outcomes))
-        if any(of.error is not None for of in outcomes):
-            click.get_current_context().exit(1)
+        report(outcomes, as_json)
 
     return run
 
