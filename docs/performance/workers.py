@@ -1,7 +1,8 @@
-"""Time frames on one worker process and on two, each with one core: python docs/performance/workers.py
+"""Time frames on one worker process and on two: python docs/performance/workers.py [SYSTEM [FRAMES]]
 
-The energies of 2,560 frames of ubiquitin (1,231 atoms), with no gradient, by workers that a Dask scheduler has; each
-has one core of PoCL. The clock runs from the first task to the last result, without the start of the processes; the
+The energies of frames of a structure, 2,560 of ubiquitin (1,231 atoms) where none are named, with no gradient, by
+workers that a Dask scheduler has; each has one core of PoCL, or a GPU of its own where there are two, which
+`ruvab 4000` keeps busy. The clock runs from the first task to the last result, without the start of the processes; the
 shortest of three runs counts, as other programs, or other guests of the machine, take time from any of them.
 """
 
@@ -19,8 +20,10 @@ import numpy as np
 
 import pele_ocl
 
-STRUCTURE = Path(__file__).parents[2] / "data" / "structures" / "ubiquitin.pdb"
-N_FRAMES, N_RUNS = 2560, 3
+SYSTEM = sys.argv[1] if len(sys.argv) > 1 else "ubiquitin"
+STRUCTURE = next((Path(__file__).parents[2] / "data" / "structures").glob(f"{SYSTEM}.pdb*"))
+N_FRAMES, N_RUNS = int(sys.argv[2]) if len(sys.argv) > 2 else 2560, 3
+N_DIFFERENT = 64  # frames; the others repeat them
 
 
 def main() -> None:
@@ -28,9 +31,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         frames = Path(folder) / "frames.h5"
         start = pele_ocl.read(STRUCTURE).positions
-        moved = start + np.random.default_rng(0).normal(0, 0.02, (N_FRAMES, *start.shape))
+        moved = start + np.random.default_rng(0).normal(0, 0.02, (N_DIFFERENT, *start.shape))
         with h5py.File(frames, "w") as file:
-            file["positions"] = moved.astype(np.float32)
+            positions = file.create_dataset("positions", (N_FRAMES, *start.shape), np.float32)
+            for first in range(0, N_FRAMES, N_DIFFERENT):
+                positions[first : first + N_DIFFERENT] = moved[: N_FRAMES - first]
         rates = [rate(frames, n_workers) for n_workers in (1, 2)]
     print(f"1 worker {rates[0]:.1f} frames/s, 2 workers {rates[1]:.1f} frames/s: {rates[1] / rates[0]:.2f} times")
 
