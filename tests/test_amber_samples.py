@@ -13,7 +13,7 @@ import pytest
 from amber_helpers import SAMPLES, bonded_energies
 
 import pele_ocl
-from pele_ocl import Atoms, Energy, SolventModel
+from pele_ocl import Atoms, Energy, Minimizer, SolventModel
 from pele_ocl.atoms import Bonds
 from pele_ocl.energy import EnergyResult
 from pele_ocl.formats import read_topology
@@ -121,3 +121,14 @@ def test_dpdp(dpdp):
         assert_printed(found, dict(zip(COLUMNS, row[2:], strict=True)))
         assert found["total"] == pytest.approx(row[1], abs=LAST_DIGIT)
         assert found["nonpolar"] / TENSION == pytest.approx(areas[k], abs=LAST_DIGIT)
+
+
+def test_minimising_ala3_goes_below_sander():
+    """Sander's minimiser is at -99.162 kcal/mol after 50 steps from these positions."""
+    atoms = pele_ocl.read(SAMPLES / "Ala3.top", coordinates=SAMPLES / "Ala3.crd")
+    model = SolventModel.like("amber", gb="gbn2")
+    few = Minimizer(atoms, model=model, max_iterations=50).minimize()
+    assert few.energy_after.total < -99.162
+    end = Minimizer(few.atoms, model=model, tolerance=1e-3).minimize()
+    assert end.stopped_by == "gradient"
+    assert end.energy_after.total < few.energy_after.total
