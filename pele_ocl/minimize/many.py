@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from time import perf_counter
 from typing import Any
 
@@ -15,10 +18,12 @@ from ..arguments import callback, choice, described
 from ..atoms import Atoms
 from ..errors import InputError, PeleError
 from ..variant import Progress
-from .minimizer import Minimizer, Watch
+from .minimizer import Minimizer, Turns, Watch
 from .result import MinimizeBatch, MinimizeResult
 
 EachOptions = Callable[[Atoms], Mapping[str, object]]
+
+MOST_UNDER_WAY = 16  # groups of molecules of one topology each
 
 
 def minimize_all(
@@ -26,38 +31,96 @@ def minimize_all(
     options: Mapping[str, Any],
 ) -> MinimizeBatch:  # fmt: skip
     """The results of molecules in their order; parameters as of `minimize_many`."""
+    begin = perf_counter()
     choice("errors", errors, ("raise", "record"))
     if not isinstance(molecules, Sequence):
         raise InputError(f"molecules is {described(molecules)}; a list of Atoms is needed")
     for name, function in (("each", each), ("progress", progress), ("watch", watch)):
         callback(name, function)
-    begin, n_done = perf_counter(), 0
-    results: list[MinimizeResult | None] = [None] * len(molecules)
-    reasons: dict[int, str] = {}
+    together = Together(molecules, each, options, progress, watch)
+    groups = groups_of(molecules, alone=each is not None or bool(options.get("terms")))
+    most = most_under_way(options)
+    for _ in by_turns((together.minimized(group, aside=most > 1) for group in groups), most):
+        if together.reasons and errors == "raise":
+            k = min(together.reasons)
+            raise InputError(f"molecule {k + 1} of {len(molecules)}: {together.reasons[k]}")
+    return MinimizeBatch(together.results, dict(sorted(together.reasons.items())), perf_counter() - begin)
 
-    def told(done: int, _: int, gradient: float) -> None:
-        if progress is not None:
-            progress((n_done + done) / len(molecules))
-        if watch is not None:
-            watch(n_done + done, len(molecules), gradient)
 
-    for group in groups_of(molecules, alone=each is not None or bool(options.get("terms"))):
-        first = molecules[group[0]]
+class Together:
+    """The results of different molecules as far as they are there, and how far the others are.
+
+    results : None of those that are not done; reasons : of those that failed, by their number from 0
+    """
+
+    def __init__(
+        self, molecules: Sequence[Atoms], each: EachOptions | None, options: Mapping[str, Any],
+        progress: Progress | None, watch: Watch | None,
+    ) -> None:  # fmt: skip
+        self._molecules, self._each, self._options = molecules, each, options
+        self._progress, self._watch = progress, watch
+        self.results: list[MinimizeResult | None] = [None] * len(molecules)
+        self.reasons: dict[int, str] = {}
+        self._n_done = 0  # of groups that are done
+        self._under_way: dict[int, tuple[int, float]] = {}  # done and largest gradient of the others, by group
+
+    def minimized(self, group: Sequence[int], aside: bool) -> Turns[None]:
+        """Minimise the molecules of these numbers, which differ in positions alone.
+
+        aside : whether the device does so beside what others give it
+        """
+        first = self._molecules[group[0]]
         try:
-            minimizer = Minimizer(first, **{**options, **({} if each is None else each(first))})
-            starts = np.stack([molecules[k].positions for k in group])
-            batch = minimizer.minimize_batch(starts, errors="record", watch=told)
+            minimizer = Minimizer(first, **{**self._options, **({} if self._each is None else self._each(first))})
+            starts = np.stack([self._molecules[k].positions for k in group])
+            watch = partial(self._tell, group[0])
+            batch = yield from minimizer.in_turns(starts, "record", None, watch, aside)
         except PeleError as error:
-            reasons |= dict.fromkeys(group, str(error))
+            self.reasons |= dict.fromkeys(group, str(error))
         else:
-            reasons |= {group[k]: reason for k, reason in batch.errors.items()}
+            self.reasons |= {group[k]: reason for k, reason in batch.errors.items()}
             for k, result in batch.good:
-                results[group[k]] = replace(result, atoms=molecules[group[k]].moved(result.positions))
-        if reasons and errors == "raise":
-            k = min(reasons)
-            raise InputError(f"molecule {k + 1} of {len(molecules)}: {reasons[k]}")
-        n_done += len(group)
-    return MinimizeBatch(results, dict(sorted(reasons.items())), perf_counter() - begin)
+                self.results[group[k]] = replace(result, atoms=self._molecules[group[k]].moved(result.positions))
+        self._under_way.pop(group[0], None)
+        self._n_done += len(group)
+
+    def _tell(self, group: int, done: int, _: int, gradient: float) -> None:
+        """Tell who asked how far all are, by what is known of a group."""
+        self._under_way[group] = done, gradient
+        dones, gradients = zip(*self._under_way.values(), strict=True)
+        n_done = self._n_done + sum(dones)
+        if self._progress is not None:
+            self._progress(n_done / len(self._molecules))
+        if self._watch is not None:
+            self._watch(n_done, len(self._molecules), max(gradients))
+
+
+def by_turns(works: Iterable[Turns[None]], most: int) -> Iterator[None]:
+    """Give some works a turn each, over and over until they are done, `most` of them at a time."""
+    under_way: deque[Turns[None]] = deque()
+    waiting = iter(works)
+    while True:
+        under_way.extend(islice(waiting, most - len(under_way)))
+        if not under_way:
+            return
+        work = under_way.popleft()
+        if next(work, work) is None:
+            under_way.append(work)
+        yield
+
+
+def most_under_way(options: Mapping[str, Any]) -> int:
+    """How many groups of molecules a device minimises at a time.
+
+    A CPU gains nothing by more than one; and where seconds are limited each has the device for itself.
+    """
+    from ..opencl.device import get_device
+
+    try:
+        is_gpu = get_device(options.get("device")).kind == "GPU"
+    except PeleError:  # of which each group will tell
+        is_gpu = False
+    return MOST_UNDER_WAY if is_gpu and options.get("max_seconds") is None else 1
 
 
 def groups_of(molecules: Sequence[Atoms], alone: bool) -> list[list[int]]:
