@@ -10,7 +10,7 @@ import pytest
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, SolventModel, minimize_many
 from pele_ocl.atoms.bonded import Angles, Bonded, Bonds
-from pele_ocl.minimize import minimize
+from pele_ocl.minimize import many, minimize
 from pele_ocl.opencl.device import Device
 from pele_ocl.paths import shipped
 from pele_ocl.plan import plan as plans
@@ -216,6 +216,42 @@ def test_different_molecules(device):
         minimize_many([part, bad], device=device)
     with pytest.raises(InputError, match=r"molecule 2 of 2: .* at the same place"):  # as its plan says
         minimize_many([other, bad], device=device)
+
+
+def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkeypatch):
+    """As GPUs minimise them; a failure ends neither the others nor their bits."""
+    monkeypatch.setattr(many, "most_under_way", lambda options: 3)
+    part, piece = PEPTIDE[:60], PEPTIDE[:40]
+    molecules = [PEPTIDE, part, part.moved(np.zeros((60, 3))), piece, PEPTIDE.moved(shaken(0.05))]
+    seen: list[tuple[int, int, float]] = []
+    batch = minimize_many(
+        molecules, errors="record", tolerance=0.5, device=device, watch=lambda *x: seen.append(x)
+    )  # fmt: skip
+    assert list(batch.errors) == [2]
+    alone = Minimizer(PEPTIDE, tolerance=0.5, device=device)
+    for k, minimizer in enumerate([alone, *(Minimizer(m, tolerance=0.5, device=device) for m in (part, piece)), alone]):
+        place = (0, 1, 3, 4)[k]
+        expected = minimizer.minimize(molecules[place].positions)
+        np.testing.assert_array_equal(batch[place].positions, expected.positions)
+        assert batch[place].evaluations == expected.evaluations
+    assert seen[-1] == (5, 5, 0.0)
+    assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
+    with pytest.raises(InputError, match=r"molecule 3 of 5: .* at the same place"):
+        minimize_many(molecules, tolerance=0.5, device=device)
+
+
+def test_works_take_turns():
+    """Two at a time; a third one begins where one is done."""
+    told: list[str] = []
+
+    def work(name: str, count: int):
+        for turn in range(count):
+            told.append(f"{name}{turn}")
+            yield
+
+    works = (work(name, count) for name, count in (("a", 2), ("b", 1), ("c", 2)))
+    assert sum(1 for _ in many.by_turns(works, 2)) == 8
+    assert told == ["a0", "b0", "a1", "c0", "c1"]
 
 
 def test_what_is_reported(device):
