@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..energy.bonded import bonded_names
-from ..energy.bonded.tasks import Tasks
+from ..energy.bonded.tasks import Tasks, stable_order
 from ..energy.passes import AnyPasses
 from ..opencl.shared import Descent
 from ..plan.plan import CHUNK_ATOMS
@@ -62,15 +62,15 @@ class Preconditioner:
         places[order] = np.where(free[order], np.arange(len(atoms)), -1)
         members = places[tasks.members]
         task, own = np.nonzero(members >= 0)
-        by_slot = np.argsort(members[task, own], kind="stable")
+        by_slot = stable_order(members[task, own])
         task, own = task[by_slot], own[by_slot]
-        slot, others = members[task, own], members[task, :4]
+        slot, others = members[task, own], members[task]
         together = (others >= 0) & (others // BLOCK == slot[:, None] // BLOCK)
         return cls(
             np.append(order, np.full(slots - len(atoms), -1)).astype(np.int32),
             rest,
             np.searchsorted(slot, np.arange(slots + 1)).astype(np.int32),
-            np.maximum(tasks.members[task, :4], 0).astype(np.int32),
+            np.maximum(tasks.members[task], 0).astype(np.int32),
             np.where(together, others % BLOCK, -1).astype(np.int32),
             np.column_stack([tasks.kinds[task], tasks.first[task], tasks.counts[task], own]).astype(np.int32),
             tasks.parameters,
