@@ -107,7 +107,8 @@ def stable_order(keys: NDArray[np.integer]) -> NDArray[np.intp]:
 
 def _widened(columns: _Indices, width: int, value: int) -> _Indices:
     """Columns (m, k) and so many more of one value that there are `width`."""
-    return np.pad(columns, ((0, 0), (0, width - columns.shape[1])), constant_values=value)
+    m, k = columns.shape
+    return columns if k == width else np.concatenate([columns, np.full((m, width - k), value)], axis=1)
 
 
 def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Sequence[str]) -> Tasks:
