@@ -22,13 +22,14 @@ from .minimizer import Minimizer, Turns, Watch
 from .result import MinimizeBatch, MinimizeResult
 
 EachOptions = Callable[[Atoms], Mapping[str, object]]
+Options = Mapping[str, Any]  # of a Minimizer
 
 MOST_UNDER_WAY = 16  # groups of molecules of one topology each
 
 
 def minimize_all(
     molecules: Sequence[Atoms], each: EachOptions | None, errors: str, progress: Progress | None, watch: Watch | None,
-    options: Mapping[str, Any],
+    options: Options,
 ) -> MinimizeBatch:  # fmt: skip
     """The results of molecules in their order; parameters as of `minimize_many`."""
     begin = perf_counter()
@@ -54,7 +55,7 @@ class Together:
     """
 
     def __init__(
-        self, molecules: Sequence[Atoms], each: EachOptions | None, options: Mapping[str, Any],
+        self, molecules: Sequence[Atoms], each: EachOptions | None, options: Options,
         progress: Progress | None, watch: Watch | None,
     ) -> None:  # fmt: skip
         self._molecules, self._each, self._options = molecules, each, options
@@ -109,7 +110,7 @@ def by_turns(works: Iterable[Turns[None]], most: int) -> Iterator[None]:
         yield
 
 
-def most_under_way(options: Mapping[str, Any]) -> int:
+def most_under_way(options: Options) -> int:
     """How many groups of molecules a device minimises at a time.
 
     A CPU gains nothing by more than one; and where seconds are limited each has the device for itself.

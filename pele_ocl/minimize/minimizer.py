@@ -256,7 +256,7 @@ class Minimizer:
 
 
 def finished(turns: Turns[Done]) -> Done:
-    """What is there after all turns, one behind the other."""
+    """The result of all turns, one behind the other."""
     while True:
         try:
             next(turns)

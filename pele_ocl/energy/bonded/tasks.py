@@ -99,7 +99,7 @@ class Tasks:
 
 
 def stable_order(keys: NDArray[np.integer]) -> NDArray[np.intp]:
-    """What sorts whole numbers from 0 to 2^32, equal ones in their order: by 16 bits, which NumPy counts, at a time."""
+    """As argsort, stable, of whole numbers from 0 to 2^32: by 16 bits at a time, which NumPy sorts by counting."""
     order: NDArray[np.intp] = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
     high = (keys >> 16).astype(np.uint16)
     return order[np.argsort(high[order], kind="stable")] if high.any() else order
