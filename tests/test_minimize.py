@@ -241,7 +241,7 @@ def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkey
 
 
 def test_works_take_turns():
-    """Two at a time; a third one begins where one is done."""
+    """Two at a time, or one that is large; the next one begins where there is room."""
     told: list[str] = []
 
     def work(name: str, count: int):
@@ -249,9 +249,9 @@ def test_works_take_turns():
             told.append(f"{name}{turn}")
             yield
 
-    works = (work(name, count) for name, count in (("a", 2), ("b", 1), ("c", 2)))
-    assert sum(1 for _ in many.by_turns(works, 2)) == 8
-    assert told == ["a0", "b0", "a1", "c0", "c1"]
+    works = [work(name, count) for name, count in (("a", 2), ("b", 1), ("c", 2), ("d", 1))]
+    assert sum(1 for _ in many.by_turns(works, [1, 1, 1, plans.CHUNK_ATOMS], 2)) == 10
+    assert told == ["a0", "b0", "a1", "c0", "c1", "d0"]
 
 
 def test_what_is_reported(device):

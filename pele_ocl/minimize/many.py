@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from time import perf_counter
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from ..arguments import callback, choice, described
 from ..atoms import Atoms
 from ..errors import InputError, PeleError
+from ..plan.plan import CHUNK_ATOMS
 from ..variant import Progress
 from .minimizer import Minimizer, Turns, Watch
 from .result import MinimizeBatch, MinimizeResult
@@ -25,6 +25,7 @@ EachOptions = Callable[[Atoms], Mapping[str, object]]
 Options = Mapping[str, Any]  # of a Minimizer
 
 MOST_UNDER_WAY = 16  # groups of molecules of one topology each
+_DONE = object()
 
 
 def minimize_all(
@@ -41,7 +42,9 @@ def minimize_all(
     together = Together(molecules, each, options, progress, watch)
     groups = groups_of(molecules, alone=each is not None or bool(options.get("terms")))
     most = most_under_way(options)
-    for _ in by_turns((together.minimized(group, aside=most > 1) for group in groups), most):
+    sizes = [min(len(group) * len(molecules[group[0]]), CHUNK_ATOMS) for group in groups]
+    works = [together.minimized(group, aside=most > 1) for group in groups]
+    for _ in by_turns(works, sizes, most):
         if together.reasons and errors == "raise":
             k = min(together.reasons)
             raise InputError(f"molecule {k + 1} of {len(molecules)}: {together.reasons[k]}")
@@ -96,17 +99,21 @@ class Together:
             self._watch(n_done, len(self._molecules), max(gradients))
 
 
-def by_turns(works: Iterable[Turns[None]], most: int) -> Iterator[None]:
-    """Give some works a turn each, over and over until they are done, `most` of them at a time."""
-    under_way: deque[Turns[None]] = deque()
-    waiting = iter(works)
-    while True:
-        under_way.extend(islice(waiting, most - len(under_way)))
-        if not under_way:
-            return
-        work = under_way.popleft()
-        if next(work, work) is None:
-            under_way.append(work)
+def by_turns(works: Sequence[Turns[None]], sizes: Sequence[int], most: int) -> Iterator[None]:
+    """Give some works a turn each, over and over until they are done.
+
+    sizes : atoms that each has on the device; at a time there are CHUNK_ATOMS at most, of `most` works
+    """
+    waiting = deque(zip(works, sizes, strict=True))
+    under_way: deque[tuple[Turns[None], int]] = deque()
+    while waiting or under_way:
+        n_atoms = sum(size for _, size in under_way)
+        while waiting and len(under_way) < most and n_atoms + waiting[0][1] <= CHUNK_ATOMS:
+            n_atoms += waiting[0][1]
+            under_way.append(waiting.popleft())
+        work, size = under_way.popleft()
+        if next(work, _DONE) is not _DONE:
+            under_way.append((work, size))
         yield
 
 
