@@ -58,7 +58,7 @@ class Preconditioner:
         rest = np.full(slots, REST)
         for addend in passes.contents.addends:
             rest[: len(atoms)] += np.broadcast_to(addend.stiffness(atoms), len(atoms))[order]
-        places = np.full(len(atoms) + 1, -1)  # of each atom that moves; the last one is that of no atom
+        places = np.full(len(atoms) + 1, -1, np.int32)  # of each atom that moves; the last one is that of no atom
         places[order] = np.where(free[order], np.arange(len(atoms)), -1)
         members = places[tasks.members]
         task, own = np.nonzero(members >= 0)
@@ -70,8 +70,8 @@ class Preconditioner:
             np.append(order, np.full(slots - len(atoms), -1)).astype(np.int32),
             rest,
             np.searchsorted(slot, np.arange(slots + 1)).astype(np.int32),
-            np.maximum(tasks.members[task], 0).astype(np.int32),
-            np.where(together, others % BLOCK, -1).astype(np.int32),
+            np.maximum(tasks.members[task], 0),
+            np.where(together, others % BLOCK, np.int32(-1)),
             np.column_stack([tasks.kinds[task], tasks.first[task], tasks.counts[task], own]).astype(np.int32),
             tasks.parameters,
         )

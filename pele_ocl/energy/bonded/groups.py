@@ -54,9 +54,9 @@ class Groups:
         own = owners[task] == group[:, None]
         keys = (members * n_rows + tasks.rows[task])[own]
         order = stable_order(keys)
-        slots = np.empty(len(keys), np.int64)
+        slots = np.empty(len(keys), np.int32)
         slots[order] = np.arange(len(keys))
-        places = np.full(members.shape, -1, np.int64)
+        places = np.full(members.shape, -1, np.int32)
         places[own] = keys % (size * n_rows) if shared else slots
 
         record, second = _records(tasks.kinds[task] == BondedKind.CROSS_TWISTS)
@@ -69,14 +69,14 @@ class Groups:
             shared,
             n_rows,
             np.searchsorted(codes, np.arange(n_groups * kinds + 1)).astype(np.int32),
-            np.maximum(_by_fours(members)[of_record], 0).astype(np.int32),
-            _by_fours(places)[of_record].astype(np.int32),
+            np.maximum(_by_fours(members)[of_record], 0),
+            _by_fours(places)[of_record],
             np.column_stack([tasks.first[task][record], counts]).astype(np.int32),
             np.append(0, np.cumsum(np.bincount(keys, minlength=n_atoms * n_rows))).astype(np.int32),
         )
 
 
-def _copies(owners: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _copies(owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Groups and their tasks, by group and then in the order of the tasks. owners : (m, k) groups of members, or -1"""
     owners = np.sort(owners, axis=1)
     is_first = owners >= 0
@@ -86,7 +86,7 @@ def _copies(owners: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     return group[order], task[order]
 
 
-def _by_fours(columns: NDArray[np.int64]) -> NDArray[np.int64]:
+def _by_fours(columns: NDArray[np.int32]) -> NDArray[np.int32]:
     """Columns of members (m, k) as a record takes them, (m, k / 4, 4)."""
     return columns.reshape(len(columns), columns.shape[1] // MEMBERS, MEMBERS)
 

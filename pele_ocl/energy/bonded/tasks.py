@@ -37,8 +37,8 @@ class Tasks:
     """
 
     kinds: _Indices
-    members: _Indices
-    rows: _Indices
+    members: NDArray[np.int32]
+    rows: NDArray[np.int32]
     first: _Indices
     counts: _Indices
     parameters: Floats
@@ -91,10 +91,10 @@ class Tasks:
     def plain(cls, kind: BondedKind, members: NDArray[np.integer], rows: ArrayLike, parameters: Floats) -> Tasks:
         """Tasks of one row of parameters each. members : (m, up to 8); rows : broadcast to them"""
         m, width = len(members), max(MEMBERS, members.shape[1])
-        all_rows = _widened(np.broadcast_to(np.asarray(rows, np.int64), members.shape), width, 0)
+        all_rows = _widened(np.broadcast_to(np.asarray(rows, np.int32), members.shape), width, 0)
         four = np.zeros((m, 4))
         four[:, : parameters.shape[1]] = parameters
-        padded = _widened(members.astype(np.int64), width, -1)
+        padded = _widened(members.astype(np.int32), width, -1)
         return cls(np.full(m, kind, np.int64), padded, all_rows, np.arange(m), np.ones(m, np.int64), four)
 
 
@@ -105,10 +105,10 @@ def stable_order(keys: NDArray[np.integer]) -> NDArray[np.intp]:
     return order[np.argsort(high[order], kind="stable")] if high.any() else order
 
 
-def _widened(columns: _Indices, width: int, value: int) -> _Indices:
+def _widened(columns: NDArray[np.int32], width: int, value: int) -> NDArray[np.int32]:
     """Columns (m, k) and so many more of one value that there are `width`."""
     m, k = columns.shape
-    return columns if k == width else np.concatenate([columns, np.full((m, width - k), value)], axis=1)
+    return columns if k == width else np.concatenate([columns, np.full((m, width - k), value, np.int32)], axis=1)
 
 
 def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Sequence[str]) -> Tasks:
