@@ -64,7 +64,14 @@ class Tasks:
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> Tasks:
         """The tasks all of whose members are among atoms (n,), or all others."""
-        chosen = (np.append(atoms, True)[self.members].all(axis=1)) == inside
+        return self._those((np.append(atoms, True)[self.members].all(axis=1)) == inside)
+
+    @property
+    def springs(self) -> Tasks:
+        """The tasks of one coordinate each, which pull it to its best value."""
+        return self._those((self.kinds != BondedKind.CROSS_TWISTS) & (self.kinds != BondedKind.MEET))
+
+    def _those(self, chosen: NDArray[np.bool_]) -> Tasks:
         return replace(
             self, kinds=self.kinds[chosen], members=self.members[chosen], rows=self.rows[chosen],
             first=self.first[chosen], counts=self.counts[chosen],
