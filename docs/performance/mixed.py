@@ -34,24 +34,27 @@ def models_of(count: int, residues: tuple[int, int], noise: float) -> list[Atoms
     """So many pieces of chains, of so many residues each, at least and at most; noise : A, on all positions."""
     rng = np.random.default_rng(1)
     parents = [read(shipped("data") / "structures" / SYSTEMS[name]) for name in PARENTS]
-    chains = [(atoms, chain) for atoms in parents for chain in _chains_of(atoms) if len(chain) >= residues[0]]
+    chains = [chain for atoms in parents for chain in _chains_of(atoms) if _length(chain) >= residues[0]]
     models = []
     for _ in range(count):
-        atoms, chain = chains[rng.integers(len(chains))]
-        length = rng.integers(residues[0], min(residues[1], len(chain)) + 1)
-        first = rng.integers(len(chain) - length + 1)
-        assert atoms.labels is not None
-        model = atoms[np.isin(atoms.labels.residue_index, chain[first : first + length])]
+        chain = chains[rng.integers(len(chains))]
+        length = rng.integers(residues[0], min(residues[1], _length(chain)) + 1)
+        first = rng.integers(_length(chain) - length + 1)
+        assert chain.labels is not None
+        residue = chain.labels.residue_index
+        model = chain[(residue >= first) & (residue < first + length)]
         models.append(model.moved(model.positions + noise * rng.normal(size=model.positions.shape)))
     return models
 
 
-def _chains_of(atoms: Atoms) -> list[np.ndarray[Any, np.dtype[np.int32]]]:
-    """The residues of each chain, by their numbers from 0."""
+def _chains_of(atoms: Atoms) -> list[Atoms]:
     assert atoms.labels is not None
-    first = atoms.labels.residue_starts
-    chains, residues = atoms.labels.chains[first], atoms.labels.residue_index[first]
-    return [residues[chains == chain] for chain in np.unique(chains)]
+    return [atoms[atoms.labels.chains == chain] for chain in np.unique(atoms.labels.chains)]
+
+
+def _length(chain: Atoms) -> int:
+    assert chain.labels is not None
+    return len(chain.labels.residue_starts)
 
 
 def system_of(atoms: Atoms, field: str) -> Any:
