@@ -221,6 +221,7 @@ def test_different_molecules(device):
 def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkeypatch):
     """As GPUs minimise them; a failure ends neither the others nor their bits."""
     monkeypatch.setattr(many, "most_under_way", lambda options: 3)
+    monkeypatch.setattr(many, "MOMENT", 60.0)  # a molecule is ready in its first turn
     part, piece = PEPTIDE[:60], PEPTIDE[:40]
     molecules = [PEPTIDE, part, part.moved(np.zeros((60, 3))), piece, PEPTIDE.moved(shaken(0.05))]
     seen: list[tuple[int, int, float]] = []
@@ -236,8 +237,11 @@ def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkey
         assert batch[place].evaluations == expected.evaluations
     assert seen[-1] == (5, 5, 0.0)
     assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
+    n_queues = len(device.spare)
+    assert n_queues >= 2
     with pytest.raises(InputError, match=r"molecule 3 of 5: .* at the same place"):
         minimize_many(molecules, tolerance=0.5, device=device)
+    assert len(device.spare) == n_queues  # lent again, and given back by those that did not end
 
 
 def test_works_take_turns():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -47,10 +48,11 @@ def minimize_all(
     sizes = [min(len(group) * len(molecules[group[0]]), CHUNK_ATOMS) for group in groups]
     with ThreadPoolExecutor(1) as second:
         works = [together.minimized(group, second if most > 1 else None) for group in groups]
-        for _ in by_turns(works, sizes, most):
-            if together.reasons and errors == "raise":
-                k = min(together.reasons)
-                raise InputError(f"molecule {k + 1} of {len(molecules)}: {together.reasons[k]}")
+        with closing(by_turns(works, sizes, most)) as turns:
+            for _ in turns:
+                if together.reasons and errors == "raise":
+                    k = min(together.reasons)
+                    raise InputError(f"molecule {k + 1} of {len(molecules)}: {together.reasons[k]}")
     return MinimizeBatch(together.results, dict(sorted(together.reasons.items())), perf_counter() - begin)
 
 
@@ -118,22 +120,28 @@ def _prepared(second: Executor, make: Callable[[], Minimizer], m: int) -> Turns[
     return preparing.result()
 
 
-def by_turns(works: Sequence[Turns[None]], sizes: Sequence[int], most: int) -> Iterator[None]:
-    """Give some works a turn each, over and over until they are done.
+def by_turns(works: Sequence[Turns[None]], sizes: Sequence[int], most: int) -> Turns[None]:
+    """Give some works a turn each, over and over until they are done, or until this is closed.
 
     sizes : atoms that each has on the device; at a time there are CHUNK_ATOMS at most, of `most` works
     """
     waiting = deque(zip(works, sizes, strict=True))
     under_way: deque[tuple[Turns[None], int]] = deque()
-    while waiting or under_way:
-        n_atoms = sum(size for _, size in under_way)
-        while waiting and len(under_way) < most and n_atoms + waiting[0][1] <= CHUNK_ATOMS:
-            n_atoms += waiting[0][1]
-            under_way.append(waiting.popleft())
-        work, size = under_way.popleft()
-        if next(work, _DONE) is not _DONE:
-            under_way.append((work, size))
-        yield
+    try:
+        while waiting or under_way:
+            n_atoms = sum(size for _, size in under_way)
+            while waiting and len(under_way) < most and n_atoms + waiting[0][1] <= CHUNK_ATOMS:
+                n_atoms += waiting[0][1]
+                under_way.append(waiting.popleft())
+            work = under_way[0][0]
+            is_done = next(work, _DONE) is _DONE
+            under_way.rotate(-1)
+            if is_done:
+                under_way.pop()
+            yield
+    finally:
+        for work, _ in under_way:
+            work.close()
 
 
 def most_under_way(options: Options) -> int:
