@@ -221,7 +221,6 @@ def test_different_molecules(device):
 def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkeypatch):
     """As GPUs minimise them; a failure ends neither the others nor their bits."""
     monkeypatch.setattr(many, "most_under_way", lambda options: 3)
-    monkeypatch.setattr(many, "MOMENT", 60.0)  # a molecule is ready in its first turn
     part, piece = PEPTIDE[:60], PEPTIDE[:40]
     molecules = [PEPTIDE, part, part.moved(np.zeros((60, 3))), piece, PEPTIDE.moved(shaken(0.05))]
     molecules.append(PEPTIDE[:30].moved(np.zeros((30, 3))))  # whose plan cannot be made

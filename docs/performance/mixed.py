@@ -1,12 +1,12 @@
 """Models of many topologies and sizes minimised by one call, beside OpenMM's LocalEnergyMinimizer one after another.
 
 python docs/performance/mixed.py [--count 1000] [--residues 100,400] [--noise 0.1] [--tolerance 1] [--sample 10]
-    [--platform CUDA] [--field implicit] [--device NAME]
+    [--platform CUDA] [--field implicit] [--one-by-one] [--device NAME]
 
 cuts so many chains of so many residues out of the shipped structures, each another one, and moves their atoms by noise.
-All of them go through one call of minimize_many, whose time has the preparation of every model in it; `--sample` of
-them, from the smallest to the largest, go through OpenMM's minimiser, whose time is given with and without the making
-of its Context. Energies at the ends of the sample are computed in float64 by us.
+All of them go through one call of minimize_many, whose time has the preparation of every model in it; --one-by-one lets
+no two share the device. `--sample` of them, from the smallest to the largest, go through OpenMM's minimiser, whose time
+is given with and without the making of its Context. Energies at the ends of the sample are computed in float64 by us.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pele_ocl.bench.systems import SYSTEMS
 from pele_ocl.paths import shipped
 from pele_ocl.units import JOULE_PER_CALORIE, KJ_PER_MOL_NM
 
+FOREVER = 1e6  # s; where seconds are limited, models are minimised one after the other
 PARENTS = ("src3", "enolase_dimer", "ruvab")
 
 
@@ -86,12 +87,13 @@ def system_of(atoms: Atoms, field: str) -> Any:
     return system
 
 
-def ours(models: Sequence[Atoms], tolerance: float, device: str | None) -> tuple[float, Sequence[Any]]:
-    """Seconds of the call, preparation included, and the results. tolerance : kJ/mol/nm"""
+def ours(models: Sequence[Atoms], options: argparse.Namespace) -> tuple[float, Sequence[Any]]:
+    """Seconds of the call, preparation included, and the results."""
     begin = time.perf_counter()
     batch = minimize_many(
-        models, tolerance=tolerance * KJ_PER_MOL_NM, model=MODEL, max_iterations=MOST_ITERATIONS, device=device
-    )
+        models, tolerance=options.tolerance * KJ_PER_MOL_NM, model=MODEL, max_iterations=MOST_ITERATIONS,
+        max_seconds=FOREVER if options.one_by_one else None, device=options.device,
+    )  # fmt: skip
     return time.perf_counter() - begin, batch
 
 
@@ -116,11 +118,12 @@ def main() -> None:
     parser.add_argument("--platform", default="CUDA", help="of OpenMM, or none")
     parser.add_argument("--field", default="implicit", choices=("implicit", "gbsaobc"))
     parser.add_argument("--peer-precision", default="mixed", choices=("single", "mixed", "double"), help="of OpenMM")
+    parser.add_argument("--one-by-one", action="store_true", help="no two of our models share the device")
     parser.add_argument("--device")
     options = parser.parse_args()
     models = models_of(options.count, options.residues, options.noise)
-    ours(models[:8], options.tolerance, options.device)  # builds the kernels
-    seconds, batch = ours(models, options.tolerance, options.device)
+    ours(models[:8], options)  # builds the kernels
+    seconds, batch = ours(models, options)
     sizes = sorted(map(len, models))
     print(
         f"{len(models)} models of {sizes[0]} to {sizes[-1]} atoms, {mean(sizes):.0f} in the mean, to "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -27,7 +26,6 @@ EachOptions = Callable[[Atoms], Mapping[str, object]]
 Options = Mapping[str, Any]  # of a Minimizer
 
 MOST_UNDER_WAY = 16  # groups of molecules of one topology each
-MOMENT = 2e-4  # s that a turn waits for what another thread prepares
 _DONE = object()
 
 
@@ -46,13 +44,12 @@ def minimize_all(
     groups = groups_of(molecules, alone=each is not None or bool(options.get("terms")))
     most = most_under_way(options)
     sizes = [min(len(group) * len(molecules[group[0]]), CHUNK_ATOMS) for group in groups]
-    with ThreadPoolExecutor(1) as second:
-        works = [together.minimized(group, second if most > 1 else None) for group in groups]
-        with closing(by_turns(works, sizes, most)) as turns:
-            for _ in turns:
-                if together.reasons and errors == "raise":
-                    k = min(together.reasons)
-                    raise InputError(f"molecule {k + 1} of {len(molecules)}: {together.reasons[k]}")
+    works = [together.minimized(group, aside=most > 1) for group in groups]
+    with closing(by_turns(works, sizes, most)) as turns:
+        for _ in turns:
+            if together.reasons and errors == "raise":
+                k = min(together.reasons)
+                raise InputError(f"molecule {k + 1} of {len(molecules)}: {together.reasons[k]}")
     return MinimizeBatch(together.results, dict(sorted(together.reasons.items())), perf_counter() - begin)
 
 
@@ -73,19 +70,17 @@ class Together:
         self._n_done = 0  # of groups that are done
         self._under_way: dict[int, tuple[int, float]] = {}  # done and largest gradient of the others, by group
 
-    def minimized(self, group: Sequence[int], second: Executor | None) -> Turns[None]:
+    def minimized(self, group: Sequence[int], aside: bool) -> Turns[None]:
         """Minimise the molecules of these numbers, which differ in positions alone.
 
-        second : a thread that prepares the minimiser while the device works for others, beside which it minimises
-            these, too; None for one after the other
+        aside : whether the device does so beside what others give it
         """
         first = self._molecules[group[0]]
         try:
-            make = partial(Minimizer, first, **{**self._options, **({} if self._each is None else self._each(first))})
-            minimizer = make() if second is None else (yield from _prepared(second, make, len(group)))
+            minimizer = Minimizer(first, **{**self._options, **({} if self._each is None else self._each(first))})
             starts = np.stack([self._molecules[k].positions for k in group])
             watch = partial(self._tell, group[0])
-            batch = yield from minimizer.in_turns(starts, "record", None, watch, aside=second is not None)
+            batch = yield from minimizer.in_turns(starts, "record", None, watch, aside)
         except PeleError as error:
             self.reasons |= dict.fromkeys(group, str(error))
         else:
@@ -104,20 +99,6 @@ class Together:
             self._progress(n_done / len(self._molecules))
         if self._watch is not None:
             self._watch(n_done, len(self._molecules), max(gradients))
-
-
-def _prepared(second: Executor, make: Callable[[], Minimizer], m: int) -> Turns[Minimizer]:
-    """A minimiser that another thread prepares for m conformations."""
-
-    def prepare() -> Minimizer:
-        minimizer = make()
-        minimizer.prepare(m)
-        return minimizer
-
-    preparing = second.submit(prepare)
-    while not wait([preparing], MOMENT).done:
-        yield
-    return preparing.result()
 
 
 def by_turns(works: Sequence[Turns[None]], sizes: Sequence[int], most: int) -> Turns[None]:

@@ -19,7 +19,7 @@ from ..energy.frozen import are_in_place
 from ..energy.passes import AnyPasses, EnergyPasses
 from ..errors import InputError
 from ..opencl.shared import Descent, StepState, Stop
-from ..plan.evaluator import Evaluator, Failures
+from ..plan.evaluator import Failures
 from ..plan.pipeline import Pipeline
 from ..solvent_model import SolventModel
 from ..variant import Progress
@@ -123,11 +123,6 @@ class Minimizer:
         callback("watch", watch)
         return finished(self.in_turns(conformations, errors, progress, watch))
 
-    def prepare(self, m: int) -> None:
-        """Make now what the minimisation of m conformations together takes on the device."""
-        with self.energy.lent(m) as pipeline:
-            self.steps_of(_passes_of(pipeline))
-
     def in_turns(
         self, conformations: ArrayLike, errors: Literal["raise", "record"], progress: Progress | None,
         watch: Watch | None, aside: bool = False,
@@ -195,7 +190,8 @@ class Minimizer:
         seconds, limit = np.zeros(len(given)), self.stopping.max_seconds
         with plan.lent(len(given)) as pipeline:
             assert isinstance(pipeline, Pipeline)
-            passes = _passes_of(pipeline)
+            passes = pipeline.passes
+            assert isinstance(passes, EnergyPasses)
             run = passes.run.anew(False) if queue is None else passes.run.aside(queue)
             pool = Pool(run, pipeline, self.steps_of(passes), given, failures)
             while pool:
@@ -268,12 +264,6 @@ def finished(turns: Turns[Done]) -> Done:
         except StopIteration as end:
             done: Done = end.value
             return done
-
-
-def _passes_of(evaluator: Evaluator) -> AnyPasses:
-    assert isinstance(evaluator, Pipeline)
-    assert isinstance(evaluator.passes, EnergyPasses)
-    return evaluator.passes
 
 
 def _may_go_on(pool: Pool) -> NDArray[np.bool_]:
