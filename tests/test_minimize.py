@@ -218,30 +218,29 @@ def test_different_molecules(device):
         minimize_many([other, bad], device=device)
 
 
-def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkeypatch):
+@pytest.mark.parametrize("variant", ["blocks", pytest.param("squares", marks=pytest.mark.slow)])
+def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkeypatch, variant):
     """As GPUs minimise them; a failure ends neither the others nor their bits."""
     monkeypatch.setattr(many, "most_under_way", lambda options: 3)
     part, piece = PEPTIDE[:60], PEPTIDE[:40]
     molecules = [PEPTIDE, part, part.moved(np.zeros((60, 3))), piece, PEPTIDE.moved(shaken(0.05))]
     molecules.append(PEPTIDE[:30].moved(np.zeros((30, 3))))  # whose plan cannot be made
     seen: list[tuple[int, int, float]] = []
-    batch = minimize_many(
-        molecules, errors="record", tolerance=0.5, device=device, watch=lambda *x: seen.append(x)
-    )  # fmt: skip
+    same = {"tolerance": 0.5, "variant": variant, "device": device}
+    batch = minimize_many(molecules, errors="record", watch=lambda *x: seen.append(x), **same)
     assert list(batch.errors) == [2, 5]
-    alone = Minimizer(PEPTIDE, tolerance=0.5, device=device)
-    for k, minimizer in enumerate([alone, *(Minimizer(m, tolerance=0.5, device=device) for m in (part, piece)), alone]):
-        place = (0, 1, 3, 4)[k]
-        expected = minimizer.minimize(molecules[place].positions)
-        np.testing.assert_array_equal(batch[place].positions, expected.positions)
-        assert batch[place].evaluations == expected.evaluations
+    alone = [Minimizer(atoms, **same) for atoms in (PEPTIDE, part, piece)]
+    for k, minimizer in zip((0, 1, 3, 4), (*alone, alone[0]), strict=True):
+        expected = minimizer.minimize(molecules[k].positions)
+        np.testing.assert_array_equal(batch[k].positions, expected.positions)
+        assert batch[k].evaluations == expected.evaluations
     assert seen[-1][0] >= 5
     assert seen[-1][1:] == (6, 0.0)
     assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
     n_queues = len(device.spare)
     assert n_queues >= 2
     with pytest.raises(InputError, match=r"molecule [36] of 6: .* at the same place"):
-        minimize_many(molecules, tolerance=0.5, device=device)
+        minimize_many(molecules, **same)
     assert len(device.spare) == n_queues  # lent again, and given back by those that did not end
 
 
