@@ -80,7 +80,7 @@ class Together:
             minimizer = Minimizer(first, **{**self._options, **({} if self._each is None else self._each(first))})
             starts = np.stack([self._molecules[k].positions for k in group])
             watch = partial(self._tell, group[0])
-            batch = yield from minimizer.in_turns(starts, "record", None, watch, aside)
+            batch = yield from minimizer._in_turns(starts, "record", None, watch, aside)
         except PeleError as error:
             self.reasons |= dict.fromkeys(group, str(error))
         else:

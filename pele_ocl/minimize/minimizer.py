@@ -121,9 +121,9 @@ class Minimizer:
         """
         callback("progress", progress)
         callback("watch", watch)
-        return finished(self.in_turns(conformations, errors, progress, watch))
+        return finished(self._in_turns(conformations, errors, progress, watch))
 
-    def in_turns(
+    def _in_turns(
         self, conformations: ArrayLike, errors: Literal["raise", "record"], progress: Progress | None,
         watch: Watch | None, aside: bool = False,
     ) -> Turns[MinimizeBatch]:  # fmt: skip
