@@ -19,6 +19,7 @@ from pele_ocl import Atoms, InputError
 from pele_ocl.atoms import Angles, Bonded, HarmonicImpropers, OneFourPairs, Torsions
 from pele_ocl.energy import TERMS, VARIANTS, Energy, energy
 from pele_ocl.energy.bonded import addend
+from pele_ocl.energy.bonded.tasks import stable_order
 from pele_ocl.energy.result import ALL_TERMS, PASS_TERMS
 from pele_ocl.energy.terms import PositionalRestraint
 from pele_ocl.opencl.device import Device
@@ -314,3 +315,11 @@ def test_a_term_may_join_one_that_is_there(device, precision):
     bare, result = energy(atoms, **there), energy(atoms, terms=[wall], **there)
     assert result.terms.names == TERMS
     assert result.nonpolar == pytest.approx(bare.nonpolar + 2 * 3 * 50, rel=ENERGY[precision])
+
+
+@pytest.mark.parametrize("most", [0, 40, 1 << 16, 1 << 31])
+def test_whole_numbers_are_sorted_and_equal_ones_stay_in_order(most):
+    keys = np.random.default_rng(1).integers(0, most, 1000, endpoint=True)
+    keys = np.concatenate([keys, keys[::-1]])
+    np.testing.assert_array_equal(stable_order(keys), np.argsort(keys, kind="stable"))
+    assert len(stable_order(keys[:0])) == 0

@@ -10,7 +10,7 @@ import pytest
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, SolventModel, minimize_many
 from pele_ocl.atoms.bonded import Angles, Bonded, Bonds
-from pele_ocl.minimize import minimize
+from pele_ocl.minimize import many, minimize
 from pele_ocl.opencl.device import Device
 from pele_ocl.paths import shipped
 from pele_ocl.plan import plan as plans
@@ -216,6 +216,46 @@ def test_different_molecules(device):
         minimize_many([part, bad], device=device)
     with pytest.raises(InputError, match=r"molecule 2 of 2: .* at the same place"):  # as its plan says
         minimize_many([other, bad], device=device)
+
+
+@pytest.mark.parametrize("variant", ["blocks", pytest.param("squares", marks=pytest.mark.slow)])
+def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkeypatch, variant):
+    """As GPUs minimise them; a failure ends neither the others nor their bits."""
+    monkeypatch.setattr(many, "most_under_way", lambda options: 3)
+    part, piece = PEPTIDE[:60], PEPTIDE[:40]
+    molecules = [PEPTIDE, part, part.moved(np.zeros((60, 3))), piece, PEPTIDE.moved(shaken(0.05))]
+    molecules.append(PEPTIDE[:30].moved(np.zeros((30, 3))))  # whose plan cannot be made
+    seen: list[tuple[int, int, float]] = []
+    same = {"tolerance": 0.5, "variant": variant, "device": device}
+    batch = minimize_many(molecules, errors="record", watch=lambda *x: seen.append(x), **same)
+    assert list(batch.errors) == [2, 5]
+    alone = [Minimizer(atoms, **same) for atoms in (PEPTIDE, part, piece)]
+    for k, minimizer in zip((0, 1, 3, 4), (*alone, alone[0]), strict=True):
+        expected = minimizer.minimize(molecules[k].positions)
+        np.testing.assert_array_equal(batch[k].positions, expected.positions)
+        assert batch[k].evaluations == expected.evaluations
+    assert seen[-1][0] >= 5
+    assert seen[-1][1:] == (6, 0.0)
+    assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
+    n_queues = len(device.spare)
+    assert n_queues >= 2
+    with pytest.raises(InputError, match=r"molecule [36] of 6: .* at the same place"):
+        minimize_many(molecules, **same)
+    assert len(device.spare) == n_queues  # lent again, and given back by those that did not end
+
+
+def test_works_take_turns():
+    """Two at a time, or one that is large; the next one begins where there is room."""
+    told: list[str] = []
+
+    def work(name: str, count: int):
+        for turn in range(count):
+            told.append(f"{name}{turn}")
+            yield
+
+    works = [work(name, count) for name, count in (("a", 2), ("b", 1), ("c", 2), ("d", 1))]
+    assert sum(1 for _ in many.by_turns(works, [1, 1, 1, plans.CHUNK_ATOMS], 2)) == 10
+    assert told == ["a0", "b0", "a1", "c0", "c1", "d0"]
 
 
 def test_what_is_reported(device):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -14,50 +17,126 @@ from numpy.typing import NDArray
 from ..arguments import callback, choice, described
 from ..atoms import Atoms
 from ..errors import InputError, PeleError
+from ..plan.plan import CHUNK_ATOMS
 from ..variant import Progress
-from .minimizer import Minimizer, Watch
+from .minimizer import Minimizer, Turns, Watch
 from .result import MinimizeBatch, MinimizeResult
 
 EachOptions = Callable[[Atoms], Mapping[str, object]]
+Options = Mapping[str, Any]  # of a Minimizer
+
+MOST_UNDER_WAY = 16  # groups of molecules of one topology each
+_DONE = object()
 
 
 def minimize_all(
     molecules: Sequence[Atoms], each: EachOptions | None, errors: str, progress: Progress | None, watch: Watch | None,
-    options: Mapping[str, Any],
+    options: Options,
 ) -> MinimizeBatch:  # fmt: skip
     """The results of molecules in their order; parameters as of `minimize_many`."""
+    begin = perf_counter()
     choice("errors", errors, ("raise", "record"))
     if not isinstance(molecules, Sequence):
         raise InputError(f"molecules is {described(molecules)}; a list of Atoms is needed")
     for name, function in (("each", each), ("progress", progress), ("watch", watch)):
         callback(name, function)
-    begin, n_done = perf_counter(), 0
-    results: list[MinimizeResult | None] = [None] * len(molecules)
-    reasons: dict[int, str] = {}
+    together = Together(molecules, each, options, progress, watch)
+    groups = groups_of(molecules, alone=each is not None or bool(options.get("terms")))
+    most = most_under_way(options)
+    sizes = [min(len(group) * len(molecules[group[0]]), CHUNK_ATOMS) for group in groups]
+    works = [together.minimized(group, aside=most > 1) for group in groups]
+    with closing(by_turns(works, sizes, most)) as turns:
+        for _ in turns:
+            if together.reasons and errors == "raise":
+                k = min(together.reasons)
+                raise InputError(f"molecule {k + 1} of {len(molecules)}: {together.reasons[k]}")
+    return MinimizeBatch(together.results, dict(sorted(together.reasons.items())), perf_counter() - begin)
 
-    def told(done: int, _: int, gradient: float) -> None:
-        if progress is not None:
-            progress((n_done + done) / len(molecules))
-        if watch is not None:
-            watch(n_done + done, len(molecules), gradient)
 
-    for group in groups_of(molecules, alone=each is not None or bool(options.get("terms"))):
-        first = molecules[group[0]]
+class Together:
+    """The results of different molecules as far as they are there, and how far the others are.
+
+    results : None of those that are not done; reasons : of those that failed, by their number from 0
+    """
+
+    def __init__(
+        self, molecules: Sequence[Atoms], each: EachOptions | None, options: Options,
+        progress: Progress | None, watch: Watch | None,
+    ) -> None:  # fmt: skip
+        self._molecules, self._each, self._options = molecules, each, options
+        self._progress, self._watch = progress, watch
+        self.results: list[MinimizeResult | None] = [None] * len(molecules)
+        self.reasons: dict[int, str] = {}
+        self._n_done = 0  # of groups that are done
+        self._under_way: dict[int, tuple[int, float]] = {}  # done and largest gradient of the others, by group
+
+    def minimized(self, group: Sequence[int], aside: bool) -> Turns[None]:
+        """Minimise the molecules of these numbers, which differ in positions alone.
+
+        aside : whether the device does so beside what others give it
+        """
+        first = self._molecules[group[0]]
         try:
-            minimizer = Minimizer(first, **{**options, **({} if each is None else each(first))})
-            starts = np.stack([molecules[k].positions for k in group])
-            batch = minimizer.minimize_batch(starts, errors="record", watch=told)
+            minimizer = Minimizer(first, **{**self._options, **({} if self._each is None else self._each(first))})
+            starts = np.stack([self._molecules[k].positions for k in group])
+            watch = partial(self._tell, group[0])
+            batch = yield from minimizer._in_turns(starts, "record", None, watch, aside)
         except PeleError as error:
-            reasons |= dict.fromkeys(group, str(error))
+            self.reasons |= dict.fromkeys(group, str(error))
         else:
-            reasons |= {group[k]: reason for k, reason in batch.errors.items()}
+            self.reasons |= {group[k]: reason for k, reason in batch.errors.items()}
             for k, result in batch.good:
-                results[group[k]] = replace(result, atoms=molecules[group[k]].moved(result.positions))
-        if reasons and errors == "raise":
-            k = min(reasons)
-            raise InputError(f"molecule {k + 1} of {len(molecules)}: {reasons[k]}")
-        n_done += len(group)
-    return MinimizeBatch(results, dict(sorted(reasons.items())), perf_counter() - begin)
+                self.results[group[k]] = replace(result, atoms=self._molecules[group[k]].moved(result.positions))
+        self._under_way.pop(group[0], None)
+        self._n_done += len(group)
+
+    def _tell(self, group: int, done: int, _: int, gradient: float) -> None:
+        """Tell who asked how far all are, by what is known of a group."""
+        self._under_way[group] = done, gradient
+        dones, gradients = zip(*self._under_way.values(), strict=True)
+        n_done = self._n_done + sum(dones)
+        if self._progress is not None:
+            self._progress(n_done / len(self._molecules))
+        if self._watch is not None:
+            self._watch(n_done, len(self._molecules), max(gradients))
+
+
+def by_turns(works: Sequence[Turns[None]], sizes: Sequence[int], most: int) -> Turns[None]:
+    """Give some works a turn each, over and over until they are done, or until this is closed.
+
+    sizes : atoms that each has on the device; at a time there are CHUNK_ATOMS at most, of `most` works
+    """
+    waiting = deque(zip(works, sizes, strict=True))
+    under_way: deque[tuple[Turns[None], int]] = deque()
+    try:
+        while waiting or under_way:
+            n_atoms = sum(size for _, size in under_way)
+            while waiting and len(under_way) < most and n_atoms + waiting[0][1] <= CHUNK_ATOMS:
+                n_atoms += waiting[0][1]
+                under_way.append(waiting.popleft())
+            work = under_way[0][0]
+            is_done = next(work, _DONE) is _DONE
+            under_way.rotate(-1)
+            if is_done:
+                under_way.pop()
+            yield
+    finally:
+        for work, _ in under_way:
+            work.close()
+
+
+def most_under_way(options: Options) -> int:
+    """How many groups of molecules a device minimises at a time.
+
+    A CPU gains nothing by more than one; and where seconds are limited each has the device for itself.
+    """
+    from ..opencl.device import get_device
+
+    try:
+        is_gpu = get_device(options.get("device")).kind == "GPU"
+    except PeleError:  # of which each group will tell
+        is_gpu = False
+    return MOST_UNDER_WAY if is_gpu and options.get("max_seconds") is None else 1
 
 
 def groups_of(molecules: Sequence[Atoms], alone: bool) -> list[list[int]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,9 +32,13 @@ from .steps import Steps
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.memory import Queue
 
 # Called with how many structures are done, how many there are, and the largest gradient of those that go on.
 Watch = Callable[[int, int, float], None]
+
+Done = TypeVar("Done")
+Turns = Generator[None, None, Done]  # work that others' work may come between, and what it gives in the end
 
 MOST_ROUNDS = 1000
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
@@ -114,16 +119,27 @@ class Minimizer:
         watch : called at each look with the structures done, with all, and with the largest root mean square gradient
             of those that go on, kcal/mol/A
         """
-        begin = time.perf_counter()
         callback("progress", progress)
         callback("watch", watch)
+        return finished(self._in_turns(conformations, errors, progress, watch))
+
+    def _in_turns(
+        self, conformations: ArrayLike, errors: Literal["raise", "record"], progress: Progress | None,
+        watch: Watch | None, aside: bool = False,
+    ) -> Turns[MinimizeBatch]:  # fmt: skip
+        """As minimize_batch, in turns: each leaves the device at work and ends before the host waits for it.
+
+        aside : whether the device does the work beside what others give it meanwhile
+        """
+        begin = time.perf_counter()
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
         self._check_finite(given, failures)
         start = given if self.constraints is None else self.constraints.placed(given)
         plan = self._plan_for(start)
         before = plan.evaluate_batch(_computable(start, self.atoms), errors="record")
-        pool, seconds = self._in_rounds(plan, start, failures, begin, progress, watch)
+        with self.energy.device.queue_aside() if aside else nullcontext() as queue:
+            pool, seconds = yield from self._in_rounds(plan, start, failures, begin, progress, watch, queue)
         pool.final[:, ~self.free] = given[:, ~self.free]  # to the last digit
         after = plan.evaluate_batch(_computable(pool.final, self.atoms), errors="record")
         for k, reason in after.errors.items():
@@ -144,16 +160,16 @@ class Minimizer:
 
     def _in_rounds(
         self, plan: Energy, start: Floats, failures: Failures, begin: float, progress: Progress | None,
-        watch: Watch | None,
-    ) -> tuple[Pool, Floats]:  # fmt: skip
+        watch: Watch | None, queue: Queue | None,
+    ) -> Turns[tuple[Pool, Floats]]:  # fmt: skip
         """Minimise in rounds, each from where the last one ended; the structures that it still moved take part."""
-        pool, seconds = self._run(plan, start, failures, begin, progress, watch)
+        pool, seconds = yield from self._run(plan, start, failures, begin, progress, watch, queue)
         moving = np.flatnonzero(_may_go_on(pool))
         for _ in range(self.rounds - 1):
             if not len(moving):
                 break
             failures = Failures(len(moving), record=True)
-            more, until = self._run(plan, pool.final[moving], failures, begin, progress, watch)
+            more, until = yield from self._run(plan, pool.final[moving], failures, begin, progress, watch, queue)
             still = _may_go_on(more)
             more.states[:, COUNTS] += pool.states[moving][:, COUNTS]
             pool.final[moving], pool.states[moving], seconds[moving] = more.final, more.states, until
@@ -168,16 +184,19 @@ class Minimizer:
         begin: float,
         progress: Progress | None,
         watch: Watch | None,
-    ) -> tuple[Pool, Floats]:
+        queue: Queue | None,
+    ) -> Turns[tuple[Pool, Floats]]:
         """Minimise all; where they ended, and the seconds until each did."""
         seconds, limit = np.zeros(len(given)), self.stopping.max_seconds
         with plan.lent(len(given)) as pipeline:
             assert isinstance(pipeline, Pipeline)
-            assert isinstance(pipeline.passes, EnergyPasses)
-            run = pipeline.passes.run.anew(False)
-            pool = Pool(run, pipeline, self.steps_of(pipeline.passes), given, failures)
+            passes = pipeline.passes
+            assert isinstance(passes, EnergyPasses)
+            run = passes.run.anew(False) if queue is None else passes.run.aside(queue)
+            pool = Pool(run, pipeline, self.steps_of(passes), given, failures)
             while pool:
                 pool.start()
+                yield
                 states = pool.look()
                 done = pool.states[:, StepState.STOPPED] != Stop.RUNNING
                 done[list(failures.reasons)] = True
@@ -235,6 +254,16 @@ class Minimizer:
             rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
             seconds=seconds,
         )
+
+
+def finished(turns: Turns[Done]) -> Done:
+    """The result of all turns, one behind the other."""
+    while True:
+        try:
+            next(turns)
+        except StopIteration as end:
+            done: Done = end.value
+            return done
 
 
 def _may_go_on(pool: Pool) -> NDArray[np.bool_]:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
-from ..energy.bonded import bonded_names
-from ..energy.bonded.tasks import Tasks
+from ..energy.bonded import BondedTerms, bonded_names
+from ..energy.bonded.tasks import MEMBERS, Tasks, stable_order
 from ..energy.passes import AnyPasses
 from ..opencl.shared import Descent
 from ..plan.plan import CHUNK_ATOMS
@@ -51,27 +51,27 @@ class Preconditioner:
     @classmethod
     def of(cls, passes: AnyPasses, free: NDArray[np.bool_]) -> Preconditioner:
         """That of the molecule of some passes. free : (n,) atoms that move"""
-        atoms, model = passes.atoms, passes.model
-        tasks = Tasks.of(atoms, None, model, _spring_names(passes))
+        atoms, tasks = passes.atoms, _springs(passes)
         slots = -(-len(atoms) // BLOCK) * BLOCK
         order = block_order(atoms)
         rest = np.full(slots, REST)
         for addend in passes.contents.addends:
             rest[: len(atoms)] += np.broadcast_to(addend.stiffness(atoms), len(atoms))[order]
-        places = np.full(len(atoms) + 1, -1)  # of each atom that moves; the last one is that of no atom
+        places = np.full(len(atoms) + 1, -1, np.int32)  # of each atom that moves; the last one is that of no atom
         places[order] = np.where(free[order], np.arange(len(atoms)), -1)
-        members = places[tasks.members]
+        atoms_of = tasks.members[:, :MEMBERS]
+        members = places[atoms_of]
         task, own = np.nonzero(members >= 0)
-        by_slot = np.argsort(members[task, own], kind="stable")
+        by_slot = stable_order(members[task, own])
         task, own = task[by_slot], own[by_slot]
-        slot, others = members[task, own], members[task, :4]
+        slot, others = members[task, own], members[task]
         together = (others >= 0) & (others // BLOCK == slot[:, None] // BLOCK)
         return cls(
             np.append(order, np.full(slots - len(atoms), -1)).astype(np.int32),
             rest,
             np.searchsorted(slot, np.arange(slots + 1)).astype(np.int32),
-            np.maximum(tasks.members[task, :4], 0).astype(np.int32),
-            np.where(together, others % BLOCK, -1).astype(np.int32),
+            np.maximum(atoms_of[task], 0),
+            np.where(together, others % BLOCK, np.int32(-1)),
             np.column_stack([tasks.kinds[task], tasks.first[task], tasks.counts[task], own]).astype(np.int32),
             tasks.parameters,
         )
@@ -130,6 +130,12 @@ def block_order(atoms: Atoms) -> NDArray[np.int64]:
         ends = bonds[(counts[bonds[:, 0]] == 1) & (counts[bonds[:, 1]] > 1)]
         beside[ends[:, 0]] = ends[:, 1]
     return np.lexsort((np.arange(len(atoms)), beside))
+
+
+def _springs(passes: AnyPasses) -> Tasks:
+    """Those of the bonded terms of which an atom moves."""
+    of_terms = (addend.tasks for addend in passes.contents.grouped if isinstance(addend, BondedTerms))
+    return next(of_terms, Tasks.of(passes.atoms, None, passes.model, ())).springs
 
 
 def _spring_names(passes: AnyPasses) -> list[str]:

@@ -28,7 +28,7 @@ class MinimizeResult:
     iterations : steps taken; evaluations : of energy and gradient
     stopped_by : of REASONS, by what it ended: "stuck" where no step lowered the energy any more, as rounding decides
     rms_displacement : of the atoms from where they began, without superposition, A
-    seconds : of the call that it was part of, from its begin to when the structure was done
+    seconds : from the begin of the batch that it was part of to when the structure was done, beside others if any were
     """
 
     atoms: Atoms

@@ -7,7 +7,8 @@ import os
 import re
 import threading
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ class Device:
     buffers : the bytes of the device's buffers; mapped : those of host memory that the device reads and fills
     kept : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     staging : such memory, kept for large reads and dropped alike; whoever reads takes it out meanwhile
+    spare : queues that were lent by `queue_aside` and are free
     process : the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
     """
@@ -50,6 +52,7 @@ class Device:
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
     kept: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
+    spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
     process: int = field(default_factory=os.getpid, repr=False)
     units: int | None = None
     _made: list[tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]] = field(default_factory=list, repr=False)
@@ -70,6 +73,18 @@ class Device:
     def plain_queue(self) -> cl.CommandQueue:
         """The queue that takes no times, and so launches faster."""
         return self._queues[2]
+
+    @contextmanager
+    def queue_aside(self) -> Iterator[cl.CommandQueue]:
+        """A queue that nobody else uses meanwhile, without times; what waits in it runs beside what waits in others."""
+        try:
+            queue = self.spare.pop()
+        except IndexError:
+            queue = cl.CommandQueue(self.context)
+        try:
+            yield queue
+        finally:
+            self.spare.append(queue)
 
     @property
     def _queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:

@@ -12,6 +12,7 @@ from ..variant import Progress
 from .building import GroupTooLargeError
 from .kernel import Kernel, get_kernel
 from .launch import Argument, KeptLaunch, PreparedLaunch, set_arguments
+from .memory import Queue
 from .refusals import device_errors
 from .timing import Event, elapsed_seconds, seconds_of
 from .transfers import Transfers
@@ -38,6 +39,7 @@ class Run(Transfers):
 
     portable: bool = False
     profile: bool = True
+    beside: Queue | None = None
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
     steps: dict[str, int] = field(default_factory=dict)
@@ -46,6 +48,10 @@ class Run(Transfers):
     def anew(self, profile: bool) -> Run:
         """Another run on the same device, with or without times."""
         return Run(self.device, self.precision, profile=profile)
+
+    def aside(self, queue: Queue) -> Run:
+        """Another run on the same device, without times, in a queue by itself: it computes beside all others."""
+        return Run(self.device, self.precision, profile=False, beside=queue)
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         """As get_kernel, in the run's precision."""

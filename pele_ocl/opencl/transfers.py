@@ -25,12 +25,14 @@ class Transfers:
     """Arrays on a device in one precision, and copies in one of its queues.
 
     profile : whether the queue is the one that takes times
+    beside : a queue in which nothing of others waits, in place of that of all runs; None for the latter
     allocated : bytes of all buffers made so far, those that are gone included
     """
 
     device: Device
     precision: str
     profile: bool = field(init=False)
+    beside: Queue | None = field(init=False)
     allocated: int = field(init=False)
 
     @property
@@ -41,7 +43,7 @@ class Transfers:
     @property
     def queue(self) -> Queue:
         """The queue in which everything waits. Raises DeviceError after a fork."""
-        return self.device.queue if self.profile else self.device.plain_queue
+        return self.beside or (self.device.queue if self.profile else self.device.plain_queue)
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """A buffer of the values that kernels only read, in the run's precision where no other type is given."""

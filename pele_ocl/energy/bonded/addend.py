@@ -48,6 +48,7 @@ class BondedTerms(Addend):
     """Bonded terms of some names, 1-4 pairs among them.
 
     one_four : the 1-4 pairs, where they count
+    tasks : what is computed
     """
 
     grouped: ClassVar[bool] = True
@@ -55,17 +56,17 @@ class BondedTerms(Addend):
     def __init__(self, atoms: Atoms, one_four: OneFourPairs | None, model: SolventModel, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._n_atoms = len(atoms)
-        self._tasks = Tasks.of(atoms, one_four, model, self._names)
+        self.tasks = Tasks.of(atoms, one_four, model, self._names)
         self._groups: dict[tuple[int, bool], Groups] = {}
 
     def __bool__(self) -> bool:
         """Whether there is anything to compute."""
-        return len(self._tasks) > 0
+        return len(self.tasks) > 0
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> BondedTerms:
         """Those of which all atoms are among some, (n,), or all others."""
         some = copy(self)
-        some._tasks, some._groups = self._tasks.within(atoms, inside), {}
+        some.tasks, some._groups = self.tasks.within(atoms, inside), {}
         return some
 
     @property
@@ -130,7 +131,7 @@ class BondedTerms(Addend):
             np.int32(passes.n_energies), np.int32(index), np.int32(groups.n_slots), cutoff2,
             run.upload(groups.starts, np.int32), run.upload(groups.members, np.int32),
             run.upload(groups.places, np.int32), run.upload(groups.details, np.int32),
-            run.upload(self._tasks.parameters, fine), run.upload(groups.slot_starts, np.int32), slots,
+            run.upload(self.tasks.parameters, fine), run.upload(groups.slot_starts, np.int32), slots,
         ]  # fmt: skip
 
     def _shape(self, passes: AnyPasses) -> tuple[int, int]:
@@ -150,5 +151,5 @@ class BondedTerms(Addend):
 
     def _groups_of(self, size: int, shared: bool) -> Groups:
         if (size, shared) not in self._groups:
-            self._groups[size, shared] = Groups.of(self._tasks, self._n_atoms, len(self._names), size, shared)
+            self._groups[size, shared] = Groups.of(self.tasks, self._n_atoms, len(self._names), size, shared)
         return self._groups[size, shared]

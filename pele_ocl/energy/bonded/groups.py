@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...opencl.shared import BondedKind
-from .tasks import MEMBERS, Tasks
+from .tasks import MEMBERS, Tasks, stable_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,40 +48,47 @@ class Groups:
     def of(cls, tasks: Tasks, n_atoms: int, n_rows: int, size: int, shared: bool) -> Groups:
         """The tasks, sorted by kind, of groups of `size` atoms."""
         n_groups = -(-n_atoms // size)
-        group, task = _copies(tasks, size)
+        owners = tasks.members // size
+        group, task = _copies(owners)
         members = tasks.members[task]
-        own = (members >= 0) & (members // size == group[:, None])
-        keys = members[own] * n_rows + tasks.rows[task][own]
-        order = np.argsort(keys, kind="stable")
-        slots = np.empty(len(keys), np.int64)
+        own = owners[task] == group[:, None]
+        keys = (members * n_rows + tasks.rows[task])[own]
+        order = stable_order(keys)
+        slots = np.empty(len(keys), np.int32)
         slots[order] = np.arange(len(keys))
-        places = np.full(members.shape, -1, np.int64)
+        places = np.full(members.shape, -1, np.int32)
         places[own] = keys % (size * n_rows) if shared else slots
 
         record, second = _records(tasks.kinds[task] == BondedKind.CROSS_TWISTS)
         kinds = len(BondedKind)
         codes = group[record] * kinds + tasks.kinds[task][record]
-        half = np.where(second[:, None], np.arange(4, MEMBERS), np.arange(4))
+        of_record = record, second.astype(np.intp)
         counts = np.where(second, 0, tasks.counts[task][record])
         return cls(
             size,
             shared,
             n_rows,
             np.searchsorted(codes, np.arange(n_groups * kinds + 1)).astype(np.int32),
-            np.maximum(np.take_along_axis(members[record], half, axis=1), 0).astype(np.int32),
-            np.take_along_axis(places[record], half, axis=1).astype(np.int32),
+            np.maximum(_by_fours(members)[of_record], 0),
+            _by_fours(places)[of_record],
             np.column_stack([tasks.first[task][record], counts]).astype(np.int32),
-            np.searchsorted(keys[order], np.arange(n_atoms * n_rows + 1)).astype(np.int32),
+            np.append(0, np.cumsum(np.bincount(keys, minlength=n_atoms * n_rows))).astype(np.int32),
         )
 
 
-def _copies(tasks: Tasks, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Groups and their tasks, by group and then in the order of the tasks."""
-    where = tasks.members >= 0
-    task = np.nonzero(where)[0]
-    codes = np.unique(tasks.members[where] // size * len(tasks) + task)
-    group, task = np.divmod(codes, len(tasks))
-    return group, task
+def _copies(owners: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Groups and their tasks, by group and then in the order of the tasks. owners : (m, k) groups of members, or -1"""
+    owners = np.sort(owners, axis=1)
+    is_first = owners >= 0
+    is_first[:, 1:] &= owners[:, 1:] != owners[:, :-1]
+    task, group = np.nonzero(is_first)[0], owners[is_first]
+    order = stable_order(group)
+    return group[order], task[order]
+
+
+def _by_fours(columns: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Columns of members (m, k) as a record takes them, (m, k / 4, 4)."""
+    return columns.reshape(len(columns), columns.shape[1] // MEMBERS, MEMBERS)
 
 
 def _records(twice: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

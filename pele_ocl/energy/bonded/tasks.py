@@ -13,7 +13,7 @@ from ...opencl.shared import BondedKind
 from ...solvent_model import SolventModel
 from .spline import patches
 
-MEMBERS = 8  # of a task at most, the atoms of a CMAP term's two torsions
+MEMBERS = 4  # of a task; of a CMAP term twice as many, the atoms of two torsions
 HARMONIC = (  # table, its term, its kind of tasks
     ("bonds", "bond", BondedKind.STRETCH),
     ("urey_bradley", "urey_bradley", BondedKind.STRETCH),
@@ -30,15 +30,15 @@ class Tasks:
     """m tasks, of which each computes the energy of some atoms and its gradient.
 
     kinds : (m,) BondedKind
-    members : (m, 8) atoms, -1 where there are fewer
-    rows : (m, 8) row of the results to which each member's share belongs
+    members : (m, 4) atoms, -1 where there are fewer; (m, 8) where any task has more
+    rows : of their shape, row of the results to which each member's share belongs
     first : (m,) first of its rows of parameters; counts : (m,) how many, or the size of its map
     parameters : (k, 4) as the kernel takes them
     """
 
     kinds: _Indices
-    members: _Indices
-    rows: _Indices
+    members: NDArray[np.int32]
+    rows: NDArray[np.int32]
     first: _Indices
     counts: _Indices
     parameters: Floats
@@ -64,7 +64,14 @@ class Tasks:
 
     def within(self, atoms: NDArray[np.bool_], inside: bool = True) -> Tasks:
         """The tasks all of whose members are among atoms (n,), or all others."""
-        chosen = (np.append(atoms, True)[self.members].all(axis=1)) == inside
+        return self._those((np.append(atoms, True)[self.members].all(axis=1)) == inside)
+
+    @property
+    def springs(self) -> Tasks:
+        """The tasks of one coordinate each, which pull it to its best value."""
+        return self._those((self.kinds != BondedKind.CROSS_TWISTS) & (self.kinds != BondedKind.MEET))
+
+    def _those(self, chosen: NDArray[np.bool_]) -> Tasks:
         return replace(
             self, kinds=self.kinds[chosen], members=self.members[chosen], rows=self.rows[chosen],
             first=self.first[chosen], counts=self.counts[chosen],
@@ -76,11 +83,12 @@ class Tasks:
         offsets = np.cumsum([0, *(len(part.parameters) for part in parts)])
         first = [part.first + offset for part, offset in zip(parts, offsets, strict=False)]
         kinds = np.concatenate([part.kinds for part in parts])
-        order = np.argsort(kinds, kind="stable")
+        order = stable_order(kinds)
+        width = max(part.members.shape[1] for part in parts)
         return cls(
             kinds[order],
-            np.concatenate([part.members for part in parts])[order],
-            np.concatenate([part.rows for part in parts])[order],
+            np.concatenate([_widened(part.members, width, -1) for part in parts])[order],
+            np.concatenate([_widened(part.rows, width, 0) for part in parts])[order],
             np.concatenate(first)[order],
             np.concatenate([part.counts for part in parts])[order],
             np.concatenate([part.parameters for part in parts]),
@@ -89,14 +97,25 @@ class Tasks:
     @classmethod
     def plain(cls, kind: BondedKind, members: NDArray[np.integer], rows: ArrayLike, parameters: Floats) -> Tasks:
         """Tasks of one row of parameters each. members : (m, up to 8); rows : broadcast to them"""
-        m, k = members.shape
-        padded = np.full((m, MEMBERS), -1, np.int64)
-        padded[:, :k] = members
-        all_rows = np.zeros((m, MEMBERS), np.int64)
-        all_rows[:, :k] = rows
+        m, width = len(members), max(MEMBERS, members.shape[1])
+        all_rows = _widened(np.broadcast_to(np.asarray(rows, np.int32), members.shape), width, 0)
         four = np.zeros((m, 4))
         four[:, : parameters.shape[1]] = parameters
+        padded = _widened(members.astype(np.int32), width, -1)
         return cls(np.full(m, kind, np.int64), padded, all_rows, np.arange(m), np.ones(m, np.int64), four)
+
+
+def stable_order(keys: NDArray[np.integer]) -> NDArray[np.intp]:
+    """As argsort, stable, of whole numbers from 0 to 2^32: by 16 bits at a time, which NumPy sorts by counting."""
+    order: NDArray[np.intp] = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
+    high = (keys >> 16).astype(np.uint16)
+    return order[np.argsort(high[order], kind="stable")] if high.any() else order
+
+
+def _widened(columns: NDArray[np.int32], width: int, value: int) -> NDArray[np.int32]:
+    """Columns (m, k) and so many more of one value that there are `width`."""
+    m, k = columns.shape
+    return columns if k == width else np.concatenate([columns, np.full((m, width - k), value, np.int32)], axis=1)
 
 
 def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Sequence[str]) -> Tasks:
