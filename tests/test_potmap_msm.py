@@ -1,6 +1,7 @@
-"""Maps by multilevel summation: the splitting, the interpolants, each step on lattices, accuracy, and what is refused."""
+"""Maps by multilevel summation: splitting, interpolants, the steps on lattices, accuracy, and what is refused."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -80,7 +81,7 @@ def test_coarser_lattices_hold_all_that_finer_points_reach():
     for low, shape in (((-7, 0, 3), (40, 9, 30)), ((5, -6, -1), (23, 24, 25))):
         levels = levels_from(Level(np.array(low), np.array(shape)), 6, 500)
         assert len(levels) >= 3
-        for fine, coarse in zip(levels, levels[1:], strict=False):
+        for fine, coarse in pairwise(levels):
             for end, outermost in ((fine.low, coarse.low), (fine.low + fine.shape - 1, coarse.low + coarse.shape - 1)):
                 reached = np.stack([(end + side * (5 - (end + 1) % 2)) // 2 for side in (-1, 1)])
                 assert ((reached >= coarse.low) & (reached < coarse.low + coarse.shape)).all()
@@ -108,7 +109,7 @@ def test_a_charge_on_a_lattice_makes_its_potential_everywhere(lattices):
     interpolant, spacing = Interpolant(found.window.nodes), found.geometry.spacing
     charges = np.random.default_rng(3).normal(size=found.levels[0].shape[::-1])
     by_level = [charges]
-    for fine, coarse in zip(found.levels, found.levels[1:], strict=False):
+    for fine, coarse in pairwise(found.levels):
         by_level.append(_along_all(by_level[-1], _shares(interpolant, fine, coarse)))
     expected = None
     for k in reversed(range(len(found.levels))):

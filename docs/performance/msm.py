@@ -1,4 +1,4 @@
-"""Multilevel summation beside the mesh and direct sums at the same accuracy: wall clock, kernels, and the measured error.
+"""Multilevel summation beside the mesh and direct sums at the same accuracy: wall clock, kernels, measured error.
 
 python docs/performance/msm.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...]]]
 

@@ -110,10 +110,8 @@ class FarPart:
         placed = self._problem.atoms4.copy()  # charges are rounded as those of the near part
         placed[:, :3] = fractions
         weights = self._mesh.scratch(run, "narrow", n * (3 * window.nodes + 2 * BLOCK))
-        run.launch(
-            run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1]), (n,),
-            (64,), np.int32(n), run.upload(placed.take(order, axis=0)), self._mesh.pieces, weights,
-        )  # fmt: skip
+        kernel = run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1])
+        run.launch(kernel, (n,), (64,), np.int32(n), run.upload(placed.take(order, axis=0)), self._mesh.pieces, weights)
         return weights
 
     def add_to(self, run: Run, slab: MapSlab) -> None:

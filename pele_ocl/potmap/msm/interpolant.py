@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
 
 from ...atoms import Floats
 from ..mesh.window import NodeWeights
@@ -25,10 +26,10 @@ class Interpolant(NodeWeights):
     @cached_property
     def pieces(self) -> Floats:
         before = self.nodes // 2 - 1
-        places = np.arange(self.nodes) - before
+        places = np.arange(self.nodes, dtype=np.int64) - before
         t = Polynomial([0.5, 1.0])  # from the point on the left, of the fraction less 1/2
         found = np.zeros((self.nodes, self.nodes))
-        for j, own in enumerate(places):
+        for j, own in enumerate(places.tolist()):
             left, right = _basis(places[:-1], own, t), _basis(places[1:], own, t)
             powers = ((1 - t) * left + t * right).coef
             found[j, : len(powers)] = powers
@@ -49,9 +50,9 @@ class Interpolant(NodeWeights):
         return self.value(np.append(odd, 0) / 2)
 
 
-def _basis(places: Floats, own: int, t: Polynomial) -> Polynomial:
+def _basis(places: NDArray[np.int64], own: int, t: Polynomial) -> Polynomial:
     """The polynomial that is 1 at one of the places and 0 at the others; 0 where `own` is none of them."""
-    found = Polynomial([float(own in places)])
-    for other in places[places != own]:
-        found = found * (t - float(other)) / float(own - other)
+    found = Polynomial([float(own in places.tolist())])
+    for other in places[places != own].tolist():
+        found = found * (t - other) / (own - other)
     return found

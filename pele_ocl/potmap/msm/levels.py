@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints
 
-
 LONGEST = 40  # points of the last lattice along an axis, whose planes are to fit into local memory
 
 

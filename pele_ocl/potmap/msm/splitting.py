@@ -46,7 +46,7 @@ class Splitting:
         return int(np.ceil(2 * self.cutoff / spacing - 1e-9)) - 1
 
     def between(self, r: Floats) -> Floats:
-        """The potential [1/A] of the finest lattice at distances r; that of others is half of it at twice the distance."""
+        """The potential [1/A] of the finest lattice at distances r; the next one's is half of that at half of r."""
         of_here = self.softened(r / self.cutoff) / self.cutoff
         return of_here - self.softened(r / (2 * self.cutoff)) / (2 * self.cutoff)
 
