@@ -194,7 +194,17 @@ def cutoff(run: Run, problem: MapProblem) -> Steps:
     return Steps(blocking.pad, add, bins.atoms_walked)
 
 
-def far_and_near(
+def msm(run: Run, problem: MapProblem) -> Steps:
+    """The far part from lattices, each twice as coarse as the one before."""
+    return _far_and_near(Lattices, run, problem)
+
+
+def mesh(run: Run, problem: MapProblem) -> Steps:
+    """The far part from a mesh."""
+    return _far_and_near(FarMesh, run, problem)
+
+
+def _far_and_near(
     make: Callable[[Run, MapProblem], Nodes], run: Run, problem: MapProblem, kept: Nodes | None = None
 ) -> Steps:
     """The far part from nodes, the near part as `cutoff` has it.
@@ -209,7 +219,7 @@ def far_and_near(
         far.add_to(run, slab)
         steps.add(run, replace(slab, problem=near), first, last)
 
-    return replace(steps, add=add, moved=partial(far_and_near, make, kept=ready))
+    return replace(steps, add=add, moved=partial(_far_and_near, make, kept=ready))
 
 
 def _blocking(run: Run, problem: MapProblem) -> Blocking:
@@ -270,11 +280,11 @@ VARIANTS: dict[str, MapVariant] = {
     ),
     "msm": MapVariant(
         "potmap/ladder/msm_lattice.cl", "msm_lattice", "near atoms as `cutoff` does, the others by sums on lattices",
-        partial(far_and_near, Lattices), approximates=True, method="msm", has_field=True, has_rests=True,
+        msm, approximates=True, method="msm", has_field=True, has_rests=True,
     ),
     "mesh": MapVariant(
-        "potmap/ladder/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh",
-        partial(far_and_near, FarMesh), approximates=True, method="mesh", has_field=True, has_rests=True,
+        "potmap/ladder/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh", mesh,
+        approximates=True, method="mesh", has_field=True, has_rests=True,
     ),
 }  # fmt: skip
 
