@@ -1,7 +1,7 @@
 // The lattice cutoff of multilevel summation: the potential at the points of a lattice from the charges on it that a table
 // of weights reaches. A work-group owns a block of points of a slice. It brings one plane of charges after the other into
 // local memory, zeros beyond the lattice; each work-item then adds up POINTS_Y rows of POINTS_X vectors. docs/theory/msm.md,
-// eq. 7
+// eq. 6
 #include "common/real.clh"
 
 #ifndef ITEMS_X

@@ -1,5 +1,5 @@
 // Restriction of multilevel summation, an axis at a time: charges of a lattice onto one of half as many points along that
-// axis. A work-item has a coarse point and gathers from the finer ones around it. docs/theory/msm.md, eq. 6
+// axis. A work-item has a coarse point and gathers from the finer ones around it. docs/theory/msm.md, eq. 5
 #include "common/real.clh"
 
 #ifndef NODES
