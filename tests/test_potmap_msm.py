@@ -11,6 +11,7 @@ from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl.device import get_device
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
+from pele_ocl.potmap.mesh.geometry import MeshGeometry
 from pele_ocl.potmap.msm import Lattices, plan, presets
 from pele_ocl.potmap.msm.interpolant import Interpolant
 from pele_ocl.potmap.msm.levels import Level, levels_from
@@ -86,6 +87,19 @@ def test_coarser_lattices_hold_all_that_finer_points_reach():
                 reached = np.stack([(end + side * (5 - (end + 1) % 2)) // 2 for side in (-1, 1)])
                 assert ((reached >= coarse.low) & (reached < coarse.low + coarse.shape)).all()
                 assert (np.abs(reached - outermost).min(axis=0) <= 1).all()
+
+
+@pytest.mark.parametrize("spacing", [4 / 6, 8 / 6, 1.1, 0.1])
+def test_points_that_stand_on_nodes_have_all_nodes_around_them(spacing):
+    """Rounding takes such a point to either side."""
+    for step in (0.5, spacing):
+        axis = step * np.arange(-128.0, 129.0)
+        atoms = Atoms(positions=np.stack([axis] * 3, axis=1), charges=np.ones(len(axis)))
+        problem = MapProblem.of(atoms, Grid((0, 0, 0), 1.0, (1, 1, 1)), PotentialModel(), 1.0, False, "float64")
+        geometry = MeshGeometry.of(problem, spacing, 10)
+        first = geometry.placed(problem.positions)[0]
+        assert (first >= 0).all()
+        assert (first + 10 <= geometry.shape).all()
 
 
 @pytest.fixture(params=["float32", "float64"])
