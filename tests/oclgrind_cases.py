@@ -36,7 +36,7 @@ from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
-from pele_ocl.potmap.msm import levels
+from pele_ocl.potmap.msm import levels, plan
 from pele_ocl.potmap.msm.lattices import LatticeLayout
 from pele_ocl.potmap.options import MapOptions
 from pele_ocl.potmap.problem import MapProblem
@@ -162,9 +162,10 @@ def potmap_cases(device: Device) -> None:
 
 
 def msm_case(run: Run, problem: MapProblem) -> None:
-    """Two lattices, sums on them by vectors and by groups."""
+    """A few lattices, sums on them by vectors and by groups."""
     for layout in (LatticeLayout(4, (2, 2), (1, 1), 1024), LatticeLayout(1, (1, 2), (8, 4), 1024)):
-        with patch.object(LatticeLayout, "of", Mock(return_value=layout)), patch.object(levels, "LONGEST", 8):
+        small = patch.object(levels, "LONGEST", 8), patch.object(plan, "CUTOFFS", (4.0,))
+        with patch.object(LatticeLayout, "of", Mock(return_value=layout)), small[0], small[1]:
             steps = POTMAP_VARIANTS["msm"].run(run, problem)
         steps.add(run, MapSlab.on(run, problem, 0, 5, steps.pad), 0, problem.n_atoms)
 
