@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, replace
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -36,6 +36,8 @@ from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
+from pele_ocl.potmap.msm import levels, plan
+from pele_ocl.potmap.msm.lattices import LatticeLayout
 from pele_ocl.potmap.options import MapOptions
 from pele_ocl.potmap.problem import MapProblem
 from pele_ocl.potmap.variants import blocked
@@ -138,7 +140,8 @@ def potmap_cases(device: Device) -> None:
     for precision in PRECISIONS:
         options = dict(precision=precision, device=device)
         for variant in POTMAP_VARIANTS:
-            potmap(few, grid, variant=variant, method=POTMAP_VARIANTS[variant].method, **options)
+            if POTMAP_VARIANTS[variant].method != "msm":
+                potmap(few, grid, variant=variant, method=POTMAP_VARIANTS[variant].method, **options)
         potmap(many, grid, variant="blocked", **options)
         potmap(many, grid, variant="shared", **options)
         for variant in ("gather", "blocked"):
@@ -150,11 +153,21 @@ def potmap_cases(device: Device) -> None:
         for variant in FFT_VARIANTS:
             fft(np.ones((7, 6, 20)), variant=variant, **options)
         task = MapProblem.of(few, grid, PotentialModel(), 1.0, False, precision)
+        msm_case(run, replace(task, accuracy=1e-2))
         vectors = blocked(run, task, POTMAP_VECTORS)
         vectors.add(run, MapSlab.on(run, task, 0, 5, vectors.pad), 0, 20)
         for method in ("cutoff", "direct"):
             map_frames_case(few, grid, MapOptions(method, precision=precision, device=device))
     AtomPotentials(many, np.array([0, 299]), MapOptions(device=device)).evaluate(np.stack([many.positions] * 3))
+
+
+def msm_case(run: Run, problem: MapProblem) -> None:
+    """A few lattices, sums on them by vectors and by groups."""
+    for layout in (LatticeLayout(4, (2, 2), (1, 1), 1024), LatticeLayout(1, (1, 2), (8, 4), 1024)):
+        small = patch.object(levels, "LONGEST", 8), patch.object(plan, "CUTOFFS", (4.0,))
+        with patch.object(LatticeLayout, "of", Mock(return_value=layout)), small[0], small[1]:
+            steps = POTMAP_VARIANTS["msm"].run(run, problem)
+        steps.add(run, MapSlab.on(run, problem, 0, 5, steps.pad), 0, problem.n_atoms)
 
 
 def map_frames_case(atoms: Atoms, grid: Grid, options: MapOptions) -> None:

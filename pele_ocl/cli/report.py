@@ -227,9 +227,9 @@ def error_lines(result: PotmapResult) -> list[str]:
     error = result.error
     if error is None:
         return []
-    by_mesh = f" (the mesh keeps {result.accuracy:g})" if result.accuracy else ""
+    kept = f" ({result.method} for {result.accuracy:g})" if result.accuracy else ""
     return [
-        f"Error         {error.norm:.1e} +- {error.uncertainty:.0e} of the map's root mean square{by_mesh},",
+        f"Error         {error.norm:.1e} +- {error.uncertainty:.0e} of the map's root mean square{kept},",
         f"              at most {error.largest:.3g} {result.unit}, measured at {error.points:,} points",
     ]
 

@@ -14,12 +14,12 @@ from ..grid import Grid
 from ..potential_model import PotentialModel
 from ..units import COULOMB_KCAL_A, debye_kappa, potential_factor
 from ..variant import PRECISIONS, Progress
-from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for, require_mesh
-from .mesh import FINEST, FLOAT32_ACCURACY
+from .accuracy import DEFAULT_ACCURACY, compute_accurately, method_for
 from .options import MapOptions, PlannedMap
 from .problem import MapProblem
 from .result import PotmapResult
 from .room import MeshRoom
+from .split_methods import SPLIT_METHODS, require_able
 from .touching import require_apart
 from .variants import FIELD_VARIANTS, METHODS, VARIANTS, choose_variant, tuned_choice
 
@@ -56,9 +56,11 @@ def potmap(
 
     atoms : Atoms with charges; those outside the grid count as well
     method : "direct", all atoms; "cutoff", those within `cutoff` A of a point; "mesh", near atoms one by one and the
-        others by a mesh, to `accuracy`; "auto", direct or mesh, whichever costs less
+        others by a mesh, to `accuracy`; "msm", the same by sums on lattices, without salt; "auto", direct or mesh,
+        whichever costs less
     smooth : the cutoff method's potential goes to 0 at the cutoff without a step (eq. 5)
-    accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6; 1e-4 by default
+    accuracy : of methods mesh and auto, the error by norm: 0.1 to 1e-7, in float32 to 1e-6; of msm to 1e-5; 1e-4 by
+        default
     variant : key of VARIANTS, or "auto"
     device : where to compute, as in `solvent`; a sequence of several shares the work
     dielectric : relative permittivity; with distance_dependent, of r Angstrom: dielectric * r
@@ -117,8 +119,8 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     method, variant = options.method, options.variant
     if method == "auto":
         method = method_for(problem, devices)
-    elif method == "mesh":
-        require_mesh(problem)
+    else:
+        require_able(method, problem)
     if variant == "auto":
         tuned = tuned_choice(problem, devices[0]).variant if method == "direct" else None
         variant = tuned or choose_variant(method)
@@ -167,12 +169,13 @@ def _devices(
 def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None:
     if accuracy is None:
         return
-    if method not in ("mesh", "auto"):
-        raise InputError(f"the method {method} has no accuracy to choose; choose the method mesh or auto")
-    best = FLOAT32_ACCURACY if precision == "float32" else FINEST
+    if method not in (*SPLIT_METHODS, "auto"):
+        raise InputError(f"the method {method} has no accuracy to choose; choose the method mesh, msm or auto")
+    best = SPLIT_METHODS.get(method, SPLIT_METHODS["mesh"]).finest[precision]
     if not arguments.is_finite(accuracy) or not best <= accuracy <= 0.1:
         raise InputError(
-            f"the accuracy is {arguments.described(accuracy)}; in {precision} it may be {best:g} to 0.1, such as 1e-4"
+            f"the accuracy is {arguments.described(accuracy)}; of the method {method} in {precision} it may be "
+            f"{best:g} to 0.1, such as 1e-4"
         )
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
 from ..variant import Progress
 from .error import MapError, Sample
-from .mesh import cutoffs, mesh_evaluations, table_waves, tighter
+from .mesh import mesh_evaluations, table_waves
 from .problem import MapProblem
 from .slabs import compute, evaluations_per_second
+from .split_methods import SPLIT_METHODS, finer_accuracy
 from .variants import VARIANTS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ FINER_TRIES = 2  # of a map that no atom stands in
 class Computed:
     """A map's values (components, nz, ny, nx), its kernels' seconds, and how it was found.
 
-    error : None of direct sums; accuracy : of the mesh that was taken in the end, 0 without one
+    error : None of direct sums; accuracy : of the mesh or the lattices that were taken in the end, 0 without them
     """
 
     values: NDArray[np.floating]
@@ -41,7 +41,7 @@ class Computed:
 
 def method_for(problem: MapProblem, devices: Sequence[Device]) -> str:
     """The method that takes least time on the devices, by rule, "direct" or "mesh"."""
-    if why_no_mesh(problem) or not problem.n_atoms:
+    if SPLIT_METHODS["mesh"].lacks(problem) or not problem.n_atoms:
         return "direct"
     rate = sum(map(evaluations_per_second, devices))
     mesh = sum(
@@ -57,32 +57,17 @@ def _tries(problem: MapProblem) -> Iterator[MapProblem]:
     """
     yield problem
     for _ in range(0 if problem.n_near else FINER_TRIES):
-        finer = tighter(problem)
+        finer = finer_accuracy("mesh", problem)
         if finer is None:
             return
         problem = replace(problem, accuracy=finer)
         yield problem
 
 
-def why_no_mesh(problem: MapProblem) -> str:
-    """The part of a problem that a mesh cannot do, in words; empty where it can do all."""
-    if problem.model.distance_dependent:
-        return "no dielectric that depends on the distance"
-    if problem.model.min_distance:
-        return "no minimum distance"
-    return "" if cutoffs(problem) else "no room for nodes around all atoms and points of this map"
-
-
-def require_mesh(problem: MapProblem) -> None:
-    """Raise InputError for what a mesh cannot do."""
-    if lacks := why_no_mesh(problem):
-        raise InputError(f"the method mesh has {lacks}; choose the method direct")
-
-
 def compute_accurately(
     problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None
 ) -> Computed:
-    """As `slabs.compute`; a mesh that misses its accuracy is followed by the next finer one."""
+    """As `slabs.compute`; a mesh or lattices that miss their accuracy are followed by the next finer ones."""
     method, wanted, seconds = VARIANTS[variant].method, problem.accuracy, 0.0
     sample: Sample | None = None
     while True:
@@ -92,7 +77,7 @@ def compute_accurately(
             return Computed(summed.values, seconds)
         sample = sample or Sample(problem, devices[0])
         error = sample.error(summed.values[0], summed.squares)
-        finer = tighter(problem) if method == "mesh" and error.norm > wanted else None
+        finer = finer_accuracy(method, problem) if error.norm > wanted else None
         if finer is None:
-            return Computed(summed.values, seconds, error, problem.accuracy if method == "mesh" else 0.0)
+            return Computed(summed.values, seconds, error, problem.accuracy if method in SPLIT_METHODS else 0.0)
         problem = replace(problem, accuracy=finer)

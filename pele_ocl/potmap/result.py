@@ -23,9 +23,9 @@ class PotmapResult:
     map : Map, values (nz, ny, nx) in `unit`
     field : (3, nz, ny, nx) along x, y and z, in `unit` per Angstrom; None where it was not asked for
     n_atoms : atoms given
-    method : direct, cutoff or mesh
+    method : direct, cutoff, msm or mesh
     error : MapError of methods that approximate; None of direct sums
-    accuracy : of the mesh that was taken in the end; 0 without one
+    accuracy : of the mesh or the lattices that were taken in the end; 0 without them
     atoms : that were given; model : the law of the potential
     seconds : "kernel", of the device that was busy longest, by its own clock; "total", with everything around
     """

@@ -18,7 +18,8 @@ from ..variant import Variant, by_rule
 from .bins import Bins
 from .blocking import Blocking
 from .map_slab import MapSlab
-from .mesh import FarMesh, FarPart
+from .mesh import FarMesh, FarPart, Nodes
+from .msm import Lattices
 from .problem import RUN, MapProblem
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ HostSteps = Callable[["Run", MapProblem], Steps]
 class MapVariant(Variant[HostSteps]):
     """A variant of maps.
 
-    method : of `potmap`, "direct", "cutoff" or "mesh"
+    method : of `potmap`, "direct", "cutoff", "msm" or "mesh"
     has_field : whether it computes the electric field, too
     has_rests : whether its kernels know what rounding took from coordinates; else the host puts points near atoms right
     """
@@ -193,9 +194,24 @@ def cutoff(run: Run, problem: MapProblem) -> Steps:
     return Steps(blocking.pad, add, bins.atoms_walked)
 
 
-def mesh(run: Run, problem: MapProblem, kept: FarMesh | None = None) -> Steps:
-    """The far part from a mesh, the near part as `cutoff` has it; kept : the mesh of other positions, if it serves"""
-    ready = kept if kept is not None and kept.holds(problem.positions) else FarMesh(run, problem)
+def msm(run: Run, problem: MapProblem) -> Steps:
+    """The far part from lattices, each twice as coarse as the one before."""
+    return _far_and_near(Lattices, run, problem)
+
+
+def mesh(run: Run, problem: MapProblem) -> Steps:
+    """The far part from a mesh."""
+    return _far_and_near(FarMesh, run, problem)
+
+
+def _far_and_near(
+    make: Callable[[Run, MapProblem], Nodes], run: Run, problem: MapProblem, kept: Nodes | None = None
+) -> Steps:
+    """The far part from nodes, the near part as `cutoff` has it.
+
+    make : gives the nodes; kept : those of other positions, which may serve
+    """
+    ready = kept if kept is not None and kept.holds(problem.positions) else make(run, problem)
     far, near = FarPart(run, problem, ready), replace(ready.near, positions=problem.positions, box=problem.box)
     steps = cutoff(run, near)
 
@@ -203,7 +219,7 @@ def mesh(run: Run, problem: MapProblem, kept: FarMesh | None = None) -> Steps:
         far.add_to(run, slab)
         steps.add(run, replace(slab, problem=near), first, last)
 
-    return replace(steps, add=add, moved=partial(mesh, kept=ready))
+    return replace(steps, add=add, moved=partial(_far_and_near, make, kept=ready))
 
 
 def _blocking(run: Run, problem: MapProblem) -> Blocking:
@@ -262,6 +278,10 @@ VARIANTS: dict[str, MapVariant] = {
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "atoms in bins, only those within the cutoff", cutoff,
         approximates=True, method="cutoff", has_field=True, has_rests=True,
     ),
+    "msm": MapVariant(
+        "potmap/ladder/msm_lattice.cl", "msm_lattice", "near atoms as `cutoff` does, the others by sums on lattices",
+        msm, approximates=True, method="msm", has_field=True, has_rests=True,
+    ),
     "mesh": MapVariant(
         "potmap/ladder/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh", mesh,
         approximates=True, method="mesh", has_field=True, has_rests=True,
@@ -270,7 +290,7 @@ VARIANTS: dict[str, MapVariant] = {
 
 FIELD_VARIANTS = tuple(name for name, variant in VARIANTS.items() if variant.has_field)
 # The variant that `auto` stands for, by method.
-_DEFAULTS = {"direct": "blocked", "cutoff": "cutoff", "mesh": "mesh"}
+_DEFAULTS = {"direct": "blocked", "cutoff": "cutoff", "msm": "msm", "mesh": "mesh"}
 METHODS = (*_DEFAULTS, "auto")
 
 

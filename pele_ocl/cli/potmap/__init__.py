@@ -49,11 +49,13 @@ ALL = ""  # of --align without a selection
     type=click.Choice(METHODS),
     default="direct",
     show_default=True,
-    help="All atoms one by one; those within the cutoff; by a mesh, to the accuracy; auto, direct or mesh, whichever "
-    "costs less.",
+    help="direct, all atoms one by one; cutoff, those within the cutoff; msm, multilevel summation, and mesh, both to "
+    "the accuracy; auto, direct or mesh, whichever costs less.",
 )
 @click.option(
-    "--accuracy", type=float, help="Of the mesh, the error by norm: 0.1 to 1e-6, in float64 to 1e-7; 1e-4 by default."
+    "--accuracy",
+    type=float,
+    help="Of mesh and msm, the error by norm: 0.1 to 1e-6, in float64 to 1e-7, of msm to 1e-5; 1e-4 by default.",
 )
 @click.option("--cutoff", type=float, help="Of the cutoff method, Angstrom; 12 by default.")
 @click.option("--smooth", is_flag=True, help="Let the potential go to 0 at the cutoff without a step.")

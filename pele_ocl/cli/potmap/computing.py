@@ -46,7 +46,7 @@ class Computed:
 
 def announce(atoms: Atoms, n_models: int, grid: Grid, options: dict[str, Any]) -> None:
     """Say how large the map is, and roughly how long it takes."""
-    estimated = options["method"] in ("direct", "cutoff")  # what a mesh costs is not that of its parts
+    estimated = options["method"] in ("direct", "cutoff")  # what a mesh or lattices cost is not that of parts
     seconds = n_models * estimate_seconds(atoms, grid, **options) if estimated else 0.0
     size = len(grid) * np.dtype(options["precision"]).itemsize * (4 if options.get("field") else 1)
     memory = mesh_bytes(atoms, grid, MapOptions(**options)) if options["method"] == "mesh" else 0

@@ -15,13 +15,12 @@ from ...atoms import Atoms, Floats
 from ...errors import InputError
 from ...grid import Grid
 from .. import planned
-from ..accuracy import require_mesh, why_no_mesh
 from ..error import SEED, MapError, Sample, exact_potentials, sum_of_squares
-from ..mesh import tighter
 from ..models import COMBINATIONS, ModelMaps
 from ..options import MapOptions
 from ..problem import MapProblem
 from ..result import PotmapResult
+from ..split_methods import SPLIT_METHODS, finer_accuracy, require_able
 from ..touching import require_apart
 from .plan import AHEAD, MapPlan
 from .statistics import SlabStatistics, values_at
@@ -56,7 +55,8 @@ class MapFrames:
         self._start = time.perf_counter()
         plan = planned(atoms, grid, options)
         wide = plan.problem.with_margin(MARGIN)
-        self._plan = plan if plan.method == "mesh" and why_no_mesh(wide) else replace(plan, problem=wide)
+        split = SPLIT_METHODS.get(plan.method)
+        self._plan = plan if split is not None and split.lacks(wide) else replace(plan, problem=wide)
         self._grid, self._options, self._atoms = grid, options, atoms
         self.n_frames = 0
         self._slabs: list[MapPlan] = []
@@ -66,7 +66,7 @@ class MapFrames:
 
     @property
     def method(self) -> str:
-        """Direct, cutoff or mesh."""
+        """Direct, cutoff, msm or mesh."""
         return self._plan.method
 
     def add(self, atoms: Atoms) -> None:
@@ -76,8 +76,8 @@ class MapFrames:
         """
         require_apart(atoms, self._grid, self._options.min_distance, self._options.precision)
         problem = self._plan.problem.moved(atoms)
-        if self.method == "mesh" and problem.n_atoms:
-            require_mesh(problem)
+        if problem.n_atoms:
+            require_able(self.method, problem)
         if not self._slabs:
             problem = self._begin(problem)
         number = self.n_frames + 1
@@ -110,23 +110,23 @@ class MapFrames:
         plan = self._plan
         result = PotmapResult(
             maps["avg"], None, len(self._atoms), plan.device, plan.variant, plan.problem.precision, seconds,
-            plan.method, error, plan.problem.accuracy if plan.method == "mesh" else 0.0, self._atoms,
+            plan.method, error, plan.problem.accuracy if plan.method in SPLIT_METHODS else 0.0, self._atoms,
             plan.problem.model,
         )  # fmt: skip
         return ModelMaps(maps, result, self.n_frames, seconds)
 
     def _begin(self, problem: MapProblem) -> MapProblem:
-        """Make the devices ready; a mesh whose first map misses its accuracy is followed by the next finer one."""
+        """Make the devices ready; where the first map misses its accuracy the next finer mesh or lattices follow."""
         wanted, sample = problem.accuracy, None
         while True:
             self._slabs = []  # before finer ones are made
             self._slabs = [MapPlan(problem, self._plan.variant, *part) for part in self._parts()]
-            if self.method != "mesh" or not problem.n_atoms:
+            if self.method not in SPLIT_METHODS or not problem.n_atoms:
                 break
             values = self._map_of(problem)
             sample = sample or Sample(problem, self._plan.devices[0])
             error = sample.error(values, sum_of_squares(values))
-            finer = tighter(problem) if error.norm > wanted else None
+            finer = finer_accuracy(self.method, problem) if error.norm > wanted else None
             if finer is None:
                 break
             problem = replace(problem, accuracy=finer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from .green import green_table
 from .plan import mesh_for, near_problem
 from .scratch import Scratch
 from .split import Split
-from .window import Window
+from .window import NodeWeights, Window
 
 if TYPE_CHECKING:
     from ...opencl.launch import Argument
@@ -29,21 +30,21 @@ if TYPE_CHECKING:
 BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
 
 
-class FarMesh:
-    """A mesh that is ready on a device, for the atoms of a problem wherever it has room for them.
+class Nodes(ABC):
+    """Nodes that are ready on a device, for the atoms of a problem wherever there is room for them.
 
-    near : the near part of the problem
+    near : the near part of the problem; window : by which charges and points share in the nodes around them
     """
 
-    def __init__(self, run: Run, problem: MapProblem) -> None:
-        split, self.window = mesh_for(problem)
-        self.near = near_problem(problem, split)
-        self.geometry = MeshGeometry.of(problem, split.spacing, self.window.nodes)
-        self.convolution, self.pieces = Convolution(run, self.geometry), run.upload(self.window.pieces)
-        self.table = _kept_table(run, self.convolution, self.geometry, split, self.window)
-        self.scratch = Scratch()
+    def __init__(self, run: Run, near: MapProblem, window: NodeWeights, geometry: MeshGeometry) -> None:
+        self.near, self.window, self.geometry = near, window, geometry
+        self.pieces, self.scratch = run.upload(window.pieces), Scratch()
         self._slab: tuple[int, ...] = ()
         self._along: list[DeviceAlong] = []
+
+    @abstractmethod
+    def potentials(self, run: Run, charges: Buffer) -> Buffer:
+        """The far potential at the nodes (nz, ny, nx) from the charges there, whose buffer it may take."""
 
     def holds(self, positions: Floats) -> bool:
         """Whether all nodes around positions (n, 3) [A] are there."""
@@ -59,15 +60,30 @@ class FarMesh:
         return self._along
 
 
-class FarPart:
-    """The far potential at the nodes of a mesh, which lies on a device, and what a slab of the map takes from it."""
+class FarMesh(Nodes):
+    """The nodes of a mesh, whose potential comes by Fourier transforms."""
 
-    def __init__(self, run: Run, problem: MapProblem, mesh: FarMesh) -> None:
+    def __init__(self, run: Run, problem: MapProblem) -> None:
+        split, window = mesh_for(problem)
+        geometry = MeshGeometry.of(problem, split.spacing, window.nodes)
+        super().__init__(run, near_problem(problem, split), window, geometry)
+        self.convolution = Convolution(run, geometry)
+        self.table = _kept_table(run, self.convolution, geometry, split, window)
+
+    def potentials(self, run: Run, charges: Buffer) -> Buffer:
+        """The charges times the Green function, in their place."""
+        self.convolution.apply(run, charges, self.table, self.scratch)
+        return charges
+
+
+class FarPart:
+    """The far potential at nodes, which lie on a device, and what a slab of the map takes from it."""
+
+    def __init__(self, run: Run, problem: MapProblem, mesh: Nodes) -> None:
         """mesh : of this problem, or of one with the atoms at other positions"""
         self._problem, self._mesh = problem, mesh
         self._window, self._geometry = mesh.window, mesh.geometry
-        self._nodes = self._spread(run)
-        mesh.convolution.apply(run, self._nodes, mesh.table, mesh.scratch)
+        self._nodes = mesh.potentials(run, self._spread(run))
 
     def _spread(self, run: Run) -> Buffer:
         """The charges on the nodes, (nz, ny, nx)."""
@@ -94,10 +110,8 @@ class FarPart:
         placed = self._problem.atoms4.copy()  # charges are rounded as those of the near part
         placed[:, :3] = fractions
         weights = self._mesh.scratch(run, "narrow", n * (3 * window.nodes + 2 * BLOCK))
-        run.launch(
-            run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.degree + 1), (n,),
-            (64,), np.int32(n), run.upload(placed.take(order, axis=0)), self._mesh.pieces, weights,
-        )  # fmt: skip
+        kernel = run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1])
+        run.launch(kernel, (n,), (64,), np.int32(n), run.upload(placed.take(order, axis=0)), self._mesh.pieces, weights)
         return weights
 
     def add_to(self, run: Run, slab: MapSlab) -> None:
@@ -152,7 +166,7 @@ class Along:
     slopes: Floats
 
     @classmethod
-    def of(cls, problem: MapProblem, geometry: MeshGeometry, window: Window, axis: int, slab: MapSlab) -> Along:
+    def of(cls, problem: MapProblem, geometry: MeshGeometry, window: NodeWeights, axis: int, slab: MapSlab) -> Along:
         start, count = (slab.first if axis == 2 else 0), slab.shape[axis]
         index = np.arange(start, start + count)
         last = problem.grid.shape[axis] - 1  # beyond is padding

@@ -11,6 +11,7 @@ from ...atoms import Floats, Ints
 from ..problem import MapProblem
 
 FACTORS = (2, 3, 5, 7)  # of the lengths that are transformed
+OFF = 1e-6  # spacings, by which rounding may take a point that stands on a node to either side of it, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,9 @@ class MeshGeometry:
 
 def nodes_around(problem: MapProblem, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(3,) the first node around all atoms and points, and how many there are from it on, along x, y, z."""
-    low, high = (np.floor(end / spacing).astype(np.int64) for end in problem.box)
+    low, high = (
+        np.floor(end / spacing + off).astype(np.int64) for end, off in zip(problem.box, (-OFF, OFF), strict=True)
+    )
     low, high = low - window_nodes // 2 + 1, high + window_nodes // 2
     return low, high - low + 1
 

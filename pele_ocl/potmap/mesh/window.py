@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,8 +13,31 @@ from ...atoms import Floats
 from .prolate import prolate, within
 
 
+class NodeWeights(ABC):
+    """Weights of the P nodes around a charge or a point, as polynomials of its place between two of them."""
+
+    nodes: int
+
+    @property
+    @abstractmethod
+    def pieces(self) -> Floats:
+        """(P, degree + 1) the weight of each node as powers, lowest first, of the fraction of a spacing less 1/2.
+
+        The first node stands P/2 - 1 before the one to the left of the charge.
+        """
+
+    def at(self, fractions: Floats) -> tuple[Floats, Floats]:
+        """(n, P) weights of the nodes around n points, and their derivatives, from `pieces`."""
+        weights = np.zeros((len(fractions), self.nodes))
+        slopes = np.zeros_like(weights)
+        for powers in self.pieces.T[::-1]:
+            slopes = slopes * fractions[:, None] + weights
+            weights = weights * fractions[:, None] + powers
+        return weights, slopes
+
+
 @dataclass(frozen=True)
-class Window:
+class Window(NodeWeights):
     """A prolate function over P nodes, of integral 1; docs/theory/mesh.md, eq. 5.
 
     nodes : P; width : bandwidth over pi P / 2; degree : of the polynomials of `pieces`
@@ -44,21 +68,8 @@ class Window:
         """Fourier transform at wave numbers of this share of pi / spacing."""
         return within(self._psi, share / self.width)
 
-    def at(self, fractions: Floats) -> tuple[Floats, Floats]:
-        """(n, P) weights of the nodes around n points, and their derivatives, from `pieces`."""
-        weights = np.zeros((len(fractions), self.nodes))
-        slopes = np.zeros_like(weights)
-        for powers in self.pieces.T[::-1]:
-            slopes = slopes * fractions[:, None] + weights
-            weights = weights * fractions[:, None] + powers
-        return weights, slopes
-
     @cached_property
     def pieces(self) -> Floats:
-        """(P, degree + 1) the weight of each node as powers, lowest first, of the fraction of a spacing less 1/2.
-
-        The first node stands P/2 - 1 before the one to the left of the charge.
-        """
         first = self.nodes // 2 - 1
 
         def powers(j: int) -> Floats:

@@ -1,0 +1,9 @@
+"""Multilevel summation, as the text books have it: lattices, each twice as coarse (docs/theory/msm.md)."""
+
+from __future__ import annotations
+
+from .lattices import Lattices
+from .plan import cutoffs, tighter
+from .presets import FINEST
+
+__all__ = ["FINEST", "Lattices", "cutoffs", "tighter"]

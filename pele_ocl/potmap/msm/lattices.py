@@ -1,0 +1,134 @@
+"""The lattices of multilevel summation on a device, and the sums on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..mesh import Nodes
+from ..mesh.geometry import MeshGeometry
+from ..problem import MapProblem
+from .interpolant import Interpolant
+from .levels import Level, Stencil, levels_from
+from .plan import near_problem, splitting_for
+
+if TYPE_CHECKING:
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
+
+GPU_GROUP, GPU_POINTS = (16, 8), (1, 1)  # work-items along x and y that share a plane; vectors along x and rows of each
+ROOM_STEP = 1024
+CPU_POINTS = (2, 4)  # vectors along x, and rows, of the only work-item of a group
+
+
+class Lattices(Nodes):
+    """Lattices that are ready on a device, for the atoms of a problem wherever they have room for them.
+
+    levels : from the finest, which atoms and points use, to the coarsest
+    """
+
+    def __init__(self, run: Run, problem: MapProblem) -> None:
+        splitting, preset = splitting_for(problem)
+        interpolant, spacing = Interpolant(preset.nodes), splitting.cutoff / preset.ratio
+        geometry = MeshGeometry.of(problem, spacing, preset.nodes)
+        super().__init__(run, near_problem(problem, splitting), interpolant, geometry)
+        finest = Level(np.round(geometry.corner / spacing).astype(np.int64), geometry.shape)
+        between = Stencil.of(splitting.between, spacing, np.full(3, splitting.reach(spacing)))
+        self.levels = levels_from(finest, preset.nodes, between.n_terms)
+        self._shares = run.upload(interpolant.shares)
+        coarsest = Stencil.of(splitting.coarsest, spacing, self.levels[-1].shape - 1)
+        self._layout = LatticeLayout.of(run, max(int(between.reach.max()), int(coarsest.reach.max())))
+        self._stencils = DeviceStencil(run, between), DeviceStencil(run, coarsest)
+
+    def potentials(self, run: Run, charges: Buffer) -> Buffer:
+        """Down the lattices with the charges, a sum on each, and up again with the potentials."""
+        levels = self.levels
+        of_levels = [charges]
+        for k in range(1, len(levels)):
+            of_levels.append(self.scratch(run, f"charges {k}", levels[k].n_points))
+            self._restrict(run, levels[k - 1], levels[k], *of_levels[k - 1 : k + 1])
+        found = [self._summed(run, k, each) for k, each in enumerate(of_levels)]
+        for k in range(len(levels) - 1, 0, -1):
+            self._prolong(run, levels[k], levels[k - 1], found[k], found[k - 1])
+        return found[0]
+
+    def _restrict(self, run: Run, fine: Level, coarse: Level, source: Buffer, target: Buffer) -> None:
+        """Charges onto the next coarser lattice: along x, then along y, then along z."""
+        kernel = run.kernel("potmap/ladder/msm_restrict.cl", "msm_restrict", NODES=self.window.nodes)
+        shape, first = fine.shape.tolist(), fine.first_of(coarse).tolist()
+        for axis, name in enumerate(("narrow", "wide", "")):
+            n_inner, n_fine, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(coarse.shape[axis])
+            n_all = int(np.prod(shape))
+            to = self.scratch(run, name, n_all) if name else target
+            sizes = map(np.int32, (shape[axis], n_fine, n_inner, first[axis]))
+            run.launch(kernel, (n_all,), (64,), np.uint64(n_all), *sizes, self._shares, source, to)
+            source = to
+
+    def _prolong(self, run: Run, coarse: Level, fine: Level, source: Buffer, target: Buffer) -> None:
+        """Potentials added to those of the next finer lattice: along z, then along y, then along x."""
+        kernel = run.kernel("potmap/ladder/msm_prolong.cl", "msm_prolong", NODES=self.window.nodes)
+        shape, first = coarse.shape.tolist(), fine.first_of(coarse).tolist()
+        for axis, name in ((2, "narrow"), (1, "wide"), (0, "")):
+            n_inner, n_coarse, shape[axis] = int(np.prod(shape[:axis])), shape[axis], int(fine.shape[axis])
+            n_all = int(np.prod(shape))
+            to = self.scratch(run, name, n_all) if name else target
+            sizes = map(np.int32, (shape[axis], n_coarse, n_inner, first[axis], not name))
+            run.launch(kernel, (n_all,), (64,), np.uint64(n_all), *sizes, self._shares, source, to)
+            source = to
+
+    def _summed(self, run: Run, k: int, charges: Buffer) -> Buffer:
+        """The potentials on lattice k of its own charges."""
+        level, stencil = self.levels[k], self._stencils[k == len(self.levels) - 1]
+        found = self.scratch(run, f"potentials {k}", level.n_points)
+        nx, ny, nz = level.shape.tolist()
+        layout = self._layout
+        run.launch(
+            run.kernel("potmap/ladder/msm_lattice.cl", "msm_lattice", layout.width, **layout.defines),
+            layout.items(nx, ny, nz), (*layout.group, 1), run.int4(nx, ny, nz), run.int4(*stencil.reach),
+            run.dtype.type(0.5**k), stencil.extents, stencil.weights, charges, found,
+        )  # fmt: skip
+        return found
+
+
+class DeviceStencil:
+    """A Stencil on a device."""
+
+    def __init__(self, run: Run, stencil: Stencil) -> None:
+        self.reach = stencil.reach.tolist()
+        self.weights, self.extents = run.upload(stencil.weights), run.upload(stencil.extents, np.int32)
+
+
+@dataclass(frozen=True)
+class LatticeLayout:
+    """The work-items of the sums on lattices: cl/potmap/ladder/msm_lattice.cl.
+
+    width : reals in a vector; points : vectors along x and rows of a work-item; group : work-items along x and y
+    room : charges of a plane that a group's points reach, rounded up, so that kernels are built seldom
+    """
+
+    width: int
+    points: tuple[int, int]
+    group: tuple[int, int]
+    room: int
+
+    @classmethod
+    def of(cls, run: Run, reach: int) -> LatticeLayout:
+        """reach : of the largest stencil along an axis"""
+        is_cpu = run.device.kind == "CPU"
+        width = run.device.vector_width(run.precision) if is_cpu else 1
+        points, group = (CPU_POINTS, (1, 1)) if is_cpu else (GPU_POINTS, GPU_GROUP)
+        room = (width * points[0] * group[0] + 2 * reach) * (points[1] * group[1] + 2 * reach)
+        return cls(width, points, group, -(-room // ROOM_STEP) * ROOM_STEP)
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """The macros of the kernel."""
+        (x, y), (items_x, items_y) = self.points, self.group
+        return {"ITEMS_X": items_x, "ITEMS_Y": items_y, "POINTS_X": x, "POINTS_Y": y, "ROOM": self.room}
+
+    def items(self, nx: int, ny: int, nz: int) -> tuple[int, int, int]:
+        """Work-items for a lattice."""
+        block_x, block_y = self.width * self.points[0] * self.group[0], self.points[1] * self.group[1]
+        return -(-nx // block_x) * self.group[0], -(-ny // block_y) * self.group[1], nz

@@ -1,0 +1,59 @@
+"""The methods that split the potential into a near and a far part, and whose parameters follow from an accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..errors import InputError
+from . import mesh, msm
+from .problem import MapProblem
+
+
+@dataclass(frozen=True)
+class SplitMethod:
+    """How a method keeps an accuracy.
+
+    cutoffs : of the near part, those that a problem allows and whose nodes the devices have room for
+    tighter : the next smaller accuracy that a problem may have; None where there is none
+    finest : the smallest accuracy, by precision
+    has_salt : whether it does Debye screening
+    """
+
+    cutoffs: Callable[[MapProblem], Sequence[float]]
+    tighter: Callable[[MapProblem], float | None]
+    finest: dict[str, float]
+    has_salt: bool
+
+    def lacks(self, problem: MapProblem) -> str:
+        """The part of a problem that it cannot do, in words; empty where it can do all."""
+        if problem.model.distance_dependent:
+            return "no dielectric that depends on the distance"
+        if problem.model.min_distance:
+            return "no minimum distance"
+        if problem.model.kappa and not self.has_salt:
+            return "no salt"
+        return "" if self.cutoffs(problem) else "no room for nodes around all atoms and points of this map"
+
+
+SPLIT_METHODS = {
+    "msm": SplitMethod(msm.cutoffs, msm.tighter, {"float32": msm.FINEST, "float64": msm.FINEST}, has_salt=False),
+    "mesh": SplitMethod(
+        mesh.cutoffs, mesh.tighter, {"float32": mesh.FLOAT32_ACCURACY, "float64": mesh.FINEST}, has_salt=True
+    ),
+}
+
+
+def require_able(method: str, problem: MapProblem) -> None:
+    """Raise InputError for what a method cannot do; those that do not split the potential can do all."""
+    split = SPLIT_METHODS.get(method)
+    if split is None or not (lacks := split.lacks(problem)):
+        return
+    able = [name for name, other in SPLIT_METHODS.items() if not other.lacks(problem)]
+    raise InputError(f"the method {method} has {lacks}; choose the method {' or '.join([*able, 'direct'])}")
+
+
+def finer_accuracy(method: str, problem: MapProblem) -> float | None:
+    """The accuracy to try next where a method's map missed its own; None where there is none."""
+    split = SPLIT_METHODS.get(method)
+    return None if split is None else split.tighter(problem)
