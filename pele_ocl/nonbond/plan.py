@@ -137,8 +137,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         if born_radii is not None:
             born_radii = one_a_conformation("born_radii", born_radii, *given.shape[:2])
         ready = self._with_radii(born_radii, given, failures)
-        found, reasons, seconds = self._compute(given, profile, progress or self.progress, failures, ready)
-        return self._batch(given, found, reasons, seconds | {"total": time.perf_counter() - start})
+        found, seconds = self._compute(given, profile, progress or self.progress, failures, ready)
+        return self._batch(given, found, failures.sorted, {**seconds, "total": time.perf_counter() - start})
 
     def _with_radii(
         self, given: Floats | None, conformations: Floats | None, failures: Failures

@@ -24,6 +24,17 @@ from .platforms import find_platforms
 if TYPE_CHECKING:
     from .kernel import Kernel
 
+_forks = 0  # between the first process and this one
+
+
+def _count_fork() -> None:
+    global _forks  # noqa: PLW0603  # a call that asked the system for its process would wait for it each time
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
+
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
 
@@ -38,7 +49,7 @@ class Device:
     buffers : the bytes of the device's buffers; mapped : those of host memory that the device reads and fills
     kept : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     staging : such memory, kept for large reads and dropped alike; whoever reads takes it out meanwhile
-    process : the process whose device this is; one forked from it cannot use it
+    forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
     """
 
@@ -50,7 +61,7 @@ class Device:
     mapped: BufferBytes = field(default_factory=BufferBytes, repr=False)
     kept: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
-    process: int = field(default_factory=os.getpid, repr=False)
+    forks: int = field(default_factory=lambda: _forks, repr=False)
     units: int | None = None
     _made: list[tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]] = field(default_factory=list, repr=False)
     _making: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -74,7 +85,7 @@ class Device:
     @property
     def _queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
         """The context and both queues, made by the thread that first needs them. Raises DeviceError after a fork."""
-        if os.getpid() != self.process:
+        if _forks != self.forks:
             raise DeviceError(
                 f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "
                 "processes with multiprocessing's method 'spawn', or use OpenCL in the forked processes alone"
