@@ -1,7 +1,8 @@
 """Calls of kept plans beside OpenMM's, by the clock on the wall, in turns: positions in and arrays out, all NumPy.
 
-python docs/performance/calls.py [PLATFORM] times energy, nonbond and solvent of three systems against a platform of
-OpenMM, CUDA where none is named: with new positions in every call, and with the positions that its context keeps.
+python docs/performance/calls.py [PLATFORM [SYSTEM ...]] times energy, nonbond and solvent of systems, by default of
+three, against a platform of OpenMM, CUDA where none is named: with new positions in every call, and with the positions
+that its context keeps.
 Turns are short and their order is drawn anew each time, so that what else the host does meets all alike.
 """
 
@@ -72,5 +73,6 @@ def compare(name: str, platform: str) -> None:
 
 
 if __name__ == "__main__":
-    for system_name in SYSTEMS:
-        compare(system_name, sys.argv[1] if len(sys.argv) > 1 else "CUDA")
+    platform_name, *system_names = sys.argv[1:] or ["CUDA"]
+    for system_name in system_names or SYSTEMS:
+        compare(system_name, platform_name)

@@ -24,19 +24,20 @@ from .platforms import find_platforms
 if TYPE_CHECKING:
     from .kernel import Kernel
 
-_forks = 0  # between the first process and this one
+DEVICE_VARIABLE = "PELE_OCL_DEVICE"
+INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
+
+_forks = 0  # that lie between the first process and this one
 
 
 def _count_fork() -> None:
-    global _forks  # noqa: PLW0603  # a call that asked the system for its process would wait for it each time
+    """Count a fork, so that no call asks the system which process this is."""
+    global _forks
     _forks += 1
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
     os.register_at_fork(after_in_child=_count_fork)
-
-DEVICE_VARIABLE = "PELE_OCL_DEVICE"
-INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
 
 
 @dataclass(frozen=True, eq=False)
