@@ -35,20 +35,19 @@ MOST_REPEATS = 1_000_000
 
 
 class Loan:
-    """An evaluator that one user of a plan has for himself within the block; a class, since generators take longer."""
+    """An evaluator that is one user's until the end of the block; a class, since a generator takes longer."""
 
-    def __init__(self, plan: Plan[Any, Any], m: int) -> None:
-        self._plan, self._m = plan, m
+    def __init__(self, evaluator: Evaluator, give_back: Callable[[Evaluator], None]) -> None:
+        self._evaluator, self._give_back = evaluator, give_back
 
     def __enter__(self) -> Evaluator:
-        self._evaluator = self._plan._borrow(self._m)
         return self._evaluator
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         if not isinstance(error, DeviceError):  # after which counters may stand where a launch left them
-            self._plan._give_back(self._evaluator)
+            self._give_back(self._evaluator)
 
 
 class Plan(ABC, Generic[R, B]):
@@ -217,7 +216,7 @@ class Plan(ABC, Generic[R, B]):
 
     def lent(self, m: int) -> Loan:
         """An evaluator for up to m conformations at a time that nobody else uses meanwhile."""
-        return Loan(self, m)
+        return Loan(self._borrow(m), self._give_back)
 
     def _borrow(self, m: int) -> Evaluator:
         """An evaluator for m conformations that nobody else uses."""
