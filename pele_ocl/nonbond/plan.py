@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -206,7 +207,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     def _found(self, m: int) -> Found:
         return Found.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The terms of results, the first of TERMS: no GB energy in a model without solvent."""
         return TERMS[:-1] if self.model.gb_model.vacuum else TERMS

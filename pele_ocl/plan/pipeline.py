@@ -61,7 +61,7 @@ class Pipeline(Evaluator):
     def __init__(self, atoms: Atoms, passes: Passes, explain: Explain, movable: bool = True) -> None:
         self.atoms, self.passes, self._explain, self._movable = atoms, passes, explain, movable
         self.batch = passes.batch
-        self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))
+        self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))[np.newaxis]
         self._offsets = np.empty((self.batch if passes.encoding.is_fixed else 0, 3 * len(atoms)))
         self._staging: list[Staging] = []
         self._plain = passes.run.anew(False)  # remembers nothing, and so serves all evaluations without times
@@ -153,7 +153,7 @@ class Pipeline(Evaluator):
                     offsets[k] = self._from_own_middle(conformations[part.start + k]) + encoding.base
                 except InputError as error:
                     failures.add(part.start + k, error)
-                    offsets[k] = self.atoms.positions.ravel() - self._shifts  # so that something can be computed
+                    offsets[k] = self.atoms.positions.ravel() - self._shifts[0]  # so that something can be computed
         if encoding.is_fixed:
             encoding.encode(offsets, encoded)
 
