@@ -25,7 +25,7 @@ from pele_ocl.bench.systems import load
 
 SYSTEMS = ("ubiquitin", "src3", "ruvab")
 CUTOFF = 12.0  # A
-SECONDS, LEAST_ROUNDS, CALLS_A_TURN = 20.0, 10, 10
+SECONDS, LEAST_ROUNDS, CALLS_A_TURN = 15.0, 10, 10
 
 
 @dataclass
