@@ -139,7 +139,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             born_radii = one_a_conformation("born_radii", born_radii, *given.shape[:2])
         ready = self._with_radii(born_radii, given, failures)
         found, seconds = self._compute(given, profile, progress or self.progress, failures, ready)
-        return self._batch(given, found, failures.sorted, {**seconds, "total": time.perf_counter() - start})
+        return self._batch(given, found, failures.in_order, {**seconds, "total": time.perf_counter() - start})
 
     def _with_radii(
         self, given: Floats | None, conformations: Floats | None, failures: Failures

@@ -36,7 +36,7 @@ class Failures:
         self._kinds.setdefault(k, type(error))
 
     @property
-    def sorted(self) -> dict[int, str]:
+    def in_order(self) -> dict[int, str]:
         """The reasons in the order of the conformations."""
         return dict(sorted(self.reasons.items()))
 

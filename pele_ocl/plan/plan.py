@@ -145,7 +145,7 @@ class Plan(ABC, Generic[R, B]):
         callback("progress", progress)
         given, failures = self._checked(conformations, errors)
         found, seconds = self._compute(given, profile, progress, failures)
-        return self._batch(given, found, failures.sorted, {**seconds, "total": time.perf_counter() - start})
+        return self._batch(given, found, failures.in_order, {**seconds, "total": time.perf_counter() - start})
 
     def repeat(self, count: int) -> None:
         """Evaluate what was evaluated last so many times more, with positions and results left on the device.
