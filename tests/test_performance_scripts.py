@@ -15,7 +15,7 @@ SCRIPTS = ROOT / "docs" / "performance"
 
 
 @pytest.mark.parametrize(
-    "name", ["ceiling", "evaluations", "frozen", "launches", "minimize", "mixed", "pair_energy", "tree_energy"]
+    "name", ["calls", "ceiling", "evaluations", "frozen", "launches", "minimize", "mixed", "pair_energy", "tree_energy"]
 )
 def test_scripts_load(name, monkeypatch):
     monkeypatch.syspath_prepend(SCRIPTS)

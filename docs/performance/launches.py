@@ -2,7 +2,9 @@
 
 python docs/performance/launches.py [DEVICE] launches an empty kernel many times over into a queue that takes no times.
 The floor of a call is what no plan can go below: positions of n atoms to the device, launches of an empty kernel,
-results of n atoms back, one call after the other.
+results of n atoms back, one call after the other. It is timed by three ways to the device: through host memory that the
+device reads and fills by itself, as plans do it; from and to NumPy's own memory; and without copies that are asked for,
+in memory that the kernel and, mapped, the host use in turn.
 """
 
 from __future__ import annotations
@@ -35,10 +37,12 @@ def seconds_a_launch(device: Device, n_buffers: int) -> float:
     return wall_seconds_of_many(launch)
 
 
-def seconds_a_call(device: Device, n_atoms: int, n_launches: int) -> float:
+def seconds_a_call(device: Device, n_atoms: int, n_launches: int, staged: bool = True) -> float:
     """Of positions (n, 3) float64 in, launches with ten buffers each, and results (n, 4) float32 out."""
     (kernel, _kept), run = empty_kernel(device, 10), Run(device, "float32", profile=False)
-    positions, results = run.host_array((3 * n_atoms,), np.float64), run.host_array((4 * n_atoms,))
+    positions, results = np.zeros(3 * n_atoms), np.zeros(4 * n_atoms, np.float32)
+    if staged:
+        positions, results = run.host_array(positions.shape, np.float64), run.host_array(results.shape)
     inputs, outputs = run.empty(3 * n_atoms, np.float64), run.empty(4 * n_atoms)
 
     def call(count: int) -> None:
@@ -48,6 +52,28 @@ def seconds_a_call(device: Device, n_atoms: int, n_launches: int) -> float:
                 cl.enqueue_nd_range_kernel(run.queue, kernel, SHAPE, GROUP)
             run.wait(run.start_read(results, outputs))
             del written
+
+    call(10)
+    return wall_seconds_of_many(call)
+
+
+def seconds_a_mapped_call(device: Device, n_atoms: int) -> float:
+    """The same with one launch, in memory of the host's that the kernel is given."""
+    (kernel, _kept), queue, both = empty_kernel(device, 10), device.plain_queue, cl.mem_flags.READ_WRITE
+    inputs = cl.Buffer(device.context, both | cl.mem_flags.ALLOC_HOST_PTR, 24 * n_atoms)
+    outputs = cl.Buffer(device.context, both | cl.mem_flags.ALLOC_HOST_PTR, 16 * n_atoms)
+    for k, buffer in enumerate((inputs, outputs)):
+        kernel.set_arg(k, buffer)
+
+    def call(count: int) -> None:
+        write, read = cl.map_flags.WRITE_INVALIDATE_REGION, cl.map_flags.READ
+        for _ in range(count):
+            positions, _ = cl.enqueue_map_buffer(queue, inputs, write, 0, (3 * n_atoms,), np.float64)
+            positions.base.release(queue)
+            cl.enqueue_nd_range_kernel(queue, kernel, SHAPE, GROUP)
+            results, _ = cl.enqueue_map_buffer(queue, outputs, read, 0, (4 * n_atoms,), np.float32)
+            results.base.release(queue)
+        queue.finish()
 
     call(10)
     return wall_seconds_of_many(call)
@@ -73,3 +99,5 @@ if __name__ == "__main__":
     for n_atoms in ATOMS:
         floors = ", ".join(f"{n}: {1e6 * seconds_a_call(device, n_atoms, n):.0f} us" for n in LAUNCHES)
         print(f"floor of a call, {n_atoms:6,d} atoms, by launches: {floors}")
+        plain, mapped = seconds_a_call(device, n_atoms, 1, staged=False), seconds_a_mapped_call(device, n_atoms)
+        print(f"  one launch from NumPy's own memory {1e6 * plain:.0f} us, in mapped memory {1e6 * mapped:.0f} us")

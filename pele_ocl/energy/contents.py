@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ class Contents:
         """All that runs behind the passes, in order."""
         return (*self.grouped, *self.further)
 
-    @property
+    @cached_property
     def has_gb(self) -> bool:
         """Whether any term depends on the Born radii."""
         return _has_gb(self.names)

@@ -16,7 +16,7 @@ from ..plan.conformations import Encoding, check_span
 from ..plan.evaluator import Evaluator, Failures
 from ..plan.found import Found
 from ..plan.pipeline import Pipeline
-from ..plan.plan import Plan, nothing_of
+from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
@@ -89,13 +89,14 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         machine = Machine.of(self.device, precision)
         self.layout = self._choice.applied(self.variant, passes.layout_for(machine, len(atoms)))
         self.frozen = frozen_atoms(atoms, frozen)
+        self._has_frozen = bool(self.frozen.any())
         # All pairs leave out those of frozen atoms.
-        suits = self._contents.has_gb and not self.frozen.any()
+        suits = self._contents.has_gb and not self._has_frozen
         chosen = chosen_born(born, asked, machine, len(atoms), self.layout.tile, suits)
         self.born, self.accuracy = chosen.name, chosen.accuracy
         if self.accuracy is not None and not self._contents.has_gb:
             raise InputError(f"no term depends on Born radii, and none come from the {self.born}; leave born out")
-        if self.frozen.any() and per_atom:
+        if self._has_frozen and per_atom:
             raise InputError(
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
             )
@@ -139,14 +140,14 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
-        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[Found], None] = nothing_of,
-    ) -> tuple[Found, dict[int, str], dict[str, float]]:  # fmt: skip
-        if self.frozen.any():
+        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[Found], None] | None = None,
+    ) -> tuple[Found, Mapping[str, float]]:  # fmt: skip
+        if self._has_frozen:
             check_in_place(conformations, self.atoms, self.frozen)
-        found, reasons, seconds = super()._compute(conformations, profile, progress, failures, ready, meanwhile)
-        if found.gradients is not None and self.frozen.any():
+        found, seconds = super()._compute(conformations, profile, progress, failures, ready, meanwhile)
+        if found.gradients is not None and self._has_frozen:
             found.gradients[:, self.frozen] = 0
-        return found, reasons, seconds
+        return found, seconds
 
     @property
     def names(self) -> tuple[str, ...]:

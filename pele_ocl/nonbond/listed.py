@@ -11,7 +11,7 @@ import numpy as np
 from ..atoms import Atoms, Floats
 from ..errors import InputError
 from ..pairs import PairList
-from ..plan.evaluator import Failures, nothing
+from ..plan.evaluator import Failures
 from ..plan.found import Found
 from ..plan.pipeline import Explain
 from ..variant import Progress
@@ -85,10 +85,9 @@ class Piecewise(ListEvaluator):
         self._radii = born_radii
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress,
-        meanwhile: Callable[[], None],
-    ) -> Mapping[str, float]:  # fmt: skip
-        meanwhile()
+        self, conformations: Floats, arrays: Callable[[], Found], failures: Failures, *, profile: bool, tell: Progress
+    ) -> Mapping[str, float]:
+        found = arrays()
         seconds = {"prepare": 0.0, "kernel": 0.0} if profile else {"prepare": 0.0}
         for array in found.arrays():
             array.fill(0.0)
@@ -100,7 +99,7 @@ class Piecewise(ListEvaluator):
             pipeline = piece.pipeline(self._most, self._explain)
             pipeline.take_radii(self._radii)
             told = _share(tell, done / self._n_pairs, len(piece) / self._n_pairs)
-            taken = pipeline.compute(conformations, own, failures, profile=profile, tell=told, meanwhile=nothing)
+            taken = pipeline.compute(conformations, lambda: own, failures, profile=profile, tell=told)
             for name, value in taken.items():
                 seconds[name] = seconds.get(name, 0.0) + value
             for sums, part in zip(found.arrays(), own.arrays(), strict=True):

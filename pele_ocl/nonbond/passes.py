@@ -82,7 +82,8 @@ class ListPasses(Passes, Generic[Index]):
         np.add.reduce(by_group, axis=2, out=found.energies[part])
         if found.gradients is not None:
             by_angstrom = found.gradients[part].reshape(m, first)
-            np.multiply(results[:, :first], 1 / self.encoding.step, out=by_angstrom)  # a power of two
+            by_angstrom[:] = results[:, :first]
+            by_angstrom *= 1 / self.encoding.step  # a power of two
 
     @abstractmethod
     def _pairs(self) -> list[KeptLaunch]:

@@ -49,10 +49,9 @@ class ListPipeline(Pipeline, ListEvaluator):
         self._coming = None if known else born_radii
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress,
-        meanwhile: Callable[[], None],
-    ) -> Mapping[str, float]:  # fmt: skip
-        seconds = super().compute(conformations, found, failures, profile=profile, tell=tell, meanwhile=meanwhile)
+        self, conformations: Floats, arrays: Callable[[], Found], failures: Failures, *, profile: bool, tell: Progress
+    ) -> Mapping[str, float]:
+        seconds = super().compute(conformations, arrays, failures, profile=profile, tell=tell)
         self._writing.clear()
         return {"prepare": self.prepare_seconds, **seconds}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -137,8 +138,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         if born_radii is not None:
             born_radii = one_a_conformation("born_radii", born_radii, *given.shape[:2])
         ready = self._with_radii(born_radii, given, failures)
-        found, reasons, seconds = self._compute(given, profile, progress or self.progress, failures, ready)
-        return self._batch(given, found, reasons, seconds | {"total": time.perf_counter() - start})
+        found, seconds = self._compute(given, profile, progress or self.progress, failures, ready)
+        return self._batch(given, found, failures.in_order, {**seconds, "total": time.perf_counter() - start})
 
     def _with_radii(
         self, given: Floats | None, conformations: Floats | None, failures: Failures
@@ -206,7 +207,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
     def _found(self, m: int) -> Found:
         return Found.empty(m, len(self.atoms), len(TERMS), gradients=self.gradient)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The terms of results, the first of TERMS: no GB energy in a model without solvent."""
         return TERMS[:-1] if self.model.gb_model.vacuum else TERMS

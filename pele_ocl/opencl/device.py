@@ -28,6 +28,18 @@ if TYPE_CHECKING:
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
 
+_forks = 0  # that lie between the first process and this one
+
+
+def _count_fork() -> None:
+    """Count a fork, so that no call asks the system which process this is."""
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_count_fork)
+
 
 @dataclass(frozen=True, eq=False)
 class Device:
@@ -40,7 +52,7 @@ class Device:
     kept : buffers that save work where they are wanted again, the oldest first; dropped where memory is short
     staging : such memory, kept for large reads and dropped alike; whoever reads takes it out meanwhile
     spare : queues that were lent by `queue_aside` and are free
-    process : the process whose device this is; one forked from it cannot use it
+    forks : that came before the process whose device this is; one forked from it cannot use it
     units : compute units that layouts go by, where they are not the device's own
     """
 
@@ -53,7 +65,7 @@ class Device:
     kept: dict[Hashable, Buffer] = field(default_factory=dict, repr=False)
     staging: deque[NDArray[np.uint8]] = field(default_factory=deque, repr=False)
     spare: deque[cl.CommandQueue] = field(default_factory=deque, repr=False)
-    process: int = field(default_factory=os.getpid, repr=False)
+    forks: int = field(default_factory=lambda: _forks, repr=False)
     units: int | None = None
     _made: list[tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]] = field(default_factory=list, repr=False)
     _making: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -89,7 +101,7 @@ class Device:
     @property
     def _queues(self) -> tuple[cl.Context, cl.CommandQueue, cl.CommandQueue]:
         """The context and both queues, made by the thread that first needs them. Raises DeviceError after a fork."""
-        if os.getpid() != self.process:
+        if _forks != self.forks:
             raise DeviceError(
                 f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "
                 "processes with multiprocessing's method 'spawn', or use OpenCL in the forked processes alone"

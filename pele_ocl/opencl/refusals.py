@@ -21,6 +21,8 @@ class device_errors:  # noqa: N801  # used as a function; a generator would cost
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
+        if error is None:
+            return
         if isinstance(error, cl.MemoryError):
             raise DeviceError(f"{self._device} lacks free memory for this; choose another device") from error
         if isinstance(error, cl.Error):

@@ -139,8 +139,8 @@ class Run(Transfers):
         tell : called with the share of the pairs done. Then, and where a launch is long, each is waited for, in slabs,
             which begin with the first conformation
         """
-        is_long = any(kept.pairs and (tell or kept.pairs * n_conformations > LONG_LAUNCH_PAIRS) for kept in launches)
-        if is_long and not first:
+        most_pairs = max([kept.pairs for kept in launches], default=0.0) * n_conformations
+        if most_pairs and not first and (tell or most_pairs > LONG_LAUNCH_PAIRS):
             self._launch_slabs(launches, n_conformations, tell)
             return
         queue = self.queue

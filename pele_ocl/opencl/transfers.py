@@ -131,9 +131,10 @@ class Transfers:
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
         """As `read`, which begins now, once everything before is done; the event is to be kept."""
+        queue = self.queue
         with device_errors(self.device):
-            event = cl.enqueue_copy(self.queue, array, buffer, src_offset=first * array.itemsize, is_blocking=False)
-            self.queue.flush()
+            event = cl.enqueue_copy(queue, array, buffer, src_offset=first * array.itemsize, is_blocking=False)
+            queue.flush()
             return event
 
     def wait(self, event: Event) -> None:

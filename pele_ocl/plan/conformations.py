@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class Encoding:
             return cls(np.dtype(np.int64), WIDE_STEP, LARGEST_SPAN / 2)
         return cls(np.dtype(np.int32), step, min(reach, LARGEST_SPAN / 2))
 
-    @property
+    @cached_property
     def is_fixed(self) -> bool:
         """Whether positions go as fixed-point numbers."""
         return self.dtype.kind == "i"
@@ -93,7 +94,7 @@ class Encoding:
         """Build definitions of kernels that take positions."""
         return {"FIXED_BITS": 8 * self.dtype.itemsize if self.is_fixed else 0}
 
-    @property
+    @cached_property
     def base(self) -> float:
         """A float64 to which this is added is rounded to whole steps, which are then its low bits; 0 for float64."""
         return 1.5 * 2**52 * self.step if self.is_fixed else 0.0

@@ -12,10 +12,6 @@ from ..variant import Progress
 from .found import Found
 
 
-def nothing() -> None:
-    """Do nothing meanwhile."""
-
-
 def untold(share: float) -> None:
     """Take no notice of progress that nobody asked for."""
 
@@ -26,7 +22,7 @@ class Failures:
 
     count : conformations in the evaluation
     record : False where the first failure ends the evaluation
-    reasons : sentences by the number of a conformation, from 0
+    reasons : sentences by the number of a conformation, from 0, in the order in which they were found
     """
 
     count: int
@@ -38,6 +34,11 @@ class Failures:
         """Record that conformation k failed."""
         self.reasons.setdefault(k, str(error))
         self._kinds.setdefault(k, type(error))
+
+    @property
+    def in_order(self) -> dict[int, str]:
+        """The reasons in the order of the conformations."""
+        return dict(sorted(self.reasons.items()))
 
     def check(self, done: int) -> None:
         """Raise InputError for the first of the `done` conformations that failed, where that ends the evaluation."""
@@ -56,14 +57,13 @@ class Evaluator(ABC):
 
     @abstractmethod
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress,
-        meanwhile: Callable[[], None],
-    ) -> Mapping[str, float]:  # fmt: skip
-        """Fill `found` for conformations (m, n, 3) A, float32 or float64.
+        self, conformations: Floats, arrays: Callable[[], Found], failures: Failures, *, profile: bool, tell: Progress
+    ) -> Mapping[str, float]:
+        """Fill arrays for conformations (m, n, 3) A, float32 or float64.
 
+        arrays : called once for the arrays to be filled, while the device computes if it does so by itself
         profile : whether times of kernels are wanted; then their seconds are returned by name, "kernel" among them
         tell : called with the share done, `untold` where nobody asks; it may compute with other evaluators
-        meanwhile : called once, while the device computes if it does so by itself
 
         Positions and results that cannot be go to `failures`, which is checked whenever conformations are done.
         """

@@ -17,13 +17,11 @@ _BLOCK = 8192
 
 def norm2(values: NDArray[Any]) -> float:
     """The sum of all squares, which takes a third of the time of a look at each number; not finite where one is not."""
-    flat = values.ravel()
-    with np.errstate(all="ignore"):
-        if len(flat) <= _BLOCK:
-            return float(flat.dot(flat))
-        blocks = flat[: len(flat) - len(flat) % _BLOCK].reshape(-1, _BLOCK)
-        rest = flat[blocks.size :]
-        return float(rest.dot(rest) + np.matmul(blocks[:, None, :], blocks[:, :, None]).sum())
+    flat, total = values.ravel(), 0.0
+    for first in range(0, len(flat), _BLOCK):
+        block = flat[first : first + _BLOCK]
+        total += float(np.vdot(block, block))  # unlike `dot` it does not warn of overflows
+    return total
 
 
 @dataclass(frozen=True, eq=False)

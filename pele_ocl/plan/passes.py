@@ -90,4 +90,4 @@ class Passes(ABC):
     def is_plausible(self, results: NDArray[Any], part: slice, found: Found) -> bool:
         """Whether all results are finite and all Born radii positive."""
         finite = math.isfinite(norm2(results)) or np.isfinite(results).all()  # large ones have no square in float32
-        return bool(finite and (found.born_radii is None or found.born_radii[part].min() > 0))
+        return bool(finite and (found.born_radii is None or np.minimum.reduce(found.born_radii[part], axis=None) > 0))

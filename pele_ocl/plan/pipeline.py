@@ -43,7 +43,7 @@ class Staging:
     events: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Chunk:
     """Conformations that are computed together, the run that computes them, and their host memory."""
 
@@ -61,7 +61,7 @@ class Pipeline(Evaluator):
     def __init__(self, atoms: Atoms, passes: Passes, explain: Explain, movable: bool = True) -> None:
         self.atoms, self.passes, self._explain, self._movable = atoms, passes, explain, movable
         self.batch = passes.batch
-        self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))
+        self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))[np.newaxis]
         self._offsets = np.empty((self.batch if passes.encoding.is_fixed else 0, 3 * len(atoms)))
         self._staging: list[Staging] = []
         self._plain = passes.run.anew(False)  # remembers nothing, and so serves all evaluations without times
@@ -70,25 +70,16 @@ class Pipeline(Evaluator):
         return self.batch >= min(m, self.passes.most_at_once)
 
     def compute(
-        self, conformations: Floats, found: Found, failures: Failures, *, profile: bool, tell: Progress,
-        meanwhile: Callable[[], None],
-    ) -> Mapping[str, float]:  # fmt: skip
-        m = len(conformations)
-        chunks = self._chunks(m, profile)
-
-        def collect(chunk: Chunk) -> float:
-            self._collect(chunk, conformations, found, failures)
-            share: float = chunk.part.stop / m
-            return share
-
+        self, conformations: Floats, arrays: Callable[[], Found], failures: Failures, *, profile: bool, tell: Progress
+    ) -> Mapping[str, float]:
+        chunks = self._chunks(len(conformations), profile)
         try:
             if len(chunks) == 1:
                 self._start(chunks[0], conformations, failures, None if tell is untold else tell)
-                meanwhile()
-                tell(collect(chunks[0]))
+                self._collect(chunks[0], conformations, arrays(), failures)
+                tell(1.0)
             else:
-                meanwhile()
-                self._compute_several(chunks, conformations, failures, collect, tell)
+                self._compute_several(chunks, conformations, arrays(), failures, tell)
         except BaseException:
             chunks[0].run.finish()  # nothing may run on when the next evaluation begins
             raise
@@ -102,10 +93,15 @@ class Pipeline(Evaluator):
         run.finish()
 
     def _compute_several(
-        self, chunks: list[Chunk], conformations: NDArray[Any], failures: Failures,
-        collect: Callable[[Chunk], float], tell: Progress,
-    ) -> None:  # fmt: skip
+        self, chunks: list[Chunk], conformations: NDArray[Any], found: Found, failures: Failures, tell: Progress
+    ) -> None:
         """As many chunks under way as may be; a second thread collects."""
+
+        def collect(chunk: Chunk) -> float:
+            self._collect(chunk, conformations, found, failures)
+            share: float = chunk.part.stop / len(conformations)
+            return share
+
         with ThreadPoolExecutor(1) as second:
             under_way: deque[Future[float]] = deque()
             for chunk in chunks:
@@ -138,17 +134,18 @@ class Pipeline(Evaluator):
     ) -> None:
         """Encode a chunk and give it to the device."""
         staging, count = chunk.staging, chunk.part.stop - chunk.part.start
-        self.encode(conformations, chunk.part, staging.positions[:count], failures)
-        staging.events = self.passes.start(chunk.run, staging.positions[:count], staging.results[:count], tell)
+        positions = staging.positions[:count]
+        self.encode(conformations, chunk.part, positions, failures)
+        staging.events = self.passes.start(chunk.run, positions, staging.results[:count], tell)
 
     def encode(self, conformations: NDArray[Any], part: slice, encoded: NDArray[Any], failures: Failures) -> None:
         """Positions as the passes take them: from the molecule's middle, those out of reach of it from their own."""
         encoding = self.passes.encoding
         offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
         np.subtract(conformations[part].reshape(offsets.shape), self._shifts, out=offsets)
-        lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
         if not encoding.is_fixed and norm2(offsets) < encoding.reach * encoding.reach:
             return  # each coordinate is within reach where all together are; not so with NaN
+        lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
         if not (offsets.min() >= lowest and offsets.max() <= highest):  # neither is true of NaN
             within = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
             for k in np.flatnonzero(~within).tolist():
@@ -156,7 +153,7 @@ class Pipeline(Evaluator):
                     offsets[k] = self._from_own_middle(conformations[part.start + k]) + encoding.base
                 except InputError as error:
                     failures.add(part.start + k, error)
-                    offsets[k] = self.atoms.positions.ravel() - self._shifts  # so that something can be computed
+                    offsets[k] = self.atoms.positions.ravel() - self._shifts[0]  # so that something can be computed
         if encoding.is_fixed:
             encoding.encode(offsets, encoded)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from numpy.typing import ArrayLike
@@ -34,8 +34,20 @@ CHUNK_ATOMS = 1 << 17
 MOST_REPEATS = 1_000_000
 
 
-def nothing_of(found: Found) -> None:
-    """Do nothing with arrays meanwhile."""
+class Loan:
+    """An evaluator that is one user's until the end of the block; a class, since a generator takes longer."""
+
+    def __init__(self, evaluator: Evaluator, give_back: Callable[[Evaluator], None]) -> None:
+        self._evaluator, self._give_back = evaluator, give_back
+
+    def __enter__(self) -> Evaluator:
+        return self._evaluator
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if not isinstance(error, DeviceError):  # after which counters may stand where a launch left them
+            self._give_back(self._evaluator)
 
 
 class Plan(ABC, Generic[R, B]):
@@ -102,12 +114,12 @@ class Plan(ABC, Generic[R, B]):
         made: list[R] = []
         taken: dict[str, float] = {}
 
-        def make(found: Found) -> None:
+        def meanwhile(found: Found) -> None:
             moving.make()
             if not self._measures:
                 made.append(self._result(moving.atoms, found, taken))
 
-        found, _, seconds = self._compute(moving.conformations, profile, progress, failures, ready, make)
+        found, seconds = self._compute(moving.conformations, profile, progress, failures, ready, meanwhile)
         taken |= seconds
         taken["total"] = time.perf_counter() - start
         return made[0] if made else self._result(moving.atoms, found, taken)
@@ -132,8 +144,8 @@ class Plan(ABC, Generic[R, B]):
         flag("profile", profile)
         callback("progress", progress)
         given, failures = self._checked(conformations, errors)
-        found, reasons, seconds = self._compute(given, profile, progress, failures)
-        return self._batch(given, found, reasons, seconds | {"total": time.perf_counter() - start})
+        found, seconds = self._compute(given, profile, progress, failures)
+        return self._batch(given, found, failures.in_order, {**seconds, "total": time.perf_counter() - start})
 
     def repeat(self, count: int) -> None:
         """Evaluate what was evaluated last so many times more, with positions and results left on the device.
@@ -178,38 +190,33 @@ class Plan(ABC, Generic[R, B]):
 
     def _compute(
         self, conformations: Floats, profile: bool, progress: Progress | None, failures: Failures,
-        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[Found], None] = nothing_of,
-    ) -> tuple[Found, dict[int, str], dict[str, float]]:  # fmt: skip
-        """Results of all conformations, the reasons of those that failed, and the kernels' seconds where wanted.
+        ready: Callable[[Evaluator], None] | None = None, meanwhile: Callable[[Found], None] | None = None,
+    ) -> tuple[Found, Mapping[str, float]]:  # fmt: skip
+        """Results of all conformations, NaN where they failed, and the kernels' seconds where wanted.
 
         ready : called with the evaluator before it computes; meanwhile : with the arrays to be filled, while the
             device computes
         """
-        found = self._found(len(conformations))
-        with self.lent(len(conformations)) as evaluator:
+        m, made = len(conformations), list[Found]()
+
+        def arrays() -> Found:
+            made.append(self._found(m))
+            if meanwhile is not None:
+                meanwhile(made[0])
+            return made[0]
+
+        with self.lent(m) as evaluator:
             if ready is not None:
                 ready(evaluator)
-            seconds = evaluator.compute(
-                conformations, found, failures, profile=profile, tell=progress or untold,
-                meanwhile=lambda: meanwhile(found),
-            )  # fmt: skip
+            seconds = evaluator.compute(conformations, arrays, failures, profile=profile, tell=progress or untold)
+        found = made[0]
         for k in failures.reasons:
             found.erase(k)
-        return found, dict(sorted(failures.reasons.items())), dict(seconds)
+        return found, seconds
 
-    @contextmanager
-    def lent(self, m: int) -> Iterator[Evaluator]:
+    def lent(self, m: int) -> Loan:
         """An evaluator for up to m conformations at a time that nobody else uses meanwhile."""
-        evaluator = self._borrow(m)
-        is_sound = True
-        try:
-            yield evaluator
-        except DeviceError:
-            is_sound = False  # counters on the device may stand where a launch left them
-            raise
-        finally:
-            if is_sound:
-                self._give_back(evaluator)
+        return Loan(self._borrow(m), self._give_back)
 
     def _borrow(self, m: int) -> Evaluator:
         """An evaluator for m conformations that nobody else uses."""

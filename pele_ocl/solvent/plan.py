@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,10 +79,14 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     def _automatic(self, per_atom: bool) -> Automatic:
         return partial(choose_variant, accuracy=self._asked or (DEFAULT if self.precision == "float32" else None))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the terms, in the order of results."""
         return terms_of(self.model)
+
+    @cached_property
+    def _devices_title(self) -> str:
+        return " + ".join(map(str, self.devices))
 
     def radii_seconds(self) -> float:
         """Seconds of the kernels that compute the Born radii alone, at the atoms' own positions; for timing."""
@@ -125,7 +129,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.psi is not None
         assert found.per_atom is not None
         error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
-        names = terms_of(self.model)
+        names = self.names
         return SolventResult(
             atoms=atoms,
             terms=Terms.ready(names, found.energies[0, : len(names)]),
@@ -133,7 +137,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             model=self.model,
             born_radii=found.born_radii[0],
             psi=found.psi[0],
-            device=" + ".join(map(str, self.devices)),
+            device=self._devices_title,
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
@@ -148,7 +152,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.psi is not None
         assert found.per_atom is not None
         error, seconds = self._measured(positions, found, errors, seconds)
-        names = terms_of(self.model)
+        names = self.names
         return SolventBatch(
             atoms=self.atoms,
             positions=positions,
@@ -158,7 +162,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             born_radii=found.born_radii,
             psi=found.psi,
             errors=errors,
-            device=" + ".join(map(str, self.devices)),
+            device=self._devices_title,
             variant=self.variant,
             precision=self.precision,
             seconds=seconds,
