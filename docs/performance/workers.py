@@ -1,13 +1,19 @@
-"""Time frames on one worker process and on two, each with one core: python docs/performance/workers.py
+"""Time frames on one worker process and on two, each with one core: python docs/performance/workers.py [--independent]
 
 The energies of 2,560 frames of ubiquitin (1,231 atoms), with no gradient, by workers that a Dask scheduler has; each
 has one core of PoCL. The clock runs from the first task to the last result, without the start of the processes; the
-shortest of three runs counts, as other programs, or other guests of the machine, take time from any of them.
+shortest of three runs counts, as other programs, or other guests of the machine, take time from any of them. With it
+stands the processor time of the scheduler and of the command, which the workers' cores lack.
+
+--independent times what the machine has at most: the same frames in one process that knows of no other, and in two
+such at once, each on a core of its own.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,6 +22,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import psutil  # which Dask brings
 
 import pele_ocl
 
@@ -24,15 +31,40 @@ N_FRAMES, N_RUNS = 2560, 3
 
 
 def main() -> None:
-    """Print the frames a second of one worker and two, and their ratio."""
+    """Print the frames a second of one process and of two, and their ratio."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--independent", action="store_true")
+    is_independent = parser.parse_args().independent
     with tempfile.TemporaryDirectory() as folder:
         frames = Path(folder) / "frames.h5"
         start = pele_ocl.read(STRUCTURE).positions
         moved = start + np.random.default_rng(0).normal(0, 0.02, (N_FRAMES, *start.shape))
         with h5py.File(frames, "w") as file:
             file["positions"] = moved.astype(np.float32)
-        rates = [rate(frames, n_workers) for n_workers in (1, 2)]
-    print(f"1 worker {rates[0]:.1f} frames/s, 2 workers {rates[1]:.1f} frames/s: {rates[1] / rates[0]:.2f} times")
+        one, two = (independent_rate(frames, n) if is_independent else rate(frames, n) for n in (1, 2))
+    what = "independent process" if is_independent else "worker"
+    print(f"1 {what} {one:.1f} frames/s, 2 {two:.1f} frames/s: {two / one:.2f} times")
+
+
+def independent_rate(frames: Path, n_processes: int) -> float:
+    """Frames a second of so many processes, each of which computes all frames on a core of its own."""
+    seconds = []
+    for _ in range(N_RUNS):
+        words = ("energy", str(STRUCTURE), "-t", str(frames), "--json")
+        begun = [pele_ocl_on(core, words) for core in range(n_processes)]
+        ended = [json.loads(process.communicate()[0]) for process in begun]
+        seconds.append(max(found["seconds"]["frames"] for found in ended))
+    return n_processes * N_FRAMES / min(seconds)
+
+
+def pele_ocl_on(core: int, words: tuple[str, ...]) -> subprocess.Popen[str]:
+    """The command on one core of those that this process may use, with one thread of PoCL."""
+    cores = sorted(os.sched_getaffinity(0))
+    environment = {**os.environ, "POCL_CPU_MAX_CU_COUNT": "1", "POCL_MAX_PTHREAD_COUNT": "1"}
+    return subprocess.Popen(
+        ("taskset", "-c", str(cores[core]), sys.executable, "-m", "pele_ocl", *words),
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
 
 
 def rate(frames: Path, n_workers: int) -> float:
@@ -47,12 +79,20 @@ def rate(frames: Path, n_workers: int) -> float:
         while not file.exists():
             time.sleep(0.1)
         run(frames, file, ("--frames", ":64"))
+        before = others_seconds(programs[0])
         seconds = [run(frames, file, ()) for _ in range(N_RUNS)]
+        spent = [(after - start) / N_RUNS for after, start in zip(others_seconds(programs[0]), before, strict=True)]
+        print(f"{n_workers} at work; processor seconds a run: scheduler {spent[0]:.2f}, command {spent[1]:.2f}")
     finally:
         for program in programs:
             program.terminate()
             program.wait()
     return N_FRAMES / min(seconds)
+
+
+def others_seconds(scheduler: subprocess.Popen[bytes]) -> tuple[float, float]:
+    """The processor time of the scheduler, and of the commands that have ended, with their start."""
+    return sum(psutil.Process(scheduler.pid).cpu_times()[:2]), sum(os.times()[2:4])
 
 
 def quiet(*words: str) -> subprocess.Popen[bytes]:
