@@ -44,19 +44,31 @@ def test_shares_add_up(device, name, idecomp):
     assert of.pairs["delta"].mean[~of.is_ligand][:, of.is_ligand].any()
 
 
+def test_one_conformation_has_its_decomposition(device):
+    plan, _ = made(2, device=device)
+    one = plan.evaluate(frames(1)[0])
+    assert one.decomposition.n_frames == 1
+    assert one.decomposition.per_residue["delta"].total.sum() == pytest.approx(float(one.total), abs=1e-3)
+
+
 def test_a_pair_of_residues_is_that_of_their_atoms(device):
-    """Lennard-Jones and Coulomb energy of two residues of two parts, written out in NumPy."""
+    """Lennard-Jones, Coulomb and GB energy of two residues of two parts, written out in NumPy."""
     plan, found = made(4, SolventModel.like("gmx", solute_dielectric=3.0), precision="float64", device=device)
     atoms, of = plan.atoms, found.decomposition
     a, b = (np.flatnonzero(atoms.labels.residue_index == k) for k in (2, 8))
-    lj = coulomb = 0.0
-    for x in frames(3).astype(float):
+    lj = coulomb = gb = 0.0
+    born = plan.plans["complex"].evaluate_batch(frames(3)).born_radii
+    for x, radii in zip(frames(3).astype(float), born, strict=True):
         r = np.linalg.norm(x[a][:, None] - x[b], axis=2)
         s6 = ((atoms.lj_sigma[a][:, None] + atoms.lj_sigma[b]) / 2 / r) ** 6
         lj += (4 * np.sqrt(atoms.lj_epsilon[a][:, None] * atoms.lj_epsilon[b]) * (s6**2 - s6)).sum() / 3
-        coulomb += (plan.model.coulomb_constant / 3 * atoms.charges[a][:, None] * atoms.charges[b] / r).sum() / 3
+        charges = plan.model.coulomb_constant * atoms.charges[a][:, None] * atoms.charges[b]
+        coulomb += (charges / 3 / r).sum() / 3
+        product = radii[a][:, None] * radii[b]
+        f = np.sqrt(r**2 + product * np.exp(-(r**2) / (4 * product)))
+        gb -= ((1 / 3 - 1 / plan.model.solvent_dielectric) * charges / f).sum() / 3
     shares = 2 * of.pairs["delta"].mean[2, 8]
-    assert (shares[1], shares[2]) == pytest.approx((lj, coulomb), rel=1e-9)
+    assert shares[1:4] == pytest.approx((lj, coulomb, gb), rel=1e-9)
 
 
 def test_one_four_pairs_are_internal_or_not(device):

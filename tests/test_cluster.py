@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -227,12 +228,23 @@ def test_kill_9_at_any_time(victim, seed, work, tmp_path):
     assert output.read_bytes() == work.whole[".csv"]
 
 
+@contextmanager
+def dashboards_port_taken() -> Iterator[None]:
+    """A block in which the port of Dask's dashboards is another program's."""
+    with socket.socket() as other:
+        with suppress(OSError):  # where it has been taken before
+            other.bind(("", 8787))
+            other.listen()
+        yield
+
+
 def test_structures_go_to_workers_and_a_bad_one_is_a_row(tmp_path):
     (tmp_path / "bad.pdb").write_text("ATOM garbage\n")
     words = ("energy", HEXAPEPTIDE, tmp_path / "bad.pdb", UBIQUITIN, "-o", tmp_path / "out.csv")
     ended(begun("pele_ocl", *words), 1)  # the file names the command
     alone = (tmp_path / "out.csv").read_bytes()
-    out, err = ended(begun("pele_ocl", *words, "--workers", 2), 1)
+    with dashboards_port_taken():
+        out, err = ended(begun("pele_ocl", *words, "--workers", 2), 1)
     assert (tmp_path / "out.csv").read_bytes() == alone
     assert "bad.pdb          line 1: the line ends before the coordinates do" in out
     assert err == ""
@@ -328,16 +340,19 @@ def test_mistakes_are_sentences(work, tmp_path, monkeypatch):
 class FakeClient:
     """Every task but "ends" has a result; with that one its workers die."""
 
-    def submit(self, function, item, **more):
+    def map(self, function, items, **more):
         from distributed import KilledWorker
 
         class Future:
-            def result(self):
-                if item == "ends":
-                    raise KilledWorker("task", None, 5)
-                return function(item)
+            def __init__(self, item):
+                self.item = item
 
-        return Future()
+            def result(self):
+                if self.item == "ends":
+                    raise KilledWorker("task", None, 5)
+                return function(self.item)
+
+        return [Future(item) for item in items]
 
 
 def test_a_task_of_which_all_workers_die_may_be_one_row():

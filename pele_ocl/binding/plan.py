@@ -123,8 +123,10 @@ class Binding:
         Raises InputError for positions that do not fit, and for energies that overflow.
         """
         if positions is None:
-            return self.of_positions(self.atoms.positions[np.newaxis])[0]
-        return self.evaluate_batch(numbers("positions", positions)[np.newaxis])[0]
+            found = self.of_positions(self.atoms.positions[np.newaxis])
+        else:
+            found = self.evaluate_batch(numbers("positions", positions)[np.newaxis])
+        return replace(found[0], decomposition=found.decomposition, seconds=found.seconds)
 
     def evaluate_batch(
         self, conformations: ArrayLike, progress: Progress | None = None, *,

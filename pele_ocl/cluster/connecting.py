@@ -70,8 +70,9 @@ def _begun(workers: int) -> LocalCluster:
     for _ in range(_ATTEMPTS):
         try:
             return LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=None,
+                n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address="127.0.0.1:0",
                 memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, env=quiet,
+                scheduler_kwargs={"dashboard": False},  # with no address it would take a port that others may have
             )  # fmt: skip
         except RuntimeError:  # "Nanny failed to start."
             continue

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from secrets import token_hex
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import InputError
@@ -16,6 +18,7 @@ Result = TypeVar("Result")
 
 RESOURCE = "ocl"  # of which each worker has one, so that one task at a time runs on its device
 _UNDER_WAY = 512  # tasks, so that neither they nor their results fill a memory
+_TOGETHER = 64  # of them in one message, as each costs the scheduler, which may share the workers' cores
 
 GONE = "the scheduler of the cluster is gone; start it again, and give the same command with --resume"
 
@@ -45,9 +48,12 @@ def in_order(
             return died(item, error)
 
     under_way: deque[tuple[Item, Future[Result]]] = deque()
-    for item in items:
-        under_way.append((item, client.submit(function, item, pure=False, resources={RESOURCE: 1})))
-        if len(under_way) >= _UNDER_WAY:
+    waiting, name, n = iter(items), f"pele-ocl-{token_hex(16)}", 0
+    while together := list(islice(waiting, _TOGETHER)):
+        keys = [f"{name}-{n + k:012d}" for k in range(len(together))]  # by which the scheduler orders them
+        under_way.extend(zip(together, client.map(function, together, key=keys, resources={RESOURCE: 1}), strict=True))
+        n += len(together)
+        while len(under_way) > _UNDER_WAY - _TOGETHER:
             yield ended(*under_way.popleft())
     while under_way:
         yield ended(*under_way.popleft())
