@@ -70,7 +70,8 @@ class Sample:
 def exact_potentials(problem: MapProblem, indices: NDArray[np.int64], device: Device) -> Floats:
     """Direct sums over all atoms in float64 at points (n, 3) of the grid."""
     points = problem.corner + indices * problem.grid.spacing
-    whole = replace(problem, model=replace(problem.model, cutoff=None, smooth=False), precision="float64", field=False)
+    model = replace(problem.model, cutoff=None, smooth=False)
+    whole = replace(problem.in_float64(), model=model, field=False)
     few = len(points) * problem.n_atoms <= FEW_EVALUATIONS
     return _on_host(whole, points) if few or not device.has_float64 else _on_device(device, whole, points)
 
