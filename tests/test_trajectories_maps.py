@@ -109,6 +109,16 @@ def test_a_mesh_keeps_its_accuracy_and_is_made_ready_once(atoms, grid, file, eac
     assert len(made) == 3
 
 
+def test_a_long_cutoff_reaches_atoms_that_move_away(atoms, grid):
+    """Bins that reach through the box of the first frame do not reach atoms that have left it."""
+    frames = MapFrames(atoms, grid, MapOptions("cutoff", cutoff=150.0))
+    there = [atoms.moved(atoms.positions + away) for away in (0.0, 30.0, 0.1)]
+    for each in there:
+        frames.add(each)
+    expected = np.mean([reference.potmap(each, grid) for each in there], axis=0)
+    assert relative(frames.result().maps["avg"].values, expected) < MAP["float32"]
+
+
 def test_the_cutoff_method(atoms, grid, file, frames):
     model = PotentialModel(cutoff=6.0)
     each = np.stack([reference.potmap(atoms.moved(there), grid, model) for there in frames])

@@ -1,11 +1,14 @@
-"""Large arrays from a device by way of host memory that it fills by itself, a part while another one is copied."""
+"""Large arrays from a device by way of host memory that it fills by itself: threads copy parts while others come."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,9 @@ from .memory import Buffer
 from .timing import Event
 from .transfers import Transfers
 
-IN_TURN = 2  # arrays of host memory
+IN_TURN = 8  # arrays of host memory
+PAGE = 4096  # bytes of host memory that come at a time, at least
+MOST_COPIERS = 8  # threads; one alone copies slower than a bus brings, most of all into memory that is not yet there
 
 
 def read_without_padding(
@@ -28,32 +33,49 @@ def read_without_padding(
     """
     per_slice = math.prod(shape)
     step = max(1, at_once // per_slice)
-    waiting: deque[tuple[NDArray[Any], NDArray[Any], Event]] = deque()
+    size, starts = step * per_slice * values.itemsize, range(0, len(values), step)
+    copiers, under_way = _copiers(os.getpid()), deque[Future[None]]()
 
-    def settle() -> None:
-        part, staged, event = waiting.popleft()
+    def copy(part: NDArray[Any], staged: NDArray[Any], event: Event) -> None:
         run.wait(event)
         part[:] = staged[:, : part.shape[1], : part.shape[2]]
 
-    size = step * per_slice * values.itemsize
-    with _borrowed(run, size) as arrays:
-        for turn, start in enumerate(range(0, len(values), step)):
+    with _borrowed(run, size, min(IN_TURN, len(starts))) as arrays:
+        for turn, start in enumerate(starts):
+            if len(under_way) == len(arrays):
+                under_way.popleft().result()
             part = values[start : start + step]
-            room = arrays[turn % IN_TURN][:size].view(values.dtype)
+            room = arrays[turn % len(arrays)][:size].view(values.dtype)
             staged = room[: len(part) * per_slice].reshape(len(part), *shape)
-            waiting.append((part, staged, run.start_read(staged, buffer, first + start * per_slice)))
-            if len(waiting) == IN_TURN:
-                settle()
-        while waiting:
-            settle()
+            event = run.start_read(staged, buffer, first + start * per_slice)
+            under_way.append(copiers.submit(copy, part, staged, event))
+        while under_way:
+            under_way.popleft().result()
+
+
+def start_making(values: NDArray[Any]) -> list[Future[None]]:
+    """Let threads make the memory of an array that nothing was written to yet: the system does so page by page."""
+
+    def touch(part: NDArray[Any]) -> None:
+        part[:: PAGE // part.itemsize] = 0
+
+    copiers = _copiers(os.getpid())
+    return [copiers.submit(touch, part) for part in np.array_split(values.reshape(-1), MOST_COPIERS)]
+
+
+@lru_cache(maxsize=1)
+def _copiers(process: int) -> ThreadPoolExecutor:
+    """Threads, of a process: one that is forked from it lacks them."""
+    cores = len(os.sched_getaffinity(process)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return ThreadPoolExecutor(min(MOST_COPIERS, cores), "copier")
 
 
 @contextmanager
-def _borrowed(run: Transfers, size: int) -> Iterator[list[NDArray[np.uint8]]]:
+def _borrowed(run: Transfers, size: int, count: int) -> Iterator[list[NDArray[np.uint8]]]:
     """Arrays of at least so many bytes, which the device keeps for later reads: to make them takes long."""
     kept = run.device.staging
     arrays = []
-    for _ in range(IN_TURN):
+    for _ in range(count):
         try:
             array = kept.popleft()
         except IndexError:  # to ask before would race with other threads

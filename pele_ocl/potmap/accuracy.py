@@ -70,12 +70,17 @@ def compute_accurately(
     """As `slabs.compute`; a mesh or lattices that miss their accuracy are followed by the next finer ones."""
     method, wanted, seconds = VARIANTS[variant].method, problem.accuracy, 0.0
     sample: Sample | None = None
+
+    def begin_sample() -> None:
+        nonlocal sample
+        sample = sample or Sample(problem, devices[0])
+
     while True:
-        summed = compute(problem, variant, devices, progress)
+        summed = compute(problem, variant, devices, progress, begin_sample)
         seconds += summed.seconds
         if summed.squares is None:
             return Computed(summed.values, seconds)
-        sample = sample or Sample(problem, devices[0])
+        assert sample is not None
         error = sample.error(summed.values[0], summed.squares)
         finer = finer_accuracy(method, problem) if error.norm > wanted else None
         if finer is None:

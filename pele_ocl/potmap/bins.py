@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Floats, Ints
 from .map_slab import MapSlab
-from .problem import MapProblem
+from .problem import MapProblem, packed4
 
 LEAST_EDGE = 4.0  # A
 LONGEST_BLOCK = 8.0  # edges, lest a coarse grid has more bins than atoms
@@ -20,67 +20,79 @@ SLACK = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
-    """The atoms that the points of a map can reach, bin after bin.
+class BinGrid:
+    """The bins around a map, whatever atoms stand in them.
 
     block : points of a group along x, y, z
-    edge : of a bin, A
-    lowest : (3,) the first bin, counted from the corner of the map; corner : (3,) its lowest corner, A
+    edge : of a bin, A; reach : how far from a point atoms count, A
+    corner : (3,) the lowest corner of the first bin, A; lowest : (3,) this bin, counted from the corner of the map
     shape : bins along x, y, z
-    starts : (n_bins + 1,) the first atom of each, x fastest
-    atoms4, rests4 : (n, 4) of the problem, in this order
     offsets : (n, 4) bins to walk from a group's own, x, y, z, 0
     """
 
-    problem: MapProblem
     block: tuple[int, int, int]
     edge: float
+    reach: float
+    corner: Floats
     lowest: NDArray[np.int64]
     shape: NDArray[np.int64]
-    starts: Ints
-    atoms4: NDArray[np.floating]
-    rests4: NDArray[np.floating]
     offsets: Ints
 
     @classmethod
-    def of(cls, problem: MapProblem, block: tuple[int, int, int]) -> Bins:
+    def of(cls, problem: MapProblem, block: tuple[int, int, int]) -> BinGrid:
         """block : points of a group along x, y, z"""
-        assert problem.model.cutoff is not None
-        halves = _halves(problem, block)
+        halves, reach = _halves(problem, block), _reach(problem)
         edge = max(LEAST_EDGE, 2 * float(halves.max()) / LONGEST_BLOCK)
-        low, high = problem.box
-        farthest = float(np.linalg.norm(high - low))  # what a longer cutoff reaches is empty
-        offsets = reached(halves, min(problem.model.cutoff, farthest) + SLACK, edge)
+        offsets = reached(halves, reach + SLACK, edge)
         last_middle = np.floor(((np.array(problem.grid.shape) - 1) * problem.grid.spacing + halves) / edge)
         lowest = np.floor(halves / edge).astype(np.int64) + offsets.min(axis=0)
         shape = last_middle.astype(np.int64) + offsets.max(axis=0) - lowest + 1
-        kept, starts = _homes(problem, edge, lowest, shape)
-        atoms4, rests4 = (each.take(kept, axis=0) for each in (problem.atoms4, problem.rests4))
-        return cls(
-            problem, block, edge, lowest, shape, starts, atoms4, rests4,
-            np.column_stack([offsets, np.zeros(len(offsets))]).astype(np.int32),
-        )  # fmt: skip
+        corner: Floats = problem.corner + edge * lowest
+        return cls(block, edge, reach, corner, lowest, shape, packed4(*offsets.T, dtype=np.int32))
 
-    @property
-    def corner(self) -> Floats:
-        corner: Floats = self.problem.corner + self.edge * self.lowest
-        return corner
-
-    @property
-    def atoms_walked(self) -> float:
-        """Atoms in the bins that a group walks, on average."""
-        return len(self.offsets) * len(self.atoms4) / int(np.prod(self.shape))
+    def serves(self, problem: MapProblem) -> bool:
+        """Whether it is the one of a problem that is the same but for the positions of its atoms."""
+        return _reach(problem) == self.reach
 
     def middles(self, slab: MapSlab) -> list[Ints]:
         """For each axis, the bin of the middle of each group's points in a slab."""
         found = []
         for dimension, (spacing, half) in enumerate(
-            zip(self.problem.grid.spacing, _halves(self.problem, self.block), strict=True)
+            zip(slab.problem.grid.spacing, _halves(slab.problem, self.block), strict=True)
         ):
             first = np.arange(0, slab.shape[dimension], self.block[dimension]) + (slab.first if dimension == 2 else 0)
             bins = np.floor((first * spacing + half) / self.edge) - self.lowest[dimension]
             found.append(bins.astype(np.int32))
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """The atoms that the points of a map can reach, bin after bin.
+
+    starts : (n_bins + 1,) the first atom of each, x fastest
+    atoms4, rests4 : (n, 4) of the problem, in this order
+    walked : atoms in the bins that a group walks, on average
+    """
+
+    starts: Ints
+    atoms4: NDArray[np.floating]
+    rests4: NDArray[np.floating]
+    walked: float
+
+    @classmethod
+    def of(cls, problem: MapProblem, grid: BinGrid) -> Bins:
+        """The atoms of a problem in the bins of a grid that serves it."""
+        kept, starts = _homes(problem, grid)
+        atoms4, rests4 = (each.take(kept, axis=0) for each in (problem.atoms4, problem.rests4))
+        return cls(starts, atoms4, rests4, len(grid.offsets) * len(kept) / int(np.prod(grid.shape)))
+
+
+def _reach(problem: MapProblem) -> float:
+    """How far from a point atoms count, A: what a longer cutoff reaches is empty."""
+    assert problem.model.cutoff is not None
+    low, high = problem.box
+    return min(problem.model.cutoff, float(np.linalg.norm(high - low)))
 
 
 def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:
@@ -89,13 +101,13 @@ def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:
     return halves
 
 
-def _homes(
-    problem: MapProblem, edge: float, lowest: NDArray[np.int64], shape: NDArray[np.int64]
-) -> tuple[NDArray[np.intp], Ints]:
+def _homes(problem: MapProblem, grid: BinGrid) -> tuple[NDArray[np.intp], Ints]:
     """The atoms that stand in the bins, in the order of these, and (n_bins + 1,) where those of each begin."""
-    cells, inside = [], np.ones(problem.n_atoms, bool)
-    for along, corner, low, n in zip(problem.positions.T, problem.corner, lowest, shape, strict=True):
-        cells.append(np.floor((along - corner) / edge).astype(np.int64) - low)
+    cells, inside, shape = [], np.ones(problem.n_atoms, bool), grid.shape
+    for along, corner, low, n in zip(problem.positions.T, problem.corner, grid.lowest, shape, strict=True):
+        bins = along - corner
+        bins /= grid.edge
+        cells.append(np.floor(bins, out=bins).astype(np.int64) - low)
         inside &= (cells[-1] >= 0) & (cells[-1] < n)
     if inside.all():
         return sorted_by_cell(cells, shape)

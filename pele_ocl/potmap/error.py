@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
 
 POINTS, SEED = 1000, 1
 PART = 512  # atoms that a work-item sums up
-ATOMS_AT_ONCE = 4096  # on the host
+AT_ONCE = 1 << 16  # evaluations on the host, so that what they need stays in a core's cache
 FEW_EVALUATIONS = 3_000_000  # which the host has done sooner than a kernel is built
+FEWER_BESIDE_A_GPU = 30  # times, where the host has sent the atoms sooner than it has done the sums
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,13 @@ class Sample:
     """
 
     def __init__(self, problem: MapProblem, device: Device) -> None:
+        """Begins with the sums, which are waited for when the error is asked for."""
         self._indices = np.random.default_rng(SEED).integers(0, problem.grid.shape, (POINTS, 3))
-        self._exact = exact_potentials(problem, self._indices, device)
+        self._sums = exact_potentials(problem, self._indices, device)
+
+    @cached_property
+    def _exact(self) -> Floats:
+        return self._sums()
 
     def error(self, values: NDArray[Any], squares: float) -> MapError:
         """The error of a map's values (nz, ny, nx); docs/theory/mesh.md, section 5.
@@ -67,12 +75,16 @@ class Sample:
         return MapError(norm, float(np.sqrt(errors2.max())), POINTS, norm * spread)
 
 
-def exact_potentials(problem: MapProblem, indices: NDArray[np.int64], device: Device) -> Floats:
-    """Direct sums over all atoms in float64 at points (n, 3) of the grid."""
+def exact_potentials(problem: MapProblem, indices: NDArray[np.int64], device: Device) -> Callable[[], Floats]:
+    """Begin with direct sums over all atoms in float64 at points (n, 3) of the grid; what is given waits for them."""
     points = problem.corner + indices * problem.grid.spacing
-    whole = replace(problem, model=replace(problem.model, cutoff=None, smooth=False), precision="float64", field=False)
-    few = len(points) * problem.n_atoms <= FEW_EVALUATIONS
-    return _on_host(whole, points) if few or not device.has_float64 else _on_device(device, whole, points)
+    model = replace(problem.model, cutoff=None, smooth=False)
+    whole = replace(problem.in_float64(), model=model, field=False)
+    few = FEW_EVALUATIONS / (FEWER_BESIDE_A_GPU if device.kind == "GPU" else 1)
+    if len(points) * problem.n_atoms > few and device.has_float64:
+        return _on_device(device, whole, points)
+    found = _on_host(whole, points)
+    return lambda: found
 
 
 def sum_of_squares(values: NDArray[Any]) -> float:
@@ -80,8 +92,8 @@ def sum_of_squares(values: NDArray[Any]) -> float:
     return sum((float(np.vdot(plane, plane)) for plane in values), 0.0)
 
 
-def _on_device(device: Device, problem: MapProblem, points: Floats) -> Floats:
-    """Potentials (n_points,) on a device."""
+def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[[], Floats]:
+    """Potentials (n_points,) on a device, which begins with them now."""
     from ..opencl.run import Run
 
     run, n_atoms, width = Run(device, problem.precision), problem.n_atoms, device.vector_width(problem.precision)
@@ -93,15 +105,21 @@ def _on_device(device: Device, problem: MapProblem, points: Floats) -> Floats:
         kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1), problem.law,
         *map(np.int32, (n_points, n_atoms, PART)), run.upload(padded.T), run.upload(problem.atoms4), sums,
     )  # fmt: skip
-    potentials: Floats = run.download(sums, n_parts * n_points).reshape(n_parts, n_points).sum(axis=0)
-    return potentials[: len(points)]
+    run.submit()
+
+    def potentials() -> Floats:
+        found: Floats = run.download(sums, n_parts * n_points).reshape(n_parts, n_points).sum(axis=0)
+        return found[: len(points)]
+
+    return potentials
 
 
 def _on_host(problem: MapProblem, points: Floats) -> Floats:
     """The same with NumPy."""
     potentials = np.zeros(len(points))
-    for start in range(0, problem.n_atoms, ATOMS_AT_ONCE):
-        part = slice(start, start + ATOMS_AT_ONCE)
-        away = points[:, None] - problem.positions[part]
-        potentials += potential(np.einsum("pax,pax->pa", away, away), problem.model) @ problem.charges[part]
+    step = max(1, AT_ONCE // len(points))
+    for start in range(0, problem.n_atoms, step):
+        part = slice(start, start + step)
+        away = (p[:, None] - atoms[part] for p, atoms in zip(points.T, problem.positions.T, strict=True))
+        potentials += potential(sum(each * each for each in away), problem.model) @ problem.charges[part]
     return potentials

@@ -40,7 +40,8 @@ def _clamped(r2: Floats, model: PotentialModel) -> Floats:
 
 def _screened(r: Floats, model: PotentialModel) -> Floats:
     """exp(-kappa r) / r, or / r^2 where the dielectric grows with the distance."""
-    value: Floats = np.exp(-model.kappa * r) / (r * r if model.distance_dependent else r)
+    screening = np.exp(-model.kappa * r) if model.kappa else 1.0  # exponentials would take most of the time
+    value: Floats = screening / (r * r if model.distance_dependent else r)
     return value
 
 

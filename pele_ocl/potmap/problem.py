@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..atoms import Atoms, Floats
 from ..atoms.charges import rounded_charges
@@ -25,7 +26,9 @@ class MapProblem:
 
     All lengths are from a point in the middle of the grid, so that float32 keeps its digits wherever the molecule lies.
 
-    positions : (n, 3) A; charges : (n,) in the map's unit times Angstrom; neither has atoms without charge
+    positions : (n, 3) A, one coordinate of all atoms after the other in memory, where NumPy is several times as fast
+    charges : (n,) in the map's unit times Angstrom; rounded : the same as the kernels have them; atoms without charge
+        are left out of all three
     corner : (3,) the first point, A; box : (3,) the lowest and the highest coordinates of all atoms and points, A, and
         of atoms that move by `margin`
     accuracy : by norm, of methods that have one; room : of the devices for a mesh
@@ -38,6 +41,7 @@ class MapProblem:
     corner: Floats
     positions: Floats
     charges: Floats
+    rounded: NDArray[np.floating]
     model: PotentialModel
     field: bool
     precision: str
@@ -57,18 +61,23 @@ class MapProblem:
         factor : potential of a unit charge at 1 A in the map's unit, the dielectric left out
         """
         corner = -(np.array(grid.shape) // 2) * grid.spacing
-        charged = atoms.charges != 0
-        given = (
-            (atoms.positions, atoms.charges) if charged.all() else (atoms.positions[charged], atoms.charges[charged])
-        )
-        positions, charges = given[0] - grid.origin, factor / model.dielectric * given[1]
-        positions += corner
+        positions, charged = _charged_positions(atoms, grid, corner)
+        charges = factor / model.dielectric * atoms.charges[charged]
+        rounded = rounded_charges(charges) if precision == "float32" else charges
         box = _box_around(positions, corner, corner + (np.array(grid.shape) - 1) * grid.spacing)
-        return cls(grid, corner, positions, charges, model, field, precision, box, accuracy, room=room)
+        return cls(grid, corner, positions, charges, rounded, model, field, precision, box, accuracy, room=room)
 
     def moved(self, atoms: Atoms) -> MapProblem:
-        """The same with the same atoms at other positions."""
-        return self._at(atoms.positions[atoms.charges != 0] - self.grid.origin + self.corner)
+        """The same with the same atoms at other positions; its box is the same object where that has room for them."""
+        positions = _charged_positions(atoms, self.grid, self.corner)[0]
+        low, high = _box_around(positions, *self.box)
+        if np.array_equal(low, self.box[0]) and np.array_equal(high, self.box[1]):
+            return replace(self, positions=positions)
+        return self._at(positions)
+
+    def in_float64(self) -> MapProblem:
+        """The same with nothing rounded."""
+        return replace(self, precision="float64", rounded=self.charges)
 
     def with_margin(self, margin: float) -> MapProblem:
         """The same with room for atoms that move by so much, A."""
@@ -93,17 +102,13 @@ class MapProblem:
     @cached_property
     def atoms4(self) -> NDArray[np.floating]:
         """(n, 4) x, y, z, charge in the working precision."""
-        atoms = np.empty((self.n_atoms, 4), self.precision)
-        atoms[:, :3] = self.positions
-        atoms[:, 3] = rounded_charges(self.charges) if self.precision == "float32" else self.charges
-        return atoms
+        return packed4(*self.positions.T, self.rounded, dtype=self.precision)
 
     @cached_property
     def rests4(self) -> NDArray[np.floating]:
         """(n, 4) what rounding took from x, y, z of `atoms4`, and 0."""
-        rests = np.zeros((self.n_atoms, 4), self.precision)
-        rests[:, :3] = self.positions - self.atoms4[:, :3]
-        return rests
+        rests = (exact - exact.astype(self.precision) for exact in self.positions.T)
+        return packed4(*rests, dtype=self.precision)
 
     def axis(self, dimension: int, first: int, count: int) -> NDArray[np.floating]:
         """Coordinates (count,) from point `first` on along x, y or z, rounded; the grid may end before them."""
@@ -169,8 +174,25 @@ class MapProblem:
         return self.n_atoms * len(self.grid)
 
 
+def packed4(*columns: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    """(n, 4) up to four columns (n,), and 0."""
+    packed = np.zeros((len(columns[0]), 4), dtype)
+    for k, column in enumerate(columns):
+        packed[:, k] = column
+    return packed
+
+
+def _charged_positions(atoms: Atoms, grid: Grid, corner: Floats) -> tuple[Floats, NDArray[np.bool_] | slice]:
+    """The positions of a problem's atoms, and which of all atoms these are."""
+    has_charge = atoms.charges != 0
+    charged = slice(None) if has_charge.all() else has_charge
+    positions: Floats = np.subtract(atoms.positions[charged], grid.origin, order="F")
+    positions += corner
+    return positions, charged
+
+
 def _box_around(positions: Floats, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """The lowest and the highest coordinates of atoms (n, 3) and of the first and the last point of a grid."""
+    """The lowest and the highest coordinates of atoms (n, 3) and of the lowest and the highest corner of a box."""
     columns = positions.T if len(positions) else np.empty((3, 0))
     low = np.array([column.min(initial=start) for column, start in zip(columns, first, strict=True)])
     high = np.array([column.max(initial=end) for column, end in zip(columns, last, strict=True)])

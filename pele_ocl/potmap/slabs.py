@@ -6,8 +6,8 @@ How it is cut never changes a bit of the result: each point adds whole runs of a
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from .variants import VARIANTS, Steps
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
+    from ..opencl.run import Run
 
 # Launches aim at this length, so that the work can be interrupted and tell how far it is.
 LAUNCH_SECONDS = 0.5
@@ -45,16 +46,21 @@ class Work:
     """The slices of a problem that are still to be done, and the map they are written to; shared by the threads.
 
     squares : (nz,) sums of the squared potentials of each slice, of variants that approximate
+    meanwhile : what is wanted besides, which the first worker does whose device computes
 
     Each worker has an equal share of the slices to begin with, so that like devices end together; one that has done its
     own takes half of what is left to the slowest.
     """
 
-    def __init__(self, problem: MapProblem, progress: Progress | None, workers: int = 1) -> None:
-        self.problem, self.progress = problem, progress
-        self.values = np.zeros((problem.components, *problem.grid.shape[::-1]), problem.precision)
+    def __init__(
+        self, problem: MapProblem, progress: Progress | None, workers: int = 1,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.problem, self.progress, self._meanwhile = problem, progress, meanwhile
+        self.values = np.empty((problem.components, *problem.grid.shape[::-1]), problem.precision)
         self.squares = np.zeros(problem.grid.shape[2])
         self.stopped = False
+        self._making: list[Future[None]] = []
         self._lock = threading.Lock()
         self._done = 0.0
         bounds = [problem.grid.shape[2] * worker // workers for worker in range(workers + 1)]
@@ -78,6 +84,26 @@ class Work:
             slices, self._left[worker] = own[:count], own[count:]
         return (slices.start, slices.stop) if slices and not self.stopped else None
 
+    def start(self) -> None:
+        """Make the memory of the values, while others are at work."""
+        from ..opencl.staging import start_making
+
+        self._making = start_making(self.values)
+
+    def slices(self, first: int, last: int) -> NDArray[np.floating]:
+        """The values (components, slices, ny, nx) of some slices, to be written to."""
+        for part in self._making:
+            part.result()
+        return self.values[:, first:last]
+
+    def do_meanwhile(self, launch: Run) -> None:
+        """Do what is wanted besides while a device computes; the first worker that comes does it."""
+        with self._lock:
+            work, self._meanwhile = self._meanwhile, None
+        if work is not None:
+            launch.submit()
+            work()
+
     def note(self, slices: int, n_atoms: int) -> None:
         """So many atoms have been added to so many slices."""
         with self._lock:
@@ -99,33 +125,38 @@ class Summed:
     squares: float | None = None
 
 
-def compute(problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None) -> Summed:
-    """The map of a problem, which the devices share."""
+def compute(
+    problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None = None,
+    meanwhile: Callable[[], None] | None = None,
+) -> Summed:  # fmt: skip
+    """The map of a problem, which the devices share; meanwhile : done beside it, of variants that approximate"""
+    work = Work(problem, progress, len(devices), meanwhile if VARIANTS[variant].approximates else None)
     if problem.precision == "float64" or VARIANTS[variant].has_rests:
-        return _summed(problem, variant, devices, progress)
+        return _summed(work, variant, devices)
     parts = corrections(problem)
     if any(device.kind == "CPU" for device in devices):
-        summed = _summed(problem, variant, devices, progress)
+        summed = _summed(work, variant, devices)
     else:  # the host is idle
         with ThreadPoolExecutor(1) as pool:
             ahead = pool.submit(list, islice(parts, MOST_AHEAD))
-            summed = _summed(problem, variant, devices, progress)
+            summed = _summed(work, variant, devices)
         parts = chain(ahead.result(), parts)
     add_corrections(summed.values, parts)
     return summed
 
 
-def _summed(problem: MapProblem, variant: str, devices: Sequence[Device], progress: Progress | None) -> Summed:
+def _summed(work: Work, variant: str, devices: Sequence[Device]) -> Summed:
     """As compute, the points near atoms not put right."""
-    work = Work(problem, progress, len(devices))
-    if problem.n_atoms == 0:
-        return Summed(work.values, 0.0)
+    if work.problem.n_atoms == 0:
+        return Summed(np.zeros_like(work.values), 0.0)
     seconds = _shared_out(work, variant, devices)
     return Summed(work.values, seconds, float(work.squares.sum()) if VARIANTS[variant].approximates else None)
 
 
 def _shared_out(work: Work, variant: str, devices: Sequence[Device]) -> float:
     """Do the work on the devices; the seconds of the one that was busy longest."""
+    if all(device.kind != "CPU" for device in devices):
+        work.start()
     if len(devices) == 1:
         return _compute_on(devices[0], 0, variant, work)
     with ThreadPoolExecutor(len(devices)) as pool:
@@ -162,9 +193,7 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
             count = min(left, _chunk(slab.n_points, evals)) if steps.atoms_a_point is None else left
             launch = Run(device, problem.precision)
             steps.add(launch, slab, done, done + count)
-            if done == 0 and device.kind != "CPU":
-                launch.submit()
-                work.values[:, first:last] = 0  # its memory is made now, while the device computes
+            work.do_meanwhile(launch)
             took = launch.kernel_seconds
             seconds += took
             done += count
@@ -172,7 +201,7 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
             evals = slab.n_points * (steps.atoms_a_point or count) * min(8.0, LAUNCH_SECONDS / max(took, 1e-6))
         if VARIANTS[variant].approximates:
             work.squares[first:last] = slab.squares(run)
-        slab.download(run, work.values[:, first:last])
+        slab.download(run, work.slices(first, last))
     return seconds + setup.kernel_seconds
 
 

@@ -21,9 +21,15 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
     if min_distance >= distance:
         return
     apart2 = np.zeros(len(atoms))
-    for along, origin, spacing, n in zip(atoms.positions.T, grid.origin, grid.spacing, grid.shape, strict=True):
-        nearest = np.clip(np.round((along - origin) / spacing), 0, n - 1)
-        apart2 += (origin + spacing * nearest - along) ** 2
+    columns = np.ascontiguousarray(atoms.positions.T)  # over which NumPy is twice as fast
+    for along, origin, spacing, n in zip(columns, grid.origin, grid.spacing, grid.shape, strict=True):
+        apart = along - origin
+        apart /= spacing
+        np.clip(np.rint(apart, out=apart), 0, n - 1, out=apart)
+        apart *= spacing
+        apart += origin
+        apart -= along
+        apart2 += apart * apart
     touching = np.flatnonzero((apart2 < distance**2) & (atoms.charges != 0))
     if len(touching) == 0:
         return

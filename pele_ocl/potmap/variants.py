@@ -20,6 +20,7 @@ from .blocking import Blocking
 from .map_slab import MapSlab
 from .mesh import FarMesh, FarPart, Nodes
 from .msm import Lattices
+from .near import NearTables
 from .problem import RUN, MapProblem
 
 if TYPE_CHECKING:
@@ -170,28 +171,23 @@ def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> 
     return Steps(blocking.pad, add)
 
 
-def cutoff(run: Run, problem: MapProblem) -> Steps:
-    """Atoms in bins; each group of points walks the bins near it."""
+def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Steps:
+    """Atoms in bins; each group of points walks the bins near it. kept : of other positions, if they serve"""
     blocking = _blocking(run, problem)
     rounded = int(problem.precision == "float32")
     kernel = _kernel(run, problem, "cutoff", blocking.width, RESTS=rounded, **blocking.defines)
-    bins = Bins.of(problem, blocking.pad)
-    places = run.vector4(*bins.corner, bins.edge), run.int4(*bins.shape.tolist()), np.int32(len(bins.offsets))
-    offsets, starts = run.upload(bins.offsets, np.int32), run.upload(bins.starts, np.int32)
-    atoms, rests = run.upload(bins.atoms4), run.upload(bins.rests4)
+    tables = kept if kept is not None and kept.grid.serves(problem) else NearTables(run, problem, blocking.pad)
+    bins = Bins.of(problem, tables.grid)
+    starts, atoms, rests = run.upload(bins.starts, np.int32), run.upload(bins.atoms4), run.upload(bins.rests4)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        if not len(bins.atoms4):
-            return
-        firsts = (0, 0, slab.first)
-        point_rests = [run.upload(problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(slab.shape)]
-        middles = [run.upload(each, np.int32) for each in bins.middles(slab)]
-        run.launch(
-            kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.atoms4)), *point_rests,
-            *places, offsets, *middles, starts, atoms, rests,
-        )  # fmt: skip
+        if len(bins.atoms4):
+            run.launch(
+                kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.atoms4)),
+                *tables.arguments(run, slab), starts, atoms, rests,
+            )  # fmt: skip
 
-    return Steps(blocking.pad, add, bins.atoms_walked)
+    return Steps(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
 
 
 def msm(run: Run, problem: MapProblem) -> Steps:
@@ -205,21 +201,22 @@ def mesh(run: Run, problem: MapProblem) -> Steps:
 
 
 def _far_and_near(
-    make: Callable[[Run, MapProblem], Nodes], run: Run, problem: MapProblem, kept: Nodes | None = None
-) -> Steps:
+    make: Callable[[Run, MapProblem], Nodes], run: Run, problem: MapProblem, kept: Nodes | None = None,
+    near_steps: HostSteps = cutoff,
+) -> Steps:  # fmt: skip
     """The far part from nodes, the near part as `cutoff` has it.
 
     make : gives the nodes; kept : those of other positions, which may serve
     """
     ready = kept if kept is not None and kept.holds(problem.positions) else make(run, problem)
     far, near = FarPart(run, problem, ready), replace(ready.near, positions=problem.positions, box=problem.box)
-    steps = cutoff(run, near)
+    steps = near_steps(run, near)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         far.add_to(run, slab)
         steps.add(run, replace(slab, problem=near), first, last)
 
-    return replace(steps, add=add, moved=partial(_far_and_near, make, kept=ready))
+    return replace(steps, add=add, moved=partial(_far_and_near, make, kept=ready, near_steps=steps.moved or cutoff))
 
 
 def _blocking(run: Run, problem: MapProblem) -> Blocking:

@@ -27,9 +27,13 @@ class Convolution:
 
     def __init__(self, run: Run, geometry: MeshGeometry) -> None:
         self._shape, self._lengths = geometry.shape.tolist(), geometry.lengths.tolist()
-        self._layouts = [LineLayout.of(run.device, run.precision, length) for length in self._lengths]
+        self._layouts = [
+            LineLayout.of(run.device, run.precision, length, is_row=axis == 0)
+            for axis, length in enumerate(self._lengths)
+        ]
         bundle = max(layout.bundle for layout in self._layouts)
         self.pitch = -(-(self._lengths[0] // 2 + 1) // bundle) * bundle
+        self._lines = [(*layout.arguments(run), np.int32(self.pitch)) for layout in self._layouts]
 
     def padded(self, table: Floats) -> NDArray[np.float64]:
         """A table (nz / 2 + 1, ny / 2 + 1, nx / 2 + 1) with rows of `pitch`, over the number of wave numbers."""
@@ -39,8 +43,7 @@ class Convolution:
     def apply(self, run: Run, nodes: Buffer, table: Buffer, scratch: Scratch) -> None:
         """Multiply the spectrum of nodes (nz, ny, nx) by a padded table."""
         (nx, ny, nz), pitch = self._shape, self.pitch
-        length_y = self._lengths[1]
-        lines = [(*layout.arguments(run), np.int32(pitch)) for layout in self._layouts]
+        length_y, lines = self._lengths[1], self._lines
         kernels = [
             self._layouts[axis].kernel(run, "potmap/mesh/transform.cl", name, ALONG=axis)
             for name, axis in (("rows_forth", 0), ("columns", 1), ("convolve", 2), ("rows_back", 0))

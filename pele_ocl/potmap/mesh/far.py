@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...atoms import Floats, Ints
 from ..bins import sorted_by_cell
 from ..map_slab import MapSlab
-from ..problem import MapProblem
+from ..problem import MapProblem, packed4
 from .convolution import Convolution
 from .geometry import MeshGeometry
 from .green import green_table
@@ -90,25 +90,23 @@ class FarPart:
         shape, n_nodes = self._geometry.shape, self._window.nodes
         first, fractions = self._geometry.placed(self._problem.positions)
         blocks = -(-shape // BLOCK)
-        order, starts = sorted_by_cell([along // BLOCK for along in first.T], blocks)
+        order, starts = sorted_by_cell([*(first // BLOCK).T], blocks)
         weights = self._weights(run, fractions, order)
+        first_nodes = packed4(*first.T, dtype=np.int32).take(order, axis=0)
         density = self._mesh.scratch(run, "density", int(np.prod(shape)))
         items, doubles = 1 if run.device.kind == "CPU" else BLOCK * BLOCK, int(run.device.has_float64)
         kernel = run.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
         bx, by, bz = blocks.tolist()
-        first_nodes = np.zeros((len(first), 4), np.int32)
-        first_nodes[:, :3] = first
         run.launch(
             kernel, (bx * items, by, bz), (items, 1, 1), run.int4(*shape.tolist()), run.int4(bx, by, bz),
-            run.upload(starts, np.int32), run.upload(first_nodes.take(order, axis=0), np.int32), weights, density,
+            run.upload(starts, np.int32), run.upload(first_nodes, np.int32), weights, density,
         )  # fmt: skip
         return density
 
     def _weights(self, run: Run, fractions: Floats, order: NDArray[np.intp]) -> Buffer:
         """The weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
         window, n = self._window, len(order)
-        placed = self._problem.atoms4.copy()  # charges are rounded as those of the near part
-        placed[:, :3] = fractions
+        placed = packed4(*fractions.T, self._problem.rounded, dtype=run.precision)
         weights = self._mesh.scratch(run, "narrow", n * (3 * window.nodes + 2 * BLOCK))
         kernel = run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1])
         run.launch(kernel, (n,), (64,), np.int32(n), run.upload(placed.take(order, axis=0)), self._mesh.pieces, weights)

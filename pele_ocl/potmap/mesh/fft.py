@@ -79,7 +79,7 @@ def in_local_memory(
     file: str, name: str, wide: bool, allowed: tuple[int, ...], run: Run, lines: Lines, here: Buffer, there: Buffer
 ) -> Buffer:
     """A launch an axis. wide : whether work-items of CPUs have vectors of lines; allowed : radices"""
-    layout = LineLayout.of(run.device, run.precision, lines.length, wide)
+    layout = LineLayout.of(run.device, run.precision, lines.length, is_row=lines.inner == 1, wide=wide)
     while lines.inner > 1 and lines.inner % layout.width:
         layout = layout.narrower
     along = {"ALONG": int(lines.inner > 1)} if wide else {}

@@ -31,23 +31,31 @@ class MeshGeometry:
     @classmethod
     def of(cls, problem: MapProblem, spacing: float, window_nodes: int) -> MeshGeometry:
         """window_nodes : P of the window, which must fit around each atom and point"""
-        low, shape = nodes_around(problem, spacing, window_nodes)
+        low, shape = nodes_around(problem.box, spacing, window_nodes)
         lengths = np.array([transform_length(2 * int(n) - 1) for n in shape])
         corner: Floats = np.asarray(low * spacing, np.float64)
         return cls(corner, spacing, shape, lengths, window_nodes)
 
     def placed(self, positions: Floats, axis: int | slice = slice(None)) -> tuple[Ints, Floats]:
         """The first of the P nodes of positions [A] along axes, and the fraction of a spacing less 1/2."""
-        u = (positions - self.corner[axis]) / self.spacing
-        base = np.floor(u)
-        return (base.astype(np.int32) - (self.window_nodes // 2 - 1)).astype(np.int32), u - base - 0.5
+        fractions = positions - self.corner[axis]
+        fractions /= self.spacing
+        base = np.floor(fractions)
+        fractions -= base
+        fractions -= 0.5
+        first = base.astype(np.int32)
+        first -= self.window_nodes // 2 - 1
+        return first, fractions
 
 
-def nodes_around(problem: MapProblem, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(3,) the first node around all atoms and points, and how many there are from it on, along x, y, z."""
-    low, high = (
-        np.floor(end / spacing + off).astype(np.int64) for end, off in zip(problem.box, (-OFF, OFF), strict=True)
-    )
+def nodes_around(
+    box: tuple[Floats, Floats], spacing: float, window_nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(3,) the first node around a box, and how many there are from it on, along x, y, z.
+
+    box : the lowest and the highest coordinates of all atoms and points, A
+    """
+    low, high = (np.floor(end / spacing + off).astype(np.int64) for end, off in zip(box, (-OFF, OFF), strict=True))
     low, high = low - window_nodes // 2 + 1, high + window_nodes // 2
     return low, high - low + 1
 

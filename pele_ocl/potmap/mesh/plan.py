@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..problem import MapProblem
-from .geometry import MeshGeometry, nodes_around, transform_length
+from .geometry import nodes_around, transform_length
 from .green import fine_waves
 from .presets import FLOAT32_ACCURACY, PRESETS, Preset, preset_for
 from .split import Split
@@ -38,18 +38,38 @@ def cutoffs(problem: MapProblem) -> list[float]:
 
 def _fits(problem: MapProblem, cutoff: float) -> bool:
     """Whether the mesh that goes with a cutoff is small enough for the devices, and its table for the host."""
-    shape, waves = _sizes(problem, cutoff)
-    if waves > MOST_WAVES or np.prod(shape.astype(float)) > problem.room.nodes:
+    sizes = _sizes(problem, cutoff)
+    if sizes.waves > MOST_WAVES or math.prod(sizes.shape) > problem.room.nodes:
         return False
-    return transform_length(2 * int(shape.max()) - 1) <= problem.room.length
+    return max(sizes.lengths) <= problem.room.length
 
 
-def _sizes(problem: MapProblem, cutoff: float) -> tuple[NDArray[np.int64], float]:
-    """Nodes along x, y, z of the mesh that goes with a cutoff, and wave numbers of its table."""
-    preset = preset_for(problem.accuracy)
+@dataclass(frozen=True)
+class _Sizes:
+    """Of a mesh: nodes along x, y, z, and wave numbers of its table in all."""
+
+    shape: tuple[int, ...]
+    waves: float
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Of the transforms along x, y, z; asked for where the mesh is not far too large."""
+        return tuple(transform_length(2 * n - 1) for n in self.shape)
+
+
+def _sizes(problem: MapProblem, cutoff: float) -> _Sizes:
+    """The sizes of the mesh that goes with a cutoff."""
+    low, high = (tuple(end.tolist()) for end in problem.box)
+    return _sizes_around(low, high, preset_for(problem.accuracy), cutoff)
+
+
+@lru_cache(maxsize=64)  # of all cutoffs and a few presets, which are asked for again and again
+def _sizes_around(low: tuple[float, ...], high: tuple[float, ...], preset: Preset, cutoff: float) -> _Sizes:
+    """low, high : ends of the box of all atoms and points, A"""
     spacing = np.pi * cutoff / preset.c
-    shape = nodes_around(problem, spacing, preset.nodes)[1]
-    return shape, float(np.prod(fine_waves(shape, spacing, cutoff).astype(float)))
+    shape = nodes_around((np.array(low), np.array(high)), spacing, preset.nodes)[1]
+    waves = float(np.prod(fine_waves(shape, spacing, cutoff).astype(float)))
+    return _Sizes(tuple(shape.tolist()), waves)
 
 
 def mesh_for(problem: MapProblem) -> tuple[Split, Window]:
@@ -73,10 +93,9 @@ def _window(preset: Preset) -> Window:
 def mesh_evaluations(problem: MapProblem) -> float:
     """The cost of the kernels of the mesh for a problem, in evaluations of the direct sum."""
     preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
-    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
     return (
         PAIR_EVALUATIONS * _near_pairs(problem, cutoff)
-        + NODE_EVALUATIONS * float(np.prod(geometry.lengths.astype(float)))
+        + NODE_EVALUATIONS * math.prod(_sizes(problem, cutoff).lengths)
         + (SPREAD_EVALUATIONS * preset.nodes**3 + ERROR_EVALUATIONS) * problem.n_atoms
         + POINT_EVALUATIONS * problem.components * len(problem.grid)
     )
@@ -85,10 +104,10 @@ def mesh_evaluations(problem: MapProblem) -> float:
 def mesh_reals(problem: MapProblem, slab: tuple[int, int, int]) -> float:
     """Numbers that the mesh for a problem needs on a device, about; slab : points along x, y, z, computed at a time"""
     preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
-    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
-    (nx, ny, nz), (lx, ly, lz) = geometry.shape.tolist(), geometry.lengths.tolist()
+    sizes = _sizes(problem, cutoff)
+    (nx, ny, nz), (lx, ly, lz) = sizes.shape, sizes.lengths
     pitch, (px, py, pz) = lx / 2 + 8, slab
-    reached = min(nz, int(pz * problem.grid.spacing[2] / geometry.spacing) + preset.nodes + 1)
+    reached = min(nz, int(pz * problem.grid.spacing[2] / (np.pi * cutoff / preset.c)) + preset.nodes + 1)
     # A spectrum, and later the rows and planes of points between nodes and map, in the same memory.
     narrow = max(2 * pitch * ny * nz, px * ny * reached)
     wide = max(2 * pitch * ly * nz, px * py * reached)
@@ -99,7 +118,7 @@ def mesh_reals(problem: MapProblem, slab: tuple[int, int, int]) -> float:
 
 def table_waves(problem: MapProblem) -> float:
     """Wave numbers of the table of the Green function for the mesh of a problem; many where it is long and thin."""
-    return _sizes(problem, _cheapest(problem))[1]
+    return _sizes(problem, _cheapest(problem)).waves
 
 
 def _cheapest(problem: MapProblem) -> float:
@@ -115,11 +134,9 @@ def tighter(problem: MapProblem) -> float | None:
 
 def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
     """Of the near part and the mesh, in near pairs."""
-    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
-    nodes = float(np.prod(geometry.lengths.astype(float)))
-    near = _near_pairs(problem, cutoff)
-    waves = float(np.prod(fine_waves(geometry.shape, geometry.spacing, cutoff).astype(float)))
-    return near + WAVE_COST * waves + NODE_COST * nodes / 4 + SPREAD_COST * preset.nodes**3 * problem.n_atoms
+    sizes = _sizes(problem, cutoff)
+    near, nodes = _near_pairs(problem, cutoff), math.prod(sizes.lengths)
+    return near + WAVE_COST * sizes.waves + NODE_COST * nodes / 4 + SPREAD_COST * preset.nodes**3 * problem.n_atoms
 
 
 def _near_pairs(problem: MapProblem, cutoff: float) -> float:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ...opencl.run import Run
 
 RADICES = (8, 7, 5, 4, 3, 2)
-GPU_LINES = 4  # beside each other, for whole transactions of memory
-GPU_ITEMS = 64  # that share a line, at most
+GPU_LINES, GPU_ROWS = 8, 4  # beside each other, for whole transactions of memory: along y and z, and along x
+GPU_ITEMS = 64  # that share a line, at most; each has a butterfly of eight
 LEAST_ROOM = 128
 CPU_LOCAL = 1 << 18  # bytes of lines that stay in a core's cache
 
@@ -37,8 +37,10 @@ class LineLayout:
     items: int
 
     @classmethod
-    def of(cls, device: Device, precision: str, length: int, wide: bool = True) -> LineLayout:
-        """The layout for lines of this length on a device. wide : whether a work-item of a CPU has a vector of them
+    def of(cls, device: Device, precision: str, length: int, *, is_row: bool, wide: bool = True) -> LineLayout:
+        """The layout for lines of this length on a device.
+
+        is_row : whether the numbers of a line stand side by side; wide : whether a work-item of a CPU has several lines
 
         Raises DeviceError where not even one line fits into local memory.
         """
@@ -51,10 +53,10 @@ class LineLayout:
             while width > 1 and size * width > min(most, CPU_LOCAL):
                 width //= 2
             return cls(length, width, 1, 1)
-        lines = GPU_LINES
-        while lines > 1 and size * lines > most // 2:
+        lines = GPU_ROWS if is_row else GPU_LINES
+        while lines > 1 and size * lines > most:
             lines //= 2
-        items = min(GPU_ITEMS, 1 << max(0, (length // 4 - 1).bit_length()))
+        items = min(GPU_ITEMS, 1 << max(0, length // 8 - 1).bit_length())
         return cls(length, 1, lines, min(items, device.largest_group // lines))
 
     @property

@@ -26,7 +26,7 @@ def cutoffs(problem: MapProblem) -> list[float]:
 
 def finest_level(problem: MapProblem, preset: Preset, cutoff: float) -> Level:
     """The lattice that charges are spread onto and points take from."""
-    return Level(*nodes_around(problem, cutoff / preset.ratio, preset.nodes))
+    return Level(*nodes_around(problem.box, cutoff / preset.ratio, preset.nodes))
 
 
 def splitting_for(problem: MapProblem) -> tuple[Splitting, Preset]:
