@@ -147,7 +147,7 @@ def test_groups_of_gpus(device, monkeypatch):
     options = dict(model=VACUUM, tolerance=0.05, device=device)
     expected = Minimizer(PEPTIDE, **options).minimize(START)
     exact = built_blocks(Minimizer(PEPTIDE, **options), START)
-    shape = pele_ocl.minimize.steps.Shape(32, 64, 64, 64)
+    shape = pele_ocl.minimize.steps.Shape(32, 64, 64, 64, 2)
     monkeypatch.setattr("pele_ocl.minimize.steps.Shape.of", lambda *_: shape)
     plan = Minimizer(PEPTIDE, **options)
     blocks = built_blocks(plan, START)

@@ -5,6 +5,42 @@
 #include "minimize/blocks.clh"
 #include "minimize/springs.clh"
 
+#ifndef LOCAL_BLOCK
+#error "LOCAL_BLOCK: 1 where a block is inverted in local memory, 0 where it is kept"
+#endif
+#if LOCAL_BLOCK
+#define MATRIX local
+#define ROW_STEP (SIDE + 1)  // odd, so that a column is read from all banks of the memory at once
+#else
+#define MATRIX global
+#define ROW_STEP SIDE
+#endif
+
+// Inverts a positive definite matrix in its place by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149), for which its lower
+// triangle suffices. least: a bound below its eigenvalues, which no pivot is less than but for rounding; column: (SIDE)
+INLINE void invert(MATRIX real *matrix, real least, local real *column) {
+    const int item = get_local_id(0), lane = item % LANES, part = item / LANES;
+    for (int pivot = 0; pivot < SIDE; ++pivot) {
+        for (int k = item; k < SIDE; k += GROUP) column[k] = matrix[k < pivot ? pivot * ROW_STEP + k : k * ROW_STEP + pivot];
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        const real inv = (real)1 / fmax(column[pivot], least);
+        for (int row = part; row < SIDE; row += PARTS) {
+            const realv factor = inv * column[row];
+            for (int k = lane * WIDTH; k <= row; k += LANES * WIDTH)
+                STORE(LOAD(row * ROW_STEP + k, matrix) - factor * LOAD(k, column), row * ROW_STEP + k, matrix);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        for (int k = item; k < SIDE; k += GROUP)
+            matrix[k < pivot ? pivot * ROW_STEP + k : k * ROW_STEP + pivot] = k == pivot ? -inv : inv * column[k];
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    }
+    for (int row = part; row < SIDE; row += PARTS)
+        for (int k = lane; k <= row; k += LANES) {
+            const real entry = -matrix[row * ROW_STEP + k];
+            matrix[row * ROW_STEP + k] = matrix[k * ROW_STEP + row] = entry;
+        }
+}
+
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void build_blocks(
     const int n_atoms,
@@ -22,17 +58,23 @@ void build_blocks(
     global real *inverses)                        // (n_structures, n_blocks, SIDE, SIDE) [A^2 mol/kcal]
 {
     local real column[SIDE];
+#if LOCAL_BLOCK
+    local real matrix[SIDE * ROW_STEP];
+#endif
     const int item = get_local_id(0), structure = get_global_id(2), block = get_group_id(0);
     global fine *own = state + (size_t)structure * STATE_SIZE;
     if (own[STOPPED] != STOP_RUNNING || own[PHASE] != TRIAL) return;
-    global real *matrix = inverses + ((size_t)structure * n_blocks + block) * SIDE * SIDE;
+    global real *kept = inverses + ((size_t)structure * n_blocks + block) * SIDE * SIDE;
+#if !LOCAL_BLOCK
+    global real *matrix = kept;
+#endif
     global const coordinate *from = positions + (size_t)structure * 3 * n_atoms;
-    for (int k = item; k < SIDE * SIDE; k += GROUP) matrix[k] = 0;
-    barrier(CLK_GLOBAL_MEM_FENCE);
+    for (int k = item; k < SIDE * ROW_STEP; k += GROUP) matrix[k] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     for (int atom = item; atom < BLOCK; atom += GROUP) {
         const int slot = block * BLOCK + atom;
-        global real *rows = matrix + 3 * atom * SIDE;
-        for (int axis = 0; axis < 3; ++axis) rows[axis * SIDE + 3 * atom + axis] = rest[slot];
+        MATRIX real *rows = matrix + 3 * atom * ROW_STEP;
+        for (int axis = 0; axis < 3; ++axis) rows[axis * ROW_STEP + 3 * atom + axis] = rest[slot];
         for (int k = starts[slot]; k < starts[slot + 1]; ++k) {
             const int4 detail = details[k], place = places[k];
             const int where[4] = {place.x, place.y, place.z, place.w};
@@ -45,16 +87,20 @@ void build_blocks(
             for (int m = 0; m < 4; ++m) {
                 if (where[m] < 0) continue;
                 const Vector slope = spring.slopes[m];
-                global real *entries = rows + 3 * where[m];
+                MATRIX real *entries = rows + 3 * where[m];
                 for (int axis = 0; axis < 3; ++axis) {
-                    entries[axis * SIDE] += (real)(k_own[axis] * slope.x);
-                    entries[axis * SIDE + 1] += (real)(k_own[axis] * slope.y);
-                    entries[axis * SIDE + 2] += (real)(k_own[axis] * slope.z);
+                    entries[axis * ROW_STEP] += (real)(k_own[axis] * slope.x);
+                    entries[axis * ROW_STEP + 1] += (real)(k_own[axis] * slope.y);
+                    entries[axis * ROW_STEP + 2] += (real)(k_own[axis] * slope.z);
                 }
             }
         }
     }
-    barrier(CLK_GLOBAL_MEM_FENCE);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     invert(matrix, least, column);
+#if LOCAL_BLOCK
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = item; k < SIDE * SIDE; k += GROUP) kept[k] = matrix[k / SIDE * ROW_STEP + k % SIDE];
+#endif
     if (block == 0 && item == 0) own[STORED] = 0;
 }

@@ -81,8 +81,11 @@ void nonbond_rows(
     if (i < n_atoms) {
         const Atom here = ATOM_AT(i);
         const int end = offsets[i + 1];
-        for (int k = offsets[i] + lane; k < end; k += LANES) {
-            const uint entry = neighbours[k];
+        int k = offsets[i] + lane;
+        uint next = k < end ? neighbours[k] : 0;
+        for (; k < end; k += LANES) {
+            const uint entry = next;
+            if (k + LANES < end) next = neighbours[k + LANES];  // read ahead, since the records wait for it
             const int j = ATOM(entry);
             const Atom there = ATOM_AT(j);
             const Between apart = between(&here, &there);

@@ -27,6 +27,7 @@ PAIRS = 8  # of steps and changes of gradients that L-BFGS keeps
 FIRST_MIX = 0.1  # of FIRE
 MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
 ROUND = 64  # atoms that a group of a step moves at a time
+BLOCK_GROUPS = 8  # that share the preconditioner's blocks of a chunk on a GPU
 MOST_ROUNDS = 512  # of all groups of a step, where a group is to have one alone
 
 
@@ -36,21 +37,24 @@ class Shape:
 
     chunk : atoms whose sums a group adds up, of so many work-items
     moved : atoms that a group moves, of so many work-items
+    sharing : groups that share the preconditioner's blocks of a chunk
     """
 
     chunk: int
     measuring: int
     moved: int
     moving: int
+    sharing: int
 
     @classmethod
     def of(cls, device: Device, n_atoms: int) -> Shape:
         """The shape for a device and a number of atoms."""
         if device.kind == "CPU":
-            return cls(max(1024, -(-n_atoms // MOST_CHUNKS)), 1, 16 * ROUND, 1)
+            return cls(max(1024, -(-n_atoms // MOST_CHUNKS)), 1, 16 * ROUND, 1, 1)
         least = -(-n_atoms // MOST_CHUNKS)
         rounds = -(-n_atoms // (ROUND * MOST_ROUNDS))
-        return cls(max(85, least), min(256, device.largest_group), rounds * ROUND, min(192, device.largest_group))
+        measuring, moving = (min(items, device.largest_group) for items in (256, 192))
+        return cls(max(85, least), measuring, rounds * ROUND, moving, BLOCK_GROUPS)
 
 
 class Steps:
@@ -95,7 +99,7 @@ class Steps:
         if keeps_radii:
             self.kept |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
             self._begin, self._evaluation = passes.apart_at_radii
-        self._n_rows = self.pairs + 2 + (self._preconditioner is not None)
+        self._n_rows = self.pairs + 2 + (self._shape.sharing if self._preconditioner else 0)
         self._sums = run.empty(batch * 4 * self._n_rows * n_chunks, self.fine)
         # P g and P y of a trial, between two launches.
         self._preconditioned = [run.empty(batch * 3 * n) for _ in range(2)] if self._preconditioner else []
@@ -111,10 +115,10 @@ class Steps:
         return []
 
     def _macros(self, passes: AnyPasses) -> dict[str, int]:
-        blocks = {"BLOCK": BLOCK} if self._preconditioner else {}
+        blocks = {"BLOCK": BLOCK, "BLOCK_GROUPS": self._shape.sharing} if self._preconditioner else {}
         return {
             "M": self.pairs,
-            "PRECONDITIONED": len(blocks),
+            "PRECONDITIONED": int(self._preconditioner is not None),
             **blocks,
             **passes.encoding.macros,
             **passes.result_macros,
