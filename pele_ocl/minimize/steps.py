@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
+    from ..opencl.timing import Event
 
 PAIRS = 8  # of steps and changes of gradients that L-BFGS keeps
 FIRST_MIX = 0.1  # of FIRE
@@ -99,6 +100,8 @@ class Steps:
         if keeps_radii:
             self.kept |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
             self._begin, self._evaluation = passes.apart_at_radii
+        self._looked = run.host_array((batch, self.state_size), self.fine)
+        self._seen: Event | None = None  # when they are there
         self._n_rows = self.pairs + 2 + (self._shape.sharing if self._preconditioner else 0)
         self._sums = run.empty(batch * 4 * self._n_rows * n_chunks, self.fine)
         # P g and P y of a trial, between two launches.
@@ -207,6 +210,16 @@ class Steps:
         """Move a structure to another seat."""
         for buffer, size in self.kept.values():
             run.copy_part(buffer, size, source, target)
+
+    def start_look(self, run: Run, n_seats: int) -> None:
+        """Have the states of the first seats read once all that was started until now is done."""
+        self._seen = run.start_read(self._looked[:n_seats], self.kept[self._state][0])
+
+    def look(self, run: Run, n_seats: int) -> NDArray[Any]:
+        """The states of the first seats as `start_look` found them, (n_seats, N_STATE)."""
+        assert self._seen is not None
+        run.wait(self._seen)
+        return self._looked[:n_seats, :N_STATE]
 
     def states(self, run: Run, n_seats: int) -> NDArray[Any]:
         """The states of the first seats once all that was started is done, (n_seats, N_STATE)."""

@@ -47,8 +47,9 @@ class Tiled(ListPasses[Entries]):
         listed, task, results = self.index, self.task, self.buffers["results"]
         n_parts, gradients = np.int32(self.n_groups), self.buffers["gradients"]
         compute = self._of_items(
-            "nonbond_tiled", self.n_groups, 1, task.molecule.traits.model, np.int32(listed.n_tiles), n_parts, self.destination,
-            listed.offsets, listed.entries, *listed.own, *self.named("points", "traits"), self.energies, gradients,
+            "nonbond_tiled", self.n_groups, 1, task.molecule.traits.model, np.int32(listed.n_tiles), n_parts,
+            self.destination, listed.offsets, listed.entries, *listed.own, *self.named("points", "traits"),
+            self.energies, gradients,
         )  # fmt: skip
         if not task.gradient:
             return [compute]
