@@ -1,5 +1,6 @@
 // The preconditioner of minimisation: inverses of the stiffness among the atoms of each block, from the bonded terms at some
-// positions; docs/theory/minimize.md, section 2. A work-group a block of a structure (third dimension), a work-item an atom's rows.
+// positions; docs/theory/minimize.md, section 2. A work-group a block of a structure (third dimension): work-items
+// find springs, TEAM of each atom at a time, and add them to the rows of its axes.
 #include "common/real.clh"
 #include "minimize/state.clh"
 #include "minimize/blocks.clh"
@@ -41,6 +42,39 @@ INLINE void invert(MATRIX real *matrix, real least, local real *column) {
         }
 }
 
+#define TEAM (GROUP < 4 * BLOCK ? 1 : 4)  // springs of an atom that are found side by side
+
+// A spring as it adds to the rows of one of its atoms.
+typedef struct {
+    int places[4];              // of its atoms in the block, -1 of those in none, and of all where it does not count
+    real own[3], slopes[4][3];  // stiffness times the slope by this atom, slopes by all
+} Found;
+
+INLINE void keep_spring(local Found *found, const Spring *spring, int member, int4 places) {
+    if (!(spring->stiffness > 0)) return;
+    const int where[4] = {places.x, places.y, places.z, places.w};
+    const Vector own = spring->slopes[member];
+    found->own[0] = (real)(spring->stiffness * own.x);
+    found->own[1] = (real)(spring->stiffness * own.y);
+    found->own[2] = (real)(spring->stiffness * own.z);
+    for (int m = 0; m < 4; ++m) {
+        found->places[m] = where[m];
+        found->slopes[m][0] = (real)spring->slopes[m].x;
+        found->slopes[m][1] = (real)spring->slopes[m].y;
+        found->slopes[m][2] = (real)spring->slopes[m].z;
+    }
+}
+
+// Adds a spring to the row of one axis of its atom.
+INLINE void add_spring(MATRIX real *row, local const Found *found, int axis) {
+    const real own = found->own[axis];
+    for (int m = 0; m < 4; ++m) {
+        if (found->places[m] < 0) continue;
+        MATRIX real *entries = row + 3 * found->places[m];
+        for (int k = 0; k < 3; ++k) entries[k] += own * found->slopes[m][k];
+    }
+}
+
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void build_blocks(
     const int n_atoms,
@@ -58,6 +92,7 @@ void build_blocks(
     global real *inverses)                        // (n_structures, n_blocks, SIDE, SIDE) [A^2 mol/kcal]
 {
     local real column[SIDE];
+    local Found found[TEAM * BLOCK];
 #if LOCAL_BLOCK
     local real matrix[SIDE * ROW_STEP];
 #endif
@@ -71,32 +106,26 @@ void build_blocks(
     global const coordinate *from = positions + (size_t)structure * 3 * n_atoms;
     for (int k = item; k < SIDE * ROW_STEP; k += GROUP) matrix[k] = 0;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    for (int atom = item; atom < BLOCK; atom += GROUP) {
-        const int slot = block * BLOCK + atom;
-        MATRIX real *rows = matrix + 3 * atom * ROW_STEP;
-        for (int axis = 0; axis < 3; ++axis) rows[axis * ROW_STEP + 3 * atom + axis] = rest[slot];
-        for (int k = starts[slot]; k < starts[slot + 1]; ++k) {
-            const int4 detail = details[k], place = places[k];
-            const int where[4] = {place.x, place.y, place.z, place.w};
+    for (int k = item; k < SIDE; k += GROUP) matrix[k * ROW_STEP + k] = rest[block * BLOCK + k / 3];
+    global const int *own_starts = starts + block * BLOCK;
+    int most = 0;
+    for (int atom = 0; atom < BLOCK; ++atom) most = max(most, own_starts[atom + 1] - own_starts[atom]);
+    for (int first = 0; first < most; first += TEAM) {
+        for (int seat = item; seat < TEAM * BLOCK; seat += GROUP) {
+            const int atom = seat / TEAM, k = own_starts[atom] + first + seat % TEAM;
+            for (int m = 0; m < 4; ++m) found[seat].places[m] = -1;
+            if (k >= own_starts[atom + 1]) continue;
+            const int4 detail = details[k];
             Spring spring;
             find_spring(&spring, detail.x, members[k], parameters + detail.y, detail.z, from, step);
-            if (!(spring.stiffness > 0)) continue;
-            const Vector own_slope = spring.slopes[detail.w];
-            const fine k_own[3] = {
-                spring.stiffness * own_slope.x, spring.stiffness * own_slope.y, spring.stiffness * own_slope.z};
-            for (int m = 0; m < 4; ++m) {
-                if (where[m] < 0) continue;
-                const Vector slope = spring.slopes[m];
-                MATRIX real *entries = rows + 3 * where[m];
-                for (int axis = 0; axis < 3; ++axis) {
-                    entries[axis * ROW_STEP] += (real)(k_own[axis] * slope.x);
-                    entries[axis * ROW_STEP + 1] += (real)(k_own[axis] * slope.y);
-                    entries[axis * ROW_STEP + 2] += (real)(k_own[axis] * slope.z);
-                }
-            }
+            keep_spring(found + seat, &spring, detail.w, places[k]);
         }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        for (int row = item; row < SIDE; row += GROUP)
+            for (int seat = row / 3 * TEAM; seat < (row / 3 + 1) * TEAM; ++seat)
+                add_spring(matrix + row * ROW_STEP, found + seat, row % 3);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     invert(matrix, least, column);
 #if LOCAL_BLOCK
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BLOCK = 32  # atoms
 SIDE = 3 * BLOCK
 REST = 40.0  # kcal/mol/A^2, of all that is not bonded terms
-LOCAL_BYTES = 1 << 10  # of local memory that building a block takes beside it
+LOCAL_BYTES = 10 << 10  # of local memory that building a block takes beside it
 MOST_LOCAL = 48 << 10  # of a group; more would keep others away
 MOST_BYTES = 1 << 30  # of the blocks of all structures that are minimised together
 # Evaluations of a structure after which its blocks are built anew: its geometry is that of its force field by and by.
