@@ -23,6 +23,9 @@
 #define LANES GROUP
 #endif
 
+// Where atoms are few each work-item's own steps are what takes time: the next neighbour is known before it is wanted.
+#define READ_AHEAD !RECORDS
+
 #if OWN_VALUES
 #define OWN_VALUES_OF(k) sigma2[pair_of[k]], charges[pair_of[k]]
 #else
@@ -84,8 +87,8 @@ void nonbond_rows(
         int k = offsets[i] + lane;
         uint next = k < end ? neighbours[k] : 0;
         for (; k < end; k += LANES) {
-            const uint entry = next;
-            if (k + LANES < end) next = neighbours[k + LANES];  // read ahead, since the records wait for it
+            const uint entry = READ_AHEAD ? next : neighbours[k];
+            if (READ_AHEAD && k + LANES < end) next = neighbours[k + LANES];
             const int j = ATOM(entry);
             const Atom there = ATOM_AT(j);
             const Between apart = between(&here, &there);
