@@ -17,6 +17,11 @@
 #define ROW_STEP SIDE
 #endif
 
+#define BATCH (GROUP > 1 ? 4 : 1)  // rows that a work-item has at a time
+#if SIDE % (BATCH * PARTS)
+#error "BLOCK, GROUP: a work-item has batches of rows of a block"
+#endif
+
 // Inverts a positive definite matrix in its place by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149), for which its lower
 // triangle suffices. least: a bound below its eigenvalues, which no pivot is less than but for rounding; column: (SIDE)
 INLINE void invert(MATRIX real *matrix, real least, local real *column) {
@@ -25,10 +30,19 @@ INLINE void invert(MATRIX real *matrix, real least, local real *column) {
         for (int k = item; k < SIDE; k += GROUP) column[k] = matrix[k < pivot ? pivot * ROW_STEP + k : k * ROW_STEP + pivot];
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         const real inv = (real)1 / fmax(column[pivot], least);
-        for (int row = part; row < SIDE; row += PARTS) {
-            const realv factor = inv * column[row];
-            for (int k = lane * WIDTH; k <= row; k += LANES * WIDTH)
-                STORE(LOAD(row * ROW_STEP + k, matrix) - factor * LOAD(k, column), row * ROW_STEP + k, matrix);
+        for (int first = part; first < SIDE; first += BATCH * PARTS) {
+            realv entries[BATCH][STRIPS];  // all are read before any is written, so that reading need not wait
+            #pragma unroll
+            for (int n = 0; n < BATCH * STRIPS; ++n) {
+                const int row = first + n / STRIPS * PARTS, k = (n % STRIPS * LANES + lane) * WIDTH;
+                if (k <= row)
+                    entries[n / STRIPS][n % STRIPS] = LOAD(row * ROW_STEP + k, matrix) - inv * column[row] * LOAD(k, column);
+            }
+            #pragma unroll
+            for (int n = 0; n < BATCH * STRIPS; ++n) {
+                const int row = first + n / STRIPS * PARTS, k = (n % STRIPS * LANES + lane) * WIDTH;
+                if (k <= row) STORE(entries[n / STRIPS][n % STRIPS], row * ROW_STEP + k, matrix);
+            }
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int k = item; k < SIDE; k += GROUP)
