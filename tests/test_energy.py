@@ -490,6 +490,16 @@ def test_layers_of_squares_are_no_more_than_there_is_room_for(layout):
             assert all(slab.n_layers <= max(most, 2) for slab in slabs)
 
 
+def test_chunks_of_squares_are_a_quarter_of_the_parts():
+    """As nearly as whole steps around the ring allow."""
+    layout = SquaresLayout(1, 32, 256)
+    for n_tiles in range(1, 1500):
+        (slab,) = layout.slabs(n_tiles, 10_000)
+        assert slab.n_chunks <= 96
+        assert slab.steps_per_chunk == 1 or slab.n_chunks >= 48
+    assert layout.slabs(139, 256)[0].steps_per_chunk == 1  # 4,400 atoms
+
+
 def test_squares_keep_fewer_layers_where_memory_is_short(device, precision, monkeypatch):
     atoms = bonded(1200, seed=17)
     plan = Energy(atoms, device=device, precision=precision, variant="squares")

@@ -210,6 +210,15 @@ def test_tiled_in_vectors_of_any_width(device, precision, width, monkeypatch):
     assert_same(result, definition(atoms, pairs, born_radii=radii), precision, scale)
 
 
+@pytest.mark.parametrize("parts", [2, 7, 40])
+def test_tiled_in_any_number_of_parts(device, parts, monkeypatch):
+    """Some of which hold several tiles, and some none."""
+    monkeypatch.setattr("pele_ocl.nonbond.tiled.PARTS_A_UNIT", {device.kind: parts})
+    atoms, pairs, radii = random_atoms(45), random_pairs(45, 600), born_radii(45)
+    result = nonbond(atoms, pairs, radii, variant="tiled", precision="float64", device=device)
+    assert_same(result, definition(atoms, pairs, born_radii=radii), "float64")
+
+
 def test_same_bits_for_the_same_list(device, precision, same_bits):
     atoms, pairs = random_atoms(500), random_pairs(500, 20000)
     options = dict(variant=same_bits, precision=precision, device=device)

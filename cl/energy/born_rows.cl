@@ -67,7 +67,7 @@ void born_rows(
         }
         PART_BARRIER();
     }
-    add_parts(total, scratch, integrals);
+    add_parts(&total, 1, scratch, integrals);
     for (int k = item; k < TILE; k += GROUP)
         integrals[k] = keep_terms(own_tile * TILE + k, at + own_tile * TILE + k, n_slots, integrals[k],
                                   CONSTANTS_OF(own_tile * TILE + k), solvent, OF_ATOMS);

@@ -7,6 +7,12 @@
 #include "energy/rows.clh"
 #include "energy/chain.clh"
 #include "energy/sums.clh"
+#ifndef FINISHES
+#error "FINISHES: 1 where results follow, by groups of at least TILE work-items; 0 where a launch of its own finishes"
+#endif
+#if FINISHES
+#include "energy/finish.clh"
+#endif
 
 // The tile that is met.
 typedef struct {
@@ -65,9 +71,12 @@ kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void chain_rows(
     const int n_tiles,
     CHAIN_ARGUMENTS,
-    global real *restrict sums)             // (n_conformations, PAIR_SUMS, n_slots): adds to the gradient
+#if FINISHES
+    FINISH_ARGUMENTS(restrict),
+#endif
+    global real *sums)                      // (n_conformations, PAIR_SUMS, n_slots): adds to the gradient
 {
-    local real scratch[PARTS * TILE], column[TILE], met_rhos[PARTS * TILE];
+    local real tile_sums[N_TERMS * TILE], met_rhos[PARTS * TILE];  // of three, then of all terms where it FINISHES
     local real4 met_points[PARTS * TILE], met_first[PARTS * TILE], met_rest[PARTS * TILE];
 #if NECK
     local int met_kinds[PARTS * TILE];
@@ -136,9 +145,10 @@ void chain_rows(
     }
     const realv totals[3] = {gx, gy, gz};
     global real *out = sums + ((size_t)conformation * PAIR_SUMS + GRADIENT_SUM) * n_slots + own_tile * TILE;
-    #pragma unroll
-    for (int sum = 0; sum < 3; ++sum) {
-        add_parts(totals[sum], scratch, column);
-        for (int k = item; k < TILE; k += GROUP) out[sum * n_slots + k] += column[k];
-    }
+    add_parts(totals, 3, (local real *)met_points, tile_sums);
+    for (int k = item; k < 3 * TILE; k += GROUP) out[k / TILE * n_slots + k % TILE] += tile_sums[k];
+#if FINISHES
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    finish_tile(own_tile, n_tiles, counts, sums, tile_sums, TO_FINISH);
+#endif
 }

@@ -46,8 +46,9 @@ void pair_rows(
     global real *restrict weights,              // (n_conformations, n_slots) of the chain rule, 0 at unused slots [kcal/mol A]
     global real *restrict sums)                 // (n_conformations, PAIR_SUMS, n_slots)
 {
-    local real scratch[PARTS * TILE], column[TILE];
-    local real4 met_points[PARTS * TILE], met_traits[PARTS * TILE];
+    local real4 met[2 * PARTS * TILE];  // then the sums of the parts
+    local real4 *met_points = met, *met_traits = met + PARTS * TILE;
+    local real columns[PAIR_SUMS * TILE];
     const int item = get_local_id(0), part_number = item / ITEMS, own_tile = get_group_id(0);
     const int conformation = get_global_id(2);
     const int n_slots = n_tiles * TILE, within = item % ITEMS * WIDTH, first = own_tile * TILE + within;
@@ -108,16 +109,12 @@ void pair_rows(
     const realv totals[PAIR_SUMS] = {
         total.lennard_jones, total.coulomb, total.gb, total.x, total.y, total.z, total.radius};
     global real *out = sums + (size_t)conformation * PAIR_SUMS * n_slots + own_tile * TILE;
-    #pragma unroll
-    for (int sum = 0; sum < PAIR_SUMS; ++sum) {
-        add_parts(totals[sum], scratch, column);
-        for (int k = item; k < TILE; k += GROUP) out[sum * n_slots + k] = column[k];
-    }
+    add_parts(totals, PAIR_SUMS, (local real *)met, columns);
+    for (int k = item; k < PAIR_SUMS * TILE; k += GROUP) out[k / TILE * n_slots + k % TILE] = columns[k];
 #if GRADIENT
-    // The last of the sums, RADIUS_SUM, still stands in `column`.
     for (int k = item; k < TILE; k += GROUP) {
         const size_t i = at + own_tile * TILE + k;
-        weights[i] = k < counts[own_tile] ? weight_of(column[k], born[i], singles[i]) : (real)0;
+        weights[i] = k < counts[own_tile] ? weight_of(columns[RADIUS_SUM * TILE + k], born[i], singles[i]) : (real)0;
     }
 #endif
 }

@@ -1,5 +1,5 @@
 // Sums over the atoms of a structure at its trial, from which step.cl decides: minimize/state.clh. A work-group adds up one
-// row (second dimension) over a chunk of atoms of one structure (third dimension).
+// row (second dimension) over a chunk of atoms of one structure (third dimension); BLOCK_GROUPS of them share the blocks.
 #include "common/real.clh"
 #include "minimize/state.clh"
 #include "minimize/sums.clh"
@@ -9,14 +9,14 @@
 #include "energy/results.clh"
 
 #if PRECONDITIONED
-// P g and z = P y of the blocks of a chunk, and the sums z.y and z.g of its work-item.
+// P g and z = P y of this group's share of the blocks of a chunk, and the sums z.y and z.g of its work-item.
 INLINE fine4 precondition(
-    local Vectors *own, const int n_blocks, global const int *order, global const real *inverses, global const real *free,
+    const int share, local Vectors *own, const int n_blocks, global const int *order, global const real *inverses, global const real *free,
     global const real *gradient, global const real *base_gradient, global real *softened, global real *changes) {
     const int item = get_local_id(0), chunk = get_group_id(0), n_chunks = get_num_groups(0);
     const int each = (n_blocks + n_chunks - 1) / n_chunks;
     fine4 sum = 0;
-    for (int block = chunk * each; block < min(n_blocks, (chunk + 1) * each); ++block) {
+    for (int block = chunk * each + share; block < min(n_blocks, (chunk + 1) * each); block += BLOCK_GROUPS) {
         for (int k = item; k < SIDE; k += GROUP) {
             const int atom = order[block * BLOCK + k / 3];
             const size_t at = 3 * (size_t)max(atom, 0) + k % 3;
@@ -61,7 +61,7 @@ void measure(
     global real *restrict softened,                // (n_structures, n_atoms, 3) P g
     global real *restrict changes,                 // (n_structures, n_atoms, 3) z = P y
 #endif
-    global fine4 *restrict sums)                   // (n_structures, N_ROWS, n_chunks)
+    global fine4 *restrict sums)                   // (n_structures, N_PARTS)
 {
     local fine4 scratch[GROUP];
 #if PRECONDITIONED
@@ -82,9 +82,9 @@ void measure(
             sum.y += z[k] * g;
         }
 #if PRECONDITIONED
-    } else if (row == M + 2) {
+    } else if (row >= M + 2) {
         sum = precondition(
-            &vectors, n_blocks, order, inverses + (size_t)structure * n_blocks * SIDE * SIDE, free, own.gradient,
+            row - (M + 2), &vectors, n_blocks, order, inverses + (size_t)structure * n_blocks * SIDE * SIDE, free, own.gradient,
             base_gradient + start, softened + start, changes + start);
 #endif
     } else if (row == M) {
@@ -115,5 +115,5 @@ void measure(
         }
     }
     sum = over_group(sum, row == M + 1, scratch);
-    if (item == 0) sums[((size_t)structure * N_ROWS + row) * n_chunks + chunk] = sum;
+    if (item == 0) sums[(size_t)structure * N_PARTS(n_chunks) + (size_t)row * n_chunks + chunk] = sum;
 }

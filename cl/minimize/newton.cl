@@ -88,7 +88,7 @@ void step_newton(
     global const real *restrict softened,       // (n_structures, n_atoms, 3) P g by measure.cl
     global const real *restrict changes,        // (n_structures, n_atoms, 3) P (g - g0) by measure.cl
     global const real *restrict results,        // energy/results.clh
-    global const fine4 *restrict parts,         // (n_structures, N_ROWS, n_chunks) by measure.cl
+    global const fine4 *restrict parts,         // (n_structures, N_PARTS) by measure.cl
     global const fine4 *restrict bends,         // (n_structures, n_chunks) by measure_curvature
     global const fine *restrict before,         // (n_structures, STATE_SIZE) minimize/state.clh
     global fine *restrict after,                // the same after this step
@@ -107,7 +107,7 @@ void step_newton(
     const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0), n_chunks = get_num_groups(0);
     const Results own = results_of((global real *)results, structure, n_rows, n_atoms);
     for (int k = item; k < STATE_SIZE; k += GROUP) state[k] = before[(size_t)structure * STATE_SIZE + k];
-    add_chunks(parts + (size_t)structure * N_ROWS * n_chunks, n_chunks, shared, sums);
+    add_chunks(parts + (size_t)structure * N_PARTS(n_chunks), n_chunks, shared, sums);
     barrier(CLK_LOCAL_MEM_FENCE);
     const fine inv_offset = state[OFFSET] > 0 ? 1 / state[OFFSET] : (fine)0;
     barrier(CLK_LOCAL_MEM_FENCE);

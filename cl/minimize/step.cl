@@ -23,7 +23,7 @@ void step_on(
     const real step,                            // A of a coordinate's unit
     global const real *restrict free,           // (n_atoms) 1, or 0 of atoms that stay
     global const real *restrict results,        // energy/results.clh
-    global const fine4 *restrict parts,         // (n_structures, N_ROWS, n_chunks) by measure.cl
+    global const fine4 *restrict parts,         // (n_structures, N_PARTS) by measure.cl
 #if PRECONDITIONED
     global const real *restrict softened,       // (n_structures, n_atoms, 3) P g by measure.cl
     global const real *restrict changes,        // (n_structures, n_atoms, 3) z by measure.cl
@@ -36,13 +36,13 @@ void step_on(
     global real *restrict directions,           // (n_structures, n_atoms, 3)
     global real *restrict history)              // (n_structures, 2 M, n_atoms, 3)
 {
-    local fine state[STATE_SIZE], by_s[M], by_z[M], sq[M], zq[M];
+    local fine state[STATE_SIZE], by_s[M], by_z[M], kept_scale;
     local fine4 sums[N_ROWS], shared[N_ROWS * SHARES];
     local Decision decision;
     local real moves[3 * ROUND];
     const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);
     for (int k = item; k < STATE_SIZE; k += GROUP) state[k] = before[(size_t)structure * STATE_SIZE + k];
-    add_chunks(parts + (size_t)structure * N_ROWS * n_chunks, n_chunks, shared, sums);
+    add_chunks(parts + (size_t)structure * N_PARTS(n_chunks), n_chunks, shared, sums);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item == 0) decision = decide(state, sums, descent, stopping);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -54,7 +54,9 @@ void step_on(
         for (int k = item; k < STATE_SIZE; k += GROUP) after[(size_t)structure * STATE_SIZE + k] = state[k];
     if (now.action == STAY) return;
     const bool plain = is_plain(state, descent, stopping);
-    const real scale = descent == FIRE ? now.scale : coefficients(state, plain, by_s, by_z, sq, zq);
+    if (item == 0) kept_scale = coefficients(state, plain, by_s, by_z);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const real scale = descent == FIRE ? now.scale : kept_scale;
     const real keep = now.keep, share = state[SHARE];
     const Results own = results_of((global real *)results, structure, n_rows, n_atoms);
     const size_t start = (size_t)structure * 3 * n_atoms;

@@ -23,6 +23,9 @@
 #define LANES GROUP
 #endif
 
+// Where atoms are few each work-item's own steps are what takes time: the next neighbour is known before it is wanted.
+#define READ_AHEAD !RECORDS
+
 #if OWN_VALUES
 #define OWN_VALUES_OF(k) sigma2[pair_of[k]], charges[pair_of[k]]
 #else
@@ -81,8 +84,11 @@ void nonbond_rows(
     if (i < n_atoms) {
         const Atom here = ATOM_AT(i);
         const int end = offsets[i + 1];
-        for (int k = offsets[i] + lane; k < end; k += LANES) {
-            const uint entry = neighbours[k];
+        int k = offsets[i] + lane;
+        uint next = k < end ? neighbours[k] : 0;
+        for (; k < end; k += LANES) {
+            const uint entry = READ_AHEAD ? next : neighbours[k];
+            if (READ_AHEAD && k + LANES < end) next = neighbours[k + LANES];
             const int j = ATOM(entry);
             const Atom there = ATOM_AT(j);
             const Between apart = between(&here, &there);

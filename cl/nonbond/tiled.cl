@@ -151,6 +151,17 @@ INLINE void add_exactly(realv *sum, realv *lost, realv value) {
     *sum = total;
 }
 
+// The first tile whose entries begin at `entry` or behind it; n_tiles where there is none.
+INLINE int first_tile(global const int *offsets, int n_tiles, long entry) {
+    int begin = 0, end = n_tiles;
+    while (begin < end) {
+        const int middle = begin + (end - begin) / 2;
+        if (offsets[2 * middle] < entry) begin = middle + 1;
+        else end = middle;
+    }
+    return begin;
+}
+
 kernel void nonbond_tiled(
     const ListModel constants,
     const int n_tiles,
@@ -181,9 +192,10 @@ kernel void nonbond_tiled(
     // Tiles whose entries begin in this part's share of all entries.
     const long n_entries = offsets[2 * n_tiles];
     const long first = n_entries * part / n_parts, last = n_entries * (part + 1) / n_parts;
-    for (int tile = 0; tile < n_tiles; ++tile) {
+    const int end_tile = first_tile(offsets, n_tiles, last);
+    for (int tile = first_tile(offsets, n_tiles, first); tile < end_tile; ++tile) {
         const int begin = offsets[2 * tile], middle = offsets[2 * tile + 1], end = offsets[2 * tile + 2];
-        if (begin < first || begin >= last || begin == end) continue;
+        if (begin == end) continue;
         const Atom atoms = atoms_of_tile(list.points + TILE * tile, list.traits + TILE * tile);
         Sums sums = {0, 0, 0, 0, 0, 0};
         const realv charge = FIRST_CHARGE(&atoms);
@@ -215,18 +227,20 @@ kernel void add_gradients(
     const int n_atoms,
     const int n_slots,
     const int n_parts,
+    const int n_shares,                      // work-items that share the atoms
     const Destination to,
     global const int *restrict slot_of,      // (n_atoms)
     global const real4 *restrict gradients,  // (n_conformations, n_parts, n_slots)
     global real *restrict results)           // nonbond/results.clh
 {
     const int share = get_global_id(0), conformation = get_global_id(2);
-    if (share >= n_parts) return;
+    if (share >= n_shares) return;
     gradients += (size_t)conformation * n_parts * n_slots;
     global real *gradient = gradient_of(results, &to, conformation);
-    const int first = (long)n_atoms * share / n_parts, last = (long)n_atoms * (share + 1) / n_parts;
+    const int first = (long)n_atoms * share / n_shares, last = (long)n_atoms * (share + 1) / n_shares;
     for (int i = first; i < last; ++i) {
         real4 sum = 0;
+        #pragma unroll 8
         for (int part = 0; part < n_parts; ++part) sum += gradients[(size_t)part * n_slots + slot_of[i]];
         gradient[3 * i] = sum.x;
         gradient[3 * i + 1] = sum.y;

@@ -112,7 +112,7 @@ class SquaresLayout(EnergyLayout):
     """Shape of `squares`.
 
     most_parts : the Born sums walk the tiles in at most this many parts, each of which takes memory; the steps around
-        the ring, of which one is worth several tiles, come in a quarter as many chunks
+        the ring, of which one is worth several tiles, come in about a quarter as many chunks
     row : tiles in a row, of which a work-item owns an atom each
     split : work-items to an atom, which divide the atoms of a tile
     shares : work-items that add up the parts of one atom
@@ -158,7 +158,7 @@ class SquaresLayout(EnergyLayout):
     def slabs(self, n_tiles: int, most_layers: int) -> list[Slab]:
         """The launches of a pass, of which each keeps so many layers at most, but at least two."""
         n_steps = self.rows(n_tiles) // 2 + 1
-        per_chunk = max(1, min(-(-n_steps * 4 // self.most_parts), most_layers - 1))
+        per_chunk = max(1, min(round(n_steps * 4 / self.most_parts), most_layers - 1))
         per_slab = per_chunk * max(1, most_layers // (per_chunk + 1))
         all_chunks = -(-n_steps // per_chunk)
         return [

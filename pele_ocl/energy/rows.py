@@ -41,10 +41,22 @@ class Rows(SumsOfPairs[RowsLayout]):
         return [self._over_rows("energy/pair_rows.cl", "pair_rows", *self._pair_tables(), *slopes, **self._pair_macros)]
 
     def _chain(self) -> list[KeptLaunch]:
-        sums = self.buffers["pair_sums"]
+        finishing = self._to_finish() if self._finishes else []
         return [
-            self._over_rows("energy/chain_rows.cl", "chain_rows", *self._chain_tables(), sums, **self.integral_macros)
-        ]
+            self._over_rows(
+                "energy/chain_rows.cl", "chain_rows", *self._chain_tables(), *finishing, self.buffers["pair_sums"],
+                FINISHES=int(self._finishes), **self.integral_macros,
+                **(self._finish_macros if self._finishes else {}),
+            )
+        ]  # fmt: skip
+
+    @property
+    def _finishes(self) -> bool:
+        """Whether results follow at the end of the chain rule, whose groups then have a work-item a slot at least."""
+        return self.options.chain and self.layout.width == 1
+
+    def _finish(self) -> list[KeptLaunch]:
+        return [] if self._finishes else super()._finish()
 
     def _over_rows(self, file: str, name: str, *args: Argument, **defines: int) -> KeptLaunch:
         """A pass row by row, in groups as large as the device allows the kernel."""

@@ -11,7 +11,7 @@ from ..opencl.shared import PAIR_SUMS
 from .passes import EnergyPasses, L
 
 if TYPE_CHECKING:
-    from ..opencl.launch import KeptLaunch
+    from ..opencl.launch import Argument, KeptLaunch
 
 
 class SumsOfPairs(EnergyPasses[L]):
@@ -26,11 +26,18 @@ class SumsOfPairs(EnergyPasses[L]):
         return {"pair_sums": PAIR_SUMS * self.n_parts * self.tiles.n_slots}
 
     def _finish(self) -> list[KeptLaunch]:
-        spheres = self.spheres
         return [
             self.each_slot(
-                "energy/finish.cl", "finish", np.int32(len(self.atoms)), np.int32(self.n_parts),
-                *self.named("pair_sums", "singles", "born"), spheres.order, spheres.counts, self.buffers["results"],
-                PER_ATOM=int(self.options.per_atom), **self.result_macros, **self.begun_macros,
+                "energy/finish.cl", "finish", self.buffers["pair_sums"], self.spheres.counts, *self._to_finish(),
+                **self._finish_macros,
             )
         ]  # fmt: skip
+
+    def _to_finish(self) -> list[Argument]:
+        """FINISH_ARGUMENTS of cl/energy/finish.clh."""
+        sizes = np.int32(len(self.atoms)), np.int32(self.n_parts)
+        return [*sizes, *self.named("singles", "born"), self.spheres.order, self.buffers["results"]]
+
+    @property
+    def _finish_macros(self) -> dict[str, int]:
+        return {"PER_ATOM": int(self.options.per_atom), **self.result_macros, **self.begun_macros}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..opencl.run import Run
 
 LEAST_LOOK, MOST_LOOK = 4, 32  # iterations after which the host looks which structures are done
+AHEAD = 1  # of them that the device does while the host looks
 
 Look = Callable[[Floats], None]  # called with the states of the structures that go on
 
@@ -45,20 +46,28 @@ class Pool:
         return bool(self._seats)
 
     def start(self) -> None:
-        """Start some iterations of all structures in seats: about a sixteenth of those there were."""
+        """Start some iterations of all structures in seats: about a sixteenth of those there were.
+
+        The states are read before the last of them, so that the device is at work while the host looks at them.
+        """
         count = min(MOST_LOOK, max(LEAST_LOOK, self._iterations // 16))
-        left = count
-        while left:
-            part = min(left, self._steps.prepare(self._run, self._evaluations))
-            self._steps.iterate(self._run, len(self._seats), part)
-            self._evaluations = [evaluations + part for evaluations in self._evaluations]
-            left -= part
+        self._iterate(count - AHEAD)
+        self._steps.start_look(self._run, len(self._seats))
+        self._iterate(AHEAD)
         self._run.submit()
         self._iterations += count
 
+    def _iterate(self, count: int) -> None:
+        """Start so many iterations of all structures in seats."""
+        while count:
+            part = min(count, self._steps.prepare(self._run, self._evaluations))
+            self._steps.iterate(self._run, len(self._seats), part)
+            self._evaluations = [evaluations + part for evaluations in self._evaluations]
+            count -= part
+
     def look(self) -> Floats:
-        """Wait for what was started, let those go that are done, and others in; the states of those that went on."""
-        states = self._steps.states(self._run, len(self._seats)).astype(np.float64)
+        """Wait for the states, let those go that are done, and others in; the states of those that went on."""
+        states = self._steps.look(self._run, len(self._seats)).astype(np.float64)
         self.states[self._seats] = states
         for seat in np.flatnonzero(states[:, StepState.STOPPED])[::-1].tolist():
             self._release(seat)
@@ -67,7 +76,9 @@ class Pool:
 
     def stop(self, reason: Stop) -> None:
         """Let all structures go as they are; those that wait never began."""
-        self.states[self._seats, StepState.STOPPED] = reason
+        states = self._steps.states(self._run, len(self._seats)).astype(np.float64)
+        states[states[:, StepState.STOPPED] == Stop.RUNNING, StepState.STOPPED] = reason
+        self.states[self._seats] = states
         for seat in range(len(self._seats) - 1, -1, -1):
             self._release(seat)
         self.states[self._waiting, StepState.STOPPED] = reason

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.memory import Buffer
+    from ..opencl.run import Run
 
 BLOCK = 32  # atoms
 SIDE = 3 * BLOCK
 REST = 40.0  # kcal/mol/A^2, of all that is not bonded terms
+LOCAL_BYTES = 10 << 10  # of local memory that building a block takes beside it
+MOST_LOCAL = 48 << 10  # of a group; more would keep others away
 MOST_BYTES = 1 << 30  # of the blocks of all structures that are minimised together
 # Evaluations of a structure after which its blocks are built anew: its geometry is that of its force field by and by.
 BUILDS = (0, *(5 << k for k in range(24)))
@@ -103,8 +106,14 @@ class Preconditioner:
         ]  # fmt: skip
         return run.keep(
             "minimize/precondition.cl", "build_blocks", (self.n_blocks * items, 1), (items, 1), *args,
-            width=block_width(run.device, run.precision, items), GROUP=items, **macros,
+            width=block_width(run.device, run.precision, items), GROUP=items, LOCAL_BLOCK=int(_fits(run)), **macros,
         )  # fmt: skip
+
+
+def _fits(run: Run) -> bool:
+    """Whether a block is inverted in local memory: on GPUs that have enough."""
+    taken = (SIDE + 1) * SIDE * run.dtype.itemsize + LOCAL_BYTES
+    return run.device.kind == "GPU" and taken <= min(MOST_LOCAL, run.device.handle.local_mem_size)
 
 
 def block_width(device: Device, precision: str, items: int) -> int:

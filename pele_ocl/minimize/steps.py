@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
+    from ..opencl.timing import Event
 
 PAIRS = 8  # of steps and changes of gradients that L-BFGS keeps
 FIRST_MIX = 0.1  # of FIRE
 MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
 ROUND = 64  # atoms that a group of a step moves at a time
+BLOCK_GROUPS = 8  # that share the preconditioner's blocks of a chunk on a GPU
 MOST_ROUNDS = 512  # of all groups of a step, where a group is to have one alone
 
 
@@ -36,21 +38,24 @@ class Shape:
 
     chunk : atoms whose sums a group adds up, of so many work-items
     moved : atoms that a group moves, of so many work-items
+    sharing : groups that share the preconditioner's blocks of a chunk
     """
 
     chunk: int
     measuring: int
     moved: int
     moving: int
+    sharing: int
 
     @classmethod
     def of(cls, device: Device, n_atoms: int) -> Shape:
         """The shape for a device and a number of atoms."""
         if device.kind == "CPU":
-            return cls(max(1024, -(-n_atoms // MOST_CHUNKS)), 1, 16 * ROUND, 1)
+            return cls(max(1024, -(-n_atoms // MOST_CHUNKS)), 1, 16 * ROUND, 1, 1)
         least = -(-n_atoms // MOST_CHUNKS)
         rounds = -(-n_atoms // (ROUND * MOST_ROUNDS))
-        return cls(max(85, least), min(256, device.largest_group), rounds * ROUND, min(192, device.largest_group))
+        measuring, moving = (min(items, device.largest_group) for items in (256, 192))
+        return cls(max(85, least), measuring, rounds * ROUND, moving, BLOCK_GROUPS)
 
 
 class Steps:
@@ -95,7 +100,9 @@ class Steps:
         if keeps_radii:
             self.kept |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
             self._begin, self._evaluation = passes.apart_at_radii
-        self._n_rows = self.pairs + 2 + (self._preconditioner is not None)
+        self._looked = run.host_array((batch, self.state_size), self.fine)
+        self._seen: Event | None = None  # when they are there
+        self._n_rows = self.pairs + 2 + (self._shape.sharing if self._preconditioner else 0)
         self._sums = run.empty(batch * 4 * self._n_rows * n_chunks, self.fine)
         # P g and P y of a trial, between two launches.
         self._preconditioned = [run.empty(batch * 3 * n) for _ in range(2)] if self._preconditioner else []
@@ -111,10 +118,10 @@ class Steps:
         return []
 
     def _macros(self, passes: AnyPasses) -> dict[str, int]:
-        blocks = {"BLOCK": BLOCK} if self._preconditioner else {}
+        blocks = {"BLOCK": BLOCK, "BLOCK_GROUPS": self._shape.sharing} if self._preconditioner else {}
         return {
             "M": self.pairs,
-            "PRECONDITIONED": len(blocks),
+            "PRECONDITIONED": int(self._preconditioner is not None),
             **blocks,
             **passes.encoding.macros,
             **passes.result_macros,
@@ -203,6 +210,16 @@ class Steps:
         """Move a structure to another seat."""
         for buffer, size in self.kept.values():
             run.copy_part(buffer, size, source, target)
+
+    def start_look(self, run: Run, n_seats: int) -> None:
+        """Have the states of the first seats read once all that was started until now is done."""
+        self._seen = run.start_read(self._looked[:n_seats], self.kept[self._state][0])
+
+    def look(self, run: Run, n_seats: int) -> NDArray[Any]:
+        """The states of the first seats as `start_look` found them, (n_seats, N_STATE)."""
+        assert self._seen is not None
+        run.wait(self._seen)
+        return self._looked[:n_seats, :N_STATE]
 
     def states(self, run: Run, n_seats: int) -> NDArray[Any]:
         """The states of the first seats once all that was started is done, (n_seats, N_STATE)."""

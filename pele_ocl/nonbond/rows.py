@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.run import Run
 
-GROUP = 128
-LANES = 32  # work-items an atom
+GROUP, LANES = 128, 32  # work-items of a group, and of them to an atom
+# Of fewer atoms than this, whose longest list of neighbours is what takes time, there are twice as many to each.
+FEW = 2_000
 
 
 # Atoms of all conformations up to which each pair makes the records of its atoms anew, where that leaves one launch.
@@ -29,7 +30,7 @@ class Rows(ListPasses[Segments]):
 
     def __init__(self, run: Run, task: Task, index: Segments, most: int) -> None:
         _, self.group = run.group_kernel(
-            "nonbond/rows.cl", "nonbond_rows", local_reals=3, most=GROUP, RECORDS=1, **_macros(task)
+            "nonbond/rows.cl", "nonbond_rows", local_reals=3, most=_times(task) * GROUP, RECORDS=1, **_macros(task)
         )
         super().__init__(run, task, index, most)
 
@@ -59,7 +60,7 @@ class Rows(ListPasses[Segments]):
         return cls if task.gradient else EnergiesAlone
 
     def _n_groups(self) -> int:
-        return -(-self.task.n_atoms * min(LANES, self.group) // self.group)
+        return -(-self.task.n_atoms * min(_macros(self.task)["LANES"], self.group) // self.group)
 
     def _pairs(self) -> list[KeptLaunch]:
         assert self.index.neighbours is not None
@@ -75,5 +76,10 @@ class Rows(ListPasses[Segments]):
         ]  # fmt: skip
 
 
+def _times(task: Task) -> int:
+    """How many times as many work-items as usual a group and an atom have."""
+    return 2 if task.n_atoms < FEW else 1
+
+
 def _macros(task: Task) -> dict[str, int]:
-    return {"LANES": LANES, **task.macros}
+    return {"LANES": _times(task) * LANES, **task.macros}
