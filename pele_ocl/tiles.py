@@ -6,6 +6,7 @@ far apart. Positions relative to a tile's origin keep their digits in float32 wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .atoms import Floats, Ints
+from .kd_order import kd_order
 
 HILBERT_BITS = 16
 # Origins are multiples of this (A), so that their differences are exact in float32 up to 500,000 A.
@@ -22,7 +24,11 @@ ORIGIN_STEP = 1 / 32
 
 # A tile ends where the curve jumps farther than this (A), so that offsets stay short in sparse structures, too.
 LONGEST_STEP = 16.0
+# Leaves of a k-d tree that follow each other may be farther apart, and a cut would leave the tree.
+LONGEST_NESTED_STEP = 32.0
 
+
+Begins = Sequence[int] | NDArray[np.intp]
 
 LEAST_PARTS = 16  # enough to even out what else a machine does
 
@@ -68,7 +74,26 @@ class Tiles:
         n_free = len(order)
         if frozen is not None:
             order, n_free = order[np.argsort(frozen[order], kind="stable")], n_free - int(frozen.sum())
-        starts, counts = _cut(np.take(np.ascontiguousarray(positions.T), order, axis=1), size, n_free)
+        begins = [n_free] if 0 < n_free < len(order) else []
+        return cls._ordered(positions, size, order, begins, n_free, LONGEST_STEP)
+
+    @classmethod
+    def nested(cls, positions: Floats, size: int, leaf: int) -> Tiles:
+        """Positions (n, 3) A in the order of a k-d tree with leaves of `leaf` atoms, a tile for each node of `size` atoms.
+
+        Tiles in a row, twice as many at a time, fill smaller boxes than along a curve. A node whose atoms are far from each
+        other has several tiles; those behind it are tiles of the tree, too, but not their pairs.
+        """
+        n = len(positions)
+        begins = np.arange(size, n, size)
+        return cls._ordered(positions, size, kd_order(positions, leaf), begins, n, LONGEST_NESTED_STEP)
+
+    @classmethod
+    def _ordered(
+        cls, positions: Floats, size: int, order: NDArray[np.intp], begins: Begins, n_free: int, longest_step: float
+    ) -> Tiles:  # fmt: skip
+        columns = np.take(np.ascontiguousarray(positions.T), order, axis=1)
+        starts, counts = _cut(columns, size, begins, longest_step)
         within = np.minimum(np.arange(size), counts[:, None] - 1)
         order = order[(starts[:, None] + within).ravel()]
         first_frozen = int(np.searchsorted(starts, n_free))
@@ -138,15 +163,16 @@ def _placed(positions: Floats, order: NDArray[np.intp], size: int) -> tuple[Floa
     return (tiles - origins[:, :, None]).reshape(3, -1).T, origins.T, extents.T
 
 
-def _cut(columns: Floats, size: int, n_free: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Start and count of each tile of atoms in order: runs without a long step, cut into pieces of `size`.
+def _cut(
+    columns: Floats, size: int, begins: Begins, longest_step: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
+    """Start and count of each tile of atoms in order: runs without a longer step, cut into pieces of `size`.
 
-    n_free : atoms before the first frozen one, which begins a tile
+    begins : numbers of atoms with which a run begins whatever its step
     """
     steps = np.abs(np.diff(columns, axis=1)).max(axis=0, initial=0.0)
-    if 0 < n_free < columns.shape[1]:
-        steps[n_free - 1] = np.inf
-    runs = np.concatenate([[0], np.flatnonzero(steps > LONGEST_STEP) + 1, [columns.shape[1]]])
+    steps[np.asarray(begins, np.intp) - 1] = np.inf
+    runs = np.concatenate([[0], np.flatnonzero(steps > longest_step) + 1, [columns.shape[1]]])
     pieces = -(-np.diff(runs) // size)
     first_piece = np.repeat(np.cumsum(pieces) - pieces, pieces)
     starts = np.repeat(runs[:-1], pieces) + size * (np.arange(pieces.sum()) - first_piece)

@@ -135,9 +135,9 @@ def test_models(device, case):
 
 GROUPS = SolventLayout(1, 1, 32, (32, 1), 16)
 LAYOUTS = {
-    "vectors": ("float64", SolventModel(), SolventLayout(4, 4, 32, (1, 1), 16, blocks=True, trunks=1)),
-    "groups": ("float64", SolventModel(), replace(GROUPS, trunks=64)),
-    "groups of three tiles, gbn2": ("float32", SolventModel(gb="gbn2", rgb_max=25.0), replace(GROUPS, own=3, trunks=2)),
+    "vectors": ("float64", SolventModel(), SolventLayout(4, 4, 32, (1, 1), 16, blocks=True, walks=1)),
+    "groups": ("float64", SolventModel(), replace(GROUPS, walks=64)),
+    "groups of three tiles, gbn2": ("float32", SolventModel(gb="gbn2", rgb_max=25.0), replace(GROUPS, own=3, walks=2)),
 }
 
 
@@ -166,7 +166,7 @@ def test_memory_is_linear():
     for n in (30_000, 100_000, 1_000_000):
         layout, slots = SolventLayout.of("GPU", 1, n), n * 1.05
         boxes = slots / 4
-        assert 4 * (layout.trunks * slots + boxes * (8 + 32)) < 400 * n
+        assert 4 * (layout.walks * slots + boxes * (8 + 32)) < 400 * n
 
 
 # The error that is measured

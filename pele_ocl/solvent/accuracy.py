@@ -30,8 +30,8 @@ def tolerance(accuracy: float, model: SolventModel) -> float:
 
 
 def far_radii(accuracy: float) -> int:
-    """Scaled radii from which on the first four terms of the HCT series are enough."""
-    return 5 if accuracy >= DEFAULT else 8
+    """Scaled radii from which on the first five terms of the HCT series are enough."""
+    return 4 if accuracy >= DEFAULT else 6
 
 
 def pays(n_atoms: int, accuracy: float, least: Mapping[str, int], kind: str) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
+from ..opencl.shared import LEAF
 from ..plan.conformations import Encoding, check_span
 from ..plan.evaluator import Failures
 from ..plan.found import Found
@@ -73,8 +74,14 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         width, units = self.device.vector_width(precision), self.device.compute_units
         layout = SolventLayout.of(self.device.kind, width, len(atoms), units)
         self.layout = self._choice.applied(self.variant, layout if self.accuracy is None else layout.for_tree())
-        self._tiles = Tiles.of(atoms.positions, self.layout.tile)
+        self._tiles = self._sorted()
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
+
+    def _sorted(self) -> Tiles:
+        size = self.layout.tile
+        if self.accuracy is None:
+            return Tiles.of(self.atoms.positions, size)
+        return Tiles.nested(self.atoms.positions, size, LEAF)
 
     def _automatic(self, per_atom: bool) -> Automatic:
         return partial(choose_variant, accuracy=self._asked or (DEFAULT if self.precision == "float32" else None))
