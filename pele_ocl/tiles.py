@@ -1,4 +1,4 @@
-"""Atoms sorted in space and cut into tiles, each with an origin and a box around it.
+"""Atoms sorted in space, along a curve or by a k-d tree, and cut into tiles, each with an origin and a box around it.
 
 Neighbours in the list are neighbours in space, so a kernel can tell from two boxes whether all pairs of two tiles are
 far apart. Positions relative to a tile's origin keep their digits in float32 wherever the structure lies.
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .atoms import Floats, Ints
-from .kd_order import kd_order
 
 HILBERT_BITS = 16
 # Origins are multiples of this (A), so that their differences are exact in float32 up to 500,000 A.
@@ -79,10 +78,10 @@ class Tiles:
 
     @classmethod
     def nested(cls, positions: Floats, size: int, leaf: int) -> Tiles:
-        """Positions (n, 3) A in the order of a k-d tree with leaves of `leaf` atoms, a tile for each node of `size` atoms.
+        """Sort positions (n, 3) A by a k-d tree with leaves of `leaf` atoms; each node of `size` atoms is a tile.
 
-        Tiles in a row, twice as many at a time, fill smaller boxes than along a curve. A node whose atoms are far from each
-        other has several tiles; those behind it are tiles of the tree, too, but not their pairs.
+        Two, four, eight, ... tiles in a row fill smaller boxes than along a curve. A node whose atoms are far from each
+        other becomes several tiles; those behind it are nodes still, but two of them in a row need not be one.
         """
         n = len(positions)
         begins = np.arange(size, n, size)
@@ -226,3 +225,35 @@ def _spread(values: NDArray[np.uint16]) -> NDArray[np.uint64]:
     for shift, kept in ((16, 0xFF0000FF), (8, 0xF00F00F00F), (4, 0xC30C30C30C3), (2, 0x249249249249)):
         spread = (spread | spread << np.uint64(shift)) & np.uint64(kept)
     return spread
+
+
+def kd_order(positions: Floats, leaf: int) -> NDArray[np.intp]:
+    """The atoms (n,) in the order of the leaves of a k-d tree (Bentley, Commun. ACM 18, 509 (1975)).
+
+    The leaves hold `leaf` atoms each, but for the last one; box k of 2^l leaves in a row is a node of the tree.
+
+    positions : (n, 3) A
+    """
+    n = len(positions)
+    size = leaf << max(0, (-(-n // leaf) - 1).bit_length())
+    # The places that are wanting come last in every box, and so in all.
+    columns = np.full((3, size), np.inf)
+    columns[:, :n] = positions.T
+    order = np.arange(size)
+    while size > leaf:
+        boxes = columns.reshape(3, -1, size)
+        axes = _longest_axes(boxes)
+        along = np.take_along_axis(boxes, axes[None, :, None], axis=0)[0]
+        halves = np.argpartition(along, size // 2 - 1, axis=1)
+        order = np.take_along_axis(order.reshape(-1, size), halves, axis=1)
+        columns = np.take_along_axis(boxes, halves[None], axis=2)
+        size //= 2
+    ordered: NDArray[np.intp] = order.ravel()[order.ravel() < n]
+    return ordered
+
+
+def _longest_axes(boxes: Floats) -> NDArray[np.intp]:
+    """The axis of each box's longest edge, from coordinates (3, n_boxes, size) A, which are infinite for no atom."""
+    highest = np.where(np.isfinite(boxes), boxes, -np.inf).max(axis=2)
+    axes: NDArray[np.intp] = np.argmax(highest - boxes.min(axis=2), axis=0)
+    return axes

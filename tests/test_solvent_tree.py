@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from copy import copy
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,10 +18,12 @@ from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_wi
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.opencl.device import Device
+from pele_ocl.opencl.shared import MOMENTS
 from pele_ocl.paths import shipped
 from pele_ocl.solvent import choose_variant
 from pele_ocl.solvent.error import SAMPLE, radii_of, sample_of
 from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
 from pele_ocl.tuning import Choice, trying
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
@@ -166,7 +169,14 @@ def test_memory_is_linear():
     for n in (30_000, 100_000, 1_000_000):
         layout, slots = SolventLayout.of("GPU", 1, n), n * 1.05
         boxes = slots / 4
-        assert 4 * (layout.walks * slots + boxes * (8 + 32)) < 400 * n
+        assert 4 * (layout.walks * slots + boxes * (8 + 4 * MOMENTS)) < 400 * n
+
+
+@pytest.mark.parametrize(("n_slots", "walks", "trunks"), [(64, 1, 1), (4_000, 7, 4), (100_000, 1, 13), (10**8, 1, 48)])
+def test_trunks_are_few_and_no_larger_than_they_must_be(n_slots, walks, trunks):
+    tree = TreeSums(SimpleNamespace(n_slots=n_slots), SolventModel(), TreeShape(1, True, walks), 1e-5)
+    assert tree.counts[-1] == trunks
+    assert tree.n_parts == min(walks, trunks)
 
 
 # The error that is measured

@@ -25,7 +25,7 @@ LOOKS = 64  # boxes that vectors look at together, cl/solvent/tree.cl
 PARTNERS = 4000  # pairs of an atom that cost as much as the walk of its tile, about
 LARGEST = 8_192  # slots of a trunk; larger boxes are hardly ever far, and each costs a pass over its atoms
 TRUNKS = 64  # that a walk begins with, at most
-WALKS = 32_768  # of all tiles, which fill any GPU; more of them would each do less
+WALKS = 4_096  # of all tiles, which fill any GPU; more of them would each do less
 MOST_WALKS = 64  # of a tile
 
 
