@@ -56,7 +56,9 @@ def sample_of(born_radii: Floats) -> NDArray[np.intp]:
     if n <= SAMPLE:
         return np.arange(n)
     largest = np.argpartition(born_radii, n - SAMPLE // 2)[n - SAMPLE // 2 :]
-    others = np.setdiff1d(np.arange(n), largest, assume_unique=True)
+    is_other = np.ones(n, np.bool_)
+    is_other[largest] = False
+    others = np.flatnonzero(is_other)
     drawn = np.random.default_rng(SEED).choice(others, SAMPLE - len(largest), replace=False)
     return np.sort(np.concatenate([largest, drawn]))
 
@@ -91,22 +93,33 @@ def radii_of(atoms: Atoms, sample: NDArray[np.intp], model: SolventModel, device
     """Born radii (n_sample,) A of some atoms, over all pairs in float64."""
     from ..opencl.run import Run
 
-    run, n = Run(device, PRECISION), len(atoms)
+    run = Run(device, PRECISION)
     width, group = device.vector_width(PRECISION), GROUP.get(device.kind, 1)
-    n_vectors = -(-n // width)
-    order = np.minimum(np.arange(n_vectors * width), n - 1)
-    used = np.arange(n_vectors * width) < n
+    n_vectors = -(-len(atoms) // width)
+    spare = n_vectors * width - len(atoms)  # slots of the last vector, with spheres of no radius where the last atom is
     spheres, (lowest, highest) = model.spheres(atoms), atoms.bounds()
-    columns = np.take(atoms.positions.T - ((lowest + highest) / 2)[:, None], order, axis=1)
-    necks = NeckTables.of(run, spheres.necks, order, used, width).arguments if spheres.necks else []
+    columns = _padded(atoms.positions.T - ((lowest + highest) / 2)[:, None], spare)
+    necks = NeckTables.of(run, spheres.necks, *_slots(len(atoms), spare), width).arguments if spheres.necks else []
     constants = run.vector4(*model.radius_constants) if spheres.constants is None else run.upload(spheres.constants)
     born = run.empty(len(sample))
     kept = run.keep(
         "solvent/sample.cl", "sampled_radii", (group * len(sample), 1), (group, 1), np.int32(n_vectors),
         packed_reaches(run, spheres, model), *necks, *map(run.upload, columns),
-        run.upload(np.where(used, spheres.scaled[order], 0.0)), run.upload(spheres.rho[order]),
-        run.upload(sample, np.int32), constants, run.upload(spheres.radii[order]), born, width=width, divisible=0,
+        run.upload(np.append(spheres.scaled, np.zeros(spare))), run.upload(_padded(spheres.rho, spare)),
+        run.upload(sample, np.int32), constants, run.upload(spheres.radii), born, width=width, divisible=0,
         GROUP=group, **series_macros(PRECISION), **model.integral_definitions, **model.radius_definitions,
     )  # fmt: skip
     run.launch_kept([kept], 1)
     return run.download(born, len(sample)).astype(np.float64)
+
+
+def _slots(n: int, spare: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The atom of each slot, (n + spare,), and whether the slot is that atom's place."""
+    slots = np.arange(n + spare)
+    return np.minimum(slots, n - 1), slots < n
+
+
+def _padded(values: Floats, spare: int) -> Floats:
+    """Values (..., n) with the last one so many times more, (..., n + spare)."""
+    padded: Floats = np.concatenate([values, np.repeat(values[..., -1:], spare, axis=-1)], axis=-1)
+    return padded
