@@ -21,7 +21,7 @@ from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.shared import MOMENTS
 from pele_ocl.paths import shipped
 from pele_ocl.solvent import choose_variant
-from pele_ocl.solvent.error import SAMPLE, radii_of, sample_of
+from pele_ocl.solvent.error import SAMPLE, SampledRadii, sample_of
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
 from pele_ocl.tuning import Choice, trying
@@ -133,7 +133,8 @@ def test_models(device, case):
     result = solvent(atoms, variant="tree", precision=precision, device=device, model=model)
     assert worst(result.born_radii, exact) < 1e-5
     assert result.error.largest < 1e-5
-    np.testing.assert_allclose(radii_of(atoms, np.arange(99), model, device), exact[:99], rtol=BORN_RADIUS["float64"])
+    first = SampledRadii(atoms, 99, model, device).at(atoms.positions, np.arange(99))
+    np.testing.assert_allclose(first, exact[:99], rtol=BORN_RADIUS["float64"])
 
 
 GROUPS = SolventLayout(1, 1, 32, (32, 1), 16)
@@ -189,7 +190,10 @@ def test_the_sample_has_the_largest_radii(device):
     assert len(set(sample)) == SAMPLE
     assert set(np.argsort(exact)[-SAMPLE // 2 :]) <= set(sample)
     np.testing.assert_array_equal(sample_of(exact), sample)
-    np.testing.assert_allclose(radii_of(atoms, sample, SolventModel(), device), exact[sample], rtol=1e-12)
+    sampled = SampledRadii(atoms, SAMPLE, SolventModel(), device)
+    for positions in (atoms.positions + 3, atoms.positions):  # where they were before leaves no trace
+        radii = sampled.at(positions, sample)
+    np.testing.assert_allclose(radii, exact[sample], rtol=1e-12)
 
 
 def test_the_error_is_that_of_the_sample(device):

@@ -23,7 +23,7 @@ from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
-from .error import RadiusError, first_error
+from .error import RadiusCheck, RadiusError
 from .layout import SolventLayout
 from .passes import SolventPasses
 from .result import TERMS, SolventBatch, SolventResult, terms_of
@@ -75,6 +75,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         layout = SolventLayout.of(self.device.kind, width, len(atoms), units)
         self.layout = self._choice.applied(self.variant, layout if self.accuracy is None else layout.for_tree())
         self._tiles = self._sorted()
+        self._check = RadiusCheck(atoms, model, self.device)
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 
     def _sorted(self) -> Tiles:
@@ -180,7 +181,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         if self.accuracy is None:
             return None, seconds
-        return first_error(self.atoms, positions, found.born_radii, failed, self.model, self.device, seconds)
+        return self._check.first_error(positions, found.born_radii, failed, seconds)
 
 
 def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputError:
