@@ -87,6 +87,25 @@ def test_every_atom_keeps_to_the_accuracy(device, shape):
     assert worst(single.born_radii, exact) < 1e-5
 
 
+def test_what_moments_leave_out_dies_as_the_ninth_power(device):
+    """Of eight atoms in a box, for eight points in all directions; a fourth moment that is wrong dies as the eighth."""
+    rng = np.random.default_rng(3)
+    box, points = rng.uniform(-2, 2, (8, 3)), 2 * (-1.0) ** np.indices((2, 2, 2)).reshape(3, -1).T
+    ways = rng.normal(size=(60, 1, 3))
+    ways /= np.linalg.norm(ways, axis=2, keepdims=True)
+    scales = np.repeat([0.8, 1e-6], 8)  # points give nothing to each other
+    atoms = replace(shaped(np.concatenate([box, points + [60, 0, 0]]), shake=0), gb_scales=scales)
+    with trying("solvent", Choice.of("tree", **asdict(SolventLayout(4, 2, 8, (1, 1), 16, blocks=True)))):
+        tree = Solvent(atoms, variant="tree", precision="float64", device=device, accuracy=1e-4)
+    exact = Solvent(atoms, variant="tiled", precision="float64", device=device)
+    errors = []
+    for distance in (60, 240):
+        conformations = np.concatenate([np.tile(box, (60, 1, 1)), points + distance * ways], axis=1)
+        found, expected = (plan.evaluate_batch(conformations).psi[:, 8:] for plan in (tree, exact))
+        errors.append(np.sqrt(((found - expected) ** 2).mean()))
+    assert errors[0] / errors[1] == pytest.approx(4.0**9, rel=0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["ruvab", "cct12", "ball"])
 def test_every_atom_of_large_structures_keeps_to_the_accuracy(device, system):
