@@ -11,18 +11,17 @@
 #error "LANES: work-items that share a box, the size of a work-group"
 #endif
 
-// The sums of a box about its middle, in their order: M1 to M4; of a1 d^i, moments of second, third and fourth degree; of
-// a2 d and a3 d; of a2 d^2; what the isotropic parts of higher degrees take; what eq. 6 bounds. Moments of a degree stand
-// as x, y and z in the monomials of their names. The middle is where the weights' first moment vanishes. Weights below 0
-// (of radii below 0, GBn2) may leave none: such a box is never far.
+// The sums of a box about its middle, eqs. 3 and 4: M1 to M4; of a1 the moments of second, third and fourth degree, each by
+// its monomial of d; of a2 those of first and second degree; E, N; what eq. 6 bounds. The middle is where the weights' first
+// moment vanishes. Weights below 0 (of radii below 0, GBn2) may leave none: such a box is never far.
 enum {
     M1, M2, M3, M4,
     XX, YY, ZZ, XY, XZ, YZ,
     XXX, YYY, ZZZ, XXY, XXZ, XYY, YYZ, XZZ, YZZ, XYZ,
     XXXX, YYYY, ZZZZ, XXXY, XXXZ, XYYY, YYYZ, XZZZ, YZZZ, XXYY, XXZZ, YYZZ, XXYZ, XYYZ, XYZZ,
-    X_2, Y_2, Z_2, X_3, Y_3, Z_3,
+    X_2, Y_2, Z_2,
     XX_2, YY_2, ZZ_2, XY_2, XZ_2, YZ_2,
-    FAR_SCALAR, LEFT_OUT, SUMS
+    E_X, E_Y, E_Z, N, LEFT_OUT, SUMS
 };
 
 // The total of all lanes, in each of them.
@@ -86,10 +85,10 @@ INLINE void store_moments(const real *t, global real4 *m) {
     const real ox = t[XXX] + t[XYY] + t[XZZ], oy = t[XXY] + t[YYY] + t[YZZ], oz = t[XXZ] + t[YYZ] + t[ZZZ];
     m[0] = (real4)(t[M1], t[M2] + 12 * t[ZZ] - 2 * trace,
                    t[M3] + 24 * t[ZZ_2] - 3 * trace_2 + 80 * t[ZZZZ] - 48 * hzz + 3 * (hxx + hyy + hzz),
-                   t[M4] + t[FAR_SCALAR]);
+                   t[M4] + t[N]);
     m[1] = (real4)(6 * t[X_2] + 96 * t[XZZ] - 12 * ox, 6 * t[Y_2] + 96 * t[YZZ] - 12 * oy,
-                   6 * t[Z_2] + 32 * t[ZZZ] - 12 * oz, t[X_3]);
-    m[2] = (real4)(t[Y_3], t[Z_3], 12 * (t[XX] - t[ZZ]), 24 * t[XY]);
+                   6 * t[Z_2] + 32 * t[ZZZ] - 12 * oz, t[E_X]);
+    m[2] = (real4)(t[E_Y], t[E_Z], 12 * (t[XX] - t[ZZ]), 24 * t[XY]);
     m[3] = (real4)(12 * (t[YY] - t[ZZ]), 24 * t[XZ], 24 * t[YZ],
                    24 * (t[XX_2] - t[ZZ_2]) - 48 * (hxx - hzz) + 480 * t[XXZZ] - 160 * t[ZZZZ]);
     m[4] = (real4)(48 * t[XY_2] - 96 * hxy + 960 * t[XYZZ],
@@ -200,20 +199,20 @@ void box_moments(
         run[XXYZ] += axx * yz;
         run[XYYZ] += ayy * xz;
         run[XYZZ] += azz * xy;
-        const realv first_5 = (real)8 * a3 + d2 * ((real)24 * a2 + (real)72 / 7 * a * d2);
+        const realv e = (real)8 * a3 + d2 * ((real)24 * a2 + (real)72 / 7 * a * d2);
         run[X_2] += a2 * dx;
         run[Y_2] += a2 * dy;
         run[Z_2] += a2 * dz;
-        run[X_3] += first_5 * dx;
-        run[Y_3] += first_5 * dy;
-        run[Z_3] += first_5 * dz;
+        run[E_X] += e * dx;
+        run[E_Y] += e * dy;
+        run[E_Z] += e * dz;
         run[XX_2] += a2 * xx;
         run[YY_2] += a2 * yy;
         run[ZZ_2] += a2 * zz;
         run[XY_2] += a2 * xy;
         run[XZ_2] += a2 * xz;
         run[YZ_2] += a2 * yz;
-        run[FAR_SCALAR] += d2 * ((real)28 / 3 * a3 + d2 * ((real)14 * a2 + (real)4 * a * d2));
+        run[N] += d2 * ((real)28 / 3 * a3 + d2 * ((real)14 * a2 + (real)4 * a * d2));
         END_RUN(totals, run, SUMS, i - begin)
     }
     end_run(totals, run, SUMS);

@@ -82,7 +82,8 @@ INLINE void add_far_boxes(Own *own, local Memory *memory, int first, int count, 
         #pragma unroll
         for (int v = 0; v < OWN; ++v) {
             const real4 atom = memory->own[v * TILE + other];
-            const real term = far_box_of(atom.x + from.x, atom.y + from.y, atom.z + from.z, m0, m1, m2, m3, m4, m5, m6, m7, m8);
+            const real term = far_box_of(
+                atom.x + from.x, atom.y + from.y, atom.z + from.z, m0, m1, m2, m3, m4, m5, m6, m7, m8);
             memory->taken[v * TILE + other] += lane < count ? term : (real)0;
         }
     }
