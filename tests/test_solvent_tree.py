@@ -94,7 +94,7 @@ def test_what_moments_leave_out_dies_as_the_ninth_power(device):
     ways = rng.normal(size=(60, 1, 3))
     ways /= np.linalg.norm(ways, axis=2, keepdims=True)
     scales = np.repeat([0.8, 1e-6], 8)  # points give nothing to each other
-    atoms = replace(shaped(np.concatenate([box, points + [60, 0, 0]]), shake=0), gb_scales=scales)
+    atoms = replace(shaped(np.concatenate([box, points + np.array([60, 0, 0])]), shake=0), gb_scales=scales)
     with trying("solvent", Choice.of("tree", **asdict(SolventLayout(4, 2, 8, (1, 1), 16, blocks=True)))):
         tree = Solvent(atoms, variant="tree", precision="float64", device=device, accuracy=1e-4)
     exact = Solvent(atoms, variant="tiled", precision="float64", device=device)
