@@ -1,4 +1,4 @@
-"""Atoms sorted in space and cut into tiles, each with an origin and a box around it.
+"""Atoms sorted in space, along a curve or by a k-d tree, and cut into tiles, each with an origin and a box around it.
 
 Neighbours in the list are neighbours in space, so a kernel can tell from two boxes whether all pairs of two tiles are
 far apart. Positions relative to a tile's origin keep their digits in float32 wherever the structure lies.
@@ -6,6 +6,7 @@ far apart. Positions relative to a tile's origin keep their digits in float32 wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,11 @@ ORIGIN_STEP = 1 / 32
 
 # A tile ends where the curve jumps farther than this (A), so that offsets stay short in sparse structures, too.
 LONGEST_STEP = 16.0
+# Leaves of a k-d tree that follow each other may be farther apart, and a cut would leave the tree.
+LONGEST_NESTED_STEP = 32.0
 
+
+Begins = Sequence[int] | NDArray[np.intp]
 
 LEAST_PARTS = 16  # enough to even out what else a machine does
 
@@ -68,7 +73,26 @@ class Tiles:
         n_free = len(order)
         if frozen is not None:
             order, n_free = order[np.argsort(frozen[order], kind="stable")], n_free - int(frozen.sum())
-        starts, counts = _cut(np.take(np.ascontiguousarray(positions.T), order, axis=1), size, n_free)
+        begins = [n_free] if 0 < n_free < len(order) else []
+        return cls._ordered(positions, size, order, begins, n_free, LONGEST_STEP)
+
+    @classmethod
+    def nested(cls, positions: Floats, size: int, leaf: int) -> Tiles:
+        """Sort positions (n, 3) A by a k-d tree with leaves of `leaf` atoms; each node of `size` atoms is a tile.
+
+        Two, four, eight, ... tiles in a row fill smaller boxes than along a curve. A node whose atoms are far from each
+        other becomes several tiles; those behind it are nodes still, but two of them in a row need not be one.
+        """
+        n = len(positions)
+        begins = np.arange(size, n, size)
+        return cls._ordered(positions, size, kd_order(positions, leaf), begins, n, LONGEST_NESTED_STEP)
+
+    @classmethod
+    def _ordered(
+        cls, positions: Floats, size: int, order: NDArray[np.intp], begins: Begins, n_free: int, longest_step: float
+    ) -> Tiles:  # fmt: skip
+        columns = np.take(np.ascontiguousarray(positions.T), order, axis=1)
+        starts, counts = _cut(columns, size, begins, longest_step)
         within = np.minimum(np.arange(size), counts[:, None] - 1)
         order = order[(starts[:, None] + within).ravel()]
         first_frozen = int(np.searchsorted(starts, n_free))
@@ -138,15 +162,16 @@ def _placed(positions: Floats, order: NDArray[np.intp], size: int) -> tuple[Floa
     return (tiles - origins[:, :, None]).reshape(3, -1).T, origins.T, extents.T
 
 
-def _cut(columns: Floats, size: int, n_free: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Start and count of each tile of atoms in order: runs without a long step, cut into pieces of `size`.
+def _cut(
+    columns: Floats, size: int, begins: Begins, longest_step: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
+    """Start and count of each tile of atoms in order: runs without a longer step, cut into pieces of `size`.
 
-    n_free : atoms before the first frozen one, which begins a tile
+    begins : numbers of atoms with which a run begins whatever its step
     """
     steps = np.abs(np.diff(columns, axis=1)).max(axis=0, initial=0.0)
-    if 0 < n_free < columns.shape[1]:
-        steps[n_free - 1] = np.inf
-    runs = np.concatenate([[0], np.flatnonzero(steps > LONGEST_STEP) + 1, [columns.shape[1]]])
+    steps[np.asarray(begins, np.intp) - 1] = np.inf
+    runs = np.concatenate([[0], np.flatnonzero(steps > longest_step) + 1, [columns.shape[1]]])
     pieces = -(-np.diff(runs) // size)
     first_piece = np.repeat(np.cumsum(pieces) - pieces, pieces)
     starts = np.repeat(runs[:-1], pieces) + size * (np.arange(pieces.sum()) - first_piece)
@@ -200,3 +225,35 @@ def _spread(values: NDArray[np.uint16]) -> NDArray[np.uint64]:
     for shift, kept in ((16, 0xFF0000FF), (8, 0xF00F00F00F), (4, 0xC30C30C30C3), (2, 0x249249249249)):
         spread = (spread | spread << np.uint64(shift)) & np.uint64(kept)
     return spread
+
+
+def kd_order(positions: Floats, leaf: int) -> NDArray[np.intp]:
+    """The atoms (n,) in the order of the leaves of a k-d tree (Bentley, Commun. ACM 18, 509 (1975)).
+
+    The leaves hold `leaf` atoms each, but for the last one; box k of 2^l leaves in a row is a node of the tree.
+
+    positions : (n, 3) A
+    """
+    n = len(positions)
+    size = leaf << max(0, (-(-n // leaf) - 1).bit_length())
+    # The places that are wanting come last in every box, and so in all.
+    columns = np.full((3, size), np.inf)
+    columns[:, :n] = positions.T
+    order = np.arange(size)
+    while size > leaf:
+        boxes = columns.reshape(3, -1, size)
+        axes = _longest_axes(boxes)
+        along = np.take_along_axis(boxes, axes[None, :, None], axis=0)[0]
+        halves = np.argpartition(along, size // 2 - 1, axis=1)
+        order = np.take_along_axis(order.reshape(-1, size), halves, axis=1)
+        columns = np.take_along_axis(boxes, halves[None], axis=2)
+        size //= 2
+    ordered: NDArray[np.intp] = order.ravel()[order.ravel() < n]
+    return ordered
+
+
+def _longest_axes(boxes: Floats) -> NDArray[np.intp]:
+    """The axis of each box's longest edge, from coordinates (3, n_boxes, size) A, which are infinite for no atom."""
+    highest = np.where(np.isfinite(boxes), boxes, -np.inf).max(axis=2)
+    axes: NDArray[np.intp] = np.argmax(highest - boxes.min(axis=2), axis=0)
+    return axes

@@ -102,8 +102,8 @@ def tree_cases(device: Device) -> None:
     """Boxes of all kinds in a long chain of atoms, for vectors and for groups, with necks and a limit."""
     atoms = with_necks(random_atoms(90))
     atoms = replace(atoms, positions=atoms.positions + np.linspace(0, 400, 90)[:, None])
-    vectors = SolventLayout(4, 4, 16, (1, 1), 2, blocks=True, trunks=3)
-    groups = SolventLayout(1, 1, 16, (16, 1), 2, own=2, trunks=3)
+    vectors = SolventLayout(4, 4, 16, (1, 1), 2, blocks=True, walks=3)
+    groups = SolventLayout(1, 1, 16, (16, 1), 2, own=2, walks=3)
     for layout, model in ((vectors, SolventModel()), (groups, SolventModel()), (groups, NECKS)):
         with trying("solvent", Choice.of("tree", **asdict(layout))):
             plan = Solvent(atoms, variant="tree", device=device, model=model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from copy import copy
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,10 +18,12 @@ from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_wi
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
 from pele_ocl.opencl.device import Device
+from pele_ocl.opencl.shared import MOMENTS
 from pele_ocl.paths import shipped
 from pele_ocl.solvent import choose_variant
-from pele_ocl.solvent.error import SAMPLE, radii_of, sample_of
+from pele_ocl.solvent.error import SAMPLE, SampledRadii, sample_of
 from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
 from pele_ocl.tuning import Choice, trying
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
@@ -84,6 +87,25 @@ def test_every_atom_keeps_to_the_accuracy(device, shape):
     assert worst(single.born_radii, exact) < 1e-5
 
 
+def test_what_moments_leave_out_dies_as_the_ninth_power(device):
+    """Of eight atoms in a box, for eight points in all directions; a fourth moment that is wrong dies as the eighth."""
+    rng = np.random.default_rng(3)
+    box, points = rng.uniform(-2, 2, (8, 3)), 2 * (-1.0) ** np.indices((2, 2, 2)).reshape(3, -1).T
+    ways = rng.normal(size=(60, 1, 3))
+    ways /= np.linalg.norm(ways, axis=2, keepdims=True)
+    scales = np.repeat([0.8, 1e-6], 8)  # points give nothing to each other
+    atoms = replace(shaped(np.concatenate([box, points + np.array([60, 0, 0])]), shake=0), gb_scales=scales)
+    with trying("solvent", Choice.of("tree", **asdict(SolventLayout(4, 2, 8, (1, 1), 16, blocks=True)))):
+        tree = Solvent(atoms, variant="tree", precision="float64", device=device, accuracy=1e-4)
+    exact = Solvent(atoms, variant="tiled", precision="float64", device=device)
+    errors = []
+    for distance in (60, 240):
+        conformations = np.concatenate([np.tile(box, (60, 1, 1)), points + distance * ways], axis=1)
+        found, expected = (plan.evaluate_batch(conformations).psi[:, 8:] for plan in (tree, exact))
+        errors.append(np.sqrt(((found - expected) ** 2).mean()))
+    assert errors[0] / errors[1] == pytest.approx(4.0**9, rel=0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["ruvab", "cct12", "ball"])
 def test_every_atom_of_large_structures_keeps_to_the_accuracy(device, system):
@@ -130,14 +152,15 @@ def test_models(device, case):
     result = solvent(atoms, variant="tree", precision=precision, device=device, model=model)
     assert worst(result.born_radii, exact) < 1e-5
     assert result.error.largest < 1e-5
-    np.testing.assert_allclose(radii_of(atoms, np.arange(99), model, device), exact[:99], rtol=BORN_RADIUS["float64"])
+    first = SampledRadii(atoms, 99, model, device).at(atoms.positions, np.arange(99))
+    np.testing.assert_allclose(first, exact[:99], rtol=BORN_RADIUS["float64"])
 
 
 GROUPS = SolventLayout(1, 1, 32, (32, 1), 16)
 LAYOUTS = {
-    "vectors": ("float64", SolventModel(), SolventLayout(4, 4, 32, (1, 1), 16, blocks=True, trunks=1)),
-    "groups": ("float64", SolventModel(), replace(GROUPS, trunks=64)),
-    "groups of three tiles, gbn2": ("float32", SolventModel(gb="gbn2", rgb_max=25.0), replace(GROUPS, own=3, trunks=2)),
+    "vectors": ("float64", SolventModel(), SolventLayout(4, 4, 32, (1, 1), 16, blocks=True, walks=1)),
+    "groups": ("float64", SolventModel(), replace(GROUPS, walks=64)),
+    "groups of three tiles, gbn2": ("float32", SolventModel(gb="gbn2", rgb_max=25.0), replace(GROUPS, own=3, walks=2)),
 }
 
 
@@ -166,7 +189,14 @@ def test_memory_is_linear():
     for n in (30_000, 100_000, 1_000_000):
         layout, slots = SolventLayout.of("GPU", 1, n), n * 1.05
         boxes = slots / 4
-        assert 4 * (layout.trunks * slots + boxes * (8 + 32)) < 400 * n
+        assert 4 * (layout.walks * slots + boxes * (8 + 4 * MOMENTS)) < 400 * n
+
+
+@pytest.mark.parametrize(("n_slots", "walks", "trunks"), [(64, 1, 1), (4_000, 7, 4), (100_000, 1, 13), (10**8, 1, 48)])
+def test_trunks_are_few_and_no_larger_than_they_must_be(n_slots, walks, trunks):
+    tree = TreeSums(SimpleNamespace(n_slots=n_slots), SolventModel(), TreeShape(1, True, walks), 1e-5)
+    assert tree.counts[-1] == trunks
+    assert tree.n_parts == min(walks, trunks)
 
 
 # The error that is measured
@@ -179,7 +209,10 @@ def test_the_sample_has_the_largest_radii(device):
     assert len(set(sample)) == SAMPLE
     assert set(np.argsort(exact)[-SAMPLE // 2 :]) <= set(sample)
     np.testing.assert_array_equal(sample_of(exact), sample)
-    np.testing.assert_allclose(radii_of(atoms, sample, SolventModel(), device), exact[sample], rtol=1e-12)
+    sampled = SampledRadii(atoms, SAMPLE, SolventModel(), device)
+    for positions in (atoms.positions + 3, atoms.positions):  # where they were before leaves no trace
+        radii = sampled.at(positions, sample)
+    np.testing.assert_allclose(radii, exact[sample], rtol=1e-12)
 
 
 def test_the_error_is_that_of_the_sample(device):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from conftest import random_atoms
 
-from pele_ocl.tiles import Tiles, hilbert_keys
+from pele_ocl.tiles import Tiles, hilbert_keys, kd_order
 
 
 def test_hilbert_curve_visits_every_cell_and_steps_to_a_neighbour():
@@ -45,6 +45,31 @@ def test_tiles_are_compact():
     # 32 atoms at 0.1 per A^3 fill a cube of 6.8 A; a curve's pieces are at most about twice as long.
     tiles = Tiles.of(random_atoms(20000).positions, 32)
     assert np.median(2 * tiles.extents.max(axis=1)) < 15
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 500, 1024])
+def test_halves_of_a_kd_tree_lie_on_both_sides_of_a_plane(n):
+    positions = random_atoms(n).positions
+    order = kd_order(positions, 8)
+    assert sorted(order) == list(range(n))
+    size = 8
+    while size < n:
+        for first in range(0, n - size, 2 * size):
+            lower, upper = (positions[order[k : k + size]] for k in (first, first + size))
+            assert (lower.max(axis=0) <= upper.min(axis=0)).any()
+        size *= 2
+
+
+def test_nested_tiles_are_nodes_of_the_tree_where_nothing_is_cut():
+    positions = random_atoms(3000).positions
+    tiles = Tiles.nested(positions, 32, 8)
+    np.testing.assert_array_equal(tiles.order[:3000], kd_order(positions, 8))
+    assert tiles.extents.max(axis=1).mean() < 0.9 * Tiles.of(positions, 32).extents.max(axis=1).mean()
+    stray = np.concatenate([positions, [[1e4, 0, 0]]])
+    cut = Tiles.nested(stray, 32, 8)
+    assert cut.extents.max() < 50
+    assert cut.counts.sum() == 3001
+    assert sorted(cut.order[cut.used]) == list(range(3001))
 
 
 def test_a_tile_never_spans_a_gap():

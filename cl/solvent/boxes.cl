@@ -11,10 +11,18 @@
 #error "LANES: work-items that share a box, the size of a work-group"
 #endif
 
-// The sums of a box about its middle, in their order: M1 to M4, D2, D3, Q1, Q2, trace of Q3, O, H, what eq. 6 bounds. The
-// middle is where the weights' first moment vanishes. Weights below 0 (of radii below 0, GBn2) may leave none: such a box
-// is never far.
-enum { M = 0, D2 = 4, D3 = 7, Q1 = 10, Q2 = 16, TRACE3 = 22, O = 23, H = 33, LEFT_OUT = 39, SUMS = 40 };
+// The sums of a box about its middle, eqs. 3 and 4: M1 to M4; of a1 the moments of second, third and fourth degree, each by
+// its monomial of d; of a2 those of first and second degree; E, N; what eq. 6 bounds. The middle is where the weights' first
+// moment vanishes. Weights below 0 (of radii below 0, GBn2) may leave none: such a box is never far.
+enum {
+    M1, M2, M3, M4,
+    XX, YY, ZZ, XY, XZ, YZ,
+    XXX, YYY, ZZZ, XXY, XXZ, XYY, YYZ, XZZ, YZZ, XYZ,
+    XXXX, YYYY, ZZZZ, XXXY, XXXZ, XYYY, YYYZ, XZZZ, YZZZ, XXYY, XXZZ, YYZZ, XXYZ, XYYZ, XYZZ,
+    X_2, Y_2, Z_2,
+    XX_2, YY_2, ZZ_2, XY_2, XZ_2, YZ_2,
+    E_X, E_Y, E_Z, N, LEFT_OUT, SUMS
+};
 
 // The total of all lanes, in each of them.
 INLINE real over_lanes(real own, local real *scratch) {
@@ -68,6 +76,31 @@ INLINE void end_run(realv *totals, realv *run, int n) {
 #else
 #define END_RUN(totals, run, n, i)
 #endif
+
+// The coefficients of eq. 5 from the sums.
+INLINE void store_moments(const real *t, global real4 *m) {
+    const real hxx = t[XXXX] + t[XXYY] + t[XXZZ], hyy = t[XXYY] + t[YYYY] + t[YYZZ], hzz = t[XXZZ] + t[YYZZ] + t[ZZZZ];
+    const real hxy = t[XXXY] + t[XYYY] + t[XYZZ], hxz = t[XXXZ] + t[XYYZ] + t[XZZZ], hyz = t[XXYZ] + t[YYYZ] + t[YZZZ];
+    const real trace = t[XX] + t[YY] + t[ZZ], trace_2 = t[XX_2] + t[YY_2] + t[ZZ_2];
+    const real ox = t[XXX] + t[XYY] + t[XZZ], oy = t[XXY] + t[YYY] + t[YZZ], oz = t[XXZ] + t[YYZ] + t[ZZZ];
+    m[0] = (real4)(t[M1], t[M2] + 12 * t[ZZ] - 2 * trace,
+                   t[M3] + 24 * t[ZZ_2] - 3 * trace_2 + 80 * t[ZZZZ] - 48 * hzz + 3 * (hxx + hyy + hzz),
+                   t[M4] + t[N]);
+    m[1] = (real4)(6 * t[X_2] + 96 * t[XZZ] - 12 * ox, 6 * t[Y_2] + 96 * t[YZZ] - 12 * oy,
+                   6 * t[Z_2] + 32 * t[ZZZ] - 12 * oz, t[E_X]);
+    m[2] = (real4)(t[E_Y], t[E_Z], 12 * (t[XX] - t[ZZ]), 24 * t[XY]);
+    m[3] = (real4)(12 * (t[YY] - t[ZZ]), 24 * t[XZ], 24 * t[YZ],
+                   24 * (t[XX_2] - t[ZZ_2]) - 48 * (hxx - hzz) + 480 * t[XXZZ] - 160 * t[ZZZZ]);
+    m[4] = (real4)(48 * t[XY_2] - 96 * hxy + 960 * t[XYZZ],
+                   24 * (t[YY_2] - t[ZZ_2]) - 48 * (hyy - hzz) + 480 * t[YYZZ] - 160 * t[ZZZZ],
+                   48 * t[XZ_2] - 96 * hxz + 320 * t[XZZZ], 48 * t[YZ_2] - 96 * hyz + 320 * t[YZZZ]);
+    m[5] = (real4)(32 * t[XXX] - 96 * t[XZZ], 96 * (t[XXY] - t[YZZ]), 96 * (t[XYY] - t[XZZ]), 32 * t[YYY] - 96 * t[YZZ]);
+    m[6] = (real4)(96 * t[XXZ] - 32 * t[ZZZ], 192 * t[XYZ], 96 * t[YYZ] - 32 * t[ZZZ], 320 * (t[YYYZ] - t[YZZZ]));
+    m[7] = (real4)(80 * (t[XXXX] + t[ZZZZ]) - 480 * t[XXZZ], 320 * t[XXXY] - 960 * t[XYZZ],
+                   480 * (t[XXYY] - t[YYZZ] - t[XXZZ]) + 160 * t[ZZZZ], 320 * t[XYYY] - 960 * t[XYZZ]);
+    m[8] = (real4)(80 * (t[YYYY] + t[ZZZZ]) - 480 * t[YYZZ], 320 * (t[XXXZ] - t[XZZZ]), 960 * t[XXYZ] - 320 * t[YZZZ],
+                   960 * t[XYYZ] - 320 * t[XZZZ]);
+}
 
 kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void box_moments(
@@ -125,50 +158,61 @@ void box_moments(
         dy -= middle.y;
         dz -= middle.z;
         const realv a2 = LOAD(n_slots + i, columns), a3 = LOAD(2 * n_slots + i, columns);
+        const realv a4 = LOAD(3 * n_slots + i, columns);
         const realv xx = dx * dx, yy = dy * dy, zz = dz * dz, xy = dx * dy, xz = dx * dz, yz = dy * dz;
-        const realv d2 = xx + yy + zz, h = a * d2;
+        const realv d2 = xx + yy + zz, d4 = d2 * d2, axx = a * xx, ayy = a * yy, azz = a * zz, axy = a * xy;
         // Unused slots hold an atom of another box.
         reach2 = fmax(reach2, CHOOSE((real)0, d2, a != (realv)0));
-        run[LEFT_OUT] += fabs(a) * d2 * d2;
-        run[M] += a;
-        run[M + 1] += a2;
-        run[M + 2] += a3;
-        run[M + 3] += LOAD(3 * n_slots + i, columns);
-        run[D2] += a2 * dx;
-        run[D2 + 1] += a2 * dy;
-        run[D2 + 2] += a2 * dz;
-        run[D3] += a3 * dx;
-        run[D3 + 1] += a3 * dy;
-        run[D3 + 2] += a3 * dz;
-        run[Q1] += a * xx;
-        run[Q1 + 1] += a * yy;
-        run[Q1 + 2] += a * zz;
-        run[Q1 + 3] += a * xy;
-        run[Q1 + 4] += a * xz;
-        run[Q1 + 5] += a * yz;
-        run[Q2] += a2 * xx;
-        run[Q2 + 1] += a2 * yy;
-        run[Q2 + 2] += a2 * zz;
-        run[Q2 + 3] += a2 * xy;
-        run[Q2 + 4] += a2 * xz;
-        run[Q2 + 5] += a2 * yz;
-        run[TRACE3] += a3 * d2;
-        run[O] += a * xx * dx;
-        run[O + 1] += a * yy * dy;
-        run[O + 2] += a * zz * dz;
-        run[O + 3] += a * xx * dy;
-        run[O + 4] += a * xx * dz;
-        run[O + 5] += a * yy * dx;
-        run[O + 6] += a * yy * dz;
-        run[O + 7] += a * zz * dx;
-        run[O + 8] += a * zz * dy;
-        run[O + 9] += a * xy * dz;
-        run[H] += h * xx;
-        run[H + 1] += h * yy;
-        run[H + 2] += h * zz;
-        run[H + 3] += h * xy;
-        run[H + 4] += h * xz;
-        run[H + 5] += h * yz;
+        run[LEFT_OUT] += fabs(a) * d4 * sqrt(d2);
+        run[M1] += a;
+        run[M2] += a2;
+        run[M3] += a3;
+        run[M4] += a4;
+        run[XX] += axx;
+        run[YY] += ayy;
+        run[ZZ] += azz;
+        run[XY] += axy;
+        run[XZ] += a * xz;
+        run[YZ] += a * yz;
+        run[XXX] += axx * dx;
+        run[YYY] += ayy * dy;
+        run[ZZZ] += azz * dz;
+        run[XXY] += axx * dy;
+        run[XXZ] += axx * dz;
+        run[XYY] += ayy * dx;
+        run[YYZ] += ayy * dz;
+        run[XZZ] += azz * dx;
+        run[YZZ] += azz * dy;
+        run[XYZ] += axy * dz;
+        run[XXXX] += axx * xx;
+        run[YYYY] += ayy * yy;
+        run[ZZZZ] += azz * zz;
+        run[XXXY] += axx * xy;
+        run[XXXZ] += axx * xz;
+        run[XYYY] += ayy * xy;
+        run[YYYZ] += ayy * yz;
+        run[XZZZ] += azz * xz;
+        run[YZZZ] += azz * yz;
+        run[XXYY] += axx * yy;
+        run[XXZZ] += axx * zz;
+        run[YYZZ] += ayy * zz;
+        run[XXYZ] += axx * yz;
+        run[XYYZ] += ayy * xz;
+        run[XYZZ] += azz * xy;
+        const realv e = (real)8 * a3 + d2 * ((real)24 * a2 + (real)72 / 7 * a * d2);
+        run[X_2] += a2 * dx;
+        run[Y_2] += a2 * dy;
+        run[Z_2] += a2 * dz;
+        run[E_X] += e * dx;
+        run[E_Y] += e * dy;
+        run[E_Z] += e * dz;
+        run[XX_2] += a2 * xx;
+        run[YY_2] += a2 * yy;
+        run[ZZ_2] += a2 * zz;
+        run[XY_2] += a2 * xy;
+        run[XZ_2] += a2 * xz;
+        run[YZ_2] += a2 * yz;
+        run[N] += d2 * ((real)28 / 3 * a3 + d2 * ((real)14 * a2 + (real)4 * a * d2));
         END_RUN(totals, run, SUMS, i - begin)
     }
     end_run(totals, run, SUMS);
@@ -177,7 +221,6 @@ void box_moments(
     const real reach = sqrt(largest_over_lanes(lane_max(reach2), scratch));
     if (lane) return;
     const size_t own = (size_t)conformation * n_boxes + box;
-    const real h = sums[H] + sums[H + 1] + sums[H + 2];
     const real apart = fmax(fmax((real)FAR_A * s, reaches.largest_rho + s), sqrt(necks_end2(&reaches)));
     const real least_far = fmax(reach / OPENING, reach + apart);
     middles[MIDDLES * own] = (real4)(start.x, start.y, start.z, has_middle ? least_far * least_far : MAXFLOAT);
@@ -185,20 +228,5 @@ void box_moments(
 #if RGB_MAX
     middles[MIDDLES * own + 2] = (real4)(reach, s, 0, 0);
 #endif
-    const real trace1 = sums[Q1] + sums[Q1 + 1] + sums[Q1 + 2], trace2 = sums[Q2] + sums[Q2 + 1] + sums[Q2 + 2];
-    const real tx = sums[O] + sums[O + 5] + sums[O + 7], ty = sums[O + 1] + sums[O + 3] + sums[O + 8];
-    const real tz = sums[O + 2] + sums[O + 4] + sums[O + 6];
-    const real by_h = (real)144 / 7, twice = 2 * by_h;
-    global real4 *m = moments + MOMENTS * own;
-    m[0] = (real4)(sums[M], sums[M + 1] - 2 * trace1, sums[M + 2] - (real)27 / 7 * h - 3 * trace2,
-                   sums[M + 3] + (real)28 / 3 * sums[TRACE3]);
-    m[1] = (real4)(6 * sums[D2] - 12 * tx, 6 * sums[D2 + 1] - 12 * ty, 6 * sums[D2 + 2] - 12 * tz, 8 * sums[D3]);
-    m[2] = (real4)(8 * sums[D3 + 1], 8 * sums[D3 + 2], 12 * sums[Q1], 12 * sums[Q1 + 1]);
-    m[3] = (real4)(12 * sums[Q1 + 2], 24 * sums[Q1 + 3], 24 * sums[Q1 + 4], 24 * sums[Q1 + 5]);
-    m[4] = (real4)(by_h * sums[H] + 24 * sums[Q2], by_h * sums[H + 1] + 24 * sums[Q2 + 1],
-                   by_h * sums[H + 2] + 24 * sums[Q2 + 2], twice * sums[H + 3] + 48 * sums[Q2 + 3]);
-    m[5] = (real4)(twice * sums[H + 4] + 48 * sums[Q2 + 4], twice * sums[H + 5] + 48 * sums[Q2 + 5], 32 * sums[O],
-                   32 * sums[O + 1]);
-    m[6] = (real4)(32 * sums[O + 2], 96 * sums[O + 3], 96 * sums[O + 4], 96 * sums[O + 5]);
-    m[7] = (real4)(96 * sums[O + 6], 96 * sums[O + 7], 96 * sums[O + 8], 192 * sums[O + 9]);
+    store_moments(sums, moments + MOMENTS * own);
 }

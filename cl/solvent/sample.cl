@@ -36,7 +36,7 @@ void sampled_radii(
     global const real *restrict rho,        // (n_vectors * WIDTH) offset radius [A]
     global const int *restrict sample,      // (n_sample) numbers of atoms
     RADIUS_CONSTANTS(restrict),             // physics/gb_radius.clh
-    global const real *restrict radii,      // (n_vectors * WIDTH) intrinsic radius [A]
+    global const real *restrict radii,      // (n) intrinsic radius [A]
     global real *restrict born)             // (n_sample) Born radius [A]
 {
     local real sums[GROUP];

@@ -1,7 +1,7 @@
 // HCT sums over a tree of boxes: near atoms one by one, far boxes by their moments; docs/theory/tree.md.
 //
-// A work-group owns a tile, each of its work-items a vector of WIDTH atoms; it walks one of the tree's trunks (second
-// dimension), from which it takes up to LOOKS boxes at a time. Which box is far is decided for the tile as a whole.
+// A work-group owns a tile, each of its work-items a vector of WIDTH atoms; it walks from some of the tree's trunks (second
+// dimension), and takes up to LOOKS boxes at a time. Which box is far is decided for the tile as a whole.
 // Conformations are the third dimension.
 #include "common/real.clh"
 #include "physics/hct.clh"
@@ -16,7 +16,7 @@
 #error "VECTORS: vectors of a tile that a work-item owns"
 #endif
 #ifndef MOST_OPEN
-#error "MOST_OPEN: boxes that may wait to be looked at: LOOKS of each level, and twice as many"
+#error "MOST_OPEN: boxes that may wait to be looked at: trunks, LOOKS of each level, and twice as many"
 #endif
 #define ITEMS (TILE / WIDTH / VECTORS)
 #define LOOKS 64  // boxes that are looked at together, pele_ocl/solvent/tree.py
@@ -37,7 +37,7 @@ void born_sums_tree(
     global const real *restrict y,
     global const real *restrict z)
 {
-    const int tile = get_global_id(0) / ITEMS, trunk = get_global_id(1), conformation = get_global_id(2);
+    const int tile = get_global_id(0) / ITEMS, walk = get_global_id(1), conformation = get_global_id(2);
     const int within = get_local_id(0) * WIDTH * VECTORS, n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
     const size_t boxes = (size_t)conformation * n_boxes;
@@ -58,8 +58,9 @@ void born_sums_tree(
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v) necks_of[v] = neck_row(n_slots, tile * TILE + within + v * WIDTH, OF_NECKS);
 #endif
-    int open[MOST_OPEN], listed[KINDS][LOOKS], n_open = 1;
-    open[0] = trunk << 5 | trunk_level;  // a box is its number in its level, times 32, plus its level
+    int open[MOST_OPEN], listed[KINDS][LOOKS], n_open = 0;
+    for (int k = first_trunk(walk, trunk_level, levels); k < first_trunk(walk + 1, trunk_level, levels); ++k)
+        open[n_open++] = k << 5 | trunk_level;  // a box is its number in its level, times 32, plus its level
     while (n_open > 0) {
         // Without a branch, which no processor could foresee.
         const int looks = min(n_open, LOOKS);
@@ -128,7 +129,7 @@ void born_sums_tree(
             part[v] = 0;
         }
     }
-    global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + trunk) * n_slots;
+    global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + walk) * n_slots;
     #pragma unroll
     for (int v = 0; v < VECTORS; ++v) STORE(total[v] + lost[v], tile * TILE + within + v * WIDTH, own_sums);
 }

@@ -2,8 +2,9 @@
 //
 // A work-group owns OWN tiles, a work-item an atom of each: what is loaded serves all of them. The group looks at as many
 // boxes at a time as it has work-items, each at one, and lists those that are far, those whose atoms take the series and
-// those whose atoms are near. A list that is full is worked off: the group brings it to local memory, and each work-item
-// sums over all of it.
+// those whose atoms are near. A list that is full is worked off. Atoms come to local memory, and each work-item sums over
+// all of them. Of far boxes each work-item has one in its registers, and goes round the group's atoms: moments are many, so
+// that to read them from local memory would take longer than their sums.
 // The order of the lists follows from the boxes alone, so the bits are the same every run.
 #include "common/real.clh"
 #include "physics/hct.clh"
@@ -18,20 +19,33 @@
 #error "OWN: tiles of a group"
 #endif
 #ifndef MOST_OPEN
-#error "MOST_OPEN: boxes that may wait to be looked at: a look's of each level, and two looks'"
+#error "MOST_OPEN: boxes that may wait to be looked at: trunks, a look's of each level, and two looks'"
 #endif
+#define LEAVES (2 * TILE / LEAF)  // whose atoms are in local memory together
+#define LISTED (2 * TILE)         // a list is worked off as soon as it has TILE boxes or LEAVES; a look adds TILE at most
+
+// The group's atoms: positions from the first tile's origin [A].
+typedef struct {
+    real x[OWN], y[OWN], z[OWN], rho[OWN], total[OWN], lost[OWN];
 #if NECK
-#define HAS_NECKS 1
-#else
-#define HAS_NECKS 0
+    NeckRow necks[OWN];
 #endif
-#define LISTED (2 * TILE) // a list is worked off as soon as it has TILE boxes, and a look adds as many at most
-#define LEAVES (TILE / LEAF)
-#define AT_ONCE 4         // far boxes in local memory
+} Own;
+
+typedef struct {
+    int open[MOST_OPEN], listed[LISTS][LISTED], scratch[TILE];
+    real4 shifts[LISTED];      // from the middles of far boxes
+    real4 own[OWN * TILE];     // positions of the group's atoms
+    real taken[OWN * TILE];    // what they got of far boxes
+    real4 met[LEAVES * LEAF];  // x, y, z, scaled radius
+#if NECK
+    real2 kinds[LEAVES * LEAF];  // offset radius and kind
+#endif
+} Memory;
 
 typedef struct { int totals[LISTS + 1], before[LISTS + 1]; } Counts;
 
-// How many of the group's work-items have each kind, and how many before this one; the last kind counts twice.
+// How many of the group's work-items have each kind, and how many before this one; the last kind counts its children.
 INLINE void count_kinds(Counts *counts, int kind, int children, local int *scratch) {
     const int lane = get_local_id(0);
     // A byte a kind: at most 2 TILE of any.
@@ -54,13 +68,61 @@ INLINE void count_kinds(Counts *counts, int kind, int children, local int *scrat
     }
 }
 
+// Up to TILE far boxes from `first` on. moments: of the conformation's boxes
+INLINE void add_far_boxes(Own *own, local Memory *memory, int first, int count, global const real4 *moments) {
+    const int lane = get_local_id(0), listed = first + min(lane, count - 1);
+    const real4 from = memory->shifts[listed];
+    global const real4 *m = moments + MOMENTS * memory->listed[FAR_BOX][listed];
+    const real4 m0 = m[0], m1 = m[1], m2 = m[2], m3 = m[3], m4 = m[4], m5 = m[5], m6 = m[6], m7 = m[7], m8 = m[8];
+    #pragma unroll
+    for (int v = 0; v < OWN; ++v) memory->taken[v * TILE + lane] = 0;
+    for (int step = 0; step < TILE; ++step) {
+        const int other = (lane + step) % TILE;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        #pragma unroll
+        for (int v = 0; v < OWN; ++v) {
+            const real4 atom = memory->own[v * TILE + other];
+            const real term = far_box_of(
+                atom.x + from.x, atom.y + from.y, atom.z + from.z, m0, m1, m2, m3, m4, m5, m6, m7, m8);
+            memory->taken[v * TILE + other] += lane < count ? term : (real)0;
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    #pragma unroll
+    for (int v = 0; v < OWN; ++v) add_compensated(own->total + v, own->lost + v, memory->taken[v * TILE + lane]);
+}
+
+// The atoms of `count` leaves, which are in local memory.
+INLINE void add_leaves(Own *own, local Memory *memory, const int list, int count, const Reaches *reaches) {
+    real sum[OWN];
+    #pragma unroll
+    for (int v = 0; v < OWN; ++v) sum[v] = 0;
+    for (int j = 0; j < count * LEAF; ++j) {
+        const real4 atom = memory->met[j];
+        const real s2 = atom.w * atom.w, s3 = s2 * atom.w;
+        #pragma unroll
+        for (int v = 0; v < OWN; ++v) {
+            const real dx = own->x[v] - atom.x, dy = own->y[v] - atom.y, dz = own->z[v] - atom.z;
+            const real r2 = dx * dx + dy * dy + dz * dz;
+            if (list == SERIES_LEAF) sum[v] += hct_series(inverse(r2), s2, s3, TERMS_A);
+            else {
+                sum[v] += near_term(r2, own->rho[v], atom.w, reaches);
+#if NECK
+                sum[v] += neck_term(own->necks + v, r2, own->rho[v], memory->kinds[j].x, (int)memory->kinds[j].y, reaches);
+#endif
+            }
+        }
+    }
+    #pragma unroll
+    for (int v = 0; v < OWN; ++v) add_compensated(own->total + v, own->lost + v, sum[v]);
+}
+
 kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void born_sums_tree_groups(
     TREE_ARGUMENTS(restrict))
 {
-    local int open[MOST_OPEN], listed[LISTS][LISTED], scratch[TILE];
-    local real4 shifts[LISTED], staged[2 * TILE];
-    const int lane = get_local_id(0), trunk = get_global_id(1), conformation = get_global_id(2);
+    local Memory memory;
+    const int lane = get_local_id(0), walk = get_global_id(1), conformation = get_global_id(2);
     // From the global number: a long launch comes in pieces, in each of which the groups are numbered anew.
     const int first_tile = get_global_id(0) / TILE * OWN, n_slots = n_tiles * TILE;
     const size_t at = (size_t)conformation * n_slots, tiles = (size_t)conformation * n_tiles;
@@ -69,29 +131,28 @@ void born_sums_tree_groups(
 #define OWN_TILE(v) min(first_tile + (v), n_tiles - 1)
     const real4 own_origin = origins[tiles + first_tile];
     real4 lowest = -extents[tiles + first_tile], highest = extents[tiles + first_tile];
-    real x[OWN], y[OWN], z[OWN], own_rho[OWN], total[OWN], lost[OWN], sum[OWN];
-#if NECK
-    NeckRow necks_of[OWN];
-#endif
+    Own own;
     #pragma unroll
     for (int v = 0; v < OWN; ++v) {
         const int tile = OWN_TILE(v);
-        const real4 atom = atoms[at + tile * TILE + lane], from = origins[tiles + tile] - own_origin;
-        x[v] = atom.x + from.x;
-        y[v] = atom.y + from.y;
-        z[v] = atom.z + from.z;
-        own_rho[v] = rho[tile * TILE + lane];
-        total[v] = lost[v] = 0;
+        const real4 atom = atoms[at + tile * TILE + lane], from = origins[tiles + tile] - own_origin, place = atom + from;
+        own.x[v] = place.x;
+        own.y[v] = place.y;
+        own.z[v] = place.z;
+        own.rho[v] = rho[tile * TILE + lane];
+        own.total[v] = own.lost[v] = 0;
+        memory.own[v * TILE + lane] = place;
 #if NECK
-        necks_of[v] = neck_row(n_slots, tile * TILE + lane, OF_NECKS);
+        own.necks[v] = neck_row(n_slots, tile * TILE + lane, OF_NECKS);
 #endif
         lowest = fmin(lowest, from - extents[tiles + tile]);
         highest = fmax(highest, from + extents[tiles + tile]);
     }
     const real4 own_middle = (real)0.5 * (lowest + highest), own_extent = highest - own_middle;
-    int n_open = 1, n_listed[LISTS] = {0, 0, 0};
     // A box on the stack is its number in its level, times 32, plus its level.
-    if (lane == 0) open[0] = trunk << 5 | trunk_level;
+    const int first = first_trunk(walk, trunk_level, levels);
+    int n_open = first_trunk(walk + 1, trunk_level, levels) - first, n_listed[LISTS] = {0, 0, 0};
+    for (int k = lane; k < n_open; k += TILE) memory.open[k] = (first + k) << 5 | trunk_level;
     while (true) {
         barrier(CLK_LOCAL_MEM_FENCE);
         const int looks = min(n_open, TILE);
@@ -99,7 +160,7 @@ void born_sums_tree_groups(
         int kind = PASSED, children = 0, level = 0, k = 0, box = 0;
         real4 shift = 0;
         if (lane < looks) {
-            const int entry = open[n_open + lane];
+            const int entry = memory.open[n_open + lane];
             level = entry & 31;
             k = entry >> 5;
             box = levels[level] + k;
@@ -109,11 +170,11 @@ void born_sums_tree_groups(
             if (kind == OPENED) children = levels[level - 1] + 2 * k + 1 < levels[level] ? 2 : 1;
         }
         Counts c;
-        count_kinds(&c, kind, children, scratch);
-        if (kind < LISTS) listed[kind][n_listed[kind] + c.before[kind]] = kind == FAR_BOX ? box : k;
-        if (kind == FAR_BOX) shifts[n_listed[FAR_BOX] + c.before[FAR_BOX]] = shift;
+        count_kinds(&c, kind, children, memory.scratch);
+        if (kind < LISTS) memory.listed[kind][n_listed[kind] + c.before[kind]] = kind == FAR_BOX ? box : k;
+        if (kind == FAR_BOX) memory.shifts[n_listed[FAR_BOX] + c.before[FAR_BOX]] = shift;
         for (int child = 0; child < children; ++child)
-            open[n_open + c.before[LISTS] + child] = (2 * k + child) << 5 | (level - 1);
+            memory.open[n_open + c.before[LISTS] + child] = (2 * k + child) << 5 | (level - 1);
         n_open += c.totals[LISTS];
         for (int list = 0; list < LISTS; ++list) n_listed[list] += c.totals[list];
         const bool is_last = n_open == 0;
@@ -122,26 +183,7 @@ void born_sums_tree_groups(
         while (n_listed[FAR_BOX] >= TILE || (is_last && n_listed[FAR_BOX] > 0)) {
             const int count = min(n_listed[FAR_BOX], TILE);
             n_listed[FAR_BOX] -= count;
-            const int first = n_listed[FAR_BOX];
-            #pragma unroll
-            for (int v = 0; v < OWN; ++v) sum[v] = 0;
-            for (int start = 0; start < count; start += AT_ONCE) {
-                barrier(CLK_LOCAL_MEM_FENCE);
-                for (int m = lane; m < AT_ONCE * MOMENTS; m += TILE)
-                    if (start + m / MOMENTS < count)
-                        staged[m] = moments[MOMENTS * (boxes + listed[FAR_BOX][first + start + m / MOMENTS]) + m % MOMENTS];
-                barrier(CLK_LOCAL_MEM_FENCE);
-                for (int b = 0; b < min(AT_ONCE, count - start); ++b) {
-                    const real4 from = shifts[first + start + b];
-                    local const real4 *m = staged + MOMENTS * b;
-                    const real4 m0 = m[0], m1 = m[1], m2 = m[2], m3 = m[3], m4 = m[4], m5 = m[5], m6 = m[6], m7 = m[7];
-                    #pragma unroll
-                    for (int v = 0; v < OWN; ++v)
-                        sum[v] += far_box_of(x[v] + from.x, y[v] + from.y, z[v] + from.z, m0, m1, m2, m3, m4, m5, m6, m7);
-                }
-            }
-            #pragma unroll
-            for (int v = 0; v < OWN; ++v) add_compensated(total + v, lost + v, sum[v]);
+            add_far_boxes(&own, &memory, n_listed[FAR_BOX], count, moments + MOMENTS * boxes);
         }
         #pragma unroll
         for (int list = SERIES_LEAF; list <= NEAR_LEAF; ++list) {
@@ -149,47 +191,21 @@ void born_sums_tree_groups(
                 const int count = min(n_listed[list], LEAVES);
                 n_listed[list] -= count;
                 barrier(CLK_LOCAL_MEM_FENCE);
-                if (lane < count * LEAF) {
-                    const int slot = listed[list][n_listed[list] + lane / LEAF] * LEAF + lane % LEAF, other = slot / TILE;
-                    const real4 atom = atoms[at + slot], from = origins[tiles + other] - own_origin;
-                    staged[2 * lane] = (real4)(atom.x + from.x, atom.y + from.y, atom.z + from.z, atom.w);
-                    if (list == SERIES_LEAF) {
-                        const real4 b = series[2 * (at + slot)], d = series[2 * (at + slot) + 1];
-                        staged[2 * lane + 1] = (real4)(b.y, b.z, b.w, d.x);
-                    }
+                for (int j = lane; j < count * LEAF; j += TILE) {
+                    const int slot = memory.listed[list][n_listed[list] + j / LEAF] * LEAF + j % LEAF;
+                    const real4 from = origins[tiles + slot / TILE] - own_origin;
+                    memory.met[j] = atoms[at + slot] + (real4)(from.x, from.y, from.z, 0);
 #if NECK
-                    else staged[2 * lane + 1] = (real4)(rho[slot], kinds[slot], 0, 0);
+                    memory.kinds[j] = (real2)(rho[slot], kinds[slot]);
 #endif
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
-                #pragma unroll
-                for (int v = 0; v < OWN; ++v) sum[v] = 0;
-                for (int j = 0; j < count * LEAF; ++j) {
-                    const real4 atom = staged[2 * j];
-                    real4 a = 0;
-                    if (list == SERIES_LEAF || HAS_NECKS) a = staged[2 * j + 1];
-                    #pragma unroll
-                    for (int v = 0; v < OWN; ++v) {
-                        const real dx = x[v] - atom.x, dy = y[v] - atom.y, dz = z[v] - atom.z;
-                        const real r2 = dx * dx + dy * dy + dz * dz;
-                        if (list == SERIES_LEAF) {
-                            const real w = inverse(r2);
-                            sum[v] += w * w * (a.x + w * (a.y + w * (a.z + w * a.w)));
-                        } else {
-                            sum[v] += near_term(r2, own_rho[v], atom.w, &reaches);
-#if NECK
-                            sum[v] += neck_term(necks_of + v, r2, own_rho[v], a.x, (int)a.y, &reaches);
-#endif
-                        }
-                    }
-                }
-                #pragma unroll
-                for (int v = 0; v < OWN; ++v) add_compensated(total + v, lost + v, sum[v]);
+                add_leaves(&own, &memory, list, count, &reaches);
             }
         }
         if (is_last) break;
     }
-    global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + trunk) * n_slots;
+    global real *own_sums = sums + ((size_t)conformation * get_global_size(1) + walk) * n_slots;
     #pragma unroll
-    for (int v = 0; v < OWN; ++v) own_sums[OWN_TILE(v) * TILE + lane] = total[v] + lost[v];
+    for (int v = 0; v < OWN; ++v) own_sums[OWN_TILE(v) * TILE + lane] = own.total[v] + own.lost[v];
 }

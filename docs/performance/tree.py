@@ -5,7 +5,7 @@ python docs/performance/tree.py DEVICE SYSTEM[,SYSTEM...] [PRECISION[,...] [ACCU
 A system is a name of tests/data (src3, ruvab, cct12) or ball:N, line:N, plane:N and clusters:N, atoms as dense as in a
 protein in a ball, in a row, in a sheet, and in two balls 10,000 A apart. Kernels of the Born radii alone, the best of
 the runs; "evaluate" is the wall clock of a later Solvent.evaluate() with all that it does. Settings are fields of
-SolventLayout for the tree alone, such as own=2 or trunks=8.
+SolventLayout for the tree alone, such as own=2 or walks=8.
 """
 
 from __future__ import annotations

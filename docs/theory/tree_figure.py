@@ -60,8 +60,8 @@ def met(tiles: Tiles, positions: Floats, own: int) -> Iterator[tuple[str, Floats
         gap = np.linalg.norm(np.maximum(np.maximum(lowest - middle, middle - highest), 0))
         reach = apart.max()
         least = max(reach / OPENING, reach + max(far_radii(DEFAULT) * SCALED, RHO + SCALED))
-        left_out = SCALED**3 / 3 * (apart**4).sum()
-        if gap > least and left_out < tolerance(DEFAULT, SolventModel()) * gap**8:
+        left_out = SCALED**3 / 3 * (apart**5).sum()
+        if gap > least and left_out < tolerance(DEFAULT, SolventModel()) * gap**9:
             yield FAR, atoms
         elif level:
             waiting += [(level - 1, 2 * k), (level - 1, 2 * k + 1)]
@@ -72,7 +72,7 @@ def met(tiles: Tiles, positions: Floats, own: int) -> Iterator[tuple[str, Floats
 def drawn() -> str:
     """The picture as SVG."""
     positions = sheet()
-    tiles = Tiles.of(positions, 32)
+    tiles = Tiles.nested(positions, 32, LEAF)
     own = int(np.linalg.norm(tiles.origins - [20, -15, 0], axis=1).argmin())
     edge, parts, counts = round(SCALE * (2 * RADIUS + 4)), [], dict.fromkeys(STYLES, 0)
     for kind, atoms in sorted(met(tiles, positions, own), key=lambda pair: list(STYLES)[::-1].index(pair[0])):

@@ -20,7 +20,7 @@ from ..plan.plan import Plan
 from ..plan.selection import Automatic, check_options
 from ..results import Terms
 from ..solvent.checks import born_radius_error, check_radii
-from ..solvent.error import RadiusError, first_error
+from ..solvent.error import RadiusCheck, RadiusError
 from ..solvent_model import SolventModel
 from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
@@ -101,6 +101,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
             )
         self._tiles = Tiles.of(atoms.positions, self.layout.tile, self.frozen).aligned(passes.row_tiles(self.layout))
+        self._check = RadiusCheck(atoms, self.model, self.device)
         self._frozen_part: Frozen | None = None
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
 
@@ -191,7 +192,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         """The error of the radii where they are approximate, and the seconds with those that it took."""
         if self.accuracy is None:
             return None, seconds
-        return first_error(self.atoms, positions, self._radii(found), failed, self.model, self.device, seconds)
+        return self._check.first_error(positions, self._radii(found), failed, seconds)
 
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
         error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)

@@ -11,7 +11,7 @@ BEST, DEFAULT, WORST = 1e-6, 1e-5, 1e-4
 
 # What a box may leave out at the default accuracy, 1/A, and how it goes with the accuracy: with a smaller one there are
 # more boxes, whose errors add up. Found by docs/performance/tree.py.
-LEFT_OUT, POWER = 2.8e-9, 1.15
+LEFT_OUT, POWER = 2.4e-9, 1.08
 # HCT radii have no upper bound, and with a radius grows what an error of its integral does to it.
 UNBOUNDED = 1 / 4
 
@@ -24,14 +24,14 @@ def checked_accuracy(accuracy: float | None) -> float | None:
 
 
 def tolerance(accuracy: float, model: SolventModel) -> float:
-    """The largest sum of |a| d^4 / D^8 with which a box counts as far, 1/A; docs/theory/tree.md, eq. 6."""
+    """The largest sum of |a| d^5 / D^9 with which a box counts as far, 1/A; docs/theory/tree.md, eq. 6."""
     least = LEFT_OUT * (UNBOUNDED if model.gb_model.function == "GB_RADIUS_HCT" else 1.0)
     return float(least * (accuracy / DEFAULT) ** POWER)
 
 
 def far_radii(accuracy: float) -> int:
-    """Scaled radii from which on the first four terms of the HCT series are enough."""
-    return 5 if accuracy >= DEFAULT else 8
+    """Scaled radii from which on the first five terms of the HCT series are enough."""
+    return 4 if accuracy >= DEFAULT else 6
 
 
 def pays(n_atoms: int, accuracy: float, least: Mapping[str, int], kind: str) -> bool:

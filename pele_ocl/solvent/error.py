@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -56,57 +57,95 @@ def sample_of(born_radii: Floats) -> NDArray[np.intp]:
     if n <= SAMPLE:
         return np.arange(n)
     largest = np.argpartition(born_radii, n - SAMPLE // 2)[n - SAMPLE // 2 :]
-    others = np.setdiff1d(np.arange(n), largest, assume_unique=True)
+    is_other = np.ones(n, np.bool_)
+    is_other[largest] = False
+    others = np.flatnonzero(is_other)
     drawn = np.random.default_rng(SEED).choice(others, SAMPLE - len(largest), replace=False)
     return np.sort(np.concatenate([largest, drawn]))
 
 
-def measured_error(atoms: Atoms, born_radii: Floats, model: SolventModel, device: Device) -> RadiusError | None:
-    """The error of Born radii (n,) A of these atoms; None where the device has no float64."""
-    if not device.has_float64:
-        return None
-    sample = sample_of(born_radii)
-    apart = born_radii[sample] / radii_of(atoms, sample, model, device) - 1
-    return RadiusError(float(np.abs(apart).max()), float(np.sqrt((apart**2).mean())), len(sample), len(atoms))
+class RadiusCheck:
+    """Measures the error of a molecule's Born radii at any positions; what it needs stays on the device.
 
-
-def first_error(
-    atoms: Atoms, conformations: Floats, born_radii: Floats, failed: Collection[int], model: SolventModel,
-    device: Device, seconds: Mapping[str, float],
-) -> tuple[RadiusError | None, Mapping[str, float]]:  # fmt: skip
-    """The error of radii (m, n) A at conformations (m, n, 3) A, of the first that did not fail; None where all did.
-
-    Returns the seconds of the evaluation, too, with those that the measurement took.
+    Threads may use it at the same time.
     """
-    start = time.perf_counter()
-    good = next((k for k in range(len(conformations)) if k not in failed), None)
-    if good is None:
-        return None, seconds
-    error = measured_error(atoms.moved(conformations[good]), born_radii[good], model, device)
-    taken = time.perf_counter() - start
-    return error, {**seconds, "error": taken, "total": seconds["total"] + taken}
+
+    def __init__(self, atoms: Atoms, model: SolventModel, device: Device) -> None:
+        self._atoms, self._model, self._device = atoms, model, device
+        self._lock = threading.Lock()
+        self._exact: SampledRadii | None = None
+
+    def error(self, positions: Floats, born_radii: Floats) -> RadiusError | None:
+        """The error of Born radii (n,) A at positions (n, 3) A; None where the device has no float64."""
+        if not self._device.has_float64:
+            return None
+        sample = sample_of(born_radii)
+        with self._lock:
+            if self._exact is None:
+                self._exact = SampledRadii(self._atoms, len(sample), self._model, self._device)
+            exact = self._exact.at(positions, sample)
+        apart = born_radii[sample] / exact - 1
+        return RadiusError(
+            float(np.abs(apart).max()), float(np.sqrt((apart**2).mean())), len(sample), len(self._atoms)
+        )  # fmt: skip
+
+    def first_error(
+        self, conformations: Floats, born_radii: Floats, failed: Collection[int], seconds: Mapping[str, float]
+    ) -> tuple[RadiusError | None, Mapping[str, float]]:
+        """The error of radii (m, n) A at conformations (m, n, 3) A, of the first that did not fail; None where all did.
+
+        Returns the seconds of the evaluation, too, with those that the measurement took.
+        """
+        start = time.perf_counter()
+        good = next((k for k in range(len(conformations)) if k not in failed), None)
+        if good is None:
+            return None, seconds
+        error = self.error(conformations[good], born_radii[good])
+        taken = time.perf_counter() - start
+        return error, {**seconds, "error": taken, "total": seconds["total"] + taken}
 
 
-def radii_of(atoms: Atoms, sample: NDArray[np.intp], model: SolventModel, device: Device) -> Floats:
-    """Born radii (n_sample,) A of some atoms, over all pairs in float64."""
-    from ..opencl.run import Run
+class SampledRadii:
+    """Born radii of n_sample atoms of a molecule over all pairs in float64, with its tables on the device."""
 
-    run, n = Run(device, PRECISION), len(atoms)
-    width, group = device.vector_width(PRECISION), GROUP.get(device.kind, 1)
-    n_vectors = -(-n // width)
-    order = np.minimum(np.arange(n_vectors * width), n - 1)
-    used = np.arange(n_vectors * width) < n
-    spheres, (lowest, highest) = model.spheres(atoms), atoms.bounds()
-    columns = np.take(atoms.positions.T - ((lowest + highest) / 2)[:, None], order, axis=1)
-    necks = NeckTables.of(run, spheres.necks, order, used, width).arguments if spheres.necks else []
-    constants = run.vector4(*model.radius_constants) if spheres.constants is None else run.upload(spheres.constants)
-    born = run.empty(len(sample))
-    kept = run.keep(
-        "solvent/sample.cl", "sampled_radii", (group * len(sample), 1), (group, 1), np.int32(n_vectors),
-        packed_reaches(run, spheres, model), *necks, *map(run.upload, columns),
-        run.upload(np.where(used, spheres.scaled[order], 0.0)), run.upload(spheres.rho[order]),
-        run.upload(sample, np.int32), constants, run.upload(spheres.radii[order]), born, width=width, divisible=0,
-        GROUP=group, **series_macros(PRECISION), **model.integral_definitions, **model.radius_definitions,
-    )  # fmt: skip
-    run.launch_kept([kept], 1)
-    return run.download(born, len(sample)).astype(np.float64)
+    def __init__(self, atoms: Atoms, n_sample: int, model: SolventModel, device: Device) -> None:
+        from ..opencl.run import Run
+
+        self._run = run = Run(device, PRECISION, profile=False)
+        width, group = device.vector_width(PRECISION), GROUP.get(device.kind, 1)
+        n, spheres = len(atoms), model.spheres(atoms)
+        n_vectors = -(-n // width)
+        self._spare = spare = n_vectors * width - n  # of the last vector: spheres of no radius where the last atom is
+        self._columns = [run.empty(n + spare) for _ in range(3)]
+        self._sample, self._born = run.empty(n_sample, np.int32), run.empty(n_sample)
+        necks = NeckTables.of(run, spheres.necks, *_slots(n, spare), width).arguments if spheres.necks else []
+        constants = run.vector4(*model.radius_constants) if spheres.constants is None else run.upload(spheres.constants)
+        self._launch = run.keep(
+            "solvent/sample.cl", "sampled_radii", (group * n_sample, 1), (group, 1), np.int32(n_vectors),
+            packed_reaches(run, spheres, model), *necks, *self._columns,
+            run.upload(np.append(spheres.scaled, np.zeros(spare))), run.upload(_padded(spheres.rho, spare)),
+            self._sample, constants, run.upload(spheres.radii), self._born, width=width, divisible=0,
+            GROUP=group, **series_macros(PRECISION), **model.integral_definitions, **model.radius_definitions,
+        )  # fmt: skip
+
+    def at(self, positions: Floats, sample: NDArray[np.intp]) -> Floats:
+        """The radii (n_sample,) A of these atoms at positions (n, 3) A."""
+        columns = np.ascontiguousarray(positions.T, np.float64)
+        middle = (columns.min(axis=1) + columns.max(axis=1)) / 2
+        for buffer, column in zip(self._columns, _padded(columns - middle[:, None], self._spare), strict=True):
+            self._run.write(buffer, column)
+        self._run.write(self._sample, sample.astype(np.int32))
+        self._run.launch_kept([self._launch], 1)
+        return self._run.download(self._born, len(sample)).astype(np.float64)
+
+
+def _slots(n: int, spare: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The atom of each slot, (n + spare,), and whether the slot is that atom's place."""
+    slots = np.arange(n + spare)
+    return np.minimum(slots, n - 1), slots < n
+
+
+def _padded(values: Floats, spare: int) -> Floats:
+    """Values (..., n) with the last one so many times more, (..., n + spare)."""
+    padded: Floats = np.concatenate([values, np.repeat(values[..., -1:], spare, axis=-1)], axis=-1)
+    return padded

@@ -8,7 +8,7 @@ from itertools import product
 
 from ..tiles import Tiles, cpu_parts, tried_parts
 from ..variant import Machine, Settings
-from .tree_sums import trunks_of
+from .tree_sums import walks_of
 
 SMALL = 2_000  # atoms; of fewer, launches are what costs a GPU
 TREE_TILE = 64  # atoms that walk a tree together on a CPU
@@ -29,7 +29,7 @@ class SolventLayout:
     shares : work-items that add up the parts of one atom
     split : work-items to an atom in the Born sums, which divide the atoms of a tile
     joined : whether all launches are one, where a device allows that
-    trunks : subtrees that are walked by themselves, at most; own : tiles that a group walks with (GPUs)
+    walks : of a tile through parts of the tree, at most; own : tiles that a group walks with (GPUs)
     """
 
     width: int
@@ -42,7 +42,7 @@ class SolventLayout:
     shares: int = 1
     split: int = 1
     joined: bool = False
-    trunks: int = 4
+    walks: int = 4
     own: int = 1
 
     @classmethod
@@ -51,11 +51,11 @@ class SolventLayout:
         if kind == "CPU":
             return cls(width, max(1, min(4, 32 // width)), 32, (1, 1), cpu_parts(units), blocks=True)
         # Atoms of one work-item share loads, but there are fewer work-items, which small molecules cannot spare.
-        trunks = trunks_of(n_atoms)
+        walks = walks_of(n_atoms)
         if n_atoms < SMALL and kind == "GPU":
-            return cls(1, 1, 32, (64, 1), 256, shares=2, split=2, joined=True, trunks=trunks)
+            return cls(1, 1, 32, (64, 1), 256, shares=2, split=2, joined=True, walks=walks)
         vectors, row = (2, 3) if n_atoms >= 8192 else (1, 1)
-        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4, trunks=trunks)
+        return cls(1, vectors, 32, (64, 1), 256 if n_atoms < 100_000 else 32, row=row, shares=4, walks=walks)
 
     def for_tree(self) -> SolventLayout:
         """The same for a walk of the tree, which on CPUs serves more atoms at a time than blocks do."""

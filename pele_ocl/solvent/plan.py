@@ -10,6 +10,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
+from ..opencl.shared import LEAF
 from ..plan.conformations import Encoding, check_span
 from ..plan.evaluator import Failures
 from ..plan.found import Found
@@ -22,7 +23,7 @@ from ..tiled.surface import check_surface, crowding
 from ..tiles import Tiles
 from .accuracy import DEFAULT, checked_accuracy
 from .checks import born_radius_error, check_radii
-from .error import RadiusError, first_error
+from .error import RadiusCheck, RadiusError
 from .layout import SolventLayout
 from .passes import SolventPasses
 from .result import TERMS, SolventBatch, SolventResult, terms_of
@@ -73,8 +74,15 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         width, units = self.device.vector_width(precision), self.device.compute_units
         layout = SolventLayout.of(self.device.kind, width, len(atoms), units)
         self.layout = self._choice.applied(self.variant, layout if self.accuracy is None else layout.for_tree())
-        self._tiles = Tiles.of(atoms.positions, self.layout.tile)
+        self._tiles = self._sorted()
+        self._check = RadiusCheck(atoms, model, self.device)
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
+
+    def _sorted(self) -> Tiles:
+        size = self.layout.tile
+        if self.accuracy is None:
+            return Tiles.of(self.atoms.positions, size)
+        return Tiles.nested(self.atoms.positions, size, LEAF)
 
     def _automatic(self, per_atom: bool) -> Automatic:
         return partial(choose_variant, accuracy=self._asked or (DEFAULT if self.precision == "float32" else None))
@@ -177,7 +185,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.born_radii is not None
         if self.accuracy is None:
             return None, seconds
-        return first_error(self.atoms, positions, found.born_radii, failed, self.model, self.device, seconds)
+        return self._check.first_error(positions, found.born_radii, failed, seconds)
 
 
 def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputError:

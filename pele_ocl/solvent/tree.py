@@ -24,7 +24,7 @@ class Tree(SolventPasses):
     def tree(self) -> TreeSums:
         """The boxes over the tiles, and how they are walked."""
         layout = self.layout
-        shape = TreeShape(layout.width, not layout.blocks, layout.trunks, layout.own)
+        shape = TreeShape(layout.width, not layout.blocks, layout.walks, layout.own)
         return TreeSums(self.tiles, self.model, shape, self.accuracy)
 
     def _sizes(self) -> dict[str, int]:

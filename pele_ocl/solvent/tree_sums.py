@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 SMALL_BOX = 64  # slots; in groups the moments of larger boxes are a work-group's work
 BOX_GROUP = 128  # work-items of it
-TERMS = 4  # of the HCT series that moments are taken of
+TERMS = 5  # of the HCT series that atoms of leaves nearby take
 LOOKS = 64  # boxes that vectors look at together, cl/solvent/tree.cl
 PARTNERS = 4000  # pairs of an atom that cost as much as the walk of its tile, about
-WALKS = 32_768  # of tiles through trunks, which fill any GPU; more of them would each do less
-MOST_TRUNKS = 64
+LARGEST = 8_192  # slots of a trunk; larger boxes are hardly ever far, and each costs a pass over its atoms
+TRUNKS = 64  # that a walk begins with, at most
+WALKS = 4_096  # of all tiles, which fill any GPU; more of them would each do less
+MOST_WALKS = 64  # of a tile
 
 
 @dataclass(frozen=True)
@@ -33,23 +35,23 @@ class TreeShape:
 
     width : reals in a vector
     groups : whether a work-group walks as one, which suits GPUs; else vectors of atoms walk by themselves
-    trunks : subtrees that are walked by themselves, at most; own : tiles that a group walks with
+    walks : of a tile, each through a part of the trunks, at most; own : tiles that a group walks with
     """
 
     width: int
     groups: bool
-    trunks: int = 4
+    walks: int = 4
     own: int = 1
 
     @classmethod
     def of(cls, width: int, n_atoms: int) -> TreeShape:
         """The shape for kernels of so many reals in a vector."""
-        return cls(width, True, trunks_of(n_atoms)) if width == 1 else cls(width, False)
+        return cls(width, True, walks_of(n_atoms)) if width == 1 else cls(width, False)
 
 
-def trunks_of(n_atoms: int) -> int:
-    """Trunks that groups walk, so that the walks fill a GPU."""
-    return min(MOST_TRUNKS, max(1, WALKS * 32 // n_atoms))
+def walks_of(n_atoms: int) -> int:
+    """Walks of a tile, so that those of all tiles fill a GPU."""
+    return min(MOST_WALKS, max(1, WALKS * 32 // n_atoms))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +69,8 @@ class TreeSums:
     @cached_property
     def counts(self) -> list[int]:
         """The number of boxes of each level, from the smallest boxes up."""
-        counts = [self.tiles.n_slots // LEAF]
-        while counts[-1] > self.shape.trunks:
+        counts, walks = [self.tiles.n_slots // LEAF], self.shape.walks
+        while counts[-1] > walks and (LEAF << (len(counts) - 1) < LARGEST or counts[-1] > TRUNKS * walks):
             counts.append(-(-counts[-1] // 2))
         return counts
 
@@ -79,8 +81,12 @@ class TreeSums:
 
     @property
     def n_parts(self) -> int:
-        """Parts in which the Born sums come, one of each trunk."""
-        return self.counts[-1]
+        """Parts in which the Born sums come, one of each walk."""
+        return min(self.shape.walks, self.counts[-1])
+
+    def _most_open(self, looks: int) -> int:
+        """Boxes that may wait in a walk that looks at so many at a time: the first ones, and those of each level."""
+        return -(-self.counts[-1] // self.n_parts) + looks * (len(self.counts) + 2)
 
     def sizes(self, sums: str) -> dict[str, int]:
         """Reals in each buffer, for one conformation; sums : the name of the one of the Born sums."""
@@ -126,14 +132,14 @@ class TreeSums:
         return passes.run.keep(
             "solvent/tree.cl", "born_sums_tree", (len(self.tiles), self.n_parts), (1, 1), *walk,
             *passes.named("x", "y", "z"), width=width, pairs=self._cost, VECTORS=self.tiles.size // width,
-            MOST_OPEN=LOOKS * (len(self.counts) + 2), **self._macros(passes),
+            MOST_OPEN=self._most_open(LOOKS), **self._macros(passes),
         )  # fmt: skip
 
     def _groups(self, passes: TiledPasses, walk: list[Argument]) -> KeptLaunch:
         own, tile = self.shape.own, self.tiles.size
         return passes.run.keep(
             "solvent/tree_groups.cl", "born_sums_tree_groups", (-(-len(self.tiles) // own) * tile, self.n_parts),
-            (tile, 1), *walk, pairs=self._cost, OWN=own, MOST_OPEN=tile * (len(self.counts) + 2),
+            (tile, 1), *walk, pairs=self._cost, OWN=own, MOST_OPEN=self._most_open(tile),
             **self._macros(passes),
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ def _tree_choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
     """Tiles that walk together, in float32 alone: who takes float64 wants its digits."""
     if machine.precision != "float32":
         return ()
-    return ({}, {"tile": 32}) if machine.kind == "CPU" else ({}, {"own": 2}, {"trunks": 8}, {"trunks": 64})
+    return ({}, {"tile": 32}) if machine.kind == "CPU" else ({}, {"own": 2}, {"walks": 8}, {"walks": 64})
 
 
 VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
