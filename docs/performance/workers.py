@@ -1,9 +1,10 @@
 """Time frames on one worker process and on two: python docs/performance/workers.py [--independent]
 
 The energies of frames of ubiquitin (1,231 atoms), with no gradient, by workers that a Dask scheduler has; each has one
-core of PoCL, or a GPU of its own, which `--system ruvab --frames 4000` keeps busy. The clock runs from the first task to the last result, without the start of the processes; the
-shortest of three runs counts, as other programs, or other guests of the machine, take time from any of them. With it
-stands the processor time of the scheduler and of the command, which the workers' cores lack.
+core of PoCL, or a GPU of its own, which `--system ruvab --frames 4000` keeps busy. The clock runs from the first task
+to the last result, without the start of the processes; the shortest of three runs counts, as other programs, or other
+guests of the machine, take time from any of them. With it stands the processor time of the scheduler and of the
+command, which the workers' cores lack.
 
 --independent times what the machine has at most: the same frames in one process that knows of no other, and in two
 such at once, each on a core of its own.
