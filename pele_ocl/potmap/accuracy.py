@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..variant import Progress
 from .error import MapError, Sample
-from .mesh import cutoffs, mesh_evaluations, table_waves, tighter
+from .mesh import levels, mesh_evaluations, table_waves, tighter
 from .problem import MapProblem
 from .slabs import compute, evaluations_per_second
 from .variants import VARIANTS
@@ -70,7 +70,7 @@ def why_no_mesh(problem: MapProblem) -> str:
         return "no dielectric that depends on the distance"
     if problem.model.min_distance:
         return "no minimum distance"
-    return "" if cutoffs(problem) else "no room for nodes around all atoms and points of this map"
+    return "" if levels(problem) else "no room for nodes around all atoms and points of this map"
 
 
 def require_mesh(problem: MapProblem) -> None:

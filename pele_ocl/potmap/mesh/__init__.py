@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .far import FarMesh, FarPart
-from .plan import cutoffs, mesh_evaluations, mesh_for, mesh_reals, table_waves, tighter
+from .plan import levels, mesh_evaluations, mesh_for, mesh_reals, table_waves, tighter
 from .presets import FINEST, FLOAT32_ACCURACY
 
 __all__ = [
-    "FINEST", "FLOAT32_ACCURACY", "FarMesh", "FarPart", "cutoffs", "mesh_evaluations", "mesh_for", "mesh_reals",
+    "FINEST", "FLOAT32_ACCURACY", "FarMesh", "FarPart", "levels", "mesh_evaluations", "mesh_for", "mesh_reals",
     "table_waves", "tighter",
 ]  # fmt: skip

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints
-from ..problem import MapProblem
 
+Box = tuple[Floats, Floats]  # the lowest and the highest corner, A
 FACTORS = (2, 3, 5, 7)  # of the lengths that are transformed
 
 
@@ -28,9 +28,9 @@ class MeshGeometry:
     window_nodes: int
 
     @classmethod
-    def of(cls, problem: MapProblem, spacing: float, window_nodes: int) -> MeshGeometry:
-        """window_nodes : P of the window, which must fit around each atom and point"""
-        low, shape = nodes_around(problem, spacing, window_nodes)
+    def of(cls, box: Box, spacing: float, window_nodes: int) -> MeshGeometry:
+        """box : of all atoms and points; window_nodes : P of the window, which must fit around each of them"""
+        low, shape = nodes_around(box, spacing, window_nodes)
         lengths = np.array([transform_length(2 * int(n) - 1) for n in shape])
         corner: Floats = np.asarray(low * spacing, np.float64)
         return cls(corner, spacing, shape, lengths, window_nodes)
@@ -42,9 +42,9 @@ class MeshGeometry:
         return (base.astype(np.int32) - (self.window_nodes // 2 - 1)).astype(np.int32), u - base - 0.5
 
 
-def nodes_around(problem: MapProblem, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(3,) the first node around all atoms and points, and how many there are from it on, along x, y, z."""
-    low, high = (np.floor(end / spacing).astype(np.int64) for end in problem.box)
+def nodes_around(box: Box, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(3,) the first node around all that stands in a box, and how many there are from it on, along x, y, z."""
+    low, high = (np.floor(end / spacing).astype(np.int64) for end in box)
     low, high = low - window_nodes // 2 + 1, high + window_nodes // 2
     return low, high - low + 1
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import MapProblem
-from .geometry import MeshGeometry, nodes_around, transform_length
+from .geometry import Box, MeshGeometry, nodes_around, transform_length
 from .green import fine_waves
 from .presets import FLOAT32_ACCURACY, PRESETS, Preset, preset_for
+from .sheet_geometry import SheetGeometry
 from .split import Split
 from .window import Window
 
@@ -26,14 +27,56 @@ PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
 POINT_EVALUATIONS, ERROR_EVALUATIONS = 45.0, 11e3
 ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins
 FEW_REALS = 20e3  # numbers of tables that no size of a map changes much: of bins, pieces of windows and transforms
+SHEET_COST = 1.7  # of a wave number of a sheet, in those of the padded mesh, most of whose lines are zero
+MANY_NODES = 1 << 25  # of a padded mesh, from which on two levels are considered
+LEAST_RATIO = 2  # of the cutoffs of two levels
 LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
 MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a cube of 420 nodes has as many
 
 
-def cutoffs(problem: MapProblem) -> list[float]:
-    """Those that a problem's screening allows and whose meshes the devices have room for; none where none does."""
+@dataclass(frozen=True)
+class Parameters:
+    """Of the mesh, or meshes, for a problem.
+
+    near, far : the split where the near part ends, and that where the far part begins to be Coulomb's; the same one but
+        where there are two levels, whose middle part lies between them
+    """
+
+    preset: Preset
+    near: Split
+    far: Split
+    window: Window
+
+    @property
+    def has_sheets(self) -> bool:
+        """Whether the middle part has meshes of its own."""
+        return self.far is not self.near
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Where the near part ends, and where the middle part does, if there is one, A; as long where there is none."""
+
+    cutoff: float
+    reach: float
+
+    @property
+    def two(self) -> bool:
+        return self.reach > self.cutoff
+
+
+def levels(problem: MapProblem) -> list[Levels]:
+    """Those that a problem's screening allows and whose meshes have room; none where none does.
+
+    Two levels are among them where a mesh of one is large, or has no room.
+    """
     allowed = [cutoff for cutoff in CUTOFFS if problem.model.kappa * cutoff <= LARGEST_SCREENING]
-    return [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
+    fitting = [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
+    found = [Levels(cutoff, cutoff) for cutoff in fitting]
+    if found and _padded_nodes(problem, found[0]) < MANY_NODES:
+        return found
+    pairs = [Levels(cutoff, reach) for cutoff in allowed for reach in fitting if reach >= LEAST_RATIO * cutoff]
+    return found + [pair for pair in pairs if _sheets(problem, pair) is not None]
 
 
 def _fits(problem: MapProblem, cutoff: float) -> bool:
@@ -44,19 +87,28 @@ def _fits(problem: MapProblem, cutoff: float) -> bool:
     return transform_length(2 * int(shape.max()) - 1) <= problem.room.length
 
 
+def _sheets(problem: MapProblem, pair: Levels) -> SheetGeometry | None:
+    """The sheets of two levels; None where they, or the coarse mesh beside them, have no room."""
+    preset = preset_for(problem.accuracy)
+    if np.prod(_sizes(problem, pair.reach)[0].astype(float)) > problem.room.nodes / 2:
+        return None
+    sheets = SheetGeometry.of(problem, np.pi * pair.cutoff / preset.c, pair.reach, preset.nodes)
+    return sheets if sheets is not None and sheets.lengths.max() <= problem.room.length else None
+
+
 def _sizes(problem: MapProblem, cutoff: float) -> tuple[NDArray[np.int64], float]:
     """Nodes along x, y, z of the mesh that goes with a cutoff, and wave numbers of its table."""
     preset = preset_for(problem.accuracy)
     spacing = np.pi * cutoff / preset.c
-    shape = nodes_around(problem, spacing, preset.nodes)[1]
+    shape = nodes_around(problem.box, spacing, preset.nodes)[1]
     return shape, float(np.prod(fine_waves(shape, spacing, cutoff).astype(float)))
 
 
-def mesh_for(problem: MapProblem) -> tuple[Split, Window]:
-    """The split and the window of least cost that keep the accuracy of a problem."""
-    preset = preset_for(problem.accuracy)
-    cutoff = _cheapest(problem)
-    return _split(preset.c, cutoff, problem.model.kappa), _window(preset)
+def mesh_for(problem: MapProblem) -> Parameters:
+    """The split, or splits, and the window of least cost that keep the accuracy of a problem."""
+    preset, chosen = preset_for(problem.accuracy), _cheapest(problem)
+    near, far = (_split(preset.c, cutoff, problem.model.kappa) for cutoff in (chosen.cutoff, chosen.reach))
+    return Parameters(preset, near, far, _window(preset))
 
 
 @lru_cache(maxsize=16)
@@ -72,54 +124,96 @@ def _window(preset: Preset) -> Window:
 
 def mesh_evaluations(problem: MapProblem) -> float:
     """The cost of the kernels of the mesh for a problem, in evaluations of the direct sum."""
-    preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
-    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
+    preset, chosen = preset_for(problem.accuracy), _cheapest(problem)
+    sheets = _sheets(problem, chosen) if chosen.two else None
+    finer = 0.0 if sheets is None else NODE_EVALUATIONS * SHEET_COST * _sheet_nodes(sheets)
     return (
-        PAIR_EVALUATIONS * _near_pairs(problem, cutoff)
-        + NODE_EVALUATIONS * float(np.prod(geometry.lengths.astype(float)))
-        + (SPREAD_EVALUATIONS * preset.nodes**3 + ERROR_EVALUATIONS) * problem.n_atoms
+        PAIR_EVALUATIONS * _near_pairs(problem, chosen.cutoff)
+        + NODE_EVALUATIONS * _padded_nodes(problem, chosen)
+        + finer
+        + (SPREAD_EVALUATIONS * preset.nodes**3 * (1 + chosen.two) + ERROR_EVALUATIONS) * problem.n_atoms
         + POINT_EVALUATIONS * problem.components * len(problem.grid)
     )
 
 
 def mesh_reals(problem: MapProblem, slab: tuple[int, int, int]) -> float:
     """Numbers that the mesh for a problem needs on a device, about; slab : points along x, y, z, computed at a time"""
-    preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
-    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
-    (nx, ny, nz), (lx, ly, lz) = geometry.shape.tolist(), geometry.lengths.tolist()
-    pitch, (px, py, pz) = lx / 2 + 8, slab
-    reached = min(nz, int(pz * problem.grid.spacing[2] / geometry.spacing) + preset.nodes + 1)
-    # A spectrum, and later the rows and planes of points between nodes and map, in the same memory.
-    narrow = max(2 * pitch * ny * nz, px * ny * reached)
-    wide = max(2 * pitch * ly * nz, px * py * reached)
-    table = pitch * (ly / 2 + 1) * (lz / 2 + 1)
-    weights = 2 * preset.nodes * sum(slab)
-    return float(nx * ny * nz + narrow + wide + table + weights + ATOM_REALS * problem.n_atoms + FEW_REALS)
+    preset, chosen = preset_for(problem.accuracy), _cheapest(problem)
+    coarse = _geometry(problem, chosen)
+    meshes: list[MeshGeometry] = [coarse]
+    spacing, taking = coarse.spacing, [slab]
+    if chosen.two:
+        sheets = _sheets(problem, chosen)
+        assert sheets is not None
+        meshes.append(sheets.nodes_of(0))
+        spacing, taking = sheets.spacing, [tuple(sheets.shape.tolist()), (*slab[:2], min(slab[2], sheets.depth))]
+    steps = [spacing, problem.grid.spacing[2]]
+    narrow = wide = 0.0
+    for mesh, (px, py, pz), step in zip(meshes, taking, steps[-len(meshes) :], strict=True):
+        (_, ny, nz), (lx, ly, _) = mesh.shape.tolist(), mesh.lengths.tolist()
+        reached = min(nz, int(pz * step / mesh.spacing) + preset.nodes + 1)
+        # A spectrum, and later the rows and planes of points between nodes and map, in the same memory.
+        narrow = max(narrow, 2 * _pitch(lx) * ny * nz, px * ny * reached)
+        wide = max(wide, 2 * _pitch(lx) * ly * nz, px * py * reached)
+    tables = sum(_pitch(lx) * (ly / 2 + 1) * (lz / 2 + 1) for lx, ly, lz in (mesh.lengths.tolist() for mesh in meshes))
+    nodes = sum(float(np.prod(mesh.shape)) for mesh in meshes)
+    weights = 2 * preset.nodes * sum(map(sum, taking))
+    return float(nodes + narrow + wide + tables + weights + ATOM_REALS * problem.n_atoms + FEW_REALS)
+
+
+def _pitch(length: int) -> float:
+    """Numbers of a row of a spectrum, about."""
+    return length / 2 + 8
 
 
 def table_waves(problem: MapProblem) -> float:
     """Wave numbers of the table of the Green function for the mesh of a problem; many where it is long and thin."""
-    return _sizes(problem, _cheapest(problem))[1]
+    return _sizes(problem, _cheapest(problem).reach)[1]
 
 
-def _cheapest(problem: MapProblem) -> float:
-    return min(cutoffs(problem), key=lambda cutoff: cost(problem, preset_for(problem.accuracy), cutoff))
+def _cheapest(problem: MapProblem) -> Levels:
+    return min(levels(problem), key=lambda each: cost(problem, preset_for(problem.accuracy), each))
 
 
 def tighter(problem: MapProblem) -> float | None:
     """The next smaller accuracy that a mesh for this problem may have; None where there is none."""
     finest = FLOAT32_ACCURACY if problem.precision == "float32" else 0.0
     finer = [each.accuracy for each in PRESETS if finest <= each.accuracy < preset_for(problem.accuracy).accuracy]
-    return max((each for each in finer if cutoffs(replace(problem, accuracy=each))), default=None)
+    return max((each for each in finer if levels(replace(problem, accuracy=each))), default=None)
 
 
-def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
-    """Of the near part and the mesh, in near pairs."""
-    geometry = MeshGeometry.of(problem, np.pi * cutoff / preset.c, preset.nodes)
-    nodes = float(np.prod(geometry.lengths.astype(float)))
-    near = _near_pairs(problem, cutoff)
-    waves = float(np.prod(fine_waves(geometry.shape, geometry.spacing, cutoff).astype(float)))
-    return near + WAVE_COST * waves + NODE_COST * nodes / 4 + SPREAD_COST * preset.nodes**3 * problem.n_atoms
+def cost(problem: MapProblem, preset: Preset, chosen: Levels) -> float:
+    """Of the near part and the mesh or meshes, in near pairs."""
+    coarse = _geometry(problem, chosen)
+    waves = float(np.prod(fine_waves(coarse.shape, coarse.spacing, chosen.reach).astype(float)))
+    found = _near_pairs(problem, chosen.cutoff) + WAVE_COST * waves + NODE_COST / 4 * _padded_nodes(problem, chosen)
+    spread = SPREAD_COST * preset.nodes**3
+    sheets = _sheets(problem, chosen) if chosen.two else None
+    if sheets is not None:
+        found += NODE_COST / 4 * SHEET_COST * _sheet_nodes(sheets) + spread * problem.n_near
+    return found + spread * problem.n_atoms
+
+
+def _geometry(problem: MapProblem, chosen: Levels) -> MeshGeometry:
+    """The mesh that goes around everything."""
+    preset = preset_for(problem.accuracy)
+    return MeshGeometry.of(problem.box, np.pi * chosen.reach / preset.c, preset.nodes)
+
+
+def _padded_nodes(problem: MapProblem, chosen: Levels) -> float:
+    return float(np.prod(_geometry(problem, chosen).lengths.astype(float)))
+
+
+def _sheet_nodes(sheets: SheetGeometry) -> float:
+    """Wave numbers of all sheets of a map."""
+    return sheets.n_sheets * float(np.prod(sheets.lengths.astype(float)))
+
+
+def far_box(problem: MapProblem, parameters: Parameters) -> Box:
+    """The box that the mesh of the far part goes around: all atoms and points, or the nodes that they take from."""
+    margin = parameters.near.spacing * (parameters.window.nodes / 2) if parameters.has_sheets else 0.0
+    low, high = problem.box
+    return low - margin, high + margin
 
 
 def _near_pairs(problem: MapProblem, cutoff: float) -> float:
