@@ -49,7 +49,7 @@ def read_pqr(path: str | PathLike[str], model: int | None = None) -> Atoms:
     """
     file = read_file(path)
     listed, models = _listed(file, model)
-    fields = fields_of(listed.texts, [f"{file}:{at}" for at in listed.numbers])
+    fields = fields_of(listed.texts, lambda i: f"{file}:{listed.numbers[i]}")
     _refuse_pdb(file, listed, fields)
     labels = _labels(listed, fields, str(file))
     scales = {symbol: hct_scale(symbol) for symbol in set(labels.elements.tolist())}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +21,10 @@ _QUANTITIES = ("x coordinate", "y coordinate", "z coordinate", "charge", "radius
 _SERIAL = re.compile(r"-?\d+|\*+|[A-Z][0-9A-Z]{4}|[a-z][0-9a-z]{4}", re.ASCII)
 _RESIDUE_NUMBER = re.compile(r"([A-Za-z]?)(-?\d{1,9})([A-Za-z]?)")
 _FIELDS = 11  # of a line with a chain, without an element
-_DIGITS = frozenset("0123456789")
+_AT_ONCE = 4096  # lines
+_DIGITS = b"0123456789"
 # What float takes of these letters alone is what `number` takes.
-_OF_NUMBERS = _DIGITS | frozenset("+-.eE")
+_OF_NUMBERS = _DIGITS + b"+-.eE"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +45,24 @@ class Fields:
     charges_as_written: list[str]
 
 
-def fields_of(lines: Sequence[str], places: Sequence[str]) -> Fields:
-    """The fields of lines; places : file and line of each, for messages
+def fields_of(lines: Sequence[str], place: Callable[[int], str]) -> Fields:
+    """The fields of lines; place : file and line of one by its index, for messages
 
     Lines with blanks between plain fields are read together, all others one by one.
 
     Raises FormatError for the first line that cannot be read.
     """
-    rows = [_row(line) for line in lines]
-    plain = _fields_of_rows([row for row in rows if len(row) == _FIELDS])
+    words, odd = list[str](), list[int]()
+    for start in range(0, len(lines), _AT_ONCE):
+        rows = [_row(line) for line in lines[start : start + _AT_ONCE]]
+        odd += [start + i for i, row in enumerate(rows) if len(row) != _FIELDS]
+        words.extend(chain.from_iterable(row for row in rows if len(row) == _FIELDS))
+    plain = _plain_fields(words) if words else None
     if plain is None:
-        return fields_of_each(lines, places)
-    odd = [i for i, row in enumerate(rows) if len(row) != _FIELDS]
+        return fields_of_each(lines, map(place, range(len(lines))))
     if not odd:
         return plain
-    return _merged(plain, fields_of_each([lines[i] for i in odd], [places[i] for i in odd]), odd)
+    return _merged(plain, fields_of_each([lines[i] for i in odd], map(place, odd)), odd)
 
 
 def _row(line: str) -> list[str]:
@@ -70,11 +75,9 @@ def _row(line: str) -> list[str]:
     return words
 
 
-def _fields_of_rows(rows: Sequence[Sequence[str]]) -> Fields | None:
-    """The fields of lines as words; None where one of them might mean anything else. `fields_of_each` has the same."""
-    if not rows:
-        return None
-    records, serials, names, residues, chains, residue_numbers, *written = map(list, zip(*rows, strict=True))
+def _plain_fields(words: Sequence[str]) -> Fields | None:
+    """The fields of lines from their words; None where any might mean anything else. `fields_of_each` has the same."""
+    records, serials, names, residues, chains, residue_numbers, *written = (words[k::_FIELDS] for k in range(_FIELDS))
     numbers = {word: _RESIDUE_NUMBER.fullmatch(word) for word in set(residue_numbers)}
     labels = {*names, *residues, *chains}
     if (
@@ -97,17 +100,17 @@ def _fields_of_rows(rows: Sequence[Sequence[str]]) -> Fields | None:
         hetero=[record == "HETATM" for record in records],
         names=names,
         residues=residues,
-        chains=[chain or number[1] for chain, number in zip(chains, found, strict=True) if number],
+        chains=[given or number[1] for given, number in zip(chains, found, strict=True) if number],
         residue_numbers=[int(number[2]) for number in found if number],
         insertion_codes=[number[3] for number in found if number],
-        elements=[""] * len(rows),
+        elements=[""] * len(records),
         values=values,
         charges_as_written=written[3],
     )
 
 
-def _holds_only(letters: frozenset[str], words: Iterable[str]) -> bool:
-    return letters.issuperset("".join(words))
+def _holds_only(letters: bytes, words: Iterable[str]) -> bool:
+    return not "".join(words).encode("utf-8", "surrogatepass").translate(None, letters)
 
 
 def _merged(plain: Fields, others: Fields, at: Sequence[int]) -> Fields:
@@ -133,7 +136,7 @@ class _Words(NamedTuple):
     element: str = ""
 
 
-def fields_of_each(lines: Sequence[str], places: Sequence[str]) -> Fields:
+def fields_of_each(lines: Sequence[str], places: Iterable[str]) -> Fields:
     """The fields of lines, each read by itself; places : file and line of each, for messages
 
     Raises FormatError for a line that cannot be read.

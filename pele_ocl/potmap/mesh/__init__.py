@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .far import FarMesh, FarPart
-from .plan import levels, mesh_evaluations, mesh_for, mesh_reals, table_waves, tighter
+from .memory import mesh_reals
+from .plan import levels, mesh_evaluations, mesh_for, table_waves, tighter
 from .presets import FINEST, FLOAT32_ACCURACY
 
 __all__ = [

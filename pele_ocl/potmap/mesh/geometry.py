@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,7 @@ def nodes_around(box: Box, spacing: float, window_nodes: int) -> tuple[NDArray[n
     return low, high - low + 1
 
 
+@cache
 def transform_length(least: int) -> int:
     """The smallest even number of at least `least` with no prime factors but FACTORS."""
     length = least + least % 2

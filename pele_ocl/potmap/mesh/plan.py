@@ -25,11 +25,10 @@ WAVE_COST = 10.0  # of a wave number of the host's table, half of what it takes 
 # that a charge is spread onto, a point and component of the map, and an atom in the sums that measure the error.
 PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
 POINT_EVALUATIONS, ERROR_EVALUATIONS = 45.0, 11e3
-ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins
-FEW_REALS = 20e3  # numbers of tables that no size of a map changes much: of bins, pieces of windows and transforms
 SHEET_COST = 1.7  # of a wave number of a sheet, in those of the padded mesh, most of whose lines are zero
-MANY_NODES = 1 << 25  # of a padded mesh, from which on two levels are considered
-LEAST_RATIO = 2  # of the cutoffs of two levels
+MANY_NODES = 1 << 21  # of a padded mesh, from which on two levels are considered
+RATIOS = (2, 4)  # of the cutoffs of two levels, the least and the largest
+MOST_CHOSEN = 64
 LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
 MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a cube of 420 nodes has as many
 
@@ -68,15 +67,16 @@ class Levels:
 def levels(problem: MapProblem) -> list[Levels]:
     """Those that a problem's screening allows and whose meshes have room; none where none does.
 
-    Two levels are among them where a mesh of one is large, or has no room.
+    Two levels are among them where the mesh of one is large, or has no room.
     """
     allowed = [cutoff for cutoff in CUTOFFS if problem.model.kappa * cutoff <= LARGEST_SCREENING]
     fitting = [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
-    found = [Levels(cutoff, cutoff) for cutoff in fitting]
-    if found and _padded_nodes(problem, found[0]) < MANY_NODES:
-        return found
-    pairs = [Levels(cutoff, reach) for cutoff in allowed for reach in fitting if reach >= LEAST_RATIO * cutoff]
-    return found + [pair for pair in pairs if _sheets(problem, pair) is not None]
+    one = [Levels(cutoff, cutoff) for cutoff in fitting]
+    if len(fitting) == len(allowed) and _padded_nodes(problem, one[0]) < MANY_NODES:
+        return one
+    least, largest = RATIOS
+    two = [Levels(near, far) for far in fitting for near in allowed if least * near <= far <= largest * near]
+    return one + [each for each in two if sheets_of(problem, each) is not None]
 
 
 def _fits(problem: MapProblem, cutoff: float) -> bool:
@@ -87,12 +87,12 @@ def _fits(problem: MapProblem, cutoff: float) -> bool:
     return transform_length(2 * int(shape.max()) - 1) <= problem.room.length
 
 
-def _sheets(problem: MapProblem, pair: Levels) -> SheetGeometry | None:
+def sheets_of(problem: MapProblem, chosen: Levels) -> SheetGeometry | None:
     """The sheets of two levels; None where they, or the coarse mesh beside them, have no room."""
     preset = preset_for(problem.accuracy)
-    if np.prod(_sizes(problem, pair.reach)[0].astype(float)) > problem.room.nodes / 2:
+    if np.prod(_sizes(problem, chosen.reach)[0].astype(float)) > problem.room.nodes / 2:
         return None
-    sheets = SheetGeometry.of(problem, np.pi * pair.cutoff / preset.c, pair.reach, preset.nodes)
+    sheets = SheetGeometry.of(problem, np.pi * chosen.cutoff / preset.c, chosen.reach, preset.nodes)
     return sheets if sheets is not None and sheets.lengths.max() <= problem.room.length else None
 
 
@@ -106,7 +106,7 @@ def _sizes(problem: MapProblem, cutoff: float) -> tuple[NDArray[np.int64], float
 
 def mesh_for(problem: MapProblem) -> Parameters:
     """The split, or splits, and the window of least cost that keep the accuracy of a problem."""
-    preset, chosen = preset_for(problem.accuracy), _cheapest(problem)
+    preset, chosen = preset_for(problem.accuracy), cheapest(problem)
     near, far = (_split(preset.c, cutoff, problem.model.kappa) for cutoff in (chosen.cutoff, chosen.reach))
     return Parameters(preset, near, far, _window(preset))
 
@@ -124,8 +124,8 @@ def _window(preset: Preset) -> Window:
 
 def mesh_evaluations(problem: MapProblem) -> float:
     """The cost of the kernels of the mesh for a problem, in evaluations of the direct sum."""
-    preset, chosen = preset_for(problem.accuracy), _cheapest(problem)
-    sheets = _sheets(problem, chosen) if chosen.two else None
+    preset, chosen = preset_for(problem.accuracy), cheapest(problem)
+    sheets = sheets_of(problem, chosen) if chosen.two else None
     finer = 0.0 if sheets is None else NODE_EVALUATIONS * SHEET_COST * _sheet_nodes(sheets)
     return (
         PAIR_EVALUATIONS * _near_pairs(problem, chosen.cutoff)
@@ -136,43 +136,26 @@ def mesh_evaluations(problem: MapProblem) -> float:
     )
 
 
-def mesh_reals(problem: MapProblem, slab: tuple[int, int, int]) -> float:
-    """Numbers that the mesh for a problem needs on a device, about; slab : points along x, y, z, computed at a time"""
-    preset, chosen = preset_for(problem.accuracy), _cheapest(problem)
-    coarse = _geometry(problem, chosen)
-    meshes: list[MeshGeometry] = [coarse]
-    spacing, taking = coarse.spacing, [slab]
-    if chosen.two:
-        sheets = _sheets(problem, chosen)
-        assert sheets is not None
-        meshes.append(sheets.nodes_of(0))
-        spacing, taking = sheets.spacing, [tuple(sheets.shape.tolist()), (*slab[:2], min(slab[2], sheets.depth))]
-    steps = [spacing, problem.grid.spacing[2]]
-    narrow = wide = 0.0
-    for mesh, (px, py, pz), step in zip(meshes, taking, steps[-len(meshes) :], strict=True):
-        (_, ny, nz), (lx, ly, _) = mesh.shape.tolist(), mesh.lengths.tolist()
-        reached = min(nz, int(pz * step / mesh.spacing) + preset.nodes + 1)
-        # A spectrum, and later the rows and planes of points between nodes and map, in the same memory.
-        narrow = max(narrow, 2 * _pitch(lx) * ny * nz, px * ny * reached)
-        wide = max(wide, 2 * _pitch(lx) * ly * nz, px * py * reached)
-    tables = sum(_pitch(lx) * (ly / 2 + 1) * (lz / 2 + 1) for lx, ly, lz in (mesh.lengths.tolist() for mesh in meshes))
-    nodes = sum(float(np.prod(mesh.shape)) for mesh in meshes)
-    weights = 2 * preset.nodes * sum(map(sum, taking))
-    return float(nodes + narrow + wide + tables + weights + ATOM_REALS * problem.n_atoms + FEW_REALS)
-
-
-def _pitch(length: int) -> float:
-    """Numbers of a row of a spectrum, about."""
-    return length / 2 + 8
-
-
 def table_waves(problem: MapProblem) -> float:
     """Wave numbers of the table of the Green function for the mesh of a problem; many where it is long and thin."""
-    return _sizes(problem, _cheapest(problem).reach)[1]
+    return _sizes(problem, cheapest(problem).reach)[1]
 
 
-def _cheapest(problem: MapProblem) -> Levels:
-    return min(levels(problem), key=lambda each: cost(problem, preset_for(problem.accuracy), each))
+def cheapest(problem: MapProblem) -> Levels:
+    """The levels of least cost, which are kept for further problems of a size."""
+    (low, high), grid = problem.box, problem.grid
+    key = (
+        *low.tolist(), *high.tolist(), *grid.shape, *grid.spacing.tolist(), problem.n_atoms, problem.n_near,
+        problem.accuracy, problem.model.kappa, problem.room,
+    )  # fmt: skip
+    if key not in _chosen:
+        if len(_chosen) == MOST_CHOSEN:
+            _chosen.clear()
+        _chosen[key] = min(levels(problem), key=lambda each: cost(problem, preset_for(problem.accuracy), each))
+    return _chosen[key]
+
+
+_chosen: dict[tuple[object, ...], Levels] = {}
 
 
 def tighter(problem: MapProblem) -> float | None:
@@ -184,24 +167,24 @@ def tighter(problem: MapProblem) -> float | None:
 
 def cost(problem: MapProblem, preset: Preset, chosen: Levels) -> float:
     """Of the near part and the mesh or meshes, in near pairs."""
-    coarse = _geometry(problem, chosen)
+    coarse = coarse_geometry(problem, chosen)
     waves = float(np.prod(fine_waves(coarse.shape, coarse.spacing, chosen.reach).astype(float)))
     found = _near_pairs(problem, chosen.cutoff) + WAVE_COST * waves + NODE_COST / 4 * _padded_nodes(problem, chosen)
     spread = SPREAD_COST * preset.nodes**3
-    sheets = _sheets(problem, chosen) if chosen.two else None
+    sheets = sheets_of(problem, chosen) if chosen.two else None
     if sheets is not None:
         found += NODE_COST / 4 * SHEET_COST * _sheet_nodes(sheets) + spread * problem.n_near
     return found + spread * problem.n_atoms
 
 
-def _geometry(problem: MapProblem, chosen: Levels) -> MeshGeometry:
+def coarse_geometry(problem: MapProblem, chosen: Levels) -> MeshGeometry:
     """The mesh that goes around everything."""
     preset = preset_for(problem.accuracy)
     return MeshGeometry.of(problem.box, np.pi * chosen.reach / preset.c, preset.nodes)
 
 
 def _padded_nodes(problem: MapProblem, chosen: Levels) -> float:
-    return float(np.prod(_geometry(problem, chosen).lengths.astype(float)))
+    return float(np.prod(coarse_geometry(problem, chosen).lengths.astype(float)))
 
 
 def _sheet_nodes(sheets: SheetGeometry) -> float:

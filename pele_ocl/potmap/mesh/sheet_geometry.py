@@ -92,6 +92,6 @@ class SheetGeometry:
 
 
 def _nodes_along(steps: Floats, spacing: float, reach: float, window_nodes: int) -> NDArray[np.int64]:
-    """Nodes around points that are so far apart, A, and around atoms within reach, wherever between nodes they stand."""
+    """Nodes around points so far apart, A, and around atoms within reach of them, wherever they stand between nodes."""
     found: NDArray[np.int64] = np.floor((steps + 2 * reach) / spacing).astype(np.int64) + 1 + window_nodes
     return found

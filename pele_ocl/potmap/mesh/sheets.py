@@ -99,7 +99,7 @@ class SheetsPart:
 
 
 def slab_axes(slab: MapSlab, first: int, last: int) -> list[Floats]:
-    """Coordinates of the points of slices `first` to `last` - 1 of a slab along x, y, z, A; padding stands on the edge."""
+    """Coordinates of the points of slices `first` to `last` - 1 along x, y, z, A; padding stands on the map's edge."""
     problem, axes = slab.problem, []
     for axis, (start, stop) in enumerate(((0, slab.shape[0]), (0, slab.shape[1]), (first, last))):
         index = np.minimum(np.arange(start, stop), problem.grid.shape[axis] - 1)
