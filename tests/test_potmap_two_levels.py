@@ -122,7 +122,7 @@ def test_boxes_of_1000_angstrom_have_two_levels():
     problem = box_of(1000.0, 1000, 1_000_000)
     parameters = mesh_for(problem)
     assert parameters.has_sheets
-    assert parameters.near.cutoff < 6 <= parameters.far.cutoff
+    assert parameters.near.cutoff < min(each.cutoff for each in plan.levels(problem) if not each.two)
     assert not mesh_for(box_of(40.0, 20, 100)).has_sheets
 
 
