@@ -11,6 +11,7 @@ both.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,12 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
 
     Raises InputError for values that float32 does not hold.
     """
-    largest = float(np.abs(map_.values).max())
-    if largest > float(np.finfo(np.float32).max):
+    values, size = _Values.of(map_), float(np.finfo(np.float32).max)
+    largest = max(abs(values.least), abs(values.largest))
+    if largest > size:
         raise InputError(f"a value of {largest:g} is too large for the float32 of MRC files; write another format")
     with open(path, "wb") as file:
-        file.write(_header(map_, details))
+        file.write(_header(map_, values, details))
         step = max(1, _PLANES_BYTES // (map_.values[0].size * 4))
         for start in range(0, len(map_.values), step):
             details.tell(start / len(map_.values))
@@ -82,7 +84,26 @@ def read_mrc(file: InputFile) -> Map:
     return Map(grid, np.array(values, kind, order="C"), **understood(texts))
 
 
-def _header(map_: Map, details: Details) -> bytes:
+@dataclass(frozen=True)
+class _Values:
+    """Smallest and largest value of a map, mean and standard deviation."""
+
+    least: float
+    largest: float
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, map_: Map) -> _Values:
+        """Plane by plane, in float64, as none of the whole map in float64 has to be made."""
+        planes = list(map_.values)
+        mean = sum(float(plane.sum(dtype=np.float64)) for plane in planes) / map_.values.size
+        squares = sum(float(np.square(plane - np.float64(mean)).sum()) for plane in planes)
+        least, largest = float(map_.values.min()), float(map_.values.max())
+        return cls(least, largest, mean, (squares / map_.values.size) ** 0.5)
+
+
+def _header(map_: Map, values: _Values, details: Details) -> bytes:
     grid = map_.grid
     words = np.zeros(_HEADER_BYTES // 4, "<i4")
     reals = words.view("<f4")
@@ -91,14 +112,13 @@ def _header(map_: Map, details: Details) -> bytes:
     reals[10:13] = grid.spacing * grid.shape
     reals[13:16] = 90
     words[16:19] = 1, 2, 3  # columns run along x, rows along y, sections along z
-    mean = float(map_.values.mean(dtype=np.float64))
-    reals[19:22] = map_.values.min(), map_.values.max(), mean
+    reals[19:22] = values.least, values.largest, values.mean
     words[22] = 1  # space group: P1, a volume
     words[27] = _VERSION
     reals[49:52] = grid.origin
     words[52] = int.from_bytes(b"MAP ", "little")
     words[53] = _LITTLE_ENDIAN_STAMP
-    reals[54] = map_.values.std(dtype=np.float64)
+    reals[54] = values.deviation
     labels = [line.encode("ascii", "replace")[:_LABEL_BYTES] for line in head_lines(map_, details.attributes)]
     words[55] = len(labels[:_LABELS])
     text = b"".join(label.ljust(_LABEL_BYTES) for label in labels[:_LABELS])

@@ -14,6 +14,8 @@ from .geometry import Box, MeshGeometry, transform_length
 
 MOST_NODES = 1 << 28  # of a sheet, which in float32 takes 3.4 GiB with its transforms
 
+WHOLE_VECTORS = 16  # nodes along x, of which they are multiples: CPUs take whole vectors of them
+
 
 @dataclass(frozen=True, eq=False)
 class SheetGeometry:
@@ -42,6 +44,7 @@ class SheetGeometry:
         n_slices, slice_spacing = problem.grid.shape[2], float(problem.grid.spacing[2])
         steps: Floats = (np.array(problem.grid.shape) - 1) * problem.grid.spacing
         across = _nodes_along(steps[:2], spacing, reach, window_nodes)
+        across[0] = -(-across[0] // WHOLE_VECTORS) * WHOLE_VECTORS
         room = min(MOST_NODES, problem.room.nodes // 2) // int(np.prod(across))
         most = int(((room - window_nodes - 1) * spacing - 2 * reach) / slice_spacing) + 1
         if (room - window_nodes - 1) * spacing < 2 * reach:
