@@ -11,7 +11,6 @@ both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +37,11 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
 
     Raises InputError for values that float32 does not hold.
     """
-    values, size = _Values.of(map_), float(np.finfo(np.float32).max)
-    largest = max(abs(values.least), abs(values.largest))
-    if largest > size:
+    largest = max(abs(float(map_.values.min())), abs(float(map_.values.max())))
+    if largest > float(np.finfo(np.float32).max):
         raise InputError(f"a value of {largest:g} is too large for the float32 of MRC files; write another format")
     with open(path, "wb") as file:
-        file.write(_header(map_, values, details))
+        file.write(_header(map_, details))
         step = max(1, _PLANES_BYTES // (map_.values[0].size * 4))
         for start in range(0, len(map_.values), step):
             details.tell(start / len(map_.values))
@@ -84,26 +82,14 @@ def read_mrc(file: InputFile) -> Map:
     return Map(grid, np.array(values, kind, order="C"), **understood(texts))
 
 
-@dataclass(frozen=True)
-class _Values:
-    """Smallest and largest value of a map, mean and standard deviation."""
-
-    least: float
-    largest: float
-    mean: float
-    deviation: float
-
-    @classmethod
-    def of(cls, map_: Map) -> _Values:
-        """Plane by plane, in float64, as none of the whole map in float64 has to be made."""
-        planes = list(map_.values)
-        mean = sum(float(plane.sum(dtype=np.float64)) for plane in planes) / map_.values.size
-        squares = sum(float(np.square(plane - np.float64(mean)).sum()) for plane in planes)
-        least, largest = float(map_.values.min()), float(map_.values.max())
-        return cls(least, largest, mean, (squares / map_.values.size) ** 0.5)
+def _mean_and_deviation(values: NDArray[np.floating]) -> tuple[float, float]:
+    """Mean and standard deviation, plane by plane, so that there is no map of float64 in between."""
+    mean = sum(float(plane.sum(dtype=np.float64)) for plane in values) / values.size
+    squares = sum(float(np.square(plane - np.float64(mean)).sum()) for plane in values)
+    return mean, (squares / values.size) ** 0.5
 
 
-def _header(map_: Map, values: _Values, details: Details) -> bytes:
+def _header(map_: Map, details: Details) -> bytes:
     grid = map_.grid
     words = np.zeros(_HEADER_BYTES // 4, "<i4")
     reals = words.view("<f4")
@@ -112,13 +98,14 @@ def _header(map_: Map, values: _Values, details: Details) -> bytes:
     reals[10:13] = grid.spacing * grid.shape
     reals[13:16] = 90
     words[16:19] = 1, 2, 3  # columns run along x, rows along y, sections along z
-    reals[19:22] = values.least, values.largest, values.mean
+    mean, deviation = _mean_and_deviation(map_.values)
+    reals[19:22] = map_.values.min(), map_.values.max(), mean
     words[22] = 1  # space group: P1, a volume
     words[27] = _VERSION
     reals[49:52] = grid.origin
     words[52] = int.from_bytes(b"MAP ", "little")
     words[53] = _LITTLE_ENDIAN_STAMP
-    reals[54] = values.deviation
+    reals[54] = deviation
     labels = [line.encode("ascii", "replace")[:_LABEL_BYTES] for line in head_lines(map_, details.attributes)]
     words[55] = len(labels[:_LABELS])
     text = b"".join(label.ljust(_LABEL_BYTES) for label in labels[:_LABELS])
