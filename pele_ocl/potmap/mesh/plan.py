@@ -26,7 +26,6 @@ WAVE_COST = 10.0  # of a wave number of the host's table, half of what it takes 
 PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
 POINT_EVALUATIONS, ERROR_EVALUATIONS = 45.0, 11e3
 SHEET_COST = 1.7  # of a wave number of a sheet, in those of the padded mesh, most of whose lines are zero
-MANY_NODES = 1 << 21  # of a padded mesh, from which on two levels are considered
 RATIOS = (2, 4)  # of the cutoffs of two levels, the least and the largest
 MOST_CHOSEN = 64
 LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
@@ -72,7 +71,7 @@ def levels(problem: MapProblem) -> list[Levels]:
     allowed = [cutoff for cutoff in CUTOFFS if problem.model.kappa * cutoff <= LARGEST_SCREENING]
     fitting = [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
     one = [Levels(cutoff, cutoff) for cutoff in fitting]
-    if len(fitting) == len(allowed) and _padded_nodes(problem, one[0]) < MANY_NODES:
+    if len(fitting) == len(allowed) and _padded_nodes(problem, one[0]) <= problem.room.one_level:
         return one
     least, largest = RATIOS
     two = [Levels(near, far) for far in fitting for near in allowed if least * near <= far <= largest * near]
