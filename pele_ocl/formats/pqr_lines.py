@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,8 +41,8 @@ class Fields:
     residue_numbers: list[int]
     insertion_codes: list[str]
     elements: list[str]
-    values: Floats
     charges_as_written: list[str]
+    values: Floats
 
 
 def fields_of(lines: Sequence[str], place: Callable[[int], str]) -> Fields:
@@ -75,7 +75,7 @@ def _row(line: str) -> list[str]:
     return words
 
 
-def _plain_fields(words: Sequence[str]) -> Fields | None:
+def _plain_fields(words: list[str]) -> Fields | None:
     """The fields of lines from their words; None where any might mean anything else. `fields_of_each` has the same."""
     records, serials, names, residues, chains, residue_numbers, *written = (words[k::_FIELDS] for k in range(_FIELDS))
     numbers = {word: _RESIDUE_NUMBER.fullmatch(word) for word in set(residue_numbers)}
@@ -115,14 +115,17 @@ def _holds_only(letters: bytes, words: Iterable[str]) -> bool:
 
 def _merged(plain: Fields, others: Fields, at: Sequence[int]) -> Fields:
     """Both in the order of the file; at : indices of `others` there"""
-    order = np.full(len(plain.names) + len(at), -1)
-    order[list(at)] = len(plain.names) + np.arange(len(at))
-    order[order < 0] = np.arange(len(plain.names))
-    merged = {}
-    for each in fields(Fields):
-        values = [*getattr(plain, each.name), *getattr(others, each.name)]
-        merged[each.name] = [values[i] for i in order.tolist()]
-    return Fields(**{**merged, "values": np.array(merged["values"])})
+    n_plain, is_plain = len(plain.names), np.ones(len(plain.names) + len(at), np.bool_)
+    is_plain[list(at)] = False
+    places = np.where(is_plain, np.cumsum(is_plain) - 1, n_plain + np.cumsum(~is_plain) - 1)
+    order: list[int] = places.tolist()
+
+    def both(name: str) -> list[Any]:
+        values = [*getattr(plain, name), *getattr(others, name)]
+        return [values[i] for i in order]
+
+    lists = {each.name: both(each.name) for each in fields(Fields) if each.name != "values"}
+    return Fields(**lists, values=np.concatenate([plain.values, others.values])[order])
 
 
 class _Words(NamedTuple):

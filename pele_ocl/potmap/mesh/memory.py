@@ -37,8 +37,9 @@ class _Taken:
     """A mesh and the points (px, py, pz) that take from it at a time, whose planes are `step` A apart."""
 
     def __init__(self, geometry: MeshGeometry, points: Three, step: float) -> None:
-        self._points, self._shape, self._lengths = points, geometry.shape.tolist(), geometry.lengths.tolist()
-        self._step = step / geometry.spacing
+        self._points, self._step = points, step / geometry.spacing
+        self._shape: list[int] = geometry.shape.tolist()
+        self._lengths: list[int] = geometry.lengths.tolist()
         self._pitch = self._lengths[0] / 2 + 8  # numbers of a row of a spectrum
 
     def own_reals(self, window_nodes: int) -> float:

@@ -71,7 +71,7 @@ def levels(problem: MapProblem) -> list[Levels]:
     allowed = [cutoff for cutoff in CUTOFFS if problem.model.kappa * cutoff <= LARGEST_SCREENING]
     fitting = [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
     one = [Levels(cutoff, cutoff) for cutoff in fitting]
-    if len(fitting) == len(allowed) and _padded_nodes(problem, one[0]) <= problem.room.one_level:
+    if one and len(fitting) == len(allowed) and _padded_nodes(problem, one[0]) <= problem.room.one_level:
         return one
     least, largest = RATIOS
     two = [Levels(near, far) for far in fitting for near in allowed if least * near <= far <= largest * near]
@@ -155,6 +155,11 @@ def cheapest(problem: MapProblem) -> Levels:
 
 
 _chosen: dict[tuple[object, ...], Levels] = {}
+
+
+def forget() -> None:
+    """Choose anew."""
+    _chosen.clear()
 
 
 def tighter(problem: MapProblem) -> float | None:
