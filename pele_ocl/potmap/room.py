@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 LINE_REALS = 4  # of local memory for each number of a line: complex, there and back
 LARGEST_REALS, ALL_REALS = 5, 9  # for each node, of the largest buffer and of all; doubled along an axis, with padding
-# A GPU is done with a larger mesh before it is done with the second level's launches (measured); beyond, the host's table
-# of one level takes seconds.
+# A GPU is done with a larger mesh before it is done with another level's launches (measured); beyond, the host's table
+# for one level takes seconds.
 CPU_NODES, GPU_NODES = 1 << 21, 1 << 25
 
 

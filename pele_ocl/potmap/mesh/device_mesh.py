@@ -23,7 +23,7 @@ BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
 
 
 class DeviceMesh:
-    """What meshes of one shape share: a window, and a table that is the potential's Fourier transform.
+    """Meshes of one shape with one window and one table, the Fourier transform of a potential.
 
     name : of the memory of the nodes in the scratch
     """

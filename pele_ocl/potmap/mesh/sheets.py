@@ -69,7 +69,7 @@ class Sheets:
 
 
 class SheetsPart:
-    """What the points of a map take from sheets: the middle part, and the far part from a coarse mesh."""
+    """The middle part at the nodes of sheets, and the far part from a coarse mesh, for the points of a map."""
 
     def __init__(self, sheets: Sheets, problem: MapProblem, coarse_nodes: Buffer) -> None:
         """coarse_nodes : the far potential there"""

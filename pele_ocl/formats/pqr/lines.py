@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..atoms import Floats
-from ..errors import FormatError
-from ..textfiles import number, quoted
+from ...atoms import Floats
+from ...errors import FormatError
+from ...textfiles import number, quoted
 
 ATOM_RECORD = re.compile(r"\s*(ATOM|HETATM)(?![A-Z])", re.IGNORECASE)
+T = TypeVar("T")
+
 _QUANTITIES = ("x coordinate", "y coordinate", "z coordinate", "charge", "radius")
 # Decimal or hybrid-36; asterisks where a program ran out of columns.
 _SERIAL = re.compile(r"-?\d+|\*+|[A-Z][0-9A-Z]{4}|[a-z][0-9a-z]{4}", re.ASCII)
@@ -120,12 +122,21 @@ def _merged(plain: Fields, others: Fields, at: Sequence[int]) -> Fields:
     places = np.where(is_plain, np.cumsum(is_plain) - 1, n_plain + np.cumsum(~is_plain) - 1)
     order: list[int] = places.tolist()
 
-    def both(name: str) -> list[Any]:
-        values = [*getattr(plain, name), *getattr(others, name)]
+    def both(first: list[T], second: list[T]) -> list[T]:
+        values = [*first, *second]
         return [values[i] for i in order]
 
-    lists = {each.name: both(each.name) for each in fields(Fields) if each.name != "values"}
-    return Fields(**lists, values=np.concatenate([plain.values, others.values])[order])
+    return Fields(
+        hetero=both(plain.hetero, others.hetero),
+        names=both(plain.names, others.names),
+        residues=both(plain.residues, others.residues),
+        chains=both(plain.chains, others.chains),
+        residue_numbers=both(plain.residue_numbers, others.residue_numbers),
+        insertion_codes=both(plain.insertion_codes, others.insertion_codes),
+        elements=both(plain.elements, others.elements),
+        charges_as_written=both(plain.charges_as_written, others.charges_as_written),
+        values=np.concatenate([plain.values, others.values])[order],
+    )
 
 
 class _Words(NamedTuple):

@@ -1,4 +1,4 @@
-"""PQR files: positions, charges and radii (the format of PDB2PQR and APBS)."""
+"""Reading of PQR files: models, molecules, and PDB files that are only called so."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..atoms import Atoms, Labels
-from ..atoms.radii import hct_scale
-from ..chemistry import element, is_polymer, is_water
-from ..errors import FormatError
-from ..inputfile import InputFile, read_file
-from ..textfiles import lines
-from .assembly import Records, model_note, shown_models, structure
-from .models import Record, model_numbers_of, records
-from .pqr_lines import ATOM_RECORD, Fields, fields_of
-from .registry import StructureFormat
+from ...atoms import Atoms, Labels
+from ...atoms.radii import hct_scale
+from ...chemistry import element, is_polymer, is_water
+from ...errors import FormatError
+from ...inputfile import InputFile, read_file
+from ...textfiles import lines
+from ..assembly import Records, model_note, shown_models, structure
+from ..models import Record, model_numbers_of, records
+from ..registry import StructureFormat
+from .lines import ATOM_RECORD, Fields, fields_of
 
 # Occupancy, B factor and element of a PDB file.
 _PDB_COLUMNS = re.compile(r" *\d\.\d\d *\d+\.\d\d {6,10}[ A-Z]{0,4}[ A-Z][A-Z]([\d ][-+ ])?")
