@@ -40,7 +40,7 @@ class _Taken:
         self._points, self._step = points, step / geometry.spacing
         self._shape: list[int] = geometry.shape.tolist()
         self._lengths: list[int] = geometry.lengths.tolist()
-        self._pitch = self._lengths[0] / 2 + 8  # numbers of a row of a spectrum
+        self._pitch: float = self._lengths[0] / 2 + 8  # numbers of a row of a spectrum
 
     def own_reals(self, window_nodes: int) -> float:
         """Of nodes, table and weights."""
