@@ -48,7 +48,7 @@ class Parameters:
     @property
     def has_sheets(self) -> bool:
         """Whether the middle part has meshes of its own."""
-        return self.far is not self.near
+        return self.far != self.near
 
 
 @dataclass(frozen=True)

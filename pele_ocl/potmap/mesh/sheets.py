@@ -33,18 +33,12 @@ class Sheets:
     ) -> None:
         """coarse : the mesh of the far part"""
         near, far, window = parameters.near, parameters.far, parameters.window
-        shape = SheetGeometry.of(problem, near.spacing, far.cutoff, window.nodes)
-        assert shape is not None
-        self.shape, self.scratch, self._window, self._coarse = shape, scratch, window, coarse
-        geometry = shape.nodes_of(0)
+        geometry = SheetGeometry.of(problem, near.spacing, far.cutoff, window.nodes)
+        assert geometry is not None
+        self.geometry, self.scratch, self._window, self._coarse = geometry, scratch, window, coarse
+        nodes = geometry.nodes_of(0)
         self.mesh = DeviceMesh(
-            run,
-            "sheet",
-            geometry,
-            window,
-            scratch,
-            (near, far, window),
-            lambda: middle_table(geometry, near, far, window),
+            run, "sheet", nodes, window, scratch, (near, far, window), lambda: middle_table(nodes, near, far, window)
         )
         self._to_nodes: dict[int, Interpolation] = {}
         self._to_points: dict[int, Interpolation] = {}
@@ -53,7 +47,7 @@ class Sheets:
     def from_coarse(self, run: Run, sheet: int) -> Interpolation:
         """From the coarse mesh to the nodes of a sheet; those that no point takes from get anything."""
         if sheet not in self._to_nodes:
-            axes = self.shape.node_axes(sheet)
+            axes = self.geometry.node_axes(sheet)
             self._to_nodes[sheet] = Interpolation(run, self._coarse, self._window, axes, False)
         return self._to_nodes[sheet]
 
@@ -62,9 +56,9 @@ class Sheets:
         if self._slab != (slab.first, *slab.shape):
             self._to_points, self._slab = {}, (slab.first, *slab.shape)
         if sheet not in self._to_points:
-            slices, geometry = self.shape.slices_of(sheet, slab), self.shape.nodes_of(sheet)
+            slices, nodes = self.geometry.slices_of(sheet, slab), self.geometry.nodes_of(sheet)
             axes = slab_axes(slab, slices.start, slices.stop)
-            self._to_points[sheet] = Interpolation(run, geometry, self._window, axes, slab.problem.field)
+            self._to_points[sheet] = Interpolation(run, nodes, self._window, axes, slab.problem.field)
         return self._to_points[sheet]
 
 
@@ -79,10 +73,10 @@ class SheetsPart:
     def add_to(self, run: Run, slab: MapSlab) -> None:
         """Add to a slab of the map."""
         sheets, plane = self._sheets, slab.shape[0] * slab.shape[1]
-        for sheet in sheets.shape.sheets_of(slab):
+        for sheet in sheets.geometry.sheets_of(slab):
             if sheet != self._ready:
                 self._nodes, self._ready = self._potential(run, sheet), sheet
-            first = (sheets.shape.slices_of(sheet, slab).start - slab.first) * plane
+            first = (sheets.geometry.slices_of(sheet, slab).start - slab.first) * plane
             for component in range(self._problem.components):
                 sheets.to_points(run, sheet, slab).add(
                     run, sheets.scratch, self._nodes, slab.map, component * slab.n_points + first, component
@@ -90,10 +84,10 @@ class SheetsPart:
 
     def _potential(self, run: Run, sheet: int) -> Buffer:
         """The middle and the far potential at the nodes of a sheet."""
-        shape, problem = self._sheets.shape, self._problem
-        chosen = shape.atoms_of(sheet, problem.positions)
-        geometry = shape.nodes_of(sheet)
-        nodes = self._sheets.mesh.potential(run, geometry, problem.positions[chosen], problem.atoms4[chosen])
+        geometry, problem = self._sheets.geometry, self._problem
+        chosen = geometry.atoms_of(sheet, problem.positions)
+        positions, atoms4 = problem.positions[chosen], problem.atoms4[chosen]
+        nodes = self._sheets.mesh.potential(run, geometry.nodes_of(sheet), positions, atoms4)
         self._sheets.from_coarse(run, sheet).add(run, self._sheets.scratch, self._coarse_nodes, nodes)
         return nodes
 
