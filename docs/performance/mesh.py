@@ -6,8 +6,9 @@ A system is a name of tests/data (src3, ruvab, cct12), such a name with a number
 ball:N, charges at random in a ball as dense as a protein. The
 map has POINTS^3 points, 256 by default, SPACING A apart, 0.5 by default, around the molecule's middle. Calls of the
 mesh are the best of three, or of two where they take long; the direct sum is computed once, where that takes less than
-ten seconds by its own estimate. "first" is the first call's wall clock, with the kernels ready and no table kept. LEVELS
-are those that are taken by cost, "auto", or cutoffs in Angstrom, such as 4 and 4+8 for meshes of one and two levels.
+ten seconds by its own estimate. "first" is the first call's wall clock, with the kernels ready and no table kept.
+LEVELS are those that are taken by cost, "auto", or cutoffs in Angstrom, such as 4 and 4+8 for meshes of one level and
+of two.
 """
 
 from __future__ import annotations
@@ -85,11 +86,12 @@ def row(atoms: Atoms, grid: Grid, accuracy: float, device: str, direct: float, a
         kernels.append(result.seconds["kernel"])
     assert result.error is not None
     cutoffs = f"{chosen.cutoff:g}" + (f" and {chosen.reach:g}" if chosen.two else "")
-    return (
-        f"| {len(atoms):,} | {grid.shape[0]}^3 | {accuracy:g} | {cutoffs} | {memory:,.0f} MiB | {result.error.norm:.1e} "
-        f"| {1e3 * min(kernels):.2f} | {1e3 * min(wall):.1f} | {1e3 * wall[0]:.0f} | {about}{1e3 * direct:.1f} "
-        f"| {direct / min(kernels):.0f} |"
-    )
+    cells = [
+        f"{len(atoms):,}", f"{grid.shape[0]}^3", f"{accuracy:g}", cutoffs, f"{memory:,.0f} MiB",
+        f"{result.error.norm:.1e}", f"{1e3 * min(kernels):.2f}", f"{1e3 * min(wall):.1f}", f"{1e3 * wall[0]:.0f}",
+        f"{about}{1e3 * direct:.1f}", f"{direct / min(kernels):.0f}",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
