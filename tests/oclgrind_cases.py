@@ -35,7 +35,6 @@ from pele_ocl.potmap import error
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.frames import AtomPotentials, MapFrames
 from pele_ocl.potmap.map_slab import MapSlab
-from pele_ocl.potmap.mesh import plan
 from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
 from pele_ocl.potmap.options import MapOptions
 from pele_ocl.potmap.problem import MapProblem
@@ -148,8 +147,6 @@ def potmap_cases(device: Device) -> None:
         run = Run(device, precision)
         with patch.object(error, "FEW_EVALUATIONS", 0):
             potmap(few, grid, method="mesh", accuracy=1e-3, field=precision == "float32", kappa=0.1, **options)
-        if precision == "float32":
-            two_levels_case(few, grid, device)
         for variant in FFT_VARIANTS:
             fft(np.ones((7, 6, 20)), variant=variant, **options)
         task = MapProblem.of(few, grid, PotentialModel(), 1.0, False, precision)
@@ -158,14 +155,6 @@ def potmap_cases(device: Device) -> None:
         for method in ("cutoff", "direct"):
             map_frames_case(few, grid, MapOptions(method, precision=precision, device=device))
     AtomPotentials(many, np.array([0, 299]), MapOptions(device=device)).evaluate(np.stack([many.positions] * 3))
-
-
-def two_levels_case(atoms: Atoms, grid: Grid, device: Device) -> None:
-    """A mesh around everything, and a sheet."""
-    with patch.object(plan, "levels", lambda problem: [plan.Levels(3.0, 6.0)]):
-        plan.forget()
-        potmap(atoms, grid, method="mesh", accuracy=1e-3, precision="float32", device=device)
-    plan.forget()
 
 
 def map_frames_case(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
