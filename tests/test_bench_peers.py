@@ -15,7 +15,7 @@ import pytest
 from conftest import DEVICES, random_atoms
 from test_cli import HEXAPEPTIDE, error_of, run
 
-from pele_ocl.bench import comparison, comparison_mesh, scaling
+from pele_ocl.bench import comparison, mesh, scaling
 from pele_ocl.bench.comparison import TOLERANCES, Contender, Measured, Row, Work
 from pele_ocl.bench.comparison_table import Group, disagreements
 from pele_ocl.bench.peers import MAP_PEERS, MESH_PEERS, AbsentError, MapPeer, apart, peer, talk_to_stderr
@@ -75,9 +75,9 @@ def test_the_mesh_beside_its_peers(monkeypatch):
     peer_of = {
         "exact": lambda atoms, accuracy: MapPeer("1.0", "CPU", lambda grid: (0.5, reference.potmap(atoms, grid)))
     }
-    monkeypatch.setattr(comparison_mesh, "MESH_PEERS", peer_of)
-    monkeypatch.setattr(comparison_mesh, "apart", lambda most_seconds, work, *arguments: work(*arguments))
-    work = comparison_mesh.mesh_work(24, 300, "float32", DEVICES[:1], 3, 10.0)
+    monkeypatch.setattr(mesh, "MESH_PEERS", peer_of)
+    monkeypatch.setattr(mesh, "apart", lambda most_seconds, work, *arguments: work(*arguments))
+    work = mesh.mesh_work(24, 300, "float32", DEVICES[:1], 3, 10.0)
     own, other = work.rows(lambda code: True, lambda line: None)
     assert own.agrees
     assert own.call_seconds >= own.seconds > 0

@@ -106,8 +106,8 @@ def _works(
 ) -> Iterator[Work]:  # fmt: skip
     """Each when it is its turn, with its inputs and the values to hold answers against."""
     from ...bench.comparison import energy_work, nonbond_work, potmap_work, solvent_work
-    from ...bench.comparison_mesh import mesh_work
     from ...bench.comparison_minimize import minimize_work
+    from ...bench.mesh import mesh_work
     from ...bench.potmap import random_system
 
     wanted = [p for p in precisions or ("float32",) if p == "float32" or all(d.has_float64 for d in devices)]

@@ -8,15 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from ..atoms import Atoms
-from ..grid import Grid
-from ..opencl.device import Device
-from ..potmap import planned, potmap
-from ..potmap.error import Sample, sum_of_squares
-from ..potmap.options import MapOptions
-from .comparison import MESH_ACCURACY, Contender, Measured, Work
-from .peers import MESH_PEERS, Array, apart
-from .systems import ball_of_atoms
+from ...atoms import Atoms
+from ...grid import Grid
+from ...opencl.device import Device
+from ...potmap import planned, potmap
+from ...potmap.error import Sample, sum_of_squares
+from ...potmap.options import MapOptions
+from ..comparison import MESH_ACCURACY, Contender, Measured, Work
+from ..peers import MESH_PEERS, Array, apart
+from ..systems import ball_of_atoms
 
 SPACING = 0.5  # A
 
