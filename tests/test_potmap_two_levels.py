@@ -80,7 +80,7 @@ def test_same_bits_however_it_is_cut(ubiquitin, grid, levels, monkeypatch, devic
 
 
 def test_atoms_that_moved(ubiquitin, grid, levels, device):
-    """A plan that is ready takes further frames, of which one leaves a sheet without atoms."""
+    """A plan that is ready takes further frames."""
     options = MapOptions(method="mesh", accuracy=1e-4, device=device)
     problem = planned(ubiquitin, grid, options).problem.with_margin(30.0)
     ready = MapPlan(problem, "mesh", get_device(device), 0, grid.shape[2])
@@ -89,6 +89,15 @@ def test_atoms_that_moved(ubiquitin, grid, levels, device):
         ready.start(problem.moved(moved))
         ready.finish()
         assert relative(ready.values(), potmap(moved, grid, precision="float64").map.values) < 1e-4
+
+
+def test_a_map_beside_the_molecule(ubiquitin, levels, device):
+    """No atom counts for any sheet."""
+    grid = Grid(ubiquitin.positions.mean(axis=0) + (45.0, 0, 0), 1.1, (11, 9, 7))
+    exact = potmap(ubiquitin, grid, precision="float64").map.values
+    result = potmap(ubiquitin, grid, method="mesh", accuracy=1e-4, device=device)
+    assert relative(result.map.values, exact) == pytest.approx(result.error.norm, rel=0.25)
+    assert result.error.norm < 1e-4
 
 
 def test_memory_is_told_beforehand(ubiquitin, grid, levels, precision, device):

@@ -45,8 +45,11 @@ class DeviceMesh:
         atoms4 : (n, 4) with the charges, rounded as those of the near part
         """
         nodes = self._scratch(run, self._name, int(np.prod(geometry.shape)))
-        self._spread(run, geometry, positions, atoms4, nodes)
-        self._convolution.apply(run, nodes, self._table, self._scratch)
+        if len(positions):
+            self._spread(run, geometry, positions, atoms4, nodes)
+            self._convolution.apply(run, nodes, self._table, self._scratch)
+        else:  # around slices far from all atoms
+            run.clear(nodes)
         return nodes
 
     def _spread(
