@@ -93,7 +93,7 @@ def test_atoms_that_moved(ubiquitin, grid, levels, device):
 
 def test_a_map_beside_the_molecule(ubiquitin, levels, device):
     """No atom counts for any sheet."""
-    grid = Grid(ubiquitin.positions.mean(axis=0) + (45.0, 0, 0), 1.1, (11, 9, 7))
+    grid = Grid(ubiquitin.positions.mean(axis=0) + np.array([45.0, 0, 0]), 1.1, (11, 9, 7))
     exact = potmap(ubiquitin, grid, precision="float64").map.values
     result = potmap(ubiquitin, grid, method="mesh", accuracy=1e-4, device=device)
     assert relative(result.map.values, exact) == pytest.approx(result.error.norm, rel=0.25)
