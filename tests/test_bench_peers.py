@@ -15,10 +15,10 @@ import pytest
 from conftest import DEVICES, random_atoms
 from test_cli import HEXAPEPTIDE, error_of, run
 
-from pele_ocl.bench import comparison, scaling
+from pele_ocl.bench import comparison, mesh, scaling
 from pele_ocl.bench.comparison import TOLERANCES, Contender, Measured, Row, Work
 from pele_ocl.bench.comparison_table import Group, disagreements
-from pele_ocl.bench.peers import MAP_PEERS, AbsentError, MapPeer, apart, peer, talk_to_stderr
+from pele_ocl.bench.peers import MAP_PEERS, MESH_PEERS, AbsentError, MapPeer, apart, peer, talk_to_stderr
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.bench.timing import call_seconds
 from pele_ocl.grid import Grid
@@ -58,11 +58,42 @@ def test_peers_compute_the_same_map(name, precision):
     assert ready.where
 
 
+@pytest.mark.parametrize("name", MESH_PEERS)
+def test_peers_of_the_mesh_keep_the_accuracy(name):
+    atoms, grid = random_atoms(150), Grid((-20.2, -20, -20), 3.1, (7, 11, 5))
+    try:
+        ready = MESH_PEERS[name](atoms, 1e-4)
+    except AbsentError as reason:
+        pytest.skip(str(reason))
+    _, values = ready.once(grid)
+    exact = reference.potmap(atoms, grid)
+    assert np.linalg.norm(values - exact) / np.linalg.norm(exact) < 1e-4
+
+
+def test_the_mesh_beside_its_peers(monkeypatch):
+    """Ours and a peer of the direct sum, which has no error, by the same measure."""
+    peer_of = {
+        "exact": lambda atoms, accuracy: MapPeer("1.0", "CPU", lambda grid: (0.5, reference.potmap(atoms, grid)))
+    }
+    monkeypatch.setattr(mesh, "MESH_PEERS", peer_of)
+    monkeypatch.setattr(mesh, "apart", lambda most_seconds, work, *arguments: work(*arguments))
+    work = mesh.mesh_work(24, 300, "float32", DEVICES[:1], 3, 10.0)
+    own, other = work.rows(lambda code: True, lambda line: None)
+    assert own.agrees
+    assert own.call_seconds >= own.seconds > 0
+    assert 1e-7 < own.errors["potential"] < 1e-4
+    assert (other.code, other.seconds, other.errors["potential"] < 1e-9) == ("exact 1.0", 0.5, True)
+    assert "error by norm of 0.0001 at most" in Group.of([own, other]).section()
+
+
 def test_peers_that_are_not_installed(monkeypatch):
     monkeypatch.setattr(peer, "find_spec", lambda name: None)
     for make in MAP_PEERS.values():
         with pytest.raises(AbsentError, match="not installed"):
             make(random_atoms(5), "float32", True)
+    for make in MESH_PEERS.values():
+        with pytest.raises(AbsentError, match="not installed"):
+            make(random_atoms(5), 1e-4)
 
 
 @pytest.mark.skipif(not HAS_OPENMM, reason="OpenMM is not installed")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import random
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -14,6 +17,7 @@ from pele_ocl.atoms import Atoms
 from pele_ocl.cli.options import structure_options
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.formats import is_pqr, read_pqr
+from pele_ocl.formats.pqr.lines import Fields, fields_of, fields_of_each
 from pele_ocl.inputfile import InputFile, read_file
 from pele_ocl.reading import read as read_any
 
@@ -194,3 +198,44 @@ def test_scales_are_those_of_the_docstring(tmp_path: Path) -> None:
     atoms = read(tmp_path, *(f"ATOM 1 {name} LIG 1 {k}.0 0.0 0.0 0.0 1.0" for k, name in enumerate(names)))
     assert atoms.gb_scales is not None
     assert atoms.gb_scales.tolist() == [0.85, 0.72, 0.79, 0.85, 0.88, 0.86, 0.96, 0.80]
+
+
+def any_line(rng: random.Random) -> str:
+    def one(usual: str, *others: str) -> str:
+        return rng.choice([usual] * 8 * len(others) + list(others))
+
+    chain, number = rng.choice(["", "A", "B"]), rng.choice(["5", "-3", "1005", "5B"])
+    together = chain + number.rjust(rng.choice([0, 4]))
+    place = "".join(one("%9.3f", "%8.3f") % rng.uniform(-200, 200) for _ in "xyz")
+    record, serial, name = rng.choice(["ATOM", "HETATM"]), one("12345", "*****"), one("CA", "ATOM", "C1.5")
+    numbers = rng.choice(["-0.42 1.5", "1e-3 1.0", ".5 0"]) + one("", " N")
+    return f"{record} {serial} {name} {rng.choice(['ALA', 'NALA'])} {together} {place} {numbers}"
+
+
+def outcome(read_fields: Callable[..., Fields], lines: list[str], places: object) -> object:
+    try:
+        found = read_fields(lines, places)
+    except FormatError as error:
+        return str(error)
+    return {each.name: np.array(getattr(found, each.name)).tolist() for each in fields(Fields)}
+
+
+def test_lines_together_are_read_as_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain lines, others, and such with any letter changed, dropped or put in."""
+    rng, read_together, read_one_by_one = random.Random(1), 0, list[int]()
+
+    def counted(lines: list[str], places: object) -> Fields:
+        read_one_by_one.append(len(lines))
+        return fields_of_each(lines, places)
+
+    monkeypatch.setattr("pele_ocl.formats.pqr.lines.fields_of_each", counted)
+    for trial in range(400):
+        lines = [any_line(rng) for _ in range(rng.choice([1, 3, 8]))]
+        if trial % 2:
+            k, at = rng.randrange(len(lines)), rng.randrange(40)
+            lines[k] = lines[k][:at] + rng.choice(["", " ", "x", "-", ".", "9", "_", "٣", "nan"]) + lines[k][at + 1 :]
+        expected = outcome(fields_of_each, lines, [f"p:{i}" for i in range(len(lines))])
+        read_one_by_one.clear()
+        assert outcome(fields_of, lines, "p:{}".format) == expected, lines
+        read_together += sum(read_one_by_one) < len(lines)
+    assert 100 < read_together < 350

@@ -14,7 +14,7 @@ from pele_ocl.opencl.staging import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap.accuracy import method_for
 from pele_ocl.potmap.estimate import mesh_bytes
-from pele_ocl.potmap.mesh import cutoffs, mesh_for, tighter
+from pele_ocl.potmap.mesh import levels, mesh_for, tighter
 from pele_ocl.potmap.mesh.geometry import MeshGeometry, transform_length
 from pele_ocl.potmap.mesh.green import _to_distances, _to_lengths
 from pele_ocl.potmap.mesh.presets import PRESETS
@@ -212,11 +212,12 @@ def test_a_mesh_that_is_too_large_is_refused(ubiquitin, away):
 
 def test_a_coarser_mesh_is_taken_where_there_is_little_room(ubiquitin, odd_grid):
     problem = MapProblem.of(ubiquitin, odd_grid, PotentialModel(), 1.0, False, "float32", 1e-4)
-    split, window = mesh_for(problem)
-    length = int(MeshGeometry.of(problem, split.spacing, window.nodes).lengths.max())
-    assert mesh_for(replace(problem, room=MeshRoom(length=length)))[0].cutoff == split.cutoff
-    assert mesh_for(replace(problem, room=MeshRoom(length=length - 1)))[0].cutoff > split.cutoff
-    assert not cutoffs(replace(problem, room=MeshRoom(nodes=100)))
+    parameters = mesh_for(problem)
+    split = parameters.near
+    length = int(MeshGeometry.of(problem.box, split.spacing, parameters.window.nodes).lengths.max())
+    assert mesh_for(replace(problem, room=MeshRoom(length=length))).near.cutoff == split.cutoff
+    assert mesh_for(replace(problem, room=MeshRoom(length=length - 1))).near.cutoff > split.cutoff
+    assert not levels(replace(problem, room=MeshRoom(nodes=100)))
     assert tighter(replace(problem, room=MeshRoom(nodes=100))) is None
 
 

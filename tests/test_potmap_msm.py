@@ -132,9 +132,9 @@ def test_a_charge_on_a_lattice_makes_its_potential_everywhere(lattices):
         if expected is not None:
             here += _along_all(expected, [each.T for each in _shares(interpolant, *found.levels[k : k + 2])])
         expected = here
-    potentials = run.download(found.potentials(run, run.upload(charges)), charges.size).reshape(charges.shape)
+    potentials = run.download(found.potential_of(run, run.upload(charges)), charges.size).reshape(charges.shape)
     assert relative(potentials, expected) < (1e-6 if run.precision == "float32" else 1e-14)
-    again = run.download(found.potentials(run, run.upload(charges)), charges.size).reshape(charges.shape)
+    again = run.download(found.potential_of(run, run.upload(charges)), charges.size).reshape(charges.shape)
     assert np.array_equal(again, potentials)
 
 

@@ -1,30 +1,39 @@
-"""Maps by the mesh beside direct sums: wall clock, kernels, and the measured error.
+"""Maps by the mesh beside direct sums: wall clock, kernels, memory, and the measured error.
 
-python docs/performance/mesh.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...] [SPACING]]]
+python docs/performance/mesh.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...] [SPACING [LEVELS[,...]]]]]
 
 A system is a name of tests/data (src3, ruvab, cct12), such a name with a number of copies side by side (cct12*91), or
 ball:N, charges at random in a ball as dense as a protein. The
 map has POINTS^3 points, 256 by default, SPACING A apart, 0.5 by default, around the molecule's middle. Calls of the
-mesh are the best of eight; the direct sum is computed once, where that takes less than a minute by its own estimate.
-"first" is the first call's wall clock, with the kernels ready and no table kept.
+mesh are the best of eight, or of two where they take long; the direct sum is computed once, where that takes less than
+ten seconds by its own estimate. "first" is the first call's wall clock, with the kernels ready and no table kept.
+LEVELS are those that are taken by cost, "auto", or cutoffs in Angstrom, such as 4 and 4+8 for meshes of one level and
+of two.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.bench.systems import ball_of_atoms
-from pele_ocl.potmap.estimate import estimate_seconds
+from pele_ocl.potmap import planned
+from pele_ocl.potmap.estimate import estimate_seconds, mesh_bytes
+from pele_ocl.potmap.mesh import plan
+from pele_ocl.potmap.mesh.plan import Levels
+from pele_ocl.potmap.options import MapOptions
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
-MOST_SECONDS, CALLS = 60.0, 8
+MOST_SECONDS, LONG_SECONDS = 10.0, 5.0
 COLUMNS = (
-    "atoms", "points", "accuracy", "error", "kernels, ms", "wall clock, ms", "first, ms", "direct: kernels, ms", "ratio"
+    "atoms", "points", "accuracy", "cutoffs, A", "memory", "error", "kernels, ms", "wall clock, ms", "first, ms",
+    "direct: kernels, ms", "ratio",
 )  # fmt: skip
 HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
@@ -49,9 +58,45 @@ def side_by_side(atoms: Atoms, copies: int) -> Atoms:
     return Atoms(positions=positions, charges=np.tile(atoms.charges, copies))
 
 
+@contextmanager
+def taken(text: str) -> Iterator[None]:
+    """Meshes of these levels alone; all there are where the text is "auto"."""
+    every = plan.levels
+    if text != "auto":
+        cutoffs = [float(word) for word in text.split("+")]
+        plan.levels = lambda problem: [Levels(cutoffs[0], cutoffs[-1])]
+    plan.forget()
+    try:
+        yield
+    finally:
+        plan.levels = every
+        plan.forget()
+
+
+def row(atoms: Atoms, grid: Grid, accuracy: float, device: str, direct: float, about: str) -> str:
+    """A line of the table; direct : seconds of the direct sum's kernels"""
+    options = MapOptions(method="mesh", accuracy=accuracy, device=device)
+    chosen = plan.cheapest(planned(atoms, grid, options).problem)
+    memory = mesh_bytes(atoms, grid, options) / 2**20
+    kernels, wall = [], []
+    while len(wall) < (8 if not wall or wall[0] < LONG_SECONDS else 2):
+        start = time.perf_counter()
+        result = potmap(atoms, grid, method="mesh", accuracy=accuracy, device=device)
+        wall.append(time.perf_counter() - start)
+        kernels.append(result.seconds["kernel"])
+    assert result.error is not None
+    cutoffs = f"{chosen.cutoff:g}" + (f" and {chosen.reach:g}" if chosen.two else "")
+    cells = [
+        f"{len(atoms):,}", f"{grid.shape[0]}^3", f"{accuracy:g}", cutoffs, f"{memory:,.0f} MiB",
+        f"{result.error.norm:.1e}", f"{1e3 * min(kernels):.2f}", f"{1e3 * min(wall):.1f}", f"{1e3 * wall[0]:.0f}",
+        f"{about}{1e3 * direct:.1f}", f"{direct / min(kernels):.0f}",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
 def main() -> None:
     device, systems = sys.argv[1], sys.argv[2].split(",")
-    given = dict(zip(("points", "accuracies", "spacing"), sys.argv[3:], strict=False))
+    given = dict(zip(("points", "accuracies", "spacing", "levels"), sys.argv[3:], strict=False))
     n, step = int(given.get("points", 256)), float(given.get("spacing", 0.5))
     accuracies = [float(text) for text in given.get("accuracies", "1e-4").split(",")]
     print(HEAD)
@@ -59,22 +104,12 @@ def main() -> None:
         atoms = atoms_of(system)
         grid = Grid(atoms.positions.mean(axis=0) - step * n / 2 + 0.0123, step, (n, n, n))
         estimate = estimate_seconds(atoms, grid, device=device)
-        direct = potmap(atoms, grid, device=device).seconds["kernel"] if estimate < MOST_SECONDS else estimate
+        is_short = estimate < MOST_SECONDS
+        direct = potmap(atoms, grid, device=device).seconds["kernel"] if is_short else estimate
         for accuracy in accuracies:
-            kernels, wall = [], []
-            for _ in range(CALLS):
-                start = time.perf_counter()
-                result = potmap(atoms, grid, method="mesh", accuracy=accuracy, device=device)
-                wall.append(time.perf_counter() - start)
-                kernels.append(result.seconds["kernel"])
-            about = "" if estimate < MOST_SECONDS else "about "
-            assert result.error is not None
-            print(
-                f"| {len(atoms):,} | {n}^3 | {accuracy:g} | {result.error.norm:.1e} | {1e3 * min(kernels):.2f} "
-                f"| {1e3 * min(wall):.1f} | {1e3 * wall[0]:.0f} | {about}{1e3 * direct:.1f} "
-                f"| {direct / min(kernels):.0f} |",
-                flush=True,
-            )
+            for levels in given.get("levels", "auto").split(","):
+                with taken(levels):
+                    print(row(atoms, grid, accuracy, device, direct, "" if is_short else "about "), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,13 @@ from itertools import groupby
 from pathlib import Path
 
 from .charts import limit_bars, logarithmic, new_figure, plain, save
-from .comparison import TOLERANCES, Row
+from .comparison import MESH_ACCURACY, TOLERANCES, Row
 from .markdown import table
 
 ABOUT = {
     "potmap": "Potential map, direct sum; billion atom evaluations a second, the data in place.",
     "energy": "Lennard-Jones, Coulomb, GB and surface energy with the full gradient, all pairs.",
+    "mesh": f"Potential map with an error by norm of {MESH_ACCURACY:g} at most. The error is measured at 1,000 points.",
     "minimize": "Minimisation with Amber99SB and OBC II, no cutoff, without set-up.",
     "nonbond": "Lennard-Jones and Coulomb energy with gradient within a cutoff, the list of pairs kept.",
     "solvent": "Born radii with the GB and surface energy, all pairs. OpenMM always computes the forces, too.",

@@ -89,16 +89,16 @@ def _none(file: InputFile) -> NoReturn:
 
 def _listed(file: InputFile, model: int | None) -> Listed:
     """The atom lines of the model asked for; the rest of the file is not read."""
-    listed, chosen, others = Listed(), -1, dict[int, None]()
+    listed, chosen, others, source = Listed(), -1, dict[int, None](), str(file)
     for record in _all_records(file):
         if record.kind != "ATOM":
-            listed.add(record, str(file))
+            listed.add(record, source)
         elif chosen not in (-1, record.ordinal):
             listed.first_of_several = True
             break
         elif model in (None, record.model):
             chosen = record.ordinal
-            listed.add(record, str(file))
+            listed.add(record, source)
         else:
             others.setdefault(record.model)
     if listed.texts:

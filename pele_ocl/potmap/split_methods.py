@@ -14,13 +14,13 @@ from .problem import MapProblem
 class SplitMethod:
     """How a method keeps an accuracy.
 
-    cutoffs : of the near part, those that a problem allows and whose nodes the devices have room for
+    choices : of cutoffs, those that a problem allows and whose nodes the devices have room for
     tighter : the next smaller accuracy that a problem may have; None where there is none
     finest : the smallest accuracy, by precision
     has_salt : whether it does Debye screening
     """
 
-    cutoffs: Callable[[MapProblem], Sequence[float]]
+    choices: Callable[[MapProblem], Sequence[object]]
     tighter: Callable[[MapProblem], float | None]
     finest: dict[str, float]
     has_salt: bool
@@ -33,13 +33,13 @@ class SplitMethod:
             return "no minimum distance"
         if problem.model.kappa and not self.has_salt:
             return "no salt"
-        return "" if self.cutoffs(problem) else "no room for nodes around all atoms and points of this map"
+        return "" if self.choices(problem) else "no room for nodes around all atoms and points of this map"
 
 
 SPLIT_METHODS = {
     "msm": SplitMethod(msm.cutoffs, msm.tighter, {"float32": msm.FINEST, "float64": msm.FINEST}, has_salt=False),
     "mesh": SplitMethod(
-        mesh.cutoffs, mesh.tighter, {"float32": mesh.FLOAT32_ACCURACY, "float64": mesh.FINEST}, has_salt=True
+        mesh.levels, mesh.tighter, {"float32": mesh.FLOAT32_ACCURACY, "float64": mesh.FINEST}, has_salt=True
     ),
 }
 

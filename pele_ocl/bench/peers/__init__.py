@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...atoms import Atoms
-from . import cupy, jax, keops, numba, torch
+from . import cupy, fmm3d, jax, keops, numba, torch
 from .apart import apart
 from .peer import AbsentError, Array, MapPeer, Once, talk_to_stderr, version_of
 
-__all__ = ["MAP_PEERS", "AbsentError", "Array", "MapPeer", "Once", "apart", "talk_to_stderr", "version_of"]
+__all__ = [
+    "MAP_PEERS",
+    "MESH_PEERS",
+    "AbsentError",
+    "Array",
+    "MapPeer",
+    "Once",
+    "apart",
+    "talk_to_stderr",
+    "version_of",
+]
 
 # By name: makes the peer ready for maps of some atoms in a precision, on a GPU where that is asked for and it can.
 # Raises AbsentError where it cannot.
@@ -21,3 +31,5 @@ MAP_PEERS: dict[str, Callable[[Atoms, str, bool], MapPeer]] = {
     "CuPy": cupy.potmap,
     "KeOps": keops.potmap,
 }
+# The same of maps to an accuracy, the error by norm.
+MESH_PEERS: dict[str, Callable[[Atoms, float], MapPeer]] = {"FMM3D": fmm3d.potmap}

@@ -27,7 +27,7 @@ Once = Callable[[Grid], tuple[float, Array]]
 
 # How to install what is not installed: extras of this package, or packages of another name than the module's.
 BENCH_EXTRA = "'pele-ocl[bench]'"
-PACKAGES = {"openmm": BENCH_EXTRA, "numba": BENCH_EXTRA, "cupy": "cupy-cuda13x"}
+PACKAGES = {"openmm": BENCH_EXTRA, "numba": BENCH_EXTRA, "fmm3dpy": BENCH_EXTRA, "cupy": "cupy-cuda13x"}
 
 
 class AbsentError(Exception):

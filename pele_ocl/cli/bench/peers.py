@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...atoms import Atoms
-from ...bench.peers import MAP_PEERS
+from ...bench.peers import MAP_PEERS, MESH_PEERS
 from ...bench.peers.openmm import PLATFORMS
 from ...bench.systems import SYSTEMS, load
 from ...errors import PeleError
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ...bench.comparison import Row, Work
     from ...opencl.device import Device
 
-WORKS = ("potmap", "energy", "nonbond", "solvent", "minimize")
-PEERS = (*MAP_PEERS, *(f"OpenMM {platform}" for platform in PLATFORMS))
+WORKS = ("potmap", "mesh", "energy", "nonbond", "solvent", "minimize")
+PEERS = (*MAP_PEERS, *MESH_PEERS, *(f"OpenMM {platform}" for platform in PLATFORMS))
 DEFAULT_SYSTEMS = ("ubiquitin", "src3")
 
 
@@ -37,8 +37,8 @@ DEFAULT_SYSTEMS = ("ubiquitin", "src3")
     help=f"Shipped structure of energies; default: {' and '.join(DEFAULT_SYSTEMS)}.",
 )  # fmt: skip
 @click.option("--structure", "paths", type=PATH, multiple=True, metavar="IN", help="A structure of your own for them.")
-@click.option("--points", type=click.IntRange(1), default=128, show_default=True, help="Along an edge of the map.")
-@click.option("--atoms", "n_atoms", type=click.IntRange(1), default=2048, show_default=True, help="Of the map.")
+@click.option("--points", type=click.IntRange(1), default=128, show_default=True, help="Along an edge of the maps.")
+@click.option("--atoms", "n_atoms", type=click.IntRange(1), default=2048, show_default=True, help="Of the maps.")
 @click.option("--cutoff", type=float, default=12.0, show_default=True, help="Of nonbond, Angstrom.")
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
 @click.option(
@@ -62,9 +62,10 @@ def peers(
     """Time ours and every peer that is installed on the same atoms, and check that the answers agree.
 
     Works are a potential map of random charges (numba, torch eager and compiled, JAX, a CUDA kernel through CuPy,
-    KeOps), and on structures the whole energy with its gradient, Lennard-Jones and Coulomb within a cutoff, and Born
-    radii with the GB energy (OpenMM's platforms); and minimisation of shipped structures from a noisy start to
-    10 kJ/mol/nm (OpenMM's platforms). Peers use a GPU where one of the devices is one.
+    KeOps), the map of a ball of atoms to 1e-4 by a mesh (FMM3D), and on structures the whole energy with its gradient,
+    Lennard-Jones and Coulomb within a cutoff, and Born radii with the GB energy (OpenMM's platforms); and minimisation
+    of shipped structures from a noisy start to 10 kJ/mol/nm (OpenMM's platforms). Peers use a GPU where one of the
+    devices is one.
 
     Every code runs before it is timed, so no time holds a compilation. "ms" is with all data in place: our kernels by
     the device's clock, our energy by one of many evaluations that follow one another, OpenMM by a step of molecular
@@ -106,12 +107,16 @@ def _works(
     """Each when it is its turn, with its inputs and the values to hold answers against."""
     from ...bench.comparison import energy_work, nonbond_work, potmap_work, solvent_work
     from ...bench.comparison_minimize import minimize_work
+    from ...bench.mesh import mesh_work
     from ...bench.potmap import random_system
 
     wanted = [p for p in precisions or ("float32",) if p == "float32" or all(d.has_float64 for d in devices)]
     if "potmap" in names:
         for precision in wanted:
             yield potmap_work(*random_system(*size), precision, devices, runs, most_seconds)
+    if "mesh" in names:
+        for precision in wanted:
+            yield mesh_work(*size, precision, devices, runs, most_seconds)
     for name, read_atoms in structures:
         atoms = read_atoms()
         for precision in wanted:

@@ -37,7 +37,7 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
 
     Raises InputError for values that float32 does not hold.
     """
-    largest = float(np.abs(map_.values).max())
+    largest = max(abs(float(map_.values.min())), abs(float(map_.values.max())))
     if largest > float(np.finfo(np.float32).max):
         raise InputError(f"a value of {largest:g} is too large for the float32 of MRC files; write another format")
     with open(path, "wb") as file:
@@ -82,6 +82,13 @@ def read_mrc(file: InputFile) -> Map:
     return Map(grid, np.array(values, kind, order="C"), **understood(texts))
 
 
+def _mean_and_deviation(values: NDArray[np.floating]) -> tuple[float, float]:
+    """Mean and standard deviation, plane by plane, so that there is no map of float64 in between."""
+    mean = sum(float(plane.sum(dtype=np.float64)) for plane in values) / values.size
+    squares = sum(float(np.square(plane - np.float64(mean)).sum()) for plane in values)
+    return mean, (squares / values.size) ** 0.5
+
+
 def _header(map_: Map, details: Details) -> bytes:
     grid = map_.grid
     words = np.zeros(_HEADER_BYTES // 4, "<i4")
@@ -91,14 +98,14 @@ def _header(map_: Map, details: Details) -> bytes:
     reals[10:13] = grid.spacing * grid.shape
     reals[13:16] = 90
     words[16:19] = 1, 2, 3  # columns run along x, rows along y, sections along z
-    mean = float(map_.values.mean(dtype=np.float64))
+    mean, deviation = _mean_and_deviation(map_.values)
     reals[19:22] = map_.values.min(), map_.values.max(), mean
     words[22] = 1  # space group: P1, a volume
     words[27] = _VERSION
     reals[49:52] = grid.origin
     words[52] = int.from_bytes(b"MAP ", "little")
     words[53] = _LITTLE_ENDIAN_STAMP
-    reals[54] = map_.values.std(dtype=np.float64)
+    reals[54] = deviation
     labels = [line.encode("ascii", "replace")[:_LABEL_BYTES] for line in head_lines(map_, details.attributes)]
     words[55] = len(labels[:_LABELS])
     text = b"".join(label.ljust(_LABEL_BYTES) for label in labels[:_LABELS])

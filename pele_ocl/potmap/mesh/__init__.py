@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from .far import FarMesh, FarPart, Nodes
-from .plan import cutoffs, mesh_evaluations, mesh_for, mesh_reals, table_waves, tighter
+from .memory import mesh_reals
+from .plan import levels, mesh_evaluations, mesh_for, table_waves, tighter
 from .presets import FINEST, FLOAT32_ACCURACY
 
 __all__ = [
-    "FINEST", "FLOAT32_ACCURACY", "FarMesh", "FarPart", "Nodes", "cutoffs", "mesh_evaluations", "mesh_for",
-    "mesh_reals", "table_waves", "tighter",
+    "FINEST", "FLOAT32_ACCURACY", "FarMesh", "FarPart", "Nodes", "levels", "mesh_evaluations", "mesh_for", "mesh_reals",
+    "table_waves", "tighter",
 ]  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints
-from ..problem import MapProblem
 
+Box = tuple[Floats, Floats]  # the lowest and the highest corner, A
 FACTORS = (2, 3, 5, 7)  # of the lengths that are transformed
 OFF = 1e-6  # spacings, by which rounding may take a point that stands on a node to either side of it, at most
 
@@ -29,9 +30,9 @@ class MeshGeometry:
     window_nodes: int
 
     @classmethod
-    def of(cls, problem: MapProblem, spacing: float, window_nodes: int) -> MeshGeometry:
-        """window_nodes : P of the window, which must fit around each atom and point"""
-        low, shape = nodes_around(problem.box, spacing, window_nodes)
+    def of(cls, box: Box, spacing: float, window_nodes: int) -> MeshGeometry:
+        """box : of all atoms and points; window_nodes : P of the window, which must fit around each of them"""
+        low, shape = nodes_around(box, spacing, window_nodes)
         lengths = np.array([transform_length(2 * int(n) - 1) for n in shape])
         corner: Floats = np.asarray(low * spacing, np.float64)
         return cls(corner, spacing, shape, lengths, window_nodes)
@@ -48,18 +49,14 @@ class MeshGeometry:
         return first, fractions
 
 
-def nodes_around(
-    box: tuple[Floats, Floats], spacing: float, window_nodes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(3,) the first node around a box, and how many there are from it on, along x, y, z.
-
-    box : the lowest and the highest coordinates of all atoms and points, A
-    """
+def nodes_around(box: Box, spacing: float, window_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(3,) the first node around all that stands in a box, and how many there are from it on, along x, y, z."""
     low, high = (np.floor(end / spacing + off).astype(np.int64) for end, off in zip(box, (-OFF, OFF), strict=True))
     low, high = low - window_nodes // 2 + 1, high + window_nodes // 2
     return low, high - low + 1
 
 
+@cache
 def transform_length(least: int) -> int:
     """The smallest even number of at least `least` with no prime factors but FACTORS."""
     length = least + least % 2

@@ -9,32 +9,38 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats
 from .geometry import MeshGeometry
-from .split import Split
+from .split import Middle, Split
 from .window import Window
 
 AT_ONCE = 1 << 18  # wave numbers of the fine table that are held at a time, in a cache
 
 
-def green_table(geometry: MeshGeometry, split: Split, window: Window) -> Floats:
+def green_table(geometry: MeshGeometry, split: Split, window: Window, finer: float = 0.0) -> Floats:
     """As _green_table, which is kept for further maps of a size."""
     return _green_table(
-        geometry.spacing, tuple(geometry.shape.tolist()), tuple(geometry.lengths.tolist()), split, window
+        geometry.spacing, tuple(geometry.shape.tolist()), tuple(geometry.lengths.tolist()), split, window, finer
     )
 
 
 @lru_cache(maxsize=2)
-def _green_table(h: float, nodes: tuple[int, ...], lengths: tuple[int, ...], split: Split, window: Window) -> Floats:
+def _green_table(
+    h: float, nodes: tuple[int, ...], lengths: tuple[int, ...], split: Split, window: Window, finer: float
+) -> Floats:
     """The factor (nz/2 + 1, ny/2 + 1, nx/2 + 1) on each wave number of the padded mesh; docs/theory/mesh.md, eq. 6.
 
     The Green function is cut off farther away than any two nodes are (Vico, Greengard and Ferrando, J. Comput. Phys.
     323, 191 (2016)), brought to the distances of nodes by cosine sums over a finer table of wave numbers, and
     taken back for the lengths of the transforms. Both sums are one matrix an axis.
+
+    finer : spacing of the mesh by way of which points take the potential, A, through its window; 0 without one
     """
     shape = np.array(nodes)
     farthest = _farthest(shape, h, split.cutoff)
     fine = fine_waves(shape, h, split.cutoff)
     waves = [np.pi * np.arange(n + 1) / (n * h) for n in fine]
     factors = [1 / window.transformed(k * h / np.pi) ** 2 / (2 * n * h) for k, n in zip(waves, fine, strict=True)]
+    if finer:
+        factors = [each / window.transformed(k * finer / np.pi) for each, k in zip(factors, waves, strict=True)]
     to_lengths = [
         _to_lengths(n, length) @ _to_distances(n, int(m)) for n, m, length in zip(nodes, fine, lengths, strict=True)
     ]
@@ -51,6 +57,21 @@ def _green_table(h: float, nodes: tuple[int, ...], lengths: tuple[int, ...], spl
         planes = y @ (values @ x.T)
         table += z[:, part] @ planes.reshape(len(planes), -1)
     return table.reshape(len(z), len(y), len(x))
+
+
+def middle_table(geometry: MeshGeometry, near: Split, far: Split, window: Window) -> Floats:
+    """The factor (nz/2 + 1, ny/2 + 1, nx/2 + 1) of the middle part; docs/theory/mesh.md, section 7.
+
+    It ends where the near part of `far` does, so that its spectrum serves as it is.
+    """
+    h, middle = geometry.spacing, Middle(near, far)
+    kx, ky, kz = (2 * np.pi * np.arange(n // 2 + 1) / (n * h) for n in geometry.lengths.tolist())
+    fx, fy, fz = (1 / window.transformed(k * h / np.pi) ** 2 / h for k in (kx, ky, kz))
+    across, factors = ky[:, None] ** 2 + kx**2, fy[:, None] * fx
+    table = np.empty((len(kz), len(ky), len(kx)))
+    for plane, k, factor in zip(table, kz, fz, strict=True):
+        plane[:] = middle.spectrum(k**2 + across) * (factor * factors)
+    return table
 
 
 def _farthest(shape: NDArray[np.int64], h: float, cutoff: float) -> float:

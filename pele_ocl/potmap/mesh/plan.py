@@ -9,9 +9,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..problem import MapProblem
-from .geometry import nodes_around, transform_length
+from .geometry import Box, MeshGeometry, nodes_around, transform_length
 from .green import fine_waves
 from .presets import FLOAT32_ACCURACY, PRESETS, Preset, preset_for
+from .sheet_geometry import SheetGeometry
 from .split import Split
 from .window import Window
 
@@ -24,16 +25,57 @@ WAVE_COST = 10.0  # of a wave number of the host's table, half of what it takes 
 # that a charge is spread onto, a point and component of the map, and an atom in the sums that measure the error.
 PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
 POINT_EVALUATIONS, ERROR_EVALUATIONS = 45.0, 11e3
-ATOM_REALS = 60.0  # numbers of an atom on a device: its windows' weights, its place in the mesh and in the bins
-FEW_REALS = 20e3  # numbers of tables that no size of a map changes much: of bins, pieces of windows and transforms
+SHEET_COST = 1.7  # of a wave number of a sheet, in those of the padded mesh, most of whose lines are zero
+RATIOS = (2, 4)  # of the cutoffs of two levels, the least and the largest
+MOST_CHOSEN = 64
 LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
 MOST_WAVES = 2e8  # of the Green function's fine table, which the host makes; a cube of 420 nodes has as many
 
 
-def cutoffs(problem: MapProblem) -> list[float]:
-    """Those that a problem's screening allows and whose meshes the devices have room for; none where none does."""
+@dataclass(frozen=True)
+class Parameters:
+    """Of the mesh, or meshes, for a problem.
+
+    near, far : the split where the near part ends, and that where the far part begins to be Coulomb's; the same one but
+        where there are two levels, whose middle part lies between them
+    """
+
+    preset: Preset
+    near: Split
+    far: Split
+    window: Window
+
+    @property
+    def has_sheets(self) -> bool:
+        """Whether the middle part has meshes of its own."""
+        return self.far != self.near
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Where the near part ends, and where the middle part does, if there is one, A; as long where there is none."""
+
+    cutoff: float
+    reach: float
+
+    @property
+    def two(self) -> bool:
+        return self.reach > self.cutoff
+
+
+def levels(problem: MapProblem) -> list[Levels]:
+    """Those that a problem's screening allows and whose meshes have room; none where none does.
+
+    Two levels are among them where the mesh of one is large, or has no room.
+    """
     allowed = [cutoff for cutoff in CUTOFFS if problem.model.kappa * cutoff <= LARGEST_SCREENING]
-    return [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
+    fitting = [each for each in allowed or [LARGEST_SCREENING / problem.model.kappa] if _fits(problem, each)]
+    one = [Levels(cutoff, cutoff) for cutoff in fitting]
+    if one and len(fitting) == len(allowed) and _padded_nodes(problem, one[0]) <= problem.room.one_level:
+        return one
+    least, largest = RATIOS
+    two = [Levels(near, far) for far in fitting for near in allowed if least * near <= far <= largest * near]
+    return one + [each for each in two if sheets_of(problem, each) is not None]
 
 
 def _fits(problem: MapProblem, cutoff: float) -> bool:
@@ -42,6 +84,15 @@ def _fits(problem: MapProblem, cutoff: float) -> bool:
     if sizes.waves > MOST_WAVES or math.prod(sizes.shape) > problem.room.nodes:
         return False
     return max(sizes.lengths) <= problem.room.length
+
+
+def sheets_of(problem: MapProblem, chosen: Levels) -> SheetGeometry | None:
+    """The sheets of two levels; None where they, or the coarse mesh beside them, have no room."""
+    preset = preset_for(problem.accuracy)
+    if math.prod(_sizes(problem, chosen.reach).shape) > problem.room.nodes / 2:
+        return None
+    sheets = SheetGeometry.of(problem, np.pi * chosen.cutoff / preset.c, chosen.reach, preset.nodes)
+    return sheets if sheets is not None and sheets.lengths.max() <= problem.room.length else None
 
 
 @dataclass(frozen=True)
@@ -72,11 +123,11 @@ def _sizes_around(low: tuple[float, ...], high: tuple[float, ...], preset: Prese
     return _Sizes(tuple(shape.tolist()), waves)
 
 
-def mesh_for(problem: MapProblem) -> tuple[Split, Window]:
-    """The split and the window of least cost that keep the accuracy of a problem."""
-    preset = preset_for(problem.accuracy)
-    cutoff = _cheapest(problem)
-    return _split(preset.c, cutoff, problem.model.kappa), _window(preset)
+def mesh_for(problem: MapProblem) -> Parameters:
+    """The split, or splits, and the window of least cost that keep the accuracy of a problem."""
+    preset, chosen = preset_for(problem.accuracy), cheapest(problem)
+    near, far = (_split(preset.c, cutoff, problem.model.kappa) for cutoff in (chosen.cutoff, chosen.reach))
+    return Parameters(preset, near, far, _window(preset))
 
 
 @lru_cache(maxsize=16)
@@ -92,51 +143,83 @@ def _window(preset: Preset) -> Window:
 
 def mesh_evaluations(problem: MapProblem) -> float:
     """The cost of the kernels of the mesh for a problem, in evaluations of the direct sum."""
-    preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
+    preset, chosen = preset_for(problem.accuracy), cheapest(problem)
+    sheets = sheets_of(problem, chosen) if chosen.two else None
+    finer = 0.0 if sheets is None else NODE_EVALUATIONS * SHEET_COST * _sheet_nodes(sheets)
     return (
-        PAIR_EVALUATIONS * _near_pairs(problem, cutoff)
-        + NODE_EVALUATIONS * math.prod(_sizes(problem, cutoff).lengths)
-        + (SPREAD_EVALUATIONS * preset.nodes**3 + ERROR_EVALUATIONS) * problem.n_atoms
+        PAIR_EVALUATIONS * _near_pairs(problem, chosen.cutoff)
+        + NODE_EVALUATIONS * _padded_nodes(problem, chosen)
+        + finer
+        + (SPREAD_EVALUATIONS * preset.nodes**3 * (1 + chosen.two) + ERROR_EVALUATIONS) * problem.n_atoms
         + POINT_EVALUATIONS * problem.components * len(problem.grid)
     )
 
 
-def mesh_reals(problem: MapProblem, slab: tuple[int, int, int]) -> float:
-    """Numbers that the mesh for a problem needs on a device, about; slab : points along x, y, z, computed at a time"""
-    preset, cutoff = preset_for(problem.accuracy), _cheapest(problem)
-    sizes = _sizes(problem, cutoff)
-    (nx, ny, nz), (lx, ly, lz) = sizes.shape, sizes.lengths
-    pitch, (px, py, pz) = lx / 2 + 8, slab
-    reached = min(nz, int(pz * problem.grid.spacing[2] / (np.pi * cutoff / preset.c)) + preset.nodes + 1)
-    # A spectrum, and later the rows and planes of points between nodes and map, in the same memory.
-    narrow = max(2 * pitch * ny * nz, px * ny * reached)
-    wide = max(2 * pitch * ly * nz, px * py * reached)
-    table = pitch * (ly / 2 + 1) * (lz / 2 + 1)
-    weights = 2 * preset.nodes * sum(slab)
-    return float(nx * ny * nz + narrow + wide + table + weights + ATOM_REALS * problem.n_atoms + FEW_REALS)
-
-
 def table_waves(problem: MapProblem) -> float:
     """Wave numbers of the table of the Green function for the mesh of a problem; many where it is long and thin."""
-    return _sizes(problem, _cheapest(problem)).waves
+    return _sizes(problem, cheapest(problem).reach).waves
 
 
-def _cheapest(problem: MapProblem) -> float:
-    return min(cutoffs(problem), key=lambda cutoff: cost(problem, preset_for(problem.accuracy), cutoff))
+def cheapest(problem: MapProblem) -> Levels:
+    """The levels of least cost, which are kept for further problems of a size."""
+    (low, high), grid = problem.box, problem.grid
+    key = (
+        *low.tolist(), *high.tolist(), *grid.shape, *grid.spacing.tolist(), problem.n_atoms, problem.n_near,
+        problem.accuracy, problem.model.kappa, problem.room,
+    )  # fmt: skip
+    if key not in _chosen:
+        if len(_chosen) == MOST_CHOSEN:
+            _chosen.clear()
+        _chosen[key] = min(levels(problem), key=lambda each: cost(problem, preset_for(problem.accuracy), each))
+    return _chosen[key]
+
+
+_chosen: dict[tuple[object, ...], Levels] = {}
+
+
+def forget() -> None:
+    """Choose anew."""
+    _chosen.clear()
 
 
 def tighter(problem: MapProblem) -> float | None:
     """The next smaller accuracy that a mesh for this problem may have; None where there is none."""
     finest = FLOAT32_ACCURACY if problem.precision == "float32" else 0.0
     finer = [each.accuracy for each in PRESETS if finest <= each.accuracy < preset_for(problem.accuracy).accuracy]
-    return max((each for each in finer if cutoffs(replace(problem, accuracy=each))), default=None)
+    return max((each for each in finer if levels(replace(problem, accuracy=each))), default=None)
 
 
-def cost(problem: MapProblem, preset: Preset, cutoff: float) -> float:
-    """Of the near part and the mesh, in near pairs."""
-    sizes = _sizes(problem, cutoff)
-    near, nodes = _near_pairs(problem, cutoff), math.prod(sizes.lengths)
-    return near + WAVE_COST * sizes.waves + NODE_COST * nodes / 4 + SPREAD_COST * preset.nodes**3 * problem.n_atoms
+def cost(problem: MapProblem, preset: Preset, chosen: Levels) -> float:
+    """Of the near part and the mesh or meshes, in near pairs."""
+    waves, nodes = _sizes(problem, chosen.reach).waves, _padded_nodes(problem, chosen)
+    found = _near_pairs(problem, chosen.cutoff) + WAVE_COST * waves + NODE_COST / 4 * nodes
+    spread = SPREAD_COST * preset.nodes**3
+    sheets = sheets_of(problem, chosen) if chosen.two else None
+    if sheets is not None:
+        found += NODE_COST / 4 * SHEET_COST * _sheet_nodes(sheets) + spread * problem.n_near
+    return found + spread * problem.n_atoms
+
+
+def coarse_geometry(problem: MapProblem, chosen: Levels) -> MeshGeometry:
+    """The mesh that goes around everything."""
+    preset = preset_for(problem.accuracy)
+    return MeshGeometry.of(problem.box, np.pi * chosen.reach / preset.c, preset.nodes)
+
+
+def _padded_nodes(problem: MapProblem, chosen: Levels) -> int:
+    return math.prod(_sizes(problem, chosen.reach).lengths)
+
+
+def _sheet_nodes(sheets: SheetGeometry) -> float:
+    """Wave numbers of all sheets of a map."""
+    return sheets.n_sheets * float(np.prod(sheets.lengths.astype(float)))
+
+
+def far_box(problem: MapProblem, parameters: Parameters) -> Box:
+    """The box that the mesh of the far part goes around: all atoms and points, or the nodes that they take from."""
+    margin = parameters.near.spacing * (parameters.window.nodes / 2) if parameters.has_sheets else 0.0
+    low, high = problem.box
+    return low - margin, high + margin
 
 
 def _near_pairs(problem: MapProblem, cutoff: float) -> float:

@@ -97,6 +97,38 @@ class Split:
         return _in_powers(outer, steep), _in_powers(inner, degree)
 
 
+@dataclass(frozen=True)
+class Middle:
+    """The far part of a split less that of one with a longer cutoff, where it ends; docs/theory/mesh.md, eq. 7."""
+
+    near: Split
+    far: Split
+
+    @cached_property
+    def _steps(self) -> tuple[Floats, Floats]:
+        """The spectrum at shares of the largest wave number as close as those of Split, and its steps."""
+        k = np.linspace(0, self.near.largest_k, SPECTRUM_STEPS + 1)
+        shares = [np.minimum(k / split.largest_k, 1) for split in (self.near, self.far)]
+        near, far = (
+            np.where(share < 1, split.spectrum(share**2), 0.0)
+            for split, share in zip((self.near, self.far), shares, strict=True)
+        )
+        with np.errstate(invalid="ignore"):
+            values = 4 * np.pi * (near - far) / (k**2 + self.near.kappa**2)
+        if not self.near.kappa:  # 0 / 0
+            curvature = float(prolate(self.near.c).deriv(2)(0.0)) / 2
+            values[0] = 4 * np.pi * curvature * (self.near.largest_k**-2 - self.far.largest_k**-2)
+        return values, np.diff(values)
+
+    def spectrum(self, k2: Floats) -> Floats:
+        """The Fourier transform at squared wave numbers, A^2."""
+        values, steps = self._steps
+        place = np.sqrt(k2) * (SPECTRUM_STEPS / self.near.largest_k)
+        before = np.minimum(place, SPECTRUM_STEPS - 1).astype(np.int32)
+        spectrum: Floats = np.where(place < SPECTRUM_STEPS, values[before] + (place - before) * steps[before], 0.0)
+        return spectrum
+
+
 def _in_powers(function: Callable[[Floats], Floats], degree: int) -> Floats:
     """Coefficients of a function of [0, 1] in powers of the argument taken to [-1, 1], where they keep their digits."""
     series = Chebyshev.interpolate(function, degree, domain=[0, 1])

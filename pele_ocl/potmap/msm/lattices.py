@@ -9,6 +9,8 @@ import numpy as np
 
 from ..mesh import Nodes
 from ..mesh.geometry import MeshGeometry
+from ..mesh.scratch import Scratch
+from ..mesh.spreading import Spreading
 from ..problem import MapProblem
 from .interpolant import Interpolant
 from .levels import Level, Stencil, levels_from
@@ -32,8 +34,9 @@ class Lattices(Nodes):
     def __init__(self, run: Run, problem: MapProblem) -> None:
         splitting, preset = splitting_for(problem)
         interpolant, spacing = Interpolant(preset.nodes), splitting.cutoff / preset.ratio
-        geometry = MeshGeometry.of(problem, spacing, preset.nodes)
-        super().__init__(run, near_problem(problem, splitting), interpolant, geometry)
+        geometry = MeshGeometry.of(problem.box, spacing, preset.nodes)
+        super().__init__(near_problem(problem, splitting), interpolant, geometry, Scratch())
+        self._spreading = Spreading(run, interpolant, self.scratch)
         finest = Level(np.round(geometry.corner / spacing).astype(np.int64), geometry.shape)
         between = Stencil.of(splitting.between, spacing, np.full(3, splitting.reach(spacing)))
         self.levels = levels_from(finest, preset.nodes, between.n_terms)
@@ -42,10 +45,17 @@ class Lattices(Nodes):
         self._layout = LatticeLayout.of(run, max(int(between.reach.max()), int(coarsest.reach.max())))
         self._stencils = DeviceStencil(run, between), DeviceStencil(run, coarsest)
 
-    def potentials(self, run: Run, charges: Buffer) -> Buffer:
-        """Down the lattices with the charges, a sum on each, and up again with the potentials."""
-        levels = self.levels
-        of_levels = [charges]
+    def potential(self, run: Run, problem: MapProblem) -> Buffer:
+        charges = self.scratch(run, "charges 0", self.levels[0].n_points)
+        self._spreading.onto(run, self.geometry, problem.positions, problem.rounded, charges)
+        return self.potential_of(run, charges)
+
+    def potential_of(self, run: Run, charges: Buffer) -> Buffer:
+        """The potential on the finest lattice of the charges there.
+
+        Down the lattices with the charges, a sum on each, and up again with the potentials.
+        """
+        levels, of_levels = self.levels, [charges]
         for k in range(1, len(levels)):
             of_levels.append(self.scratch(run, f"charges {k}", levels[k].n_points))
             self._restrict(run, levels[k - 1], levels[k], *of_levels[k - 1 : k + 1])

@@ -1,0 +1,247 @@
+"""The fields of PQR lines: those of plain ones all at once, of others one by one, with a sentence for what is wrong."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from ...atoms import Floats
+from ...errors import FormatError
+from ...textfiles import number, quoted
+
+ATOM_RECORD = re.compile(r"\s*(ATOM|HETATM)(?![A-Z])", re.IGNORECASE)
+T = TypeVar("T")
+
+_QUANTITIES = ("x coordinate", "y coordinate", "z coordinate", "charge", "radius")
+# Decimal or hybrid-36; asterisks where a program ran out of columns.
+_SERIAL = re.compile(r"-?\d+|\*+|[A-Z][0-9A-Z]{4}|[a-z][0-9a-z]{4}", re.ASCII)
+_RESIDUE_NUMBER = re.compile(r"([A-Za-z]?)(-?\d{1,9})([A-Za-z]?)")
+_FIELDS = 11  # of a line with a chain, without an element
+_AT_ONCE = 4096  # lines
+_DIGITS = b"0123456789"
+# What float takes of these letters alone is what `number` takes.
+_OF_NUMBERS = _DIGITS + b"+-.eE"
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """The fields of n atoms, in lists of n; insertion codes, chains and elements are "" where there are none.
+
+    values : (n, 5) x, y, z [A], charge [e], radius [A]; charges_as_written : as the file has them
+    """
+
+    hetero: list[bool]
+    names: list[str]
+    residues: list[str]
+    chains: list[str]
+    residue_numbers: list[int]
+    insertion_codes: list[str]
+    elements: list[str]
+    charges_as_written: list[str]
+    values: Floats
+
+
+def fields_of(lines: Sequence[str], place: Callable[[int], str]) -> Fields:
+    """The fields of lines; place : file and line of one by its index, for messages
+
+    Lines with blanks between plain fields are read together, all others one by one.
+
+    Raises FormatError for the first line that cannot be read.
+    """
+    words, odd = list[str](), list[int]()
+    for start in range(0, len(lines), _AT_ONCE):
+        rows = [_row(line) for line in lines[start : start + _AT_ONCE]]
+        odd += [start + i for i, row in enumerate(rows) if len(row) != _FIELDS]
+        words.extend(chain.from_iterable(row for row in rows if len(row) == _FIELDS))
+    plain = _plain_fields(words) if words else None
+    if plain is None:
+        return fields_of_each(lines, map(place, range(len(lines))))
+    if not odd:
+        return plain
+    return _merged(plain, fields_of_each([lines[i] for i in odd], map(place, odd)), odd)
+
+
+def _row(line: str) -> list[str]:
+    """The words of a line, with "" where it lacks the chain alone."""
+    words = line.split()
+    if len(words) not in (_FIELDS - 1, _FIELDS):
+        words = _separated(line)
+    if len(words) == _FIELDS - 1:
+        words.insert(4, "")
+    return words
+
+
+def _plain_fields(words: list[str]) -> Fields | None:
+    """The fields of lines from their words; None where any might mean anything else. `fields_of_each` has the same."""
+    records, serials, names, residues, chains, residue_numbers, *written = (words[k::_FIELDS] for k in range(_FIELDS))
+    numbers = {word: _RESIDUE_NUMBER.fullmatch(word) for word in set(residue_numbers)}
+    labels = {*names, *residues, *chains}
+    if (
+        not {*records} <= {"ATOM", "HETATM"}
+        or not _holds_only(_DIGITS, serials)
+        or max(map(len, residues)) > 4
+        or any("." in label or "ATOM" in label.upper() for label in labels)
+        or not all(_holds_only(_OF_NUMBERS, column) for column in written)
+        or not all(numbers.values())
+    ):
+        return None
+    try:
+        values = np.array([[float(word) for word in column] for column in written]).T
+    except ValueError:
+        return None
+    if not np.isfinite(values).all() or values[:, 4].min() < 0:
+        return None
+    found = [numbers[word] for word in residue_numbers]
+    return Fields(
+        hetero=[record == "HETATM" for record in records],
+        names=names,
+        residues=residues,
+        chains=[given or number[1] for given, number in zip(chains, found, strict=True) if number],
+        residue_numbers=[int(number[2]) for number in found if number],
+        insertion_codes=[number[3] for number in found if number],
+        elements=[""] * len(records),
+        values=values,
+        charges_as_written=written[3],
+    )
+
+
+def _holds_only(letters: bytes, words: Iterable[str]) -> bool:
+    return not "".join(words).encode("utf-8", "surrogatepass").translate(None, letters)
+
+
+def _merged(plain: Fields, others: Fields, at: Sequence[int]) -> Fields:
+    """Both in the order of the file; at : indices of `others` there"""
+    n_plain, is_plain = len(plain.names), np.ones(len(plain.names) + len(at), np.bool_)
+    is_plain[list(at)] = False
+    places = np.where(is_plain, np.cumsum(is_plain) - 1, n_plain + np.cumsum(~is_plain) - 1)
+    order: list[int] = places.tolist()
+
+    def both(first: list[T], second: list[T]) -> list[T]:
+        values = [*first, *second]
+        return [values[i] for i in order]
+
+    return Fields(
+        hetero=both(plain.hetero, others.hetero),
+        names=both(plain.names, others.names),
+        residues=both(plain.residues, others.residues),
+        chains=both(plain.chains, others.chains),
+        residue_numbers=both(plain.residue_numbers, others.residue_numbers),
+        insertion_codes=both(plain.insertion_codes, others.insertion_codes),
+        elements=both(plain.elements, others.elements),
+        charges_as_written=both(plain.charges_as_written, others.charges_as_written),
+        values=np.concatenate([plain.values, others.values])[order],
+    )
+
+
+class _Words(NamedTuple):
+    """The fields of a line as text; numbers: x, y, z, charge, radius."""
+
+    name: str
+    residue: str
+    chain: str
+    residue_number: str
+    numbers: list[str]
+    element: str = ""
+
+
+def fields_of_each(lines: Sequence[str], places: Iterable[str]) -> Fields:
+    """The fields of lines, each read by itself; places : file and line of each, for messages
+
+    Raises FormatError for a line that cannot be read.
+    """
+    words, values, numbers = list[_Words](), list[list[float]](), list[re.Match[str]]()
+    for line, where in zip(lines, places, strict=True):
+        found = _by_words(line) or _by_columns(line)
+        if found is None:
+            raise FormatError(f"{where}: {_complaint(line)}")
+        words.append(found)
+        values.append([_value(text, what, where) for text, what in zip(found.numbers, _QUANTITIES, strict=True)])
+        if values[-1][4] < 0:
+            raise FormatError(f"{where}: radius {values[-1][4]:g} is negative; a radius in angstrom is needed")
+        numbers.append(_residue_number(found.residue_number, where))
+    return Fields(
+        hetero=[line.lstrip().upper().startswith("HETATM") for line in lines],
+        names=[each.name for each in words],
+        residues=[each.residue for each in words],
+        chains=[each.chain or number[1] for each, number in zip(words, numbers, strict=True)],
+        residue_numbers=[int(number[2]) for number in numbers],
+        insertion_codes=[number[3] for number in numbers],
+        elements=[each.element for each in words],
+        values=np.array(values),
+        charges_as_written=[each.numbers[3] for each in words],
+    )
+
+
+def _residue_number(text: str, where: str) -> re.Match[str]:
+    found = _RESIDUE_NUMBER.fullmatch(text)
+    if found is None:
+        raise FormatError(f"{where}: residue number {quoted(text)} is not a number")
+    return found
+
+
+def _separated(text: str) -> list[str]:
+    """Words, where a minus sign directly behind decimals begins another one."""
+    return re.sub(r"(\.\d+)(?=-)", r"\1 ", text).split()
+
+
+def _by_words(line: str) -> _Words | None:
+    """The fields of a line that has them apart; None where they run together or their number is wrong."""
+    serial, *words = _separated(ATOM_RECORD.sub("", line)) or [""]
+    last = ""
+    if len(words) == 10 or (len(words) == 9 and "." in words[3]):
+        last = words.pop() if re.fullmatch(r"[A-Za-z]{1,2}", words[-1]) else ""
+    # Residue names have up to four letters; a longer word is one that touches the chain.
+    if (
+        not _SERIAL.fullmatch(serial)
+        or len(words) not in (8, 9)
+        or len(words[1]) > 4
+        or any(word.count(".") > 1 for word in words[-5:])
+    ):
+        return None
+    chain = words[2] if len(words) == 9 else ""
+    return _Words(words[0], words[1], chain, words[-6], words[-5:], last)
+
+
+def _by_columns(line: str) -> _Words | None:
+    """The fields of a line in the columns of the PDB format, where neighbours may touch."""
+    numbers = [line[30:38].strip(), line[38:46].strip(), line[46:54].strip(), *_separated(line[54:])[:2]]
+    name, residue, residue_number = line[12:16].strip(), line[17:21].strip(), line[22:27].strip()
+    apart = all(re.fullmatch(r"[-+]?\d+\.\d+", number) for number in numbers)
+    if (
+        not _SERIAL.fullmatch(line[6:12].strip())
+        or not apart
+        or len(numbers) < 5
+        or not name
+        or not residue
+        or line[27:30].strip()
+    ):
+        return None
+    return _Words(name, residue, line[21].strip(), residue_number, numbers)
+
+
+def _complaint(line: str) -> str:
+    serial = next(iter(ATOM_RECORD.sub("", line).split()), "")
+    if serial and not _SERIAL.fullmatch(serial):
+        return f"{quoted(serial)} stands where the serial number of the atom should, behind the record name"
+    joined = next((word for word in line.split() if re.fullmatch(r"[-+]?\d*\.\d*\.[\d.]*", word)), None)
+    if joined:
+        return f"the numbers {quoted(joined)} run together; put blanks between them"
+    return (
+        f"holds {len(line.split())} fields; a PQR line has record, serial, atom, residue, chain (or none), residue "
+        "number, x, y, z, charge and radius"
+    )
+
+
+def _value(text: str, quantity: str, where: str) -> float:
+    value = number(text)
+    if value is None:
+        raise FormatError(f"{where}: {quantity} {quoted(text)} is not a number")
+    if not math.isfinite(value):
+        raise FormatError(f"{where}: {quantity} {quoted(text)} is not a finite number")
+    return value

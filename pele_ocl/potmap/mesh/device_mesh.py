@@ -1,0 +1,51 @@
+"""A mesh on a device: charges onto its nodes, and the potential there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Floats
+from .convolution import Convolution
+from .geometry import MeshGeometry
+from .scratch import Scratch
+from .spreading import Spreading
+from .window import Window
+
+if TYPE_CHECKING:
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
+
+
+class DeviceMesh:
+    """Meshes of one shape with one window and one table, the Fourier transform of a potential.
+
+    name : of the memory of the nodes in the scratch
+    """
+
+    def __init__(
+        self, run: Run, name: str, geometry: MeshGeometry, window: Window, scratch: Scratch, kind: Hashable,
+        table: Callable[[], Floats],
+    ) -> None:  # fmt: skip
+        """kind : which table it is, of those for meshes of this shape; the device keeps it for further maps"""
+        self._name, self._scratch = name, scratch
+        self._convolution, self._spreading = Convolution(run, geometry), Spreading(run, window, scratch)
+        key = run.precision, geometry.spacing, *geometry.shape.tolist(), *geometry.lengths.tolist(), kind
+        self._table = run.kept(key, lambda: self._convolution.padded(table()))
+
+    def potential(self, run: Run, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating]) -> Buffer:
+        """The potential at the nodes (nz, ny, nx), to be taken through the window.
+
+        geometry : of the mesh's shape, anywhere; positions : (n, 3) A, around which it has nodes
+        charges : (n,), rounded as those of the near part
+        """
+        nodes = self._scratch(run, self._name, int(np.prod(geometry.shape)))
+        if len(positions):
+            self._spreading.onto(run, geometry, positions, charges, nodes)
+            self._convolution.apply(run, nodes, self._table, self._scratch)
+        else:  # around slices far from all atoms
+            run.clear(nodes)
+        return nodes

@@ -1,0 +1,76 @@
+"""From the nodes of a mesh to the points of a regular grid, on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...atoms import Floats
+from .geometry import MeshGeometry
+from .scratch import Scratch
+from .window import NodeWeights
+
+if TYPE_CHECKING:
+    from ...opencl.launch import Argument
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
+
+
+class Interpolation:
+    """Three small sums, an axis at a time, with weights that are made once."""
+
+    def __init__(
+        self, run: Run, geometry: MeshGeometry, window: NodeWeights, axes: Sequence[Floats], has_slopes: bool
+    ) -> None:
+        """axes : coordinates of the points along x, y, z, A; has_slopes : whether the field is taken, too"""
+        self._nodes, self._shape = window.nodes, geometry.shape.tolist()
+        self._along = [_Along(run, geometry, window, axis, points, has_slopes) for axis, points in enumerate(axes)]
+
+    def add(self, run: Run, scratch: Scratch, nodes: Buffer, to: Buffer, first: int = 0, component: int = 0) -> None:
+        """Add what the points take from nodes (nz, ny, nx) to their own (pz, py, px), which begin at number `first`.
+
+        component : 0, the potential; 1 to 3, the field along x, y, z
+        """
+        nx, ny, _ = self._shape
+        px, py, pz = (each.n_points for each in self._along)
+        low, count = self._along[2].low, self._along[2].count
+        rows, planes = scratch(run, "narrow", count * ny * px), scratch(run, "wide", count * py * px)
+        along_x, along_y, along_z = (each.tables(component == axis) for axis, each in enumerate(self._along, 1))
+        sizes = map(np.int32, (nx, px, count * ny, low * ny))
+        self._sum(run, "along_rows", 1, False, (px, count * ny), *sizes, *along_x, nodes, rows)
+        width = run.device.vector_width(run.precision)
+        sizes = map(np.int32, (ny, py, px, 0))
+        self._sum(run, "along_planes", width, False, (px, py, count), *sizes, np.uint64(0), *along_y, rows, planes)
+        sizes = map(np.int32, (count, pz, py * px, low))
+        self._sum(run, "along_planes", width, True, (py * px, pz, 1), *sizes, np.uint64(first), *along_z, planes, to)
+
+    def _sum(self, run: Run, name: str, width: int, adds: bool, shape: tuple[int, ...], *arguments: Argument) -> None:
+        """One axis; shape : numbers that are made, those along the first axis `width` at a time where that fits"""
+        width = width if shape[0] % width == 0 else 1
+        kernel = run.kernel("potmap/mesh/interpolate.cl", name, width, NODES=self._nodes, ADDS=int(adds))
+        items = (shape[0] // width, *shape[1:])
+        run.launch(kernel, items, (min(64, items[0]), *[1] * (len(items) - 1)), *arguments)
+
+
+class _Along:
+    """Weights with which points take from the nodes along an axis, on a device.
+
+    low : the first node of all; count : nodes from that on
+    """
+
+    def __init__(
+        self, run: Run, geometry: MeshGeometry, window: NodeWeights, axis: int, points: Floats, has_slopes: bool
+    ) -> None:
+        """points : (n,) coordinates, A"""
+        first, fractions = geometry.placed(points, axis)
+        weights, slopes = window.at(fractions)
+        self.n_points, self.low = len(points), int(first.min())
+        self.count = int(first.max()) - self.low + window.nodes
+        self._first, self._weights = run.upload(first, np.int32), run.upload(weights)
+        self._slopes = run.upload(-slopes / geometry.spacing) if has_slopes else self._weights
+
+    def tables(self, slopes: bool) -> tuple[Buffer, Buffer]:
+        """(n,) the first node of each point, and (n, P) its weights for the potential, or for minus its derivative."""
+        return self._first, self._slopes if slopes else self._weights

@@ -1,0 +1,101 @@
+"""The finer of two levels: meshes around some slices of a map each, which the middle part needs no farther."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...atoms import Floats
+from ..map_slab import MapSlab
+from ..problem import MapProblem
+from .device_mesh import DeviceMesh
+from .geometry import MeshGeometry
+from .green import middle_table
+from .interpolation import Interpolation
+from .plan import Parameters
+from .scratch import Scratch
+from .sheet_geometry import SheetGeometry
+
+if TYPE_CHECKING:
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
+
+
+class Sheets:
+    """The sheets of a map, all of one shape, which a device makes one after the other; docs/theory/mesh.md, section 7.
+
+    Where they are cut depends on the problem alone, so that slabs change no bit.
+    """
+
+    def __init__(
+        self, run: Run, problem: MapProblem, parameters: Parameters, coarse: MeshGeometry, scratch: Scratch
+    ) -> None:
+        """coarse : the mesh of the far part"""
+        near, far, window = parameters.near, parameters.far, parameters.window
+        geometry = SheetGeometry.of(problem, near.spacing, far.cutoff, window.nodes)
+        assert geometry is not None
+        self.geometry, self.scratch, self._window, self._coarse = geometry, scratch, window, coarse
+        nodes = geometry.nodes_of(0)
+        self.mesh = DeviceMesh(
+            run, "sheet", nodes, window, scratch, (near, far, window), lambda: middle_table(nodes, near, far, window)
+        )
+        self._to_nodes: dict[int, Interpolation] = {}
+        self._to_points: dict[int, Interpolation] = {}
+        self._slab: tuple[int, ...] = ()
+
+    def from_coarse(self, run: Run, sheet: int) -> Interpolation:
+        """From the coarse mesh to the nodes of a sheet; those that no point takes from get anything."""
+        if sheet not in self._to_nodes:
+            axes = self.geometry.node_axes(sheet)
+            self._to_nodes[sheet] = Interpolation(run, self._coarse, self._window, axes, False)
+        return self._to_nodes[sheet]
+
+    def to_points(self, run: Run, sheet: int, slab: MapSlab) -> Interpolation:
+        """From the nodes of a sheet to its slices of a slab."""
+        if self._slab != (slab.first, *slab.shape):
+            self._to_points, self._slab = {}, (slab.first, *slab.shape)
+        if sheet not in self._to_points:
+            slices, nodes = self.geometry.slices_of(sheet, slab), self.geometry.nodes_of(sheet)
+            axes = slab_axes(slab, slices.start, slices.stop)
+            self._to_points[sheet] = Interpolation(run, nodes, self._window, axes, slab.problem.field)
+        return self._to_points[sheet]
+
+
+class SheetsPart:
+    """The middle part at the nodes of sheets, and the far part from a coarse mesh, for the points of a map."""
+
+    def __init__(self, sheets: Sheets, problem: MapProblem, coarse_nodes: Buffer) -> None:
+        """coarse_nodes : the far potential there"""
+        self._sheets, self._problem, self._coarse_nodes = sheets, problem, coarse_nodes
+        self._ready, self._nodes = -1, coarse_nodes  # the sheet whose nodes these are, the last one that was wanted
+
+    def add_to(self, run: Run, slab: MapSlab) -> None:
+        """Add to a slab of the map."""
+        sheets, plane = self._sheets, slab.shape[0] * slab.shape[1]
+        for sheet in sheets.geometry.sheets_of(slab):
+            if sheet != self._ready:
+                self._nodes, self._ready = self._potential(run, sheet), sheet
+            first = (sheets.geometry.slices_of(sheet, slab).start - slab.first) * plane
+            for component in range(self._problem.components):
+                sheets.to_points(run, sheet, slab).add(
+                    run, sheets.scratch, self._nodes, slab.map, component * slab.n_points + first, component
+                )
+
+    def _potential(self, run: Run, sheet: int) -> Buffer:
+        """The middle and the far potential at the nodes of a sheet."""
+        geometry, problem = self._sheets.geometry, self._problem
+        chosen = geometry.atoms_of(sheet, problem.positions)
+        positions, charges = problem.positions[chosen], problem.rounded[chosen]
+        nodes = self._sheets.mesh.potential(run, geometry.nodes_of(sheet), positions, charges)
+        self._sheets.from_coarse(run, sheet).add(run, self._sheets.scratch, self._coarse_nodes, nodes)
+        return nodes
+
+
+def slab_axes(slab: MapSlab, first: int, last: int) -> list[Floats]:
+    """Coordinates of the points of slices `first` to `last` - 1 along x, y, z, A; padding stands on the map's edge."""
+    problem, axes = slab.problem, []
+    for axis, (start, stop) in enumerate(((0, slab.shape[0]), (0, slab.shape[1]), (first, last))):
+        index = np.minimum(np.arange(start, stop), problem.grid.shape[axis] - 1)
+        axes.append(problem.corner[axis] + problem.grid.spacing[axis] * index)
+    return axes

@@ -1,0 +1,58 @@
+"""From charges to the nodes around them, on a device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...atoms import Floats
+from ..bins import sorted_by_cell
+from ..problem import packed4
+from .geometry import MeshGeometry
+from .scratch import Scratch
+from .window import NodeWeights
+
+if TYPE_CHECKING:
+    from ...opencl.memory import Buffer
+    from ...opencl.run import Run
+
+BLOCK = 8  # nodes of a block along each axis, as in cl/potmap/mesh/spread.clh
+
+
+class Spreading:
+    """Spreads charges by one kind of weights."""
+
+    def __init__(self, run: Run, window: NodeWeights, scratch: Scratch) -> None:
+        self._window, self._scratch, self._pieces = window, scratch, run.upload(window.pieces)
+
+    def onto(
+        self, run: Run, geometry: MeshGeometry, positions: Floats, charges: NDArray[np.floating], nodes: Buffer
+    ) -> None:
+        """Fill nodes (nz, ny, nx).
+
+        positions : (n, 3) A, around which the geometry has nodes; charges : (n,), rounded as those of the near part
+        """
+        shape, n_nodes = geometry.shape, self._window.nodes
+        first, fractions = geometry.placed(positions)
+        blocks = -(-shape // BLOCK)
+        order, starts = sorted_by_cell([*(first // BLOCK).T], blocks)
+        weights = self._weights(run, fractions, charges, order)
+        first_nodes = packed4(*first.T, dtype=np.int32).take(order, axis=0)
+        items, doubles = 1 if run.device.kind == "CPU" else BLOCK * BLOCK, int(run.device.has_float64)
+        kernel = run.kernel("potmap/mesh/spread.cl", "spread", NODES=n_nodes, ITEMS=items, DOUBLES=doubles)
+        bx, by, bz = blocks.tolist()
+        run.launch(
+            kernel, (bx * items, by, bz), (items, 1, 1), run.int4(*shape.tolist()), run.int4(bx, by, bz),
+            run.upload(starts, np.int32), run.upload(first_nodes, np.int32), weights, nodes,
+        )  # fmt: skip
+
+    def _weights(self, run: Run, fractions: Floats, charges: NDArray[np.floating], order: NDArray[np.intp]) -> Buffer:
+        """The weights of the nodes around each charge; cl/potmap/mesh/spread.clh."""
+        window, n = self._window, len(order)
+        placed = packed4(*fractions.T, charges, dtype=run.precision)
+        weights = self._scratch(run, "narrow", n * (3 * window.nodes + 2 * BLOCK))
+        kernel = run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1])
+        run.launch(kernel, (n,), (64,), np.int32(n), run.upload(placed.take(order, axis=0)), self._pieces, weights)
+        return weights
