@@ -96,7 +96,7 @@ def test_points_that_stand_on_nodes_have_all_nodes_around_them(spacing):
         axis = step * np.arange(-128.0, 129.0)
         atoms = Atoms(positions=np.stack([axis] * 3, axis=1), charges=np.ones(len(axis)))
         problem = MapProblem.of(atoms, Grid((0, 0, 0), 1.0, (1, 1, 1)), PotentialModel(), 1.0, False, "float64")
-        geometry = MeshGeometry.of(problem, spacing, 10)
+        geometry = MeshGeometry.of(problem.box, spacing, 10)
         first = geometry.placed(problem.positions)[0]
         assert (first >= 0).all()
         assert (first + 10 <= geometry.shape).all()
