@@ -67,6 +67,7 @@ COMPILED_LONG = re.compile(
     r"|openmm_energy_and_forces.*src3-squares|groups of three tiles|gbn within 20 A|every_choice.*solvent-GPU"
     r"|chosen\[squares\]"
     r"|test_(surface|energy_terms|gb_necks|solvent_model|energy_gradient)\.py.*squares|test_solvent_tree.*pocl\d-groups"
+    r"|test_groups_of_several_devices|test_terms_alone_and_in_batches.*float64"
 )
 
 

@@ -33,7 +33,7 @@ from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS as POTMAP_VARIANTS
 from pele_ocl.potmap import error
 from pele_ocl.potmap.blocking import Blocking
-from pele_ocl.potmap.frames import AtomPotentials, MapFrames
+from pele_ocl.potmap.frames import AtomPotentials, MapFrames, frames
 from pele_ocl.potmap.map_slab import MapSlab
 from pele_ocl.potmap.mesh.fft import FFT_VARIANTS, fft
 from pele_ocl.potmap.msm import levels, plan
@@ -142,22 +142,22 @@ def potmap_cases(device: Device) -> None:
         for variant in POTMAP_VARIANTS:
             if POTMAP_VARIANTS[variant].method != "msm":
                 potmap(few, grid, variant=variant, method=POTMAP_VARIANTS[variant].method, **options)
-        potmap(many, grid, variant="blocked", **options)
-        potmap(many, grid, variant="shared", **options)
-        for variant in ("gather", "blocked"):
-            potmap(few, grid, variant=variant, field=True, kappa=0.1, min_distance=1, **options)
-        potmap(few, grid, method="cutoff", cutoff=5, smooth=True, distance_dependent=True, field=True, **options)
-        run = Run(device, precision)
-        with patch.object(error, "FEW_EVALUATIONS", 0):
-            potmap(few, grid, method="mesh", accuracy=1e-3, field=precision == "float32", kappa=0.1, **options)
         for variant in FFT_VARIANTS:
             fft(np.ones((7, 6, 20)), variant=variant, **options)
-        task = MapProblem.of(few, grid, PotentialModel(), 1.0, False, precision)
-        msm_case(run, replace(task, accuracy=1e-2))
-        vectors = blocked(run, task, POTMAP_VECTORS)
-        vectors.add(run, MapSlab.on(run, task, 0, 5, vectors.pad), 0, 20)
-        for method in ("cutoff", "direct"):
-            map_frames_case(few, grid, MapOptions(method, precision=precision, device=device))
+    options = dict(precision="float32", device=device)
+    run, task = Run(device, "float32"), MapProblem.of(few, grid, PotentialModel(), 1.0, False, "float32")
+    for variant in ("blocked", "shared"):
+        potmap(many, grid, variant=variant, **options)
+    for variant in ("gather", "blocked"):
+        potmap(few, grid, variant=variant, field=True, kappa=0.1, min_distance=1, **options)
+    potmap(few, grid, method="cutoff", cutoff=5, smooth=True, distance_dependent=True, field=True, **options)
+    with patch.multiple(error, FEW_EVALUATIONS=0, POINTS=50):
+        potmap(few, grid, method="mesh", accuracy=1e-3, field=True, kappa=0.1, **options)
+    msm_case(run, replace(task, accuracy=1e-2))
+    vectors = blocked(run, task, POTMAP_VECTORS)
+    vectors.add(run, MapSlab.on(run, task, 0, 5, vectors.pad), 0, 20)
+    for method in ("cutoff", "direct"):
+        map_frames_case(few, grid, MapOptions(method, **options))
     AtomPotentials(many, np.array([0, 299]), MapOptions(device=device)).evaluate(np.stack([many.positions] * 3))
 
 
@@ -172,10 +172,11 @@ def msm_case(run: Run, problem: MapProblem) -> None:
 
 def map_frames_case(atoms: Atoms, grid: Grid, options: MapOptions) -> None:
     """Statistics of three frames, with points that are compared, and corrections in float32."""
-    frames = MapFrames(atoms, grid, options)
-    for k in range(3):
-        frames.add(atoms.moved(atoms.positions + 0.1 * k))
-    frames.result()
+    with patch.object(frames, "FIRST_POINTS", 20):
+        maps = MapFrames(atoms, grid, options)
+        for k in range(3):
+            maps.add(atoms.moved(atoms.positions + 0.1 * k))
+        maps.result()
 
 
 def ions_cases(device: Device) -> None:
