@@ -12,6 +12,7 @@ from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, 
 from pele_ocl.atoms.bonded import Angles, Bonded, Bonds
 from pele_ocl.minimize import many, minimize
 from pele_ocl.opencl.device import Device
+from pele_ocl.opencl.run import Run
 from pele_ocl.paths import shipped
 from pele_ocl.plan import plan as plans
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -145,6 +146,20 @@ def test_a_batch_has_the_bits_of_its_members(device, monkeypatch):
     assert shares[-1] == 1
     assert watched[-1] == (7, 7, 0.0)
     assert watched[0][2] > 0.5
+
+
+def test_nothing_runs_on_behind_an_error(device, monkeypatch):
+    """The device does an iteration while the host looks; others may have its buffers once that is done."""
+
+    def interrupted(*_: object) -> None:
+        waited.clear()
+        raise KeyboardInterrupt
+
+    waited, finish = [], Run.finish
+    monkeypatch.setattr(Run, "finish", lambda run: waited.append(run) or finish(run))
+    with pytest.raises(KeyboardInterrupt):
+        Minimizer(PEPTIDE, tolerance=0.5, device=device).minimize_batch(shaken(0.1)[np.newaxis], watch=interrupted)
+    assert len(waited) == 1
 
 
 @pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])

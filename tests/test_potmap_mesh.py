@@ -93,10 +93,12 @@ def test_large_reads_come_in_parts_without_their_padding(device, precision):
     run = Run(get_device(device), precision)
     slices = np.random.default_rng(0).normal(size=(3 * IN_TURN + 1, 6, 8)).astype(precision)
     buffer = run.upload(np.concatenate([np.zeros(5), slices.ravel()]))
-    for at_once in (1, 100, 10**6):
+    for at_once, n_arrays in ((1, 2), (100, IN_TURN), (10**6, 1)):
+        run.device.staging.clear()
         found = np.empty((len(slices), 5, 6), precision)
         read_without_padding(run, found, buffer, 5, (6, 8), at_once)
         assert np.array_equal(found, slices[:, :5, :6])
+        assert len(run.device.staging) == n_arrays
 
 
 def test_large_reads_of_one_precision_after_another(device):

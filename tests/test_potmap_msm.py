@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap.mesh.geometry import MeshGeometry
 from pele_ocl.potmap.msm import Lattices, plan, presets
 from pele_ocl.potmap.msm.interpolant import Interpolant
-from pele_ocl.potmap.msm.levels import Level, levels_from
+from pele_ocl.potmap.msm.lattices import LatticeLayout
+from pele_ocl.potmap.msm.levels import Level, Stencil, levels_from
 from pele_ocl.potmap.msm.splitting import Splitting
 from pele_ocl.potmap.problem import MapProblem
 
@@ -87,6 +89,18 @@ def test_coarser_lattices_hold_all_that_finer_points_reach():
                 reached = np.stack([(end + side * (5 - (end + 1) % 2)) // 2 for side in (-1, 1)])
                 assert ((reached >= coarse.low) & (reached < coarse.low + coarse.shape)).all()
                 assert (np.abs(reached - outermost).min(axis=0) <= 1).all()
+
+
+@pytest.mark.parametrize("preset", presets.PRESETS)
+def test_planes_of_long_lattices_fit_into_local_memory(preset):
+    """The last lattice of a long and thin map is short enough, in float64, too."""
+    device = SimpleNamespace(kind="GPU")
+    splitting, spacing = Splitting(preset.order, 12.0), 12.0 / preset.ratio
+    between = Stencil.of(splitting.between, spacing, np.full(3, splitting.reach(spacing)))
+    for shape in ((45, 20, 20), (60, 12, 12), (400, 15, 30), (90, 40, 14)):
+        last = levels_from(Level(np.zeros(3, np.int64), np.array(shape)), preset.nodes, between.n_terms)[-1]
+        layout = LatticeLayout.of(SimpleNamespace(device=device), max(*(last.shape - 1), *between.reach))
+        assert 8 * layout.room <= 48 << 10
 
 
 @pytest.mark.parametrize("spacing", [4 / 6, 8 / 6, 1.1, 0.1])

@@ -15,7 +15,8 @@ from pele_ocl.potmap import planned
 from pele_ocl.potmap.estimate import mesh_bytes
 from pele_ocl.potmap.frames.plan import MapPlan
 from pele_ocl.potmap.mesh import plan
-from pele_ocl.potmap.mesh.plan import Levels, mesh_for, sheets_of
+from pele_ocl.potmap.mesh.geometry import MeshGeometry
+from pele_ocl.potmap.mesh.plan import Levels, far_box, mesh_for, sheets_of
 from pele_ocl.potmap.mesh.sheet_geometry import SheetGeometry
 from pele_ocl.potmap.mesh.split import Middle, Split
 from pele_ocl.potmap.options import MapOptions
@@ -59,6 +60,21 @@ def test_accuracies_hold(ubiquitin, grid, levels, accuracy, precision, nodes, de
     assert result.accuracy == accuracy
     assert accuracy / 100 < error <= accuracy
     assert result.error.norm == pytest.approx(error, rel=0.25)
+
+
+@pytest.mark.parametrize("n_slices", [33, 61])
+def test_the_coarse_mesh_has_all_nodes_that_those_of_sheets_take_from(ubiquitin, levels, n_slices):
+    """The last sheet has fewer slices than the others."""
+    grid = Grid(ubiquitin.positions.mean(axis=0) - (11.07, 14.2, 19.5), (1.1, 0.9, 1.3), (21, 25, n_slices))
+    problem = planned(ubiquitin, grid, MapOptions(method="mesh", accuracy=1e-4)).problem
+    parameters, sheets = mesh_for(problem), sheets_of(problem, Levels(3.0, 8.0))
+    coarse = MeshGeometry.of(far_box(problem, parameters), parameters.far.spacing, parameters.window.nodes)
+    assert sheets.n_sheets * sheets.depth > n_slices
+    for sheet in range(sheets.n_sheets):
+        for axis, nodes in enumerate(sheets.node_axes(sheet)):
+            first = coarse.placed(nodes, axis)[0]
+            assert first.min() >= 0
+            assert first.max() + parameters.window.nodes <= coarse.shape[axis]
 
 
 def test_field_and_salt(ubiquitin, grid, levels, device, monkeypatch):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 from weakref import WeakKeyDictionary
@@ -33,6 +33,7 @@ from .steps import Steps
 if TYPE_CHECKING:
     from ..opencl.device import Device
     from ..opencl.memory import Queue
+    from ..opencl.run import Run
 
 # Called with how many structures are done, how many there are, and the largest gradient of those that go on.
 Watch = Callable[[int, int, float], None]
@@ -193,23 +194,25 @@ class Minimizer:
             passes = pipeline.passes
             assert isinstance(passes, EnergyPasses)
             run = passes.run.anew(False) if queue is None else passes.run.aside(queue)
-            pool = Pool(run, pipeline, self.steps_of(passes), given, failures)
-            while pool:
-                pool.start()
-                yield
-                states = pool.look()
-                done = pool.states[:, StepState.STOPPED] != Stop.RUNNING
-                done[list(failures.reasons)] = True
-                now = time.perf_counter() - begin
-                seconds[done & (seconds == 0)] = now
-                if progress is not None:
-                    progress(float(done.mean()))
-                if watch is not None:
-                    largest = states[states[:, StepState.STOPPED] == Stop.RUNNING, StepState.GRADIENT2].max(initial=0.0)
-                    watch(int(done.sum()), len(given), float(np.sqrt(largest / self.free.sum())))
-                if limit is not None and now > limit:
-                    pool.stop(Stop.TIME)
-                    seconds[seconds == 0] = now
+            with _nothing_left(run):
+                pool = Pool(run, pipeline, self.steps_of(passes), given, failures)
+                while pool:
+                    pool.start()
+                    yield
+                    states = pool.look()
+                    done = pool.states[:, StepState.STOPPED] != Stop.RUNNING
+                    done[list(failures.reasons)] = True
+                    now = time.perf_counter() - begin
+                    seconds[done & (seconds == 0)] = now
+                    if progress is not None:
+                        progress(float(done.mean()))
+                    if watch is not None:
+                        goes_on = states[:, StepState.STOPPED] == Stop.RUNNING
+                        largest = states[goes_on, StepState.GRADIENT2].max(initial=0.0)
+                        watch(int(done.sum()), len(given), float(np.sqrt(largest / self.free.sum())))
+                    if limit is not None and now > limit:
+                        pool.stop(Stop.TIME)
+                        seconds[seconds == 0] = now
         return pool, seconds
 
     def steps_of(self, passes: AnyPasses) -> Steps:
@@ -254,6 +257,16 @@ class Minimizer:
             rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
             seconds=seconds,
         )
+
+
+@contextmanager
+def _nothing_left(run: Run) -> Iterator[None]:
+    """Where work is left by an error or closed: waits for the device, so that others may have its buffers."""
+    try:
+        yield
+    except BaseException:
+        run.finish()
+        raise
 
 
 def finished(turns: Turns[Done]) -> Done:

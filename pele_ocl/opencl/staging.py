@@ -18,7 +18,7 @@ from .memory import Buffer
 from .timing import Event
 from .transfers import Transfers
 
-IN_TURN = 8  # arrays of host memory
+IN_TURN, LEAST_IN_TURN = 8, 2  # arrays of host memory; fewer of larger slices, lest the host keep many times as much
 PAGE = 4096  # bytes of host memory that come at a time, at least
 MOST_COPIERS = 8  # threads; one alone copies slower than a bus brings, most of all into memory that is not yet there
 
@@ -40,7 +40,8 @@ def read_without_padding(
         run.wait(event)
         part[:] = staged[:, : part.shape[1], : part.shape[2]]
 
-    with _borrowed(run, size, min(IN_TURN, len(starts))) as arrays:
+    in_turn = min(IN_TURN, max(LEAST_IN_TURN, IN_TURN * at_once // (step * per_slice)))
+    with _borrowed(run, size, min(in_turn, len(starts))) as arrays:
         for turn, start in enumerate(starts):
             if len(under_way) == len(arrays):
                 under_way.popleft().result()

@@ -167,11 +167,13 @@ def cheapest(problem: MapProblem) -> Levels:
         *low.tolist(), *high.tolist(), *grid.shape, *grid.spacing.tolist(), problem.n_atoms, problem.n_near,
         problem.accuracy, problem.model.kappa, problem.room,
     )  # fmt: skip
-    if key not in _chosen:
-        if len(_chosen) == MOST_CHOSEN:
+    chosen = _chosen.get(key)
+    if chosen is None:
+        chosen = min(levels(problem), key=lambda each: cost(problem, preset_for(problem.accuracy), each))
+        if len(_chosen) >= MOST_CHOSEN:  # to look a key up again would race with other threads
             _chosen.clear()
-        _chosen[key] = min(levels(problem), key=lambda each: cost(problem, preset_for(problem.accuracy), each))
-    return _chosen[key]
+        _chosen[key] = chosen
+    return chosen
 
 
 _chosen: dict[tuple[object, ...], Levels] = {}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...atoms import Floats
 from ..map_slab import MapSlab
 from ..problem import MapProblem
-from .geometry import Box, MeshGeometry, transform_length
+from .geometry import OFF, Box, MeshGeometry, transform_length
 
 MOST_NODES = 1 << 28  # of a sheet, which in float32 takes 3.4 GiB with its transforms
 
@@ -70,7 +70,8 @@ class SheetGeometry:
 
     def nodes_of(self, sheet: int) -> MeshGeometry:
         """The mesh of a sheet."""
-        low = np.floor(self._box(sheet, self.reach)[0] / self.spacing).astype(np.int64) - self.window_nodes // 2 + 1
+        below = np.floor(self._box(sheet, self.reach)[0] / self.spacing - OFF).astype(np.int64)
+        low = below - self.window_nodes // 2 + 1
         corner: Floats = np.asarray(low * self.spacing, np.float64)
         return MeshGeometry(corner, self.spacing, self.shape, self.lengths, self.window_nodes)
 
@@ -88,13 +89,14 @@ class SheetGeometry:
         return np.flatnonzero(np.all((positions > low) & (positions < high), axis=1))
 
     def _box(self, sheet: int, margin: float) -> Box:
-        """The box around the points of a sheet, and so much more on all sides."""
-        below = np.array([0, 0, sheet * self.depth * self.slice_spacing])
-        extent = np.array([*self.steps[:2], (self.depth - 1) * self.slice_spacing])
-        return self.first + below - margin, self.first + below + extent + margin
+        """The box around the points of the map that a sheet has, and so much more on all sides."""
+        start = sheet * self.depth * self.slice_spacing
+        end = min(start + (self.depth - 1) * self.slice_spacing, float(self.steps[2]))  # the map's, of the last sheet
+        low, high = np.array([0.0, 0.0, start]), np.array([*self.steps[:2], end])
+        return self.first + low - margin, self.first + high + margin
 
 
 def _nodes_along(steps: Floats, spacing: float, reach: float, window_nodes: int) -> NDArray[np.int64]:
     """Nodes around points so far apart, A, and around atoms within reach of them, wherever they stand between nodes."""
-    found: NDArray[np.int64] = np.floor((steps + 2 * reach) / spacing).astype(np.int64) + 1 + window_nodes
+    found: NDArray[np.int64] = np.floor((steps + 2 * reach) / spacing + 2 * OFF).astype(np.int64) + 1 + window_nodes
     return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Floats, Ints
 
-LONGEST = 40  # points of the last lattice along an axis, whose planes are to fit into local memory
+LONGEST = 34  # points of the last lattice along an axis, whose planes are to fit into 48 KiB of local memory in float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,9 @@ class Level:
 
 
 def levels_from(finest: Level, nodes: int, n_terms: int) -> list[Level]:
-    """Lattices, the finest first. The last one, where all charges meet all points, is the one with the fewest terms.
+    """Lattices, the finest first. In the last one all charges meet all points.
+
+    It is the one with the fewest terms, or one behind it that is at most LONGEST.
 
     n_terms : of a point's sum on the others
     """
@@ -51,7 +53,7 @@ def levels_from(finest: Level, nodes: int, n_terms: int) -> list[Level]:
         last = levels[-1]
         coarser = last.coarser(nodes)
         terms = last.n_points * n_terms + coarser.n_points**2
-        is_long = last.shape.max() > LONGEST and coarser.n_points < last.n_points
+        is_long = LONGEST < last.shape.max() > coarser.shape.max()
         if terms >= last.n_points**2 and not is_long:
             return levels
         levels.append(coarser)
