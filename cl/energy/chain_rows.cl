@@ -148,7 +148,7 @@ void chain_rows(
     add_parts(totals, 3, (local real *)met_points, tile_sums);
     for (int k = item; k < 3 * TILE; k += GROUP) out[k / TILE * n_slots + k % TILE] += tile_sums[k];
 #if FINISHES
-    barrier(CLK_GLOBAL_MEM_FENCE);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     finish_tile(own_tile, n_tiles, counts, sums, tile_sums, TO_FINISH);
 #endif
 }

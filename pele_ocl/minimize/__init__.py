@@ -85,7 +85,7 @@ def minimize_many(
     Those of different topologies take turns, on a GPU several side by side; docs/theory/minimize.md, section 8.
 
     each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms
-    errors, progress, watch : as of Minimizer.minimize_batch
+    errors, progress, watch : as of Minimizer.minimize_batch; the molecule that is named is the first that was found
     options : as of Minimizer, the same for all
     """
     return minimize_all(molecules, each, errors, progress, watch, options)

@@ -144,7 +144,8 @@ def block_order(atoms: Atoms) -> NDArray[np.int64]:
 def _springs(passes: AnyPasses) -> Tasks:
     """Those of the bonded terms of which an atom moves."""
     of_terms = (addend.tasks for addend in passes.contents.grouped if isinstance(addend, BondedTerms))
-    return next(of_terms, Tasks.of(passes.atoms, None, passes.model, ())).springs
+    tasks = next(of_terms, None)
+    return (Tasks.of(passes.atoms, None, passes.model, ()) if tasks is None else tasks).springs
 
 
 def _spring_names(passes: AnyPasses) -> list[str]:

@@ -92,7 +92,10 @@ class Device:
         try:
             queue = self.spare.pop()
         except IndexError:
-            queue = cl.CommandQueue(self.context)
+            from .refusals import device_errors  # which itself knows devices
+
+            with device_errors(self):
+                queue = cl.CommandQueue(self.context)
         try:
             yield queue
         finally:

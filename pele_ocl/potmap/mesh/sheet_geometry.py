@@ -13,7 +13,6 @@ from ..problem import MapProblem
 from .geometry import OFF, Box, MeshGeometry, transform_length
 
 MOST_NODES = 1 << 28  # of a sheet, which in float32 takes 3.4 GiB with its transforms
-
 WHOLE_VECTORS = 16  # nodes along x, of which they are multiples: CPUs take whole vectors of them
 
 
@@ -46,9 +45,9 @@ class SheetGeometry:
         across = _nodes_along(steps[:2], spacing, reach, window_nodes)
         across[0] = -(-across[0] // WHOLE_VECTORS) * WHOLE_VECTORS
         room = min(MOST_NODES, problem.room.nodes // 2) // int(np.prod(across))
-        most = int(((room - window_nodes - 1) * spacing - 2 * reach) / slice_spacing) + 1
         if (room - window_nodes - 1) * spacing < 2 * reach:
             return None
+        most = int(((room - window_nodes - 1) * spacing - 2 * reach) / slice_spacing) + 1
         depth = -(-n_slices // -(-n_slices // most))
         along = _nodes_along(np.array([(depth - 1) * slice_spacing]), spacing, reach, window_nodes)
         shape = np.concatenate([across, along])
