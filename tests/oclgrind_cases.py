@@ -318,8 +318,8 @@ def minimize_cases(device: Device) -> None:
                 model = SolventModel() if method == "newton" else vacuum
                 of_method = options | dict(method=method, model=model, fixed_radii=method == "newton")
                 Minimizer(atoms, **of_method).minimize_batch(starts)
-            Minimizer(sprung, model=vacuum, **options).minimize_batch(starts)
-            Minimizer(held, constraints="hbonds-present", model=vacuum, **options).minimize_batch(starts)
+            Minimizer(sprung, model=vacuum, **options).minimize_batch(starts[:1])
+            Minimizer(held, constraints="hbonds-present", model=vacuum, **options).minimize_batch(starts[:1])
             Minimizer(held, frozen=np.arange(9), model=vacuum, precision="float64", **options).minimize_batch(
                 starts[:1]
             )
