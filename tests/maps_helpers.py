@@ -1,9 +1,10 @@
-"""Maps to write, and small files as other programs write them."""
+"""Maps to write, small files as other programs write them, a grid of no symmetry, and how far maps are apart."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from pele_ocl.atoms import Atoms
 from pele_ocl.formats.registry import MAPS
 from pele_ocl.grid import Grid, Map
 
@@ -22,6 +23,16 @@ ATOL_A = {
     ".map": 3e-5,
     ".h5": 0,
 }
+
+
+def relative(values, expected) -> float:
+    """The difference over what is expected, both by norm."""
+    return float(np.linalg.norm(values.astype(np.float64) - expected) / np.linalg.norm(expected))
+
+
+def odd_grid_on(atoms: Atoms) -> Grid:
+    """Unequal spacings, shape and origin of no symmetry, and atoms of ubiquitin beyond its edges."""
+    return Grid(atoms.positions.mean(axis=0) - (13.07, 14.2, 11.5), (1.1, 0.9, 1.3), (25, 33, 17))
 
 
 def some_map(shape=(4, 3, 2), seed=0, dtype=np.float32, **facts) -> Map:

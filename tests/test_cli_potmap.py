@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import DEVICES
+from maps_helpers import relative
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from tolerance import MAP
 
@@ -40,10 +41,6 @@ def grid(atoms):
 
 def report(*arguments: object, path=HEXAPEPTIDE) -> dict:
     return json.loads(run("potmap", path, *SMALL, *DOUBLE, "--json", *arguments).stdout)
-
-
-def relative(values, expected):
-    return np.linalg.norm(values - expected) / np.linalg.norm(expected)
 
 
 def two_models(folder, suffix):

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import DEVICES, load_system, random_atoms, require
+from maps_helpers import relative
 from tolerance import MAP
 
 from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
@@ -47,10 +48,6 @@ def options_of(model):
 
 def method_of(variant):
     return VARIANTS[variant].method
-
-
-def relative(values, expected):
-    return np.linalg.norm(values - expected) / np.linalg.norm(expected)
 
 
 def expected_map(key, atoms, grid, model=None):

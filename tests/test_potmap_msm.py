@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import load_system, random_atoms
+from maps_helpers import odd_grid_on, relative
 
 from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl.device import get_device
@@ -23,10 +24,6 @@ from pele_ocl.potmap.problem import MapProblem
 ACCURACY = 1e-3  # of most tests, so that few kernels are built
 
 
-def relative(values, expected):
-    return np.linalg.norm(values.astype(np.float64) - expected) / np.linalg.norm(expected)
-
-
 @pytest.fixture(scope="module")
 def ubiquitin():
     return load_system("ubiquitin").atoms
@@ -34,8 +31,7 @@ def ubiquitin():
 
 @pytest.fixture(scope="module")
 def odd_grid(ubiquitin):
-    """Unequal spacings, shape and origin of no symmetry, and atoms beyond its edges."""
-    return Grid(ubiquitin.positions.mean(axis=0) - (13.07, 14.2, 11.5), (1.1, 0.9, 1.3), (25, 33, 17))
+    return odd_grid_on(ubiquitin)
 
 
 @pytest.fixture(scope="module")

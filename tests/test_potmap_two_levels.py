@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import load_system
-from test_potmap_mesh import relative
+from maps_helpers import relative
 
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.opencl.device import get_device

@@ -17,11 +17,12 @@ from tolerance import BORN_RADIUS
 from pele_ocl import Atoms, InputError, Nonbond, Solvent, SolventModel, pairs_within, solvent
 from pele_ocl.bench.systems import ball_of_atoms, load
 from pele_ocl.cli import main
+from pele_ocl.cli.plan_options.accuracy import accuracy_lines
 from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.shared import MOMENTS
 from pele_ocl.paths import shipped
 from pele_ocl.solvent import choose_variant
-from pele_ocl.solvent.error import SAMPLE, SampledRadii, sample_of
+from pele_ocl.solvent.error import SAMPLE, RadiusError, SampledRadii, sample_of
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
 from pele_ocl.tuning import Choice, trying
@@ -279,6 +280,7 @@ def test_the_command_says_what_was_measured(tmp_path):
     text = run("solvent", HEXAPEPTIDE, "--variant", "tree", "--accuracy", 1e-4, "-o", out).stdout
     assert "Born radii by tree to 1e-04; measured " in text
     assert "all atoms were compared" in text
+    assert "more than asked for" not in text
     written = json.loads(out.read_text())
     assert written["accuracy"] == 1e-4
     assert 0 < written["error_rms"] <= written["error_largest"] < 1e-4
@@ -287,6 +289,14 @@ def test_the_command_says_what_was_measured(tmp_path):
     assert report["error"]["n_sample"] == report["n_atoms"]
     assert "accuracy" not in json.loads(run("solvent", HEXAPEPTIDE, "--json").stdout)
     assert "a number from 1e-06" in run("solvent", HEXAPEPTIDE, "--accuracy", 1, code=1).stderr
+
+
+def test_the_command_says_where_float32_misses_the_accuracy():
+    """Of two accuracies, one above the error that was measured and one below."""
+    error = RadiusError(largest=3e-6, rms=1e-6, n_sample=1, n_atoms=2)
+    for accuracy, is_missed in ((1e-5, False), (1e-6, True)):
+        lines = accuracy_lines(SimpleNamespace(accuracy=accuracy, error=error), "tree")
+        assert ("more than asked for: --precision float64" in lines[1]) is is_missed
 
 
 # Several devices

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import random_atoms
+from maps_helpers import relative
 from test_cli import HEXAPEPTIDE, on_the_chosen_device, run
 from tolerance import MAP
 from trajectory_helpers import moving
@@ -26,10 +27,6 @@ from pele_ocl.units import COULOMB_KCAL_A
 __all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
 
 M = 5
-
-
-def relative(values, expected):
-    return np.linalg.norm(values - expected) / np.linalg.norm(expected)
 
 
 def turned(positions: np.ndarray, seed: int) -> np.ndarray:

@@ -29,7 +29,7 @@ from pele_ocl.energy import PositionalRestraint
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
 from pele_ocl.trajectories.fingerprints import sha256_of
-from pele_ocl.trajectories.recording import RECORDERS
+from pele_ocl.trajectories.recording import RECORDERS, text
 from pele_ocl.trajectories.streaming import Evaluated
 
 ROOT = Path(__file__).parent.parent
@@ -334,6 +334,17 @@ def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monke
     record(frames, output, resume=True)
     record(frames, tmp_path / "whole.h5")
     assert content(output) == content(tmp_path / "whole.h5")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_rows_that_threads_make_stand_in_order(suffix, frames, tmp_path, monkeypatch):
+    """With their errors, in many blocks and in one."""
+    whole, parts = tmp_path / f"whole{suffix}", tmp_path / f"parts{suffix}"
+    record(frames, whole)
+    assert b"less than -60" in whole.read_bytes()
+    monkeypatch.setattr(text, "_AT_ONCE", 7)
+    record(frames, parts)
+    assert parts.read_bytes() == whole.read_bytes()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
