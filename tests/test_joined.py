@@ -84,8 +84,9 @@ def test_solvent_in_one_launch(device, precision, model, monkeypatch):
 def test_nonbond_without_records(device, precision, gb, monkeypatch):
     atoms, pairs = random_atoms(60), random_pairs(60, 700)
     results = []
+    monkeypatch.setattr(rows, "FEW", {device.kind: 1000})
     for most in (1000, 0):
-        monkeypatch.setattr(rows, "MOST_WITHOUT_RECORDS", most)
+        monkeypatch.setattr(rows, "MOST_WITHOUT_RECORDS", {device.kind: most})
         plan = Nonbond(
             atoms, pairs, variant="rows", precision=precision, device=device, solvent="gb" if gb else "vacuum"
         )

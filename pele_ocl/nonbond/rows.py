@@ -17,27 +17,30 @@ if TYPE_CHECKING:
     from ..opencl.run import Run
 
 GROUP, LANES = 128, 32  # work-items of a group, and of them to an atom
-# Of fewer atoms than this, whose longest list of neighbours is what takes time, there are twice as many to each.
-FEW = 2_000
-
-
-# Atoms of all conformations up to which each pair makes the records of its atoms anew, where that leaves one launch.
-MOST_WITHOUT_RECORDS = 16_000
+# Of fewer atoms than this, whose longest list of neighbours is what takes time, there are twice as many to each; CPUs
+# take one work-item after the other.
+FEW = {"GPU": 2_000}
+# Atoms of all conformations up to which each pair makes the records of its atoms anew, which leaves one launch: a gain
+# where the pairs are done at once.
+MOST_WITHOUT_RECORDS = {"GPU": 16_000}
 
 
 class Rows(ListPasses[Segments]):
     """One launch over all atoms; energies alone are had from each pair once."""
 
     def __init__(self, run: Run, task: Task, index: Segments, most: int) -> None:
+        times = 2 if task.n_atoms < FEW.get(run.device.kind, 0) else 1
+        self._macros = {"LANES": times * LANES, **task.macros}
         _, self.group = run.group_kernel(
-            "nonbond/rows.cl", "nonbond_rows", local_reals=3, most=_times(task) * GROUP, RECORDS=1, **_macros(task)
+            "nonbond/rows.cl", "nonbond_rows", local_reals=3, most=times * GROUP, RECORDS=1, **self._macros
         )
         super().__init__(run, task, index, most)
 
     @property
     def has_records(self) -> bool:
         """Whether a launch of its own makes the records of the atoms."""
-        return self._are_many or self.batch * self.task.n_atoms > MOST_WITHOUT_RECORDS
+        most = MOST_WITHOUT_RECORDS.get(self.run.device.kind, 0)
+        return self._are_many or self.batch * self.task.n_atoms > most
 
     def _place(self) -> list[KeptLaunch]:
         return super()._place() if self.has_records else []
@@ -60,7 +63,7 @@ class Rows(ListPasses[Segments]):
         return cls if task.gradient else EnergiesAlone
 
     def _n_groups(self) -> int:
-        return -(-self.task.n_atoms * min(_macros(self.task)["LANES"], self.group) // self.group)
+        return -(-self.task.n_atoms * min(self._macros["LANES"], self.group) // self.group)
 
     def _pairs(self) -> list[KeptLaunch]:
         assert self.index.neighbours is not None
@@ -70,16 +73,7 @@ class Rows(ListPasses[Segments]):
                 "nonbond/rows.cl", "nonbond_rows", (self.n_groups * self.group, 1), (self.group, 1),
                 self.task.molecule.traits.model, np.int32(self.task.n_atoms), self.destination, self.index.offsets,
                 self.index.neighbours, *own, *self._records, self.energies, self.buffers["results"],
-                GROUP=self.group, RECORDS=int(self.has_records), **_macros(self.task),
+                GROUP=self.group, RECORDS=int(self.has_records), **self._macros,
                 **({} if self.has_records else self.encoding.macros),
             )
         ]  # fmt: skip
-
-
-def _times(task: Task) -> int:
-    """How many times as many work-items as usual a group and an atom have."""
-    return 2 if task.n_atoms < FEW else 1
-
-
-def _macros(task: Task) -> dict[str, int]:
-    return {"LANES": _times(task) * LANES, **task.macros}
