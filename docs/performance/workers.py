@@ -1,10 +1,12 @@
-"""Time frames on one worker process and on two: python docs/performance/workers.py [--independent]
+"""Time frames on one worker process and on two.
 
-The energies of frames of ubiquitin (1,231 atoms), with no gradient, by workers that a Dask scheduler has; each has one
-core of PoCL, or a GPU of its own, which `--system ruvab --frames 4000` keeps busy. The clock runs from the first task
-to the last result, without the start of the processes; the shortest of three runs counts, as other programs, or other
-guests of the machine, take time from any of them. With it stands the processor time of the scheduler and of the
-command, which the workers' cores lack.
+python docs/performance/workers.py [--independent] [--system ubiquitin] [--frames 2560] [--runs 3]
+
+The energies of frames, with no gradient, by workers that a Dask scheduler has; each has one core of PoCL, or a GPU of
+its own, which `--system ruvab --frames 24000 --runs 1` keeps busy. The clock runs from the first task to the last
+result, without the start of the processes; the shortest of the runs counts, as other programs, or other guests of the
+machine, take time from any of them. With it stands the processor time of the scheduler and of the command, which the
+workers' cores lack.
 
 --independent times what the machine has at most: the same frames in one process that knows of no other, and in two
 such at once, each on a core of its own.
@@ -28,7 +30,6 @@ import psutil  # which Dask brings
 import pele_ocl
 
 STRUCTURES = Path(__file__).parents[2] / "data" / "structures"
-N_RUNS = 3
 N_DIFFERENT = 64  # frames; the others repeat them
 
 
@@ -38,13 +39,14 @@ def main() -> None:
     parser.add_argument("--independent", action="store_true")
     parser.add_argument("--system", default="ubiquitin")
     parser.add_argument("--frames", type=int, default=2560)
+    parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
     structure = next(STRUCTURES.glob(f"{options.system}.pdb*"))
     seconds_of = independent_seconds if options.independent else worker_seconds
     with tempfile.TemporaryDirectory() as folder:
         frames = Path(folder) / "frames.h5"
         write(frames, pele_ocl.read(structure).positions, options.frames)
-        one, two = (options.frames / seconds_of(structure, frames, n) for n in (1, 2))
+        one, two = (options.frames / seconds_of(structure, frames, n, options.runs) for n in (1, 2))
     what = "independent process" if options.independent else "worker"
     print(f"1 {what} {one:.1f} frames/s, 2 {two:.1f} frames/s: {two / one:.2f} times")
 
@@ -58,10 +60,10 @@ def write(frames: Path, start: np.ndarray, n_frames: int) -> None:
             positions[first : first + N_DIFFERENT] = moved[: n_frames - first]
 
 
-def independent_seconds(structure: Path, frames: Path, n_processes: int) -> float:
+def independent_seconds(structure: Path, frames: Path, n_processes: int, n_runs: int) -> float:
     """Seconds for as much as all frames, by so many processes, each of which computes them all on a core of its own."""
     seconds = []
-    for _ in range(N_RUNS):
+    for _ in range(n_runs):
         words = ("energy", str(structure), "-t", str(frames), "--json")
         begun = [pele_ocl_on(core, words) for core in range(n_processes)]
         ended = [json.loads(process.communicate()[0]) for process in begun]
@@ -79,7 +81,7 @@ def pele_ocl_on(core: int, words: tuple[str, ...]) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def worker_seconds(structure: Path, frames: Path, n_workers: int) -> float:
+def worker_seconds(structure: Path, frames: Path, n_workers: int, n_runs: int) -> float:
     """Seconds of the shortest run on workers that have built their kernels before."""
     dask, file = (sys.executable, "-m", "dask"), frames.with_name(f"scheduler{n_workers}.json")
     options = ("--nthreads", "1", "--resources", "ocl=1", "--memory-limit", "0", "--no-dashboard")
@@ -92,8 +94,8 @@ def worker_seconds(structure: Path, frames: Path, n_workers: int) -> float:
             time.sleep(0.1)
         run(structure, frames, file, ("--frames", ":64"))
         before = others_seconds(programs[0])
-        seconds = [run(structure, frames, file, ()) for _ in range(N_RUNS)]
-        spent = [(after - start) / N_RUNS for after, start in zip(others_seconds(programs[0]), before, strict=True)]
+        seconds = [run(structure, frames, file, ()) for _ in range(n_runs)]
+        spent = [(after - start) / n_runs for after, start in zip(others_seconds(programs[0]), before, strict=True)]
         print(f"{n_workers} at work; processor seconds a run: scheduler {spent[0]:.2f}, command {spent[1]:.2f}")
     finally:
         for program in programs:
