@@ -338,10 +338,18 @@ def test_mistakes_are_sentences(work, tmp_path, monkeypatch):
 
 
 class FakeClient:
-    """Every task but "ends" has a result; with that one its workers die."""
+    """Every task but "ends" has a result; with that one its workers die. messages : how many tasks came in each"""
+
+    def __init__(self, n_workers=1):
+        self.workers, self.messages = dict.fromkeys(map(str, range(n_workers))), []
+
+    def scheduler_info(self, n_workers):
+        return {"workers": self.workers}
 
     def map(self, function, items, **more):
         from distributed import KilledWorker
+
+        self.messages.append(len(items))
 
         class Future:
             def __init__(self, item):
@@ -362,6 +370,16 @@ def test_a_task_of_which_all_workers_die_may_be_one_row():
     ]  # fmt: skip
     with pytest.raises(WorkersDiedError):
         list(in_order(FakeClient(), str.upper, items))
+
+
+def test_each_worker_has_some_tasks_under_way():
+    client = FakeClient(n_workers=3)
+    results = in_order(client, str.upper, ["a"] * 200)
+    assert next(results) == "A"
+    assert client.messages == [48, 48]
+    assert ["A", *results] == ["A"] * 200
+    assert client.messages == [48, 48, 48, 48, 8]
+    assert list(in_order(FakeClient(n_workers=0), str.upper, ["a"] * 40)) == ["A"] * 40
 
 
 def test_cores_are_shared_out_without_rest():

@@ -17,8 +17,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 RESOURCE = "ocl"  # of which each worker has one, so that one task at a time runs on its device
-_UNDER_WAY = 512  # tasks, so that neither they nor their results fill a memory
-_TOGETHER = 64  # of them in one message, as each costs the scheduler, which may share the workers' cores
+# Tasks of a worker that are under way. The scheduler gives each task to a worker at once, to the one that has least to
+# do: with few, workers that differ in speed end together. Half of them go in one message, as each message costs the
+# scheduler, which may share the workers' cores.
+_UNDER_WAY = 32
+_MOST_UNDER_WAY = 2048  # of all workers, so that neither they nor their results fill a memory
 
 GONE = "the scheduler of the cluster is gone; start it again, and give the same command with --resume"
 
@@ -49,14 +52,22 @@ def in_order(
 
     under_way: deque[tuple[Item, Future[Result]]] = deque()
     waiting, name, n = iter(items), f"pele-ocl-{token_hex(16)}", 0
-    while together := list(islice(waiting, _TOGETHER)):
+    most = _most_under_way(client)
+    while together := list(islice(waiting, most // 2)):
         keys = [f"{name}-{n + k:012d}" for k in range(len(together))]  # by which the scheduler orders them
         under_way.extend(zip(together, client.map(function, together, key=keys, resources={RESOURCE: 1}), strict=True))
         n += len(together)
-        while len(under_way) > _UNDER_WAY - _TOGETHER:
+        while len(under_way) > most // 2:
             yield ended(*under_way.popleft())
+        most = _most_under_way(client)
     while under_way:
         yield ended(*under_way.popleft())
+
+
+def _most_under_way(client: Client) -> int:
+    """How many tasks the workers that are there now may have."""
+    n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
+    return min(_MOST_UNDER_WAY, _UNDER_WAY * max(1, n_workers))
 
 
 def on_each_worker(client: Client, function: Callable[[Item], Result], item: Item) -> Result:
