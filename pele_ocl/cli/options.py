@@ -167,7 +167,8 @@ _STRUCTURE_OPTIONS: Options = (
         multiple=True,
         metavar="FILE",
         help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro "
-        "or another structure; of several topologies one for all, or one for each, in their order.",
+        "or another structure; of several topologies one for all, or one for each, in their order. Other structures "
+        "bring their own.",
     ),
     click.option(
         "--parameters",
