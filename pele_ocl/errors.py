@@ -40,6 +40,10 @@ class DeviceError(PeleError):
     """No OpenCL device, a choice that matches none, or a device without what the work needs."""
 
 
+class DeviceMemoryError(DeviceError):
+    """A device without room for the work, or without room beside what else is on it."""
+
+
 class KernelBuildError(PeleError):
     """A kernel that the device's compiler refused."""
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from .arguments import choice, described, is_finite
 from .atoms import Atoms, require_atoms
 from .errors import InputError
-from .gb_models import GB_MODELS, GBModel, Spheres
+from .gb_models import GB_MODELS, GBModel, Spheres, models_listed
 from .units import COULOMB_KCAL_A, debye_kappa
 
 # Generalized Born energies screen with this share of the Debye-Hueckel kappa (Srinivasan et al., Theor. Chem. Acc.
@@ -107,7 +107,7 @@ class SolventModel:
 
     def __post_init__(self) -> None:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
-            raise InputError(f"gb is {described(self.gb)}; choose {', '.join(GB_MODELS)}")
+            raise InputError(f"gb is {described(self.gb)}; choose {models_listed()}")
         choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
         choice("surface", self.surface, tuple(SURFACES))
         choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)

@@ -139,5 +139,31 @@ def test_coordinates_of_each_topology(tmp_path: Path) -> None:
     shared = json.loads(run("energy", *tops, "-c", places[1], "--json").stdout)["structures"]
     assert [of["energy"] for of in shared] == [found[1]["energy"]] * 2
     wrong = run("energy", tops[0], *each)
-    assert (wrong.exit_code, "given 2 times for 1 structure; give one for all" in wrong.stderr) == (2, True)
+    assert (wrong.exit_code, "given 2 times for 1 topology file; give one for all" in wrong.stderr) == (2, True)
     assert "is given twice" in run("energy", tops[0], tops[0], *each).stderr
+
+
+def test_coordinates_are_of_topologies_alone(tmp_path: Path) -> None:
+    top, place, out = tmp_path / "top.parm7", tmp_path / "place.rst7", tmp_path / "out"
+    top.write_text(amber_helpers.rendered(amber_helpers.content()))
+    place.write_text(amber_helpers.restart(amber_helpers.hexapeptide().positions))
+    others = tmp_path / "other.prmtop", tmp_path / "other.rst7"
+    others[0].write_bytes(top.read_bytes())
+    others[1].write_text(amber_helpers.restart(amber_helpers.hexapeptide().positions * 1.01))
+    quick = ("--max-iterations", "1", "--json", "-o", out / "{name}.h5")
+    alone = [
+        json.loads(run("minimize", *words, *quick).stdout)
+        for words in ((HEXAPEPTIDE,), (top, "-c", place), (others[0], "-c", others[1]))
+    ]
+    one = run("minimize", top, HEXAPEPTIDE, "-c", place, *quick)
+    each = run("minimize", top, HEXAPEPTIDE, others[0], "-c", place, "-c", others[1], *quick)
+    for done, wanted in (one, (alone[1], alone[0])), (each, (alone[1], alone[0], alone[2])):
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [without_times(of) for of in found] == [without_times(of) for of in wanted]
+    for name, says in (("top", True), ("hexapeptide", False), ("other", True)):
+        with h5py.File(out / f"{name}.h5") as file:
+            assert ("coordinates" in file.attrs) == says
+    wrong = run("minimize", top, HEXAPEPTIDE, "-c", place, "-c", place, *quick)
+    assert "given 2 times for 1 topology file" in wrong.output
+    pdb = run("energy", HEXAPEPTIDE, UBIQUITIN, "-c", place, "-c", place)
+    assert "has coordinates of its own; those of another file are for topologies" in pdb.output

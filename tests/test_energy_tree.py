@@ -122,8 +122,9 @@ def test_ways_that_there_are_not(device):
         check_born("auto", 1.0)
     with pytest.raises(InputError, match="takes tiles of 8 atoms or more, not of 4"):
         chosen_born("tree", None, MACHINE, 20, 4, suits=True)
-    with pytest.raises(InputError, match="no term depends on Born radii"):
-        Energy(atoms, born="tree", model=SolventModel(gb="none"), device=device)
+    for options in ({"born": "tree"}, {"accuracy": 1e-5}):
+        with pytest.raises(InputError, match="no term depends on Born radii"):
+            Energy(atoms, **options, model=SolventModel(gb="none"), device=device)
 
 
 def test_the_command_says_what_was_measured(tmp_path):

@@ -2,6 +2,7 @@
 
 import re
 import time
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -39,6 +40,14 @@ kernel void probe(global const float *x, global float *roots) {
 }
 """
 
+UNROLLED = """
+    #pragma unroll
+    for (int k = 0; k < (int)x[0]; ++k) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        x[k] = k;
+    }
+"""
+
 
 def test_kernels_are_kept(device):
     asked = device, "solvent/ladder/radii.cl", "born_radii", "float32"
@@ -59,6 +68,22 @@ def test_lines_keep_their_numbers_behind_a_header_that_is_left_out():
         '#line 1 "k.cl"', "#if A", '#line 1 "h.clh"', "x", '#line 3 "k.cl"', "#else", '#line 4 "k.cl"', "b", "#endif",
         '#line 6 "k.cl"', "c",
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(DEVICES[0].vendor != "POCL", reason="others print nothing")
+@pytest.mark.parametrize(
+    ("code", "warns"),
+    [("int n = x[0]; for (int k = 0; n && 2; ++k) x[k] = 0;", True), (UNROLLED, False)],
+    ids=["a constant operand", "a loop that stays as it is"],
+)
+def test_what_compilers_warn_of(monkeypatch, code, warns):
+    """PoCL prints to the terminal how many warnings there were; conftest.build_in_silence lets none of ours pass."""
+    read = building._source
+    probe = f'#include "common/real.clh"\nkernel void probe(global real *x) {{ {code} }}'
+    monkeypatch.setattr(building, "_source", lambda file: probe if file == "probe.cl" else read(file))
+    options = building._options(DEVICES[0], "float32", 1, False, {})
+    with pytest.raises(AssertionError, match=r"warning: probe\.cl") if warns else nullcontext():
+        building._build(DEVICES[0], "probe.cl", options)
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 
 import numpy as np
@@ -257,6 +258,32 @@ def test_molecules_under_way_together_have_the_bits_of_each_alone(device, monkey
     with pytest.raises(InputError, match=r"molecule [36] of 6: .* at the same place"):
         minimize_many(molecules, **same)
     assert len(device.spare) == n_queues  # lent again, and given back by those that did not end
+
+
+def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
+    monkeypatch.setattr(many, "most_under_way", lambda options: 3)
+    same = {"tolerance": 2.0, "variant": "blocks", "device": device}
+    molecules = [PEPTIDE, PEPTIDE[:90], PEPTIDE[:80]]
+    alone = [minimize(atoms, **same).positions for atoms in molecules]
+    for kept in (device.kept, device.staging):
+        kept.clear()
+    gc.collect()
+    for counted in (device.buffers, device.mapped):
+        counted.start()
+    minimize(PEPTIDE, **same)
+    needed = device.buffers.most + device.mapped.most
+    monkeypatch.setattr(Device, "memory", property(lambda self: needed))
+    seen: list[int] = []
+    batch = minimize_many(molecules, errors="record", watch=lambda done, *_: seen.append(done), **same)
+    assert not batch.errors
+    for result, positions in zip(batch, alone, strict=True):
+        np.testing.assert_array_equal(result.positions, positions)
+    assert seen == sorted(seen)
+    assert seen[-1] == 3
+    monkeypatch.setattr(Device, "memory", property(lambda self: 1000))
+    errors = minimize_many(molecules, errors="record", **same).errors
+    assert list(errors) == [0, 1, 2]
+    assert "choose a larger device" in errors[2]
 
 
 def test_works_take_turns():

@@ -207,12 +207,13 @@ def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
 
 
 FORKED = """
-import os
+import os, signal
 from pele_ocl import DeviceError, Energy, read
 plan = Energy(read({path!r}))
 plan.evaluate()
 child = os.fork()
 if child == 0:
+    signal.alarm(20)  # ends a child that hangs, which would keep its parent's output open
     try:
         plan.evaluate()
     except DeviceError as error:

@@ -210,7 +210,7 @@ def test_mapped_memory_of_the_host_counts(fresh, monkeypatch):
 
 
 FORKS = """
-import os, sys, time, traceback
+import os, signal, sys, time, traceback
 sys.path[:0] = [{tests!r}, {root!r}]
 import numpy as np
 import pele_ocl
@@ -225,6 +225,7 @@ def atoms():
 def in_a_child(function):
     child = os.fork()
     if not child:
+        signal.alarm({limit} // 3)  # ends a child that hangs, which would keep its parent's output open
         code = 1
         try:
             function()
@@ -270,6 +271,6 @@ print("as promised")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_after_a_fork_is_told_at_once():
     """It hung for ever on PoCL. Where the parent has not used OpenCL, a child may."""
-    code = FORKS.format(tests=str(ROOT / "tests"), root=str(ROOT), device=DEVICES[0].index)
+    code = FORKS.format(tests=str(ROOT / "tests"), root=str(ROOT), device=DEVICES[0].index, limit=LIMIT)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT)
     assert done.stdout == "as promised\n", done.stderr

@@ -56,6 +56,8 @@ def test_presets():
     ("make", "message"),
     [
         (lambda: SolventModel(coulomb_constant=0), "coulomb_constant is 0; it must be positive"),
+        (lambda: SolventModel(gb=8), r"gb is 8; choose none \(igb=6\), hct \(igb=1\), .*, gbn2 \(igb=8\)"),
+        (lambda: SolventModel.like("amber", gb="igb8"), r"gb is 'igb8'; choose .*, gbn2 \(igb=8\)"),
         (lambda: SolventModel(kappa_convention="sander"), "kappa_convention is 'sander'; choose 'debye' or 'amber'"),
         (lambda: SolventModel(surface="sasa"), "surface is 'sasa'; choose 'ace' or 'lcpo' or 'none'"),
         (lambda: SolventModel(rgb_max=0), "rgb_max is 0; it must be positive"),

@@ -25,6 +25,7 @@ from pele_ocl.solvent import choose_variant
 from pele_ocl.solvent.error import SAMPLE, RadiusError, SampledRadii, sample_of
 from pele_ocl.solvent.layout import SolventLayout
 from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
+from pele_ocl.solvent.variants import VARIANTS
 from pele_ocl.tuning import Choice, trying
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
@@ -268,6 +269,15 @@ def test_auto_takes_the_tree_for_large_molecules(device, monkeypatch):
 def test_accuracies_that_cannot_be_had(accuracy):
     with pytest.raises(InputError, match=r"a number from 1e-06 to 0\.0001 is needed"):
         solvent(random_atoms(9), accuracy=accuracy)
+
+
+@pytest.mark.parametrize("variant", [name for name, of in VARIANTS.items() if not of.approximates])
+def test_an_accuracy_is_refused_where_nothing_is_left_out(variant):
+    sentence = f"the variant {variant} has no accuracy to choose; choose the variant tree or auto"
+    with pytest.raises(InputError, match=sentence):
+        Solvent(random_atoms(9), variant=variant, accuracy=1e-5)
+    words = ("solvent", HEXAPEPTIDE, "--variant", variant, "--accuracy", 1e-5)
+    assert sentence in run(*words, code=1).stderr
 
 
 def test_a_lone_atom_and_its_sample(device):

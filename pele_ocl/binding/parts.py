@@ -67,7 +67,7 @@ class Parts:
         if not crossing:
             return self
         note = (
-            f"receptor and ligand are bonded to each other ({crossing:,} bonds); the difference holds the terms of "
+            f"receptor and ligand are bonded to each other (bonds: {crossing:,}); the difference holds the terms of "
             "these bonds, and is no binding energy of two molecules"
         )
         return Parts(self.complex, self.receptor, self.ligand, (*self.notes, note))

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from ..atoms.radii import RADII_SETS
 from ..errors import InputError
 from ..formats import is_structure, structure_format, structure_suffix
-from ..gb_models import GB_MODELS
+from ..gb_models import GB_MODELS, models_listed
 from ..solvent_model import GBN_CONVENTIONS, KAPPAS, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
@@ -150,6 +150,15 @@ def _number(name: str, default: float | None, help_text: str) -> Callable[[Comma
     return click.option(name, type=float, default=default, show_default=default is not None, help=help_text)
 
 
+class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
+    """The name of a GB model; who gives AMBER's number in its place is told the name."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            self.fail(f"{value!r} is not one of {models_listed()}", param, ctx)
+        return value
+
+
 _STRUCTURE_OPTIONS: Options = (
     click.option(
         "-c",
@@ -158,7 +167,8 @@ _STRUCTURE_OPTIONS: Options = (
         multiple=True,
         metavar="FILE",
         help="Positions of the atoms of a topology of AMBER, GROMACS or CHARMM: .rst7, .inpcrd, .ncrst, .nc, .gro "
-        "or another structure; of several topologies one for all, or one for each, in their order.",
+        "or another structure; of several topologies one for all, or one for each, in their order. Other structures "
+        "bring their own.",
     ),
     click.option(
         "--parameters",
@@ -214,7 +224,7 @@ _MODEL_OPTIONS: Options = (
     ),
     click.option(
         "--gb",
-        type=click.Choice(list(GB_MODELS)),
+        type=GBModelName(list(GB_MODELS)),
         default=DEFAULTS.gb,
         show_default=True,
         help="Generalized Born model, from which the Born radii follow; `none` for no solvent.",

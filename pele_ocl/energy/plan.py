@@ -94,8 +94,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         suits = self._contents.has_gb and not self._has_frozen
         chosen = chosen_born(born, asked, machine, len(atoms), self.layout.tile, suits)
         self.born, self.accuracy = chosen.name, chosen.accuracy
-        if self.accuracy is not None and not self._contents.has_gb:
-            raise InputError(f"no term depends on Born radii, and none come from the {self.born}; leave born out")
+        if (asked or self.accuracy) is not None and not self._contents.has_gb:
+            raise InputError("no term depends on Born radii; leave born and their accuracy out")
         if self._has_frozen and per_atom:
             raise InputError(
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"

@@ -12,29 +12,34 @@ from .necks import Necks
 from .radii import AMBER_RADII, default_radii, radii_note
 from .spheres import Spheres
 
-__all__ = ["AMBER_RADII", "GB_MODELS", "GBModel", "Necks", "Spheres", "default_radii", "radii_note"]
+__all__ = ["AMBER_RADII", "GB_MODELS", "GBModel", "Necks", "Spheres", "default_radii", "models_listed", "radii_note"]
 
 GB_MODELS = {
     model.name: model
     for model in (
-        GBModel("none", "no solvent: a dielectric of the solute's everywhere", "GB_RADIUS_HCT", vacuum=True),
-        GBModel("hct", "Hawkins, Cramer and Truhlar, J. Phys. Chem. 100, 19824 (1996)", "GB_RADIUS_HCT"),
+        GBModel("none", "no solvent: a dielectric of the solute's everywhere", "GB_RADIUS_HCT", vacuum=True, igb=6),
+        GBModel("hct", "Hawkins, Cramer and Truhlar, J. Phys. Chem. 100, 19824 (1996)", "GB_RADIUS_HCT", igb=1),
         GBModel(
             "obc1", "Onufriev, Bashford and Case, Proteins 55, 383 (2004), set I", "GB_RADIUS_OBC",
-            alpha=0.8, beta=0.0, gamma=2.909125,
+            alpha=0.8, beta=0.0, gamma=2.909125, igb=2,
         ),
         GBModel(
             "obc2", "Onufriev, Bashford and Case, Proteins 55, 383 (2004), set II", "GB_RADIUS_OBC",
-            alpha=1.0, beta=0.8, gamma=4.85,
+            alpha=1.0, beta=0.8, gamma=4.85, igb=5,
         ),
         GBModel(
             "gbn", "Mongan et al., J. Chem. Theory Comput. 3, 156 (2007)", "GB_RADIUS_OBC",
-            alpha=1.09511284, beta=1.90792938, gamma=2.50798245, neck_scale=0.361825, elements=GBN,
+            alpha=1.09511284, beta=1.90792938, gamma=2.50798245, neck_scale=0.361825, elements=GBN, igb=7,
         ),
         GBModel(
             "gbn2", "Nguyen, Roe and Simmerling, J. Chem. Theory Comput. 9, 2020 (2013)", "GB_RADIUS_OBC",
             offset=0.195141, alpha=None, beta=None, gamma=None, neck_scale=0.826836, elements=GBN2,
-            nucleic=GBN2_NUCLEIC,
+            nucleic=GBN2_NUCLEIC, igb=8,
         ),
     )
 }  # fmt: skip
+
+
+def models_listed() -> str:
+    """The names of all models, each with AMBER's number, for the sentence that misses one."""
+    return ", ".join(name if of.igb is None else f"{name} (igb={of.igb})" for name, of in GB_MODELS.items())

@@ -26,6 +26,7 @@ class GBModel:
     elements : parameters by element, which take the place of the atoms' own scales; None where those hold
     nucleic : the same of nucleic acids; None where they have no others
     vacuum : whether there is no solvent, and so neither Born radii nor energies of it
+    igb : the number by which AMBER's programs know it, None where they do not
     """
 
     name: str
@@ -39,6 +40,7 @@ class GBModel:
     elements: Elements | None = None
     nucleic: Elements | None = None
     vacuum: bool = False
+    igb: int | None = None
 
     @property
     def by_atom(self) -> bool:

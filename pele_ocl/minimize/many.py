@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..arguments import callback, choice, described
 from ..atoms import Atoms
-from ..errors import InputError, PeleError
+from ..errors import DeviceMemoryError, InputError, PeleError
 from ..plan.plan import CHUNK_ATOMS
 from ..variant import Progress
 from .minimizer import Minimizer, Turns, Watch
@@ -42,10 +42,7 @@ def minimize_all(
         callback(name, function)
     together = Together(molecules, each, options, progress, watch)
     groups = groups_of(molecules, alone=each is not None or bool(options.get("terms")))
-    most = most_under_way(options)
-    sizes = [min(len(group) * len(molecules[group[0]]), CHUNK_ATOMS) for group in groups]
-    works = [together.minimized(group, aside=most > 1) for group in groups]
-    with closing(by_turns(works, sizes, most)) as turns:
+    with closing(together.by_turns(groups, most_under_way(options))) as turns:
         for _ in turns:
             if together.reasons and errors == "raise":
                 k = min(together.reasons)
@@ -68,27 +65,40 @@ class Together:
         self.results: list[MinimizeResult | None] = [None] * len(molecules)
         self.reasons: dict[int, str] = {}
         self._n_done = 0  # of groups that are done
+        self._crowded: list[Sequence[int]] = []  # groups for which the device had no room beside others
         self._under_way: dict[int, tuple[int, float]] = {}  # done and largest gradient of the others, by group
 
-    def minimized(self, group: Sequence[int], aside: bool) -> Turns[None]:
+    def by_turns(self, groups: Sequence[Sequence[int]], most: int) -> Turns[None]:
+        """Minimise groups, `most` at a time; one for which the device had no room then has it for itself."""
+        sizes = [min(len(group) * len(self._molecules[group[0]]), CHUNK_ATOMS) for group in groups]
+        yield from by_turns([self._minimized(group, aside=most > 1) for group in groups], sizes, most)
+        if self._crowded:
+            crowded, self._crowded = self._crowded, []
+            yield from self.by_turns(crowded, 1)
+
+    def _minimized(self, group: Sequence[int], aside: bool) -> Turns[None]:
         """Minimise the molecules of these numbers, which differ in positions alone.
 
         aside : whether the device does so beside what others give it
         """
-        first = self._molecules[group[0]]
         try:
-            minimizer = Minimizer(first, **{**self._options, **({} if self._each is None else self._each(first))})
-            starts = np.stack([self._molecules[k].positions for k in group])
-            watch = partial(self._tell, group[0])
-            batch = yield from minimizer._in_turns(starts, "record", None, watch, aside)
+            yield from self._results_of(group, aside)
         except PeleError as error:
-            self.reasons |= dict.fromkeys(group, str(error))
-        else:
-            self.reasons |= {group[k]: reason for k, reason in batch.errors.items()}
-            for k, result in batch.good:
-                self.results[group[k]] = replace(result, atoms=self._molecules[group[k]].moved(result.positions))
+            if aside and isinstance(error, DeviceMemoryError):
+                self._crowded.append(group)
+            else:
+                self.reasons |= dict.fromkeys(group, str(error))
         self._under_way.pop(group[0], None)
-        self._n_done += len(group)
+        self._n_done += sum(self.results[k] is not None or k in self.reasons for k in group)
+
+    def _results_of(self, group: Sequence[int], aside: bool) -> Turns[None]:
+        first = self._molecules[group[0]]
+        minimizer = Minimizer(first, **{**self._options, **({} if self._each is None else self._each(first))})
+        starts = np.stack([self._molecules[k].positions for k in group])
+        batch = yield from minimizer._in_turns(starts, "record", None, partial(self._tell, group[0]), aside)
+        self.reasons |= {group[k]: reason for k, reason in batch.errors.items()}
+        for k, result in batch.good:
+            self.results[group[k]] = replace(result, atoms=self._molecules[group[k]].moved(result.positions))
 
     def _tell(self, group: int, done: int, _: int, gradient: float) -> None:
         """Tell who asked how far all are, by what is known of a group."""

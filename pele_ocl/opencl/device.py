@@ -17,7 +17,7 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from ..errors import DeviceError
+from ..errors import DeviceError, DeviceMemoryError
 from . import handles
 from .memory import Buffer, BufferBytes
 from .platforms import find_platforms
@@ -232,7 +232,7 @@ class Device:
         return self.buffers.now + self.mapped.now
 
     def require_memory(self, total: int, largest: int) -> None:
-        """Raise DeviceError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""
+        """Raise DeviceMemoryError unless `total` more bytes, the largest buffer `largest` bytes, fit the device."""
         memory, buffer = self.memory, self.largest_buffer
         if self.held_bytes + total > memory:
             self.kept.clear()
@@ -242,7 +242,7 @@ class Device:
         if held + total > memory or largest > buffer:
             in_use = f", {held / 2**20:.0f} MiB of them in use" if held else ""
             advice = "drop plans that are no longer needed, or choose" if held else "choose"
-            raise DeviceError(
+            raise DeviceMemoryError(
                 f"this needs {total / 2**20:.0f} MiB on {self.name} (largest buffer {largest / 2**20:.0f} MiB), which "
                 f"has {memory / 2**20:.0f} MiB{in_use} (buffers up to {buffer / 2**20:.0f} MiB); {advice} a larger "
                 "device"

@@ -6,7 +6,7 @@ from types import TracebackType
 
 import pyopencl as cl
 
-from ..errors import DeviceError
+from ..errors import DeviceError, DeviceMemoryError
 from .device import Device
 
 
@@ -24,6 +24,6 @@ class device_errors:  # noqa: N801  # used as a function; a generator would cost
         if error is None:
             return
         if isinstance(error, cl.MemoryError):
-            raise DeviceError(f"{self._device} lacks free memory for this; choose another device") from error
+            raise DeviceMemoryError(f"{self._device} lacks free memory for this; choose another device") from error
         if isinstance(error, cl.Error):
             raise DeviceError(f"{self._device} refuses the work ({error}); choose another device or variant") from error

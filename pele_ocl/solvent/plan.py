@@ -56,7 +56,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     ) -> None:
         model = SolventModel.or_default(model)
         check_options(precision, variant, VARIANTS)
-        self._asked = checked_accuracy(accuracy)
+        self._asked = _asked_of(variant, accuracy)
         require_atoms(atoms)
         if model.gb_model.vacuum:
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
@@ -186,6 +186,15 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         if self.accuracy is None:
             return None, seconds
         return self._check.first_error(positions, found.born_radii, failed, seconds)
+
+
+def _asked_of(variant: str, accuracy: float | None) -> float | None:
+    """The accuracy as a number; raises InputError for one that cannot be had, and for a variant that has none."""
+    asked = checked_accuracy(accuracy)
+    if asked is not None and variant in VARIANTS and not VARIANTS[variant].approximates:
+        able = " or ".join(name for name, each in VARIANTS.items() if each.approximates)
+        raise InputError(f"the variant {variant} has no accuracy to choose; choose the variant {able} or auto")
+    return asked
 
 
 def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputError:

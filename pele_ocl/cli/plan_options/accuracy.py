@@ -13,7 +13,8 @@ Approximate = SolventResult | EnergyResult | EnergyBatch
 
 accuracy_option = click.option(
     "--accuracy", type=float, metavar="A",
-    help="Worst relative error of a Born radius that a tree may make, 1e-6 to 1e-4; by default 1e-5.",
+    help="Worst relative error of a Born radius that a tree may make, 1e-6 to 1e-4; by default 1e-5. Not for sums over "
+    "all pairs.",
 )  # fmt: skip
 
 

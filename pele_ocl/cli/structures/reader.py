@@ -41,7 +41,8 @@ class FirstFrame(Protocol):
 class StructureReader:
     """The options about structure and parameters, and the atoms that they make of a file.
 
-    structures : the files that the command was given; coordinates : of all of them, or one of each, in their order
+    structures : the files that the command was given
+    coordinates : of all topologies among them, or one of each, in their order; other files have positions of their own
     selection : of all three options that choose atoms; gb, like : of the solvent, None where the command has none
     over : the trajectory, None where the command takes none
     """
@@ -126,25 +127,30 @@ class StructureReader:
         """The file of the positions of a topology, or those of the first frame."""
         if not self.coordinates and self.over is not None and self.over.paths and is_topology(source.path):
             return self.over.first_positions(read_topology(source, self.parameters).parameters)
-        found = self._coordinates_of(source.path)
-        if found is not None:
-            click.get_current_context().meta[COORDINATES] = found
+        found = click.get_current_context().meta[COORDINATES] = self._coordinates_of(source.path)
         return found
 
     def _coordinates_of(self, structure: Path) -> InputFile | Path | None:
         """The file of --coordinates that belongs to a structure; what all share is read once."""
-        if len(self.coordinates) <= 1:
+        if self._topologies and not is_topology(structure):
+            return None
+        if len(self.coordinates) <= 1 or not self._topologies:
             return self._shared_coordinates
-        if len(self.coordinates) != len(self.structures):
-            structures = counted(len(self.structures), "structure")
+        if len(self.coordinates) != len(self._topologies):
+            topologies = counted(len(self._topologies), "topology file")
             raise click.UsageError(
-                f"--coordinates is given {len(self.coordinates)} times for {structures}; give one for all, or for each"
+                f"--coordinates is given {len(self.coordinates)} times for {topologies}; give one for all, or for each"
             )
-        if self.structures.count(structure) > 1:
+        if self._topologies.count(structure) > 1:
             raise click.UsageError(
                 f"{structure} is given twice; give it once, and its positions as a trajectory, by -t"
             )
-        return opened_coordinates(self.coordinates[self.structures.index(structure)])
+        return opened_coordinates(self.coordinates[self._topologies.index(structure)])
+
+    @cached_property
+    def _topologies(self) -> tuple[Path, ...]:
+        """The structures without positions of their own."""
+        return tuple(path for path in self.structures if is_topology(path))
 
     @cached_property
     def _shared_coordinates(self) -> InputFile | Path | None:

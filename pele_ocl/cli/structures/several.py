@@ -70,9 +70,8 @@ def each_structure(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def described_by(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The structures by which workers call the command: two of them, or all where each has coordinates of its own."""
-    coordinates = click.get_current_context().params.get("coordinates") or ()
-    return paths if len(coordinates) > 1 else paths[:2]
+    """The structures by which workers call the command: two of them, or all where some need --coordinates."""
+    return paths if click.get_current_context().params.get("coordinates") else paths[:2]
 
 
 def _refuse_options_of_one(options: Mapping[str, object], as_json: bool) -> None:
