@@ -8,20 +8,18 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+import orjson
 
 from ...errors import FormatError
 from ...formats import appending, guarded, replacing, unguarded
 from ..streaming import Evaluated
-from .digits import Letters, column_texts, joined_rows, letters
-from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, numbers_of, unit_of
+from .recorder import AREA_UNIT, UNIT, Recorder, Settings, one_line, unit_of
 
-_AT_ONCE = 8192  # rows that are made at a time, so that their letters stay in a core's cache
-_THREADS = 4  # that make rows; NumPy, which makes them, lets them run side by side
+_AT_ONCE = 1024  # rows that are made and written at a time: while they are made no other thread of Python runs
 
 
 class TextRecorder(Recorder):
@@ -69,22 +67,21 @@ class TextRecorder(Recorder):
             self._stream.seek(0, 2)
         self.require_names(self._names, results)
         n = len(next(iter(results.columns.values())))
-        parts = _blocks(self.frames[self.done : self.done + n], results)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            self._write(b"".join(pool.map(self.lines, *zip(*parts, strict=True))))
-        self.done += n
-
-    def _write(self, data: bytes) -> None:
-        """Write whole lines, or none where the disk is full."""
-        assert self._stream is not None
-        end, left = self._stream.tell(), memoryview(data)
+        end = self._stream.tell()
         with appending(self.path):
             try:
-                while left:
-                    left = left[self._stream.write(left) :]
+                for frames, block in _blocks(self.frames[self.done : self.done + n], results):
+                    self._write(self.lines(frames, block))
             except OSError:
                 self._stream.truncate(end)
                 raise
+        self.done += n
+
+    def _write(self, data: bytes) -> None:
+        assert self._stream is not None
+        left = memoryview(data)
+        while left:
+            left = left[self._stream.write(left) :]
 
     def close(self) -> None:
         if self._stream is not None:
@@ -140,9 +137,12 @@ class CsvRecorder(TextRecorder):
         return _csv([[guarded(" ".join(head.split())) for head in ("frame", *heads, "error")]])
 
     def lines(self, frames: range, results: Evaluated) -> bytes:
-        numbers = column_texts([numbers_of(frames), *results.columns.values()])
-        errors = [_csv([[guarded(text)]])[:-1] if text else "" for text in error_texts(results)]
-        return joined_rows(len(frames), [*(part for text in numbers for part in (text, b",")), _texts(errors), b"\n"])
+        numbers = orjson.dumps(_rows(frames, results))  # [[0,-1.5,2e-07],[1,null,null]]: null is what is not finite
+        lines = numbers[2:-2].replace(b"null", b"nan").replace(b"],[", b",\n").split(b"\n")
+        lines[-1] += b","
+        for k, text in results.errors.items():
+            lines[k] += _csv([[guarded(one_line(text))]])[:-1].encode()
+        return b"\n".join([*lines, b""])
 
     def rows(self, lines: list[str]) -> Evaluated | None:
         if len(lines) < 2:
@@ -172,19 +172,17 @@ class JsonLinesRecorder(TextRecorder):
         return ""
 
     def lines(self, frames: range, results: Evaluated) -> bytes:
-        numbers = column_texts([numbers_of(frames), *results.columns.values()])
-        for column, text in zip(results.columns.values(), numbers[1:], strict=True):
-            text[~np.isfinite(column)] = np.frombuffer(b"null".ljust(text.shape[1], b"\0"), np.uint8)
-        names = (f"{', ' if k else '{'}{_json(name)}: ".encode() for k, name in enumerate(("frame", *results.columns)))
-        errors = [f', "error": {_json(text)}' if text else "" for text in error_texts(results)]
-        parts = (part for pair in zip(names, numbers, strict=True) for part in pair)
-        return joined_rows(len(frames), [*parts, _texts(errors), b"}\n"])
+        names = ("frame", *results.columns)
+        objects: list[dict[str, object]] = [dict(zip(names, row, strict=True)) for row in _rows(frames, results)]
+        for k, text in results.errors.items():
+            objects[k]["error"] = one_line(text)
+        return b"".join([orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in objects])
 
     def rows(self, lines: list[str]) -> Evaluated | None:
         if not lines:
             return None
         try:
-            found = [json.loads(line) for line in lines]
+            found = [orjson.loads(line) for line in lines]
             names = [name for name in found[0] if name not in ("frame", "error")]
             table = ((row["frame"], [row[name] for name in names], row.get("error", "")) for row in found)
             return self._read(table, names)
@@ -208,6 +206,11 @@ def _blocks(frames: range, results: Evaluated) -> Iterator[tuple[range, Evaluate
         yield frames[first:end], Evaluated(columns, errors)
 
 
+def _rows(frames: range, results: Evaluated) -> list[tuple[float, ...]]:
+    """Of each frame its number and what the columns say of it."""
+    return list(zip(frames, *(column.tolist() for column in results.columns.values()), strict=True))
+
+
 def _csv(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
@@ -217,13 +220,3 @@ def _csv(rows: Iterable[Iterable[object]]) -> str:
 def _number(word: str) -> float:
     """A number of a row: an int where it has no point, no exponent and is not NaN."""
     return int(word) if word.lstrip("-").isdigit() else float(word)
-
-
-def _json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _texts(texts: list[str]) -> Letters:
-    if not any(texts):
-        return np.zeros((len(texts), 1), np.uint8)
-    return letters(np.array([text.encode() for text in texts], "S"))
