@@ -104,13 +104,8 @@ def error_texts(results: Evaluated) -> list[str]:
     """A text of one line for each row, empty where the frame did not fail."""
     texts = [""] * len(next(iter(results.columns.values())))
     for k, text in results.errors.items():
-        texts[k] = one_line(text)
+        texts[k] = encodable(" ".join(text.split()))
     return texts
-
-
-def one_line(text: str) -> str:
-    """A text without line ends, which UTF-8 can hold."""
-    return encodable(" ".join(text.split()))
 
 
 def joined(parts: list[Evaluated]) -> Evaluated:

@@ -13,11 +13,12 @@ from typing import BinaryIO
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...formats import appending, guarded, replacing, unguarded
 from ..streaming import Evaluated
-from .recorder import AREA_UNIT, UNIT, Recorder, Settings, one_line, unit_of
+from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, numbers_of, unit_of
 
 _AT_ONCE = 1024  # rows that are made and written at a time: while they are made no other thread of Python runs
 
@@ -137,12 +138,9 @@ class CsvRecorder(TextRecorder):
         return _csv([[guarded(" ".join(head.split())) for head in ("frame", *heads, "error")]])
 
     def lines(self, frames: range, results: Evaluated) -> bytes:
-        numbers = orjson.dumps(_rows(frames, results))  # [[0,-1.5,2e-07],[1,null,null]]: null is what is not finite
-        lines = numbers[2:-2].replace(b"null", b"nan").replace(b"],[", b",\n").split(b"\n")
-        lines[-1] += b","
-        for k, text in results.errors.items():
-            lines[k] += _csv([[guarded(one_line(text))]])[:-1].encode()
-        return b"\n".join([*lines, b""])
+        columns = [_texts(values, b"nan") for values in (numbers_of(frames), *results.columns.values())]
+        errors = [_csv([[guarded(text)]])[:-1].encode() if text else b"" for text in error_texts(results)]
+        return b"".join([b"%b\n" % b",".join(row) for row in zip(*columns, errors, strict=True)])
 
     def rows(self, lines: list[str]) -> Evaluated | None:
         if len(lines) < 2:
@@ -172,11 +170,11 @@ class JsonLinesRecorder(TextRecorder):
         return ""
 
     def lines(self, frames: range, results: Evaluated) -> bytes:
-        names = ("frame", *results.columns)
-        objects: list[dict[str, object]] = [dict(zip(names, row, strict=True)) for row in _rows(frames, results)]
-        for k, text in results.errors.items():
-            objects[k]["error"] = one_line(text)
-        return b"".join([orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in objects])
+        columns = [_texts(values, b"null") for values in (numbers_of(frames), *results.columns.values())]
+        errors = [b', "error": ' + orjson.dumps(text) if text else b"" for text in error_texts(results)]
+        fields = (orjson.dumps(name).replace(b"%", b"%%") + b": %b" for name in ("frame", *results.columns))
+        row = b"{%b%%b}\n" % b", ".join(fields)
+        return b"".join([row % values for values in zip(*columns, errors, strict=True)])
 
     def rows(self, lines: list[str]) -> Evaluated | None:
         if not lines:
@@ -206,9 +204,10 @@ def _blocks(frames: range, results: Evaluated) -> Iterator[tuple[range, Evaluate
         yield frames[first:end], Evaluated(columns, errors)
 
 
-def _rows(frames: range, results: Evaluated) -> list[tuple[float, ...]]:
-    """Of each frame its number and what the columns say of it."""
-    return list(zip(frames, *(column.tolist() for column in results.columns.values()), strict=True))
+def _texts(values: NDArray[np.generic], missing: bytes) -> list[bytes]:
+    """The shortest text of each number that reads back as the same one; missing : that of NaN and infinities."""
+    numbers = np.ascontiguousarray(values, np.float64 if values.dtype.kind == "f" else None)
+    return orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].replace(b"null", missing).split(b",")
 
 
 def _csv(rows: Iterable[Iterable[object]]) -> str:
