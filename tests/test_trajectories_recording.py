@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import h5py
@@ -337,7 +338,7 @@ def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monke
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_rows_that_threads_make_stand_in_order(suffix, frames, tmp_path, monkeypatch):
+def test_rows_of_several_blocks_stand_in_order(suffix, frames, tmp_path, monkeypatch):
     """With their errors, in many blocks and in one."""
     whole, parts = tmp_path / f"whole{suffix}", tmp_path / f"parts{suffix}"
     record(frames, whole)
@@ -347,19 +348,53 @@ def test_rows_that_threads_make_stand_in_order(suffix, frames, tmp_path, monkeyp
     assert parts.read_bytes() == whole.read_bytes()
 
 
+POWERS = np.array([*(10.0**k for k in range(-8, 20)), *(2.0**k for k in range(-60, 62))])
+RNG = np.random.default_rng(13)
+NUMBERS = {
+    "energies": RNG.normal(-3000, 800, 2000),
+    "energies in float32": RNG.normal(-3000, 800, 2000).astype(np.float32),
+    "all bits": RNG.integers(0, 2**64, 2000, dtype=np.uint64).view(np.float64),
+    "beside powers": (POWERS[:, None] + np.arange(-3, 4) * np.spacing(POWERS)[:, None]).ravel(),
+    "odd ones": np.array([0.0, -0.0, np.nan, 5e-324, 1e-5, 0.1 + 0.2, 1e16, 9999999999999998, 123456]),
+    "whole numbers": RNG.integers(-(2**62), 2**62, 2000),
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_have_as_few_digits_as_read_back_the_same(suffix, name, tmp_path):
+    values, path = NUMBERS[name], tmp_path / f"e{suffix}"
+    values = values[np.isfinite(values)] if name == "all bits" else values
+    of_file = np.stack([values, np.ones_like(values)], axis=1)[:, 0]  # a column of a table, as terms are
+    with RECORDERS[suffix](path, SETTINGS, range(len(values))) as recorder:
+        recorder.append(Evaluated({"x": of_file}, {}))
+    with RECORDERS[suffix](path, SETTINGS, range(len(values))) as recorder:
+        found = recorder.resume().columns["x"]
+    assert np.array_equal(found, values, equal_nan=values.dtype.kind == "f")
+    assert np.array_equal(np.signbit(found), np.signbit(values))
+    lines = path.read_text().splitlines()
+    if suffix == ".csv":
+        texts = [line.split(",")[1] for line in lines[3:]]
+    else:
+        texts = [json.loads(line, parse_float=str, parse_int=str)["x"] for line in lines[1:]]
+    numbers = values.astype(np.float64) if values.dtype.kind == "f" else values
+    for text_there, value in zip(texts, numbers.tolist(), strict=True):
+        assert text_there in (None, "nan") if value != value else Decimal(text_there) == Decimal(repr(value))
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_texts_that_programs_would_misread(suffix, frames, tmp_path):
     def odd(positions, progress):
         m = len(positions)
-        return Evaluated({"=a,b [c]": np.full(m, np.nan), "total": np.arange(float(m))}, {0: "=1+1\n\r\x85\udcff"})
+        return Evaluated({"=a,b [c] %b": np.full(m, np.nan), "total": np.arange(float(m))}, {0: "=1+1\n\r\x85\udcff"})
 
     settings, output = SETTINGS | {"input": "\udcff.pdb"}, tmp_path / f"e{suffix}"
     for _ in range(2):
         parts = list(recorded(trajectory(frames), odd, output=output, resume=True, settings=settings))
-        assert list(parts[0].results.columns) == ["=a,b [c]", "total"]
+        assert list(parts[0].results.columns) == ["=a,b [c] %b", "total"]
     assert parts[0].results.errors[0] == "=1+1 \\udcff"
     if suffix == ".csv":
-        assert '\nframe,"\'=a,b [c] [kcal/mol]",total' in output.read_text()
+        assert '\nframe,"\'=a,b [c] %b [kcal/mol]",total' in output.read_text()
         assert ",'=1+1 \\udcff\n" in output.read_text()
 
 
