@@ -26,6 +26,7 @@ from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
 from pele_ocl import Energy, FormatError, Nonbond, PairList, energy_over, trajectory
+from pele_ocl.cli.frames.rate import Rate
 from pele_ocl.energy import PositionalRestraint
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
@@ -427,6 +428,19 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
     with h5py.File(tmp_path / "e.h5") as file:
         assert file["total"][()].tolist() == pytest.approx(totals, rel=1e-6)
     assert not models.exists()
+
+
+@pytest.mark.parametrize(("first", "expected"), [(0, [4, 40 / 6, 65 / 8]), (1, [4, 20, 15]), (2, [4, 40 / 6, 12.5])])
+def test_the_rate_leaves_out_what_kernels_are_compiled_before(first, expected, monkeypatch):
+    times = iter([0.0, 5.0, 6.0, 8.0])
+    monkeypatch.setattr("pele_ocl.cli.frames.rate.time.perf_counter", lambda: next(times))
+    rate = Rate(first)
+    rate.earlier(100)
+    found = []
+    for done in (120, 140, 165):
+        rate.add(done)
+        found.append(rate())
+    assert found == pytest.approx(expected)
 
 
 def test_frames_have_a_surface_area_and_name_their_radii(tmp_path, peptide):
