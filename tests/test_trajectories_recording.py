@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import resource
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ import pele_ocl
 from pele_ocl import Energy, FormatError, Nonbond, PairList, energy_over, trajectory
 from pele_ocl.cli.frames.rate import Rate
 from pele_ocl.energy import PositionalRestraint
+from pele_ocl.formats.sparse import SparseFile
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
 from pele_ocl.trajectories.fingerprints import sha256_of
@@ -315,6 +318,45 @@ def test_a_full_disk_does_not_crash_libhdf5(frames, tmp_path):
     assert done.stdout == f"{full}: cannot be written: File too large\n"
     assert os.listdir(full.parent) == [full.name]
     assert full.read_text() == "before"
+
+
+def test_the_file_of_many_frames_takes_no_more_memory(tmp_path):
+    results = Evaluated({"total": np.zeros(1)}, {})
+    peaks = []
+    for n_frames in (1000, 10**8):
+        recorder = RECORDERS[".h5"](tmp_path / f"{n_frames}.h5", SETTINGS, range(n_frames))
+        tracemalloc.start()
+        try:
+            size = recorder._outlined(recorder.path, results)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert size >= n_frames * (200 + 8 + 8)
+        assert recorder.path.stat().st_blocks * 512 < 2**20
+    assert max(peaks) < 2**20
+
+
+def test_a_file_in_memory_holds_what_is_written_alone():
+    rng, found, expected = np.random.default_rng(0), SparseFile(), io.BytesIO()
+    for _ in range(200):
+        place, data = int(rng.integers(10**6)), rng.bytes(int(rng.integers(200_000)))
+        for file in (found, expected):
+            file.seek(place)
+            file.write(data)
+        start, count = int(rng.integers(10**6)), int(rng.integers(200_000))
+        for file in (found, expected):
+            file.seek(start)
+        assert found.read(count) == expected.read(count)
+        assert found.tell() == expected.tell()
+    end = expected.seek(0, io.SEEK_END)
+    assert (found.seek(0, io.SEEK_END), found.truncate(10)) == (end, end)
+    whole = bytearray(end)
+    for place, page in found.pages():
+        whole[place : place + len(page)] = page
+    assert whole == expected.getvalue()
+    found.seek(10**12)
+    found.write(b"far")
+    assert sum(len(page) for _, page in found.pages()) < 2**21
 
 
 def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monkeypatch):
