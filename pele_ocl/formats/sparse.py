@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
 _PAGE = 1 << 16  # bytes
 
@@ -21,7 +24,7 @@ class SparseFile(io.RawIOBase):
         self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
         return self._place
 
-    def write(self, data: Any, /) -> int:
+    def write(self, data: ReadableBuffer, /) -> int:
         """Write all bytes."""
         left = memoryview(data).cast("B")
         for number, part in self._parts(len(left)):
@@ -34,7 +37,7 @@ class SparseFile(io.RawIOBase):
         self._size = max(self._size, self._place)
         return memoryview(data).nbytes
 
-    def readinto(self, target: Any, /) -> int:
+    def readinto(self, target: WriteableBuffer, /) -> int:
         """Read as many bytes as there are, up to the size of the target."""
         left = memoryview(target).cast("B")
         count = max(0, min(len(left), self._size - self._place))
