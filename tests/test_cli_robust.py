@@ -28,7 +28,7 @@ from pele_ocl.paths import shipped
 
 ROOT = Path(__file__).parent.parent
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"
-HEAVY = ("numpy", "gemmi", "h5py", "pyopencl", "vesin", "platformdirs", "matplotlib", "importlib.metadata")
+HEAVY = ("numpy", "gemmi", "h5py", "orjson", "pyopencl", "vesin", "platformdirs", "matplotlib", "importlib.metadata")
 
 
 @pytest.fixture(autouse=True)

@@ -78,7 +78,7 @@ def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
     asked = re.findall(r'^    "([\w-]+)(>=[\d.]+)"', project("dependencies"), re.MULTILINE)
     named = {"vesin": "python-vesin"}  # as conda-forge calls its Python package
     wanted = {f"{named.get(name, name)} {bound}" for name, bound in asked}
-    assert len(wanted) == 8
+    assert len(wanted) == 9
     python = f"python {project('requires-python').strip(chr(34))}"
     assert set(recipe["requirements"]["run"]) == {*wanted, python, "pocl"}
     assert python in recipe["requirements"]["host"]

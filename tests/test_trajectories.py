@@ -15,7 +15,9 @@ import pele_ocl
 from pele_ocl import Energy, FormatError, InputError, Nonbond, Solvent, all_pairs, energy_over, trajectory
 from pele_ocl.errors import PeleError
 from pele_ocl.trajectories import Trajectory, batches_over
+from pele_ocl.trajectories.files import open_frames
 from pele_ocl.trajectories.files.decimals import decimals
+from pele_ocl.trajectories.files.hdf5 import Hdf5File, PlainHdf5File
 from pele_ocl.trajectories.statistics import Statistics
 from pele_ocl.trajectories.streaming import Evaluated, results_over
 
@@ -261,6 +263,38 @@ def test_double_precision_and_other_variables_of_netcdf(tmp_path, frames):
         found = np.concatenate(list(trajectory(path)))
         assert found.dtype == np.float64
         assert np.array_equal(found, frames)
+
+
+HDF5_KINDS = {
+    "as they are": {},
+    "other byte order": {"dtype": ">f8"},
+    "whole numbers": {"dtype": "<i4"},
+    "in chunks": {"chunks": (7, 40, 3)},
+    "compressed": {"compression": "gzip", "shuffle": True},
+    "behind something else": {"userblock_size": 512},
+    "elsewhere": {"external": True},
+}
+
+
+@pytest.mark.parametrize("kind", HDF5_KINDS)
+def test_hdf5_frames_are_read_however_they_stand_in_the_file(kind, tmp_path, atoms, frames):
+    options = dict(HDF5_KINDS[kind])
+    of_file = {name: options.pop(name) for name in ("userblock_size",) if name in options}
+    if options.pop("external", False):
+        options["external"] = [(str(tmp_path / "t.raw"), 0, h5py.h5f.UNLIMITED)]
+    values = np.round(frames * 8) if kind == "whole numbers" else frames
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w", **of_file) as file:
+        dataset = file.create_dataset("positions", values.shape, options.pop("dtype", "<f4"), **options)
+        dataset[:] = values
+        dataset.attrs["scale_factor"] = 0.125 if kind == "whole numbers" else 1.0
+    expected = values / 8 if kind == "whole numbers" else values
+    assert np.array_equal(np.concatenate(list(trajectory(path, atoms, chunk=5))), expected)
+    assert np.array_equal(
+        np.concatenate(list(trajectory(path, frames="1::3", select="index 3:9"))), expected[1::3, 3:10]
+    )
+    with open_frames(path) as opened:
+        assert isinstance(opened, Hdf5File if kind in ("in chunks", "compressed", "elsewhere") else PlainHdf5File)
 
 
 def test_frames_that_fail_are_told_by_their_number(tmp_path, atoms, frames):

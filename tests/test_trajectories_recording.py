@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import resource
@@ -11,9 +12,11 @@ import subprocess
 import sys
 import textwrap
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import h5py
@@ -25,7 +28,9 @@ from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
 from pele_ocl import Energy, FormatError, Nonbond, PairList, energy_over, trajectory
+from pele_ocl.cli.frames.rate import Rate
 from pele_ocl.energy import PositionalRestraint
+from pele_ocl.formats.sparse import SparseFile
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
 from pele_ocl.trajectories.fingerprints import sha256_of
@@ -315,6 +320,45 @@ def test_a_full_disk_does_not_crash_libhdf5(frames, tmp_path):
     assert full.read_text() == "before"
 
 
+def test_the_file_of_many_frames_takes_no_more_memory(tmp_path):
+    results = Evaluated({"total": np.zeros(1)}, {})
+    peaks = []
+    for n_frames in (1000, 10**8):
+        recorder = RECORDERS[".h5"](tmp_path / f"{n_frames}.h5", SETTINGS, range(n_frames))
+        tracemalloc.start()
+        try:
+            size = recorder._outlined(recorder.path, results)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert size >= n_frames * (200 + 8 + 8)
+        assert recorder.path.stat().st_blocks * 512 < 2**20
+    assert max(peaks) < 2**20
+
+
+def test_a_file_in_memory_holds_what_is_written_alone():
+    rng, found, expected = np.random.default_rng(0), SparseFile(), io.BytesIO()
+    for _ in range(200):
+        place, data = int(rng.integers(10**6)), rng.bytes(int(rng.integers(200_000)))
+        for file in (found, expected):
+            file.seek(place)
+            file.write(data)
+        start, count = int(rng.integers(10**6)), int(rng.integers(200_000))
+        for file in (found, expected):
+            file.seek(start)
+        assert found.read(count) == expected.read(count)
+        assert found.tell() == expected.tell()
+    end = expected.seek(0, io.SEEK_END)
+    assert (found.seek(0, io.SEEK_END), found.truncate(10)) == (end, end)
+    whole = bytearray(end)
+    for place, page in found.pages():
+        whole[place : place + len(page)] = page
+    assert whole == expected.getvalue()
+    found.seek(10**12)
+    found.write(b"far")
+    assert sum(len(page) for _, page in found.pages()) < 2**21
+
+
 def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monkeypatch):
     from pele_ocl.trajectories.recording import hdf5
 
@@ -337,7 +381,7 @@ def test_room_for_reasons_is_had_before_they_are_written(frames, tmp_path, monke
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_rows_that_threads_make_stand_in_order(suffix, frames, tmp_path, monkeypatch):
+def test_rows_of_several_blocks_stand_in_order(suffix, frames, tmp_path, monkeypatch):
     """With their errors, in many blocks and in one."""
     whole, parts = tmp_path / f"whole{suffix}", tmp_path / f"parts{suffix}"
     record(frames, whole)
@@ -347,19 +391,53 @@ def test_rows_that_threads_make_stand_in_order(suffix, frames, tmp_path, monkeyp
     assert parts.read_bytes() == whole.read_bytes()
 
 
+POWERS = np.array([*(10.0**k for k in range(-8, 20)), *(2.0**k for k in range(-60, 62))])
+RNG = np.random.default_rng(13)
+NUMBERS = {
+    "energies": RNG.normal(-3000, 800, 2000),
+    "energies in float32": RNG.normal(-3000, 800, 2000).astype(np.float32),
+    "all bits": RNG.integers(0, 2**64, 2000, dtype=np.uint64).view(np.float64),
+    "beside powers": (POWERS[:, None] + np.arange(-3, 4) * np.spacing(POWERS)[:, None]).ravel(),
+    "odd ones": np.array([0.0, -0.0, np.nan, 5e-324, 1e-5, 0.1 + 0.2, 1e16, 9999999999999998, 123456]),
+    "whole numbers": RNG.integers(-(2**62), 2**62, 2000),
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_have_as_few_digits_as_read_back_the_same(suffix, name, tmp_path):
+    values, path = NUMBERS[name], tmp_path / f"e{suffix}"
+    values = values[np.isfinite(values)] if name == "all bits" else values
+    of_file = np.stack([values, np.ones_like(values)], axis=1)[:, 0]  # a column of a table, as terms are
+    with RECORDERS[suffix](path, SETTINGS, range(len(values))) as recorder:
+        recorder.append(Evaluated({"x": of_file}, {}))
+    with RECORDERS[suffix](path, SETTINGS, range(len(values))) as recorder:
+        found = recorder.resume().columns["x"]
+    assert np.array_equal(found, values, equal_nan=values.dtype.kind == "f")
+    assert np.array_equal(np.signbit(found), np.signbit(values))
+    lines = path.read_text().splitlines()
+    if suffix == ".csv":
+        texts = [line.split(",")[1] for line in lines[3:]]
+    else:
+        texts = [json.loads(line, parse_float=str, parse_int=str)["x"] for line in lines[1:]]
+    numbers = values.astype(np.float64) if values.dtype.kind == "f" else values
+    for text_there, value in zip(texts, numbers.tolist(), strict=True):
+        assert text_there in (None, "nan") if value != value else Decimal(text_there) == Decimal(repr(value))
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_texts_that_programs_would_misread(suffix, frames, tmp_path):
     def odd(positions, progress):
         m = len(positions)
-        return Evaluated({"=a,b [c]": np.full(m, np.nan), "total": np.arange(float(m))}, {0: "=1+1\n\r\x85\udcff"})
+        return Evaluated({"=a,b [c] %b": np.full(m, np.nan), "total": np.arange(float(m))}, {0: "=1+1\n\r\x85\udcff"})
 
     settings, output = SETTINGS | {"input": "\udcff.pdb"}, tmp_path / f"e{suffix}"
     for _ in range(2):
         parts = list(recorded(trajectory(frames), odd, output=output, resume=True, settings=settings))
-        assert list(parts[0].results.columns) == ["=a,b [c]", "total"]
+        assert list(parts[0].results.columns) == ["=a,b [c] %b", "total"]
     assert parts[0].results.errors[0] == "=1+1 \\udcff"
     if suffix == ".csv":
-        assert '\nframe,"\'=a,b [c] [kcal/mol]",total' in output.read_text()
+        assert '\nframe,"\'=a,b [c] %b [kcal/mol]",total' in output.read_text()
         assert ",'=1+1 \\udcff\n" in output.read_text()
 
 
@@ -392,6 +470,19 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
     with h5py.File(tmp_path / "e.h5") as file:
         assert file["total"][()].tolist() == pytest.approx(totals, rel=1e-6)
     assert not models.exists()
+
+
+@pytest.mark.parametrize(("first", "expected"), [(0, [4, 40 / 6, 65 / 8]), (1, [4, 20, 15]), (2, [4, 40 / 6, 12.5])])
+def test_the_rate_leaves_out_what_kernels_are_compiled_before(first, expected, monkeypatch):
+    times = iter([0.0, 5.0, 6.0, 8.0])
+    monkeypatch.setattr("pele_ocl.cli.frames.rate.time.perf_counter", lambda: next(times))
+    rate = Rate(first)
+    rate.earlier(100)
+    found = []
+    for done in (120, 140, 165):
+        rate.add(done)
+        found.append(rate())
+    assert found == pytest.approx(expected)
 
 
 def test_frames_have_a_surface_area_and_name_their_radii(tmp_path, peptide):

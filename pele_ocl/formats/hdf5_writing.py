@@ -14,39 +14,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..variant import Progress
+from .sparse import SparseFile
 
 if TYPE_CHECKING:
     import h5py
 
-_PIECE = 1 << 20  # bytes written at a time
-
 
 @contextmanager
-def writing_hdf5(
-    path: Path, progress: Progress | None = None, *, track_order: bool = False, meta_block_size: int | None = None
-) -> Iterator[Any]:
+def writing_hdf5(path: Path, progress: Progress | None = None, *, track_order: bool = False) -> Iterator[Any]:
     """An empty h5py.File, which is written to `path` when the block ends.
 
-    progress : called with the share written; track_order, meta_block_size : as h5py has them
+    progress : called with the share written; track_order : as h5py has it
     """
     import h5py  # takes a tenth of a second to load
 
-    content = io.BytesIO()
+    content = SparseFile()
     # Before version 1.8 of the file format an attribute was limited to 64 KiB.
-    with h5py.File(
-        content, "w", libver=("v108", "latest"), track_order=track_order, meta_block_size=meta_block_size
-    ) as file:
+    with h5py.File(content, "w", libver=("v108", "latest"), track_order=track_order) as file:
         yield file
-    data = content.getbuffer()
+    size = content.seek(0, io.SEEK_END)
     with open(path, "wb") as target:
-        target.truncate(len(data))
-        for start in range(0, len(data), _PIECE):
-            piece = np.frombuffer(data[start : start + _PIECE], np.uint8)
-            if piece.any():  # zeros are there already, and need no room on the disk
-                target.seek(start)
-                target.write(piece.data)
+        target.truncate(size)
+        for start, page in content.pages():
+            target.seek(start)
+            target.write(page)
             if progress is not None:
-                progress(min(1.0, (start + _PIECE) / len(data)))
+                progress((start + len(page)) / size)
 
 
 def placed_dataset(

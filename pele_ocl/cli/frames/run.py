@@ -17,6 +17,7 @@ from ..structures.choice import Bools
 from ..terminal import note, say, say_json
 from .facts import counted_frames, facts_of
 from .options import FrameOptions
+from .rate import Rate
 from .sharing import shared_frames
 from .tally import Tally
 
@@ -49,15 +50,18 @@ class FrameWork:
 
 
 class FrameLine(ProgressLine):
-    """A progress line that counts frames; first : of those that are done from the start."""
+    """A progress line that counts frames."""
 
     def __init__(self, what: str, n_frames: int) -> None:
         super().__init__(what)
-        self.n_frames, self.first = n_frames, 0
+        self.n_frames, self.rate = n_frames, Rate()
+
+    def __call__(self, share: float) -> None:
+        self.rate.add(share * self.n_frames)
+        super().__call__(share)
 
     def told(self, share: float, seconds: float) -> str:
-        done = share * self.n_frames
-        rate = max(done - self.first, 1e-9) / seconds
+        done, rate = share * self.n_frames, max(self.rate(), 1e-9)
         left = duration((self.n_frames - done) / rate)
         return f"{int(done):,} of {self.n_frames:,} frames, {rate:,.0f} frames/s, {left} left"
 
@@ -75,7 +79,8 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
             note("Note: the energies of single frames are not written; -o energies.csv, .h5 or .jsonl writes them")
         frames, facts = shared.frames, shared.facts
         workers = workers_of(work.plan) if work.evaluate is None and not shared.is_remote else 1
-        tally, progress = Tally(as_json, work.residues), FrameLine(work.what, len(frames))
+        tally = Tally(as_json, work.residues, 0 if shared.is_remote else workers)
+        progress = FrameLine(work.what, len(frames))
         with progress:
             parts = recorded(
                 frames, evaluate, workers, output=shared.output, resume=over.resume, settings=shared.record,
@@ -83,7 +88,8 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
             )  # fmt: skip
             for part in parts:
                 tally.add(part)
-                progress.first = tally.n_earlier
+                if part.is_earlier:
+                    progress.rate.earlier(len(part.frames))
                 if workers > 1:
                     progress((frames.frames.index(part.frames[-1]) + 1) / len(frames))
     tally.end()

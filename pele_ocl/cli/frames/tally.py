@@ -13,6 +13,7 @@ from ..clock import elapsed
 from ..report import counted, duration
 from ..tables import table
 from ..terminal import note, one_line
+from .rate import Rate
 from .residues import ResidueMeans
 
 Row = dict[str, int | float | str]
@@ -25,21 +26,27 @@ class Tally:
     n_earlier : of an earlier run; n_failed : without a result
     """
 
-    def __init__(self, keeps_rows: bool = False, residues: Sequence[str] = ()) -> None:
-        """residues : their names, where results have the energies of each"""
+    def __init__(self, keeps_rows: bool = False, residues: Sequence[str] = (), workers: int = 1) -> None:
+        """residues : their names, where results have the energies of each; workers : pieces computed at a time, whose
+        kernels are compiled before the first of them; 0 where the rate is that of the whole time
+        """
         self.n_earlier = self.n_failed = self._n = 0
         self._keeps_rows = keeps_rows
         self._rows: list[Row] = []
         self._statistics = Statistics()
         self._residues = ResidueMeans(residues)
         self._failed: dict[int, str] = {}
-        self._start = time.perf_counter()
-        self._seconds = 0.0
+        self._start, self._seconds = time.perf_counter(), 0.0
+        self._rate = Rate(workers)
 
     def add(self, part: Part[Evaluated]) -> None:
         """Let further frames count."""
         self._n += len(part.frames)
-        self.n_earlier += len(part.frames) if part.is_earlier else 0
+        if part.is_earlier:
+            self.n_earlier += len(part.frames)
+            self._rate.earlier(self._n)
+        else:
+            self._rate.add(self._n)
         self._statistics.add(part.results)
         self._residues.add(part.results)
         self.n_failed += len(part.results.errors)
@@ -53,11 +60,6 @@ class Tally:
         """Take the time."""
         self._seconds = time.perf_counter() - self._start
 
-    @property
-    def rate(self) -> float:
-        """Frames of this run in a second."""
-        return (self._n - self.n_earlier) / max(self._seconds, 1e-9)
-
     def as_json(self) -> dict[str, object]:
         """The results as they stand in a report in JSON."""
         return {
@@ -66,7 +68,7 @@ class Tally:
             "models": self._rows,
             "statistics": self._statistics.columns(),
             **({"residues": self._residues.as_json()} if self._residues.names else {}),
-            "frames_per_second": self.rate,
+            "frames_per_second": self._rate(),
             "seconds": {"frames": self._seconds, "total": elapsed()},
         }
 
@@ -83,7 +85,7 @@ class Tally:
                 lines[-1] += "{min:,.1f} to {max:,.1f}".format(**area)
         lines += self._residues.lines()
         earlier = f", {self.n_earlier:,} were there" if self.n_earlier else ""
-        return [*lines, "", f"{how}: {self.rate:,.0f} frames/s, in all {duration(elapsed())}{earlier}"]
+        return [*lines, "", f"{how}: {self._rate():,.0f} frames/s, in all {duration(elapsed())}{earlier}"]
 
     def exit_with_failures(self) -> None:
         """Name the first frames that failed, and exit with 1, if there are any."""

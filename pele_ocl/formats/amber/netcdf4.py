@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError
+
+if TYPE_CHECKING:
+    import h5py
 
 HDF5 = b"\x89HDF\r\n\x1a\n"  # a file begins so
 _NAMES = ("positions", "coordinates")
@@ -21,6 +24,8 @@ class Coordinates:
     """The coordinates of an HDF5 file that is open.
 
     n_frames, n_atoms : a dataset (n, 3), as a restart has, is one frame
+    dtype : of the numbers
+    offset : where in the file they stand, in order, as NumPy has them; None where they are compressed or in chunks
     factor : from the numbers to A, by the `unit` or `units` and the `scale_factor` of the dataset
     """
 
@@ -43,7 +48,7 @@ class Coordinates:
         shape: tuple[int, ...] = getattr(values, "shape", ())
         if values is None or len(shape) not in (2, 3) or shape[-1] != 3:
             raise FormatError(f"{self.where}: has no dataset `positions` or `coordinates` of shape (frames, atoms, 3)")
-        self._values = values
+        self._values, self.dtype, self.offset = values, values.dtype, _offset(values)
         self.n_frames, self.n_atoms = shape[0] if len(shape) == 3 else 1, shape[-2]
         unit = values.attrs.get("unit", values.attrs.get("units", "angstrom"))
         unit = unit.decode("utf-8", "replace") if isinstance(unit, bytes) else str(unit)
@@ -62,6 +67,15 @@ class Coordinates:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _offset(values: h5py.Dataset) -> int | None:
+    """Where in the file the numbers of a dataset stand, in order, as NumPy has them."""
+    import h5py
+
+    is_plain = values.chunks is None and values.external is None and not values.is_virtual
+    is_known = values.id.get_type() == h5py.h5t.py_create(values.dtype)
+    return values.id.get_offset() if is_plain and is_known and values.size else None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ SUFFIXES: Mapping[str, str] = {
     ".xtc": "xdr:open_xtc",
     ".trr": "xdr:open_trr",
     ".mdcrd": "mdcrd:MdcrdFile",
-    ".h5": "hdf5:Hdf5File",
+    ".h5": "hdf5:open_hdf5",
 }
 
 

@@ -3,28 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...formats.amber.netcdf4 import Coordinates
-from .framefile import AtomChoice, FrameFile, Positions
+from .framefile import AtomChoice, FrameFile, Positions, RecordFile
 
 
 class Hdf5File(FrameFile):
-    """An HDF5 file; lengths are in A, or in the `unit` or `units` that the dataset names."""
+    """An HDF5 file that h5py reads; lengths are in A, or in the `unit` or `units` that the dataset names."""
 
     takes_more = False
 
-    def __init__(self, path: Path) -> None:
-        self._coordinates = Coordinates(str(path), path)
-        super().__init__(path, self._coordinates.n_atoms, self._coordinates.n_frames)
+    def __init__(self, path: Path, coordinates: Coordinates) -> None:
+        super().__init__(path, coordinates.n_atoms, coordinates.n_frames)
+        self._coordinates = coordinates
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         found = self._coordinates.read(frames.start, frames.stop, frames.step)[:, atoms]
-        dtype = np.float64 if found.dtype.kind in "iu" else found.dtype.newbyteorder("=")
-        values: Positions = found.astype(dtype, copy=False)
-        factor = self._coordinates.factor
-        return values if factor == 1 else values * values.dtype.type(factor)
+        return _in_angstrom(found, self._coordinates.factor)
 
     def close(self) -> None:
         self._coordinates.close()
+
+
+class PlainHdf5File(RecordFile):
+    """An HDF5 file whose frames stand in it as they are, and are read without h5py.
+
+    For h5py lets one thread at a time do anything: the file of results would wait for frames that are read.
+    """
+
+    takes_more = False
+
+    def __init__(self, path: Path, coordinates: Coordinates, offset: int) -> None:
+        n, self._dtype, self._factor = coordinates.n_atoms, coordinates.dtype, coordinates.factor
+        super().__init__(path, n, offset, 3 * n * self._dtype.itemsize, coordinates.n_frames)
+
+    def read(self, frames: range, atoms: AtomChoice) -> Positions:
+        values = self.raw(frames).view(self._dtype).reshape(len(frames), self.n_atoms, 3)
+        return _in_angstrom(values[:, atoms], self._factor)
+
+
+def open_hdf5(path: Path) -> FrameFile:
+    """An HDF5 file of frames. Raises FormatError for other files."""
+    coordinates = Coordinates(str(path), path)
+    if coordinates.offset is None:
+        return Hdf5File(path, coordinates)
+    coordinates.close()
+    return PlainHdf5File(path, coordinates, coordinates.offset)
+
+
+def _in_angstrom(numbers: NDArray[Any], factor: float) -> Positions:
+    """Numbers of a file as positions: real ones, of this machine's byte order."""
+    dtype = np.float64 if numbers.dtype.kind in "iu" else numbers.dtype.newbyteorder("=")
+    values: Positions = numbers.astype(dtype, copy=False)
+    return values if factor == 1 else values * values.dtype.type(factor)

@@ -8,7 +8,7 @@ from ...errors import FormatError
 from ...formats.amber.netcdf import MAGICS, read_frames
 from ...formats.amber.netcdf4 import HDF5
 from .framefile import AtomChoice, FrameFile, Positions, RecordFile
-from .hdf5 import Hdf5File
+from .hdf5 import open_hdf5
 
 
 class NetcdfFile(RecordFile):
@@ -32,7 +32,7 @@ def open_netcdf(path: Path) -> FrameFile:
     with open(path, "rb") as stream:
         magic = stream.read(len(HDF5))
     if magic == HDF5:
-        return Hdf5File(path)
+        return open_hdf5(path)
     if not magic.startswith(MAGICS):
         raise FormatError(f"{path}: not a NetCDF file; does its suffix belong to it?")
     return NetcdfFile(path)

@@ -25,7 +25,6 @@ from .recorder import Recorder, Settings, error_texts, numbers_of, unit_of
 _ERROR_BYTES = 200  # longer reasons are cut
 _NOT_TERMS = ("frame", "error", "complete")
 _BLOCK = 1 << 16  # rows
-_CONTENTS = 1 << 16  # bytes of all tables of contents, which so stand before all rows
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Hdf5Recorder(Recorder):
     def _outlined(self, path: Path, results: Evaluated) -> int:
         """Write the tables of contents, made in memory; the size that the file has with its datasets, in bytes."""
         n = len(self.frames)
-        with writing_hdf5(path, track_order=True, meta_block_size=_CONTENTS) as file:
+        with writing_hdf5(path, track_order=True) as file:
             write_attributes(file, self.settings)
             for name, values in results.columns.items():
                 dataset = placed_dataset(file, name, (n,), values.dtype)

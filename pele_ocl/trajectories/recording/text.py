@@ -8,20 +8,21 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+import orjson
+from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...formats import appending, guarded, replacing, unguarded
 from ..streaming import Evaluated
-from .digits import Letters, column_texts, joined_rows, letters
 from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, numbers_of, unit_of
 
-_AT_ONCE = 8192  # rows that are made at a time, so that their letters stay in a core's cache
-_THREADS = 4  # that make rows; NumPy, which makes them, lets them run side by side
+# Rows that are made at a time: not all, for memory; not few, as what feeds the device waits for each lot.
+_AT_ONCE = 1 << 14
 
 
 class TextRecorder(Recorder):
@@ -69,22 +70,21 @@ class TextRecorder(Recorder):
             self._stream.seek(0, 2)
         self.require_names(self._names, results)
         n = len(next(iter(results.columns.values())))
-        parts = _blocks(self.frames[self.done : self.done + n], results)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            self._write(b"".join(pool.map(self.lines, *zip(*parts, strict=True))))
-        self.done += n
-
-    def _write(self, data: bytes) -> None:
-        """Write whole lines, or none where the disk is full."""
-        assert self._stream is not None
-        end, left = self._stream.tell(), memoryview(data)
+        end = self._stream.tell()
         with appending(self.path):
             try:
-                while left:
-                    left = left[self._stream.write(left) :]
+                for frames, block in _blocks(self.frames[self.done : self.done + n], results):
+                    self._write(self.lines(frames, block))
             except OSError:
                 self._stream.truncate(end)
                 raise
+        self.done += n
+
+    def _write(self, data: bytes) -> None:
+        assert self._stream is not None
+        left = memoryview(data)
+        while left:
+            left = left[self._stream.write(left) :]
 
     def close(self) -> None:
         if self._stream is not None:
@@ -140,9 +140,10 @@ class CsvRecorder(TextRecorder):
         return _csv([[guarded(" ".join(head.split())) for head in ("frame", *heads, "error")]])
 
     def lines(self, frames: range, results: Evaluated) -> bytes:
-        numbers = column_texts([numbers_of(frames), *results.columns.values()])
-        errors = [_csv([[guarded(text)]])[:-1] if text else "" for text in error_texts(results)]
-        return joined_rows(len(frames), [*(part for text in numbers for part in (text, b",")), _texts(errors), b"\n"])
+        runs = groupby((numbers_of(frames), *results.columns.values()), lambda column: column.dtype.kind)
+        texts = [_texts(list(run), b"nan") for _, run in runs]
+        errors = [_csv([[guarded(text)]])[:-1].encode() if text else b"" for text in error_texts(results)]
+        return b"\n".join([*map(b",".join, zip(*texts, errors, strict=True)), b""])
 
     def rows(self, lines: list[str]) -> Evaluated | None:
         if len(lines) < 2:
@@ -172,19 +173,17 @@ class JsonLinesRecorder(TextRecorder):
         return ""
 
     def lines(self, frames: range, results: Evaluated) -> bytes:
-        numbers = column_texts([numbers_of(frames), *results.columns.values()])
-        for column, text in zip(results.columns.values(), numbers[1:], strict=True):
-            text[~np.isfinite(column)] = np.frombuffer(b"null".ljust(text.shape[1], b"\0"), np.uint8)
-        names = (f"{', ' if k else '{'}{_json(name)}: ".encode() for k, name in enumerate(("frame", *results.columns)))
-        errors = [f', "error": {_json(text)}' if text else "" for text in error_texts(results)]
-        parts = (part for pair in zip(names, numbers, strict=True) for part in pair)
-        return joined_rows(len(frames), [*parts, _texts(errors), b"}\n"])
+        texts = [_texts([column], b"null") for column in (numbers_of(frames), *results.columns.values())]
+        errors = [b', "error": ' + orjson.dumps(text) if text else b"" for text in error_texts(results)]
+        fields = (orjson.dumps(name).replace(b"%", b"%%") + b": %b" for name in ("frame", *results.columns))
+        row = b"{%b%%b}\n" % b", ".join(fields)
+        return b"".join([row % values for values in zip(*texts, errors, strict=True)])
 
     def rows(self, lines: list[str]) -> Evaluated | None:
         if not lines:
             return None
         try:
-            found = [json.loads(line) for line in lines]
+            found = [orjson.loads(line) for line in lines]
             names = [name for name in found[0] if name not in ("frame", "error")]
             table = ((row["frame"], [row[name] for name in names], row.get("error", "")) for row in found)
             return self._read(table, names)
@@ -208,6 +207,18 @@ def _blocks(frames: range, results: Evaluated) -> Iterator[tuple[range, Evaluate
         yield frames[first:end], Evaluated(columns, errors)
 
 
+def _texts(columns: Sequence[NDArray[np.generic]], missing: bytes) -> list[bytes]:
+    """The text of each row of columns of one kind, commas between: of a number the shortest that reads back the same.
+
+    missing : the text of NaN and infinities
+    """
+    table = np.stack(columns, axis=1)
+    table = table.astype(np.float64, copy=False) if table.dtype.kind == "f" else table
+    is_one = len(columns) == 1  # for which lists of one number each would take twice the time
+    text = orjson.dumps(table.ravel() if is_one else table, option=orjson.OPT_SERIALIZE_NUMPY)
+    return text.strip(b"[]").replace(b"null", missing).split(b"," if is_one else b"],[")
+
+
 def _csv(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
@@ -217,13 +228,3 @@ def _csv(rows: Iterable[Iterable[object]]) -> str:
 def _number(word: str) -> float:
     """A number of a row: an int where it has no point, no exponent and is not NaN."""
     return int(word) if word.lstrip("-").isdigit() else float(word)
-
-
-def _json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _texts(texts: list[str]) -> Letters:
-    if not any(texts):
-        return np.zeros((len(texts), 1), np.uint8)
-    return letters(np.array([text.encode() for text in texts], "S"))

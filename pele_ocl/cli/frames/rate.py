@@ -1,0 +1,32 @@
+"""Frames a second, of those that kernels are not compiled for any more."""
+
+from __future__ import annotations
+
+import time
+
+
+class Rate:
+    """Frames a second. The first that are done do not count where more follow, as kernels are compiled before them.
+
+    first : how many times `add` is called for these, as of pieces that are computed at a time; 0 where all count
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self._left = first
+        self._start = self._compiled = self._last = (time.perf_counter(), 0.0)
+
+    def earlier(self, done: float) -> None:
+        """Let so many frames be those of an earlier run."""
+        self._start = self._compiled = self._last = (self._start[0], done)
+
+    def add(self, done: float) -> None:
+        """Let so many frames be done by now, those of an earlier run among them."""
+        self._last = time.perf_counter(), done
+        self._left -= 1
+        if self._left == 0:
+            self._compiled = self._last
+
+    def __call__(self) -> float:
+        """The frames a second until the last that were done."""
+        since = self._compiled if self._compiled[1] < self._last[1] else self._start
+        return (self._last[1] - since[1]) / max(self._last[0] - since[0], 1e-9)
