@@ -24,6 +24,24 @@ INLINE realv pair_terms(realv r2, realv rho, realv s, const Reaches *reaches) {
     return CHOOSE(half_terms, if_apart(closed, r2), near);
 }
 
+// Positions as columns; the places behind the last atom are where it is.
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void position_columns(
+    const int n_atoms,
+    const int n_places,
+    global const real *restrict positions,  // (n_atoms, 3) [A]
+    global real *restrict x,                // (n_places) [A]
+    global real *restrict y,
+    global real *restrict z)
+{
+    const int place = get_global_id(0);
+    if (place >= n_places) return;
+    const size_t first = 3 * (size_t)min(place, n_atoms - 1);
+    x[place] = positions[first];
+    y[place] = positions[first + 1];
+    z[place] = positions[first + 2];
+}
+
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void sampled_radii(
     const int n_vectors,
