@@ -17,6 +17,8 @@ INLINE realv pair_terms(realv r2, realv rho, realv s, const Reaches *reaches) {
     const realv within = fmax((real)0, reaches->rgb_max - size);
     near = near | (r2 > within * within);
 #endif
+    const realv farther = (real)FAR_B * size;
+    if (!ANY(near | (r2 < farther * farther))) return hct_series(inverse(r2), s2, s2 * s, TERMS_B);
     const realv half_terms = hct_series(inverse(r2), s2, s2 * s, TERMS);
     if (!ANY(near)) return half_terms;
     const realv apart_r2 = fmax(r2, CLOSEST_R2), inv_r = inverse_sqrt(apart_r2);
