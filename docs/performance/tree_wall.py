@@ -2,9 +2,9 @@
 
 python docs/performance/tree_wall.py DEVICE SYSTEM[,SYSTEM...] [WHAT[,WHAT...] [RUNS]]
 
-A system is a name of tests/data (src3, ruvab, cct12) or ball:N, atoms as dense as in a protein. What: `radii`, Solvent(energy=False); `solvent`, with the GB energy; `energy` and
-`gradient`, Energy without and with it. Best of the runs in ms, at positions that are given, in float32 to 1e-5; the tree's
-have the measurement of the error in them, which is told apart.
+A system is a name of tests/data (src3, ruvab, cct12) or ball:N, atoms as dense as in a protein. What: `radii`,
+Solvent(energy=False); `solvent`, with the GB energy; `energy` and `gradient`, Energy without and with it. Best of the
+runs, at positions that are given, in float32 to 1e-5; the tree's have the measurement of the error in them.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ PART = 1 << 17  # numbers that a core's caches hold, and that take many times as
 
 
 def in_parts(size: int, work: Callable[[slice], T]) -> list[T]:
-    """What `work` gives for the parts of `size` numbers, in their order; a thread each where there are several."""
+    """The results of `work` for the parts of `size` numbers, in their order; by threads where there are several."""
     if size <= PART:
         return [work(slice(0, size))]
     parts = [slice(first, min(first + PART, size)) for first in range(0, size, PART)]

@@ -56,7 +56,8 @@ def solvent(
     progress : called with the share done, 0 to 1, of the step at work
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes
         "tree" for large molecules in float32, in float64 where an accuracy is given
-    energy : False for Born radii alone
+    energy : False for Born radii alone; what energies would give away, atoms of a later conformation at the same place,
+        may then pass unnoticed
 
     Returns a SolventResult: radii in A, energies in kcal/mol, and of "tree" the error that was measured. Cost n^2, of
     Born radii alone by "tree" n log n; memory linear in n.

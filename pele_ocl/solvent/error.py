@@ -24,7 +24,7 @@ SAMPLE = 512  # atoms: half of them those of the largest radii, the others at ra
 SEED = 1
 RUN = 64  # radii among which the largest is found first
 PRECISION = "float64"
-GROUP = {"GPU": 128}  # work-items that share an atom; 1 elsewhere
+GROUP = {"GPU": 256}  # work-items that share an atom; 1 elsewhere
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,12 @@ def sample_of(born_radii: Floats) -> NDArray[np.intp]:
 def _largest(values: Floats, count: int) -> NDArray[np.intp]:
     """The numbers of the `count` largest of the values (n,), in their order.
 
-    All are among those that reach the largest of so many short runs: few of a million are left to compare.
+    All are in as many short runs, those whose own largest ones are largest: few of a million are left to compare.
     """
     runs = np.maximum.reduceat(values, np.arange(0, len(values), RUN))
-    enough = np.partition(runs, -count)[-count] if count < len(runs) else values.min()
-    few = np.flatnonzero(values >= enough)
+    best = np.argpartition(runs, -count)[-count:] if count < len(runs) else np.arange(len(runs))
+    few = (RUN * best[:, None] + np.arange(RUN)).ravel()
+    few = few[few < len(values)]
     return np.sort(few[np.argpartition(values[few], -count)[-count:]])
 
 

@@ -121,8 +121,15 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             run = Run(device, self.precision)
             each.append(
                 VARIANTS[self.variant].run(
-                    run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m,
-                    self.accuracy or DEFAULT, self._energies,
+                    run,
+                    self.atoms,
+                    self._tiles,
+                    self.layout,
+                    self.model,
+                    self._encoding,
+                    m,
+                    self.accuracy or DEFAULT,
+                    self._energies,
                 )
             )
             run.finish()  # evaluations may go to another queue

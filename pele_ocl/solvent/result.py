@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
-from ..results import TermBatch, TermResult, Terms
+from ..results import TermBatch, TermResult
 from ..solvent_model import SolventModel, surface_area
 from .error import RadiusError
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import click
 import numpy as np
@@ -63,12 +63,16 @@ class Outcome:
 
     @property
     def energies(self) -> list[tuple[int | None, Terms]]:
-        """The energies of each model, with its number, which is None where one model was asked for."""
+        """The energies of each model, with its number, which is None where one model was asked for.
+
+        Of Born radii alone the least, the largest and the mean one, A.
+        """
         report = self.report or {}
         if "models" not in report:
-            return [(None, cast(Terms, report["energy"]))] if "energy" in report else []
-        models = cast(Sequence[Mapping[str, float]], report["models"])
-        return [(int(model["model"]), {k: v for k, v in model.items() if _is_energy(k, v)}) for model in models]
+            return [(None, cast(Terms, report[name])) for name in ("energy", "born_radius") if name in report][:1]
+        models = cast(Sequence[Mapping[str, Any]], report["models"])
+        terms = [{k: v for k, v in model.items() if _is_energy(k, v)} for model in models]
+        return [(int(m["model"]), of or m.get("born_radius", {})) for m, of in zip(models, terms, strict=True)]
 
 
 def died_of(path: Path, error: PeleError) -> Outcome:
@@ -83,7 +87,7 @@ def _is_energy(name: str, value: object) -> bool:
 def _terms(outcomes: Sequence[Outcome]) -> list[str]:
     """The terms of all structures, each once, the total last."""
     names = dict.fromkeys(name for of in outcomes for _, terms in of.energies for name in terms)
-    return [name for name in names if name != "total"] + ["total"]
+    return [name for name in names if name != "total"] + ["total"] * ("total" in names or not names)
 
 
 def report(outcomes: Sequence[Outcome], as_json: bool) -> None:
@@ -130,7 +134,8 @@ def as_text_of(outcomes: Sequence[Outcome]) -> str:
     ending = f"{variants}, {precisions}, on {devices}: in all {duration(elapsed())}"
     single = ["", "Terms are added up here; -o FILE and --json give each by itself"] if are_grouped else []
     gb = _gb_lines(outcomes)
-    return "\n".join([counts, "", f"Energy of structures, {UNIT}", *lines, *single, "", *gb, ending])
+    what = f"Energy of structures, {UNIT}" if "total" in names else "Born radii of structures, A"
+    return "\n".join([counts, "", what, *lines, *single, "", *gb, ending])
 
 
 def _group(name: str) -> str:
@@ -201,4 +206,4 @@ def save(output: Path, outcomes: Sequence[Outcome], call: Mapping[str, object]) 
         **{name: ", ".join(values) for name, values in _facts(outcomes).items()},
         **_settings(outcomes),
     }
-    write_table(output, columns, dict.fromkeys(names, UNIT), attributes)
+    write_table(output, columns, dict.fromkeys(names, UNIT if "total" in names else "angstrom"), attributes)
