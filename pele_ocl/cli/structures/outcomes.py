@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import click
 import numpy as np
@@ -70,9 +70,8 @@ class Outcome:
         report = self.report or {}
         if "models" not in report:
             return [(None, cast(Terms, report[name])) for name in ("energy", "born_radius") if name in report][:1]
-        models = cast(Sequence[Mapping[str, Any]], report["models"])
-        terms = [{k: v for k, v in model.items() if _is_energy(k, v)} for model in models]
-        return [(int(m["model"]), of or m.get("born_radius", {})) for m, of in zip(models, terms, strict=True)]
+        models = cast(Sequence[Report], report["models"])
+        return [(cast(int, model["model"]), _terms_of_model(model)) for model in models]
 
 
 def died_of(path: Path, error: PeleError) -> Outcome:
@@ -80,8 +79,9 @@ def died_of(path: Path, error: PeleError) -> Outcome:
     return Outcome(path, error=error)
 
 
-def _is_energy(name: str, value: object) -> bool:
-    return name not in ("model", "n_pairs") and isinstance(value, float)
+def _terms_of_model(model: Report) -> Terms:
+    terms = {name: value for name, value in model.items() if isinstance(value, float)}
+    return terms or cast(Terms, model.get("born_radius", {}))
 
 
 def _terms(outcomes: Sequence[Outcome]) -> list[str]:
