@@ -22,6 +22,7 @@ SCRIPTS = ROOT / "docs" / "performance"
         "evaluations",
         "frozen",
         "launches",
+        "million",
         "minimize",
         "mixed",
         "pair_energy",
