@@ -69,7 +69,8 @@ class Outcome:
         """
         report = self.report or {}
         if "models" not in report:
-            return [(None, cast(Terms, report[name])) for name in ("energy", "born_radius") if name in report][:1]
+            found = report.get("energy", report.get("born_radius"))
+            return [] if found is None else [(None, cast(Terms, found))]
         models = cast(Sequence[Report], report["models"])
         return [(cast(int, model["model"]), _terms_of_model(model)) for model in models]
 
