@@ -118,7 +118,7 @@ def test_parts_of_long_arrays(device, monkeypatch):
     """The same bits whether threads share the arrays or not, and positions out of reach are found in any part."""
     atoms = random_atoms(300)
     expected = Solvent(atoms, device=device, variant="tiled").evaluate()
-    monkeypatch.setattr(threads, "PART", 64)
+    monkeypatch.setattr(threads, "PART", 192)
     plan = Solvent(atoms, device=device, variant="tiled")
     found = plan.evaluate(atoms.positions)
     np.testing.assert_array_equal(found.born_radii, expected.born_radii)
@@ -140,9 +140,11 @@ def test_sums_of_squares(n, dtype):
 
 
 @pytest.mark.parametrize("n", [513, 64 * SAMPLE // 2, 64 * SAMPLE // 2 + 1, 100_001])
-def test_the_sample_is_as_defined(n):
+def test_the_sample_is_as_defined(n, monkeypatch):
     radii = np.random.default_rng(n).random(n)
     largest = np.argsort(radii)[n - SAMPLE // 2 :]
     others = np.setdiff1d(np.arange(n), largest)
     drawn = np.random.default_rng(SEED).choice(others, SAMPLE // 2, replace=False)
-    np.testing.assert_array_equal(sample_of(radii), np.sort([*largest, *drawn]))
+    for part in (threads.PART, 192):
+        monkeypatch.setattr(threads, "PART", part)
+        np.testing.assert_array_equal(sample_of(radii), np.sort([*largest, *drawn]))

@@ -29,13 +29,13 @@ def make(path: Path) -> None:
     one = gemmi.read_structure(str(shipped("data") / "structures" / "ruvab.pdb.gz"))[0]
     every, model = gemmi.Structure(), gemmi.Model("1")
     for number, place in enumerate(np.ndindex(COPIES)):
-        shift = gemmi.Vec3(*(APART * np.array(place, float)))
+        shift = gemmi.Position(*(APART * np.array(place, float)))
         for chain in one:
             copy = chain.clone()
             copy.name = f"{chain.name}{number}"
             for residue in copy:
                 for atom in residue:
-                    atom.pos = gemmi.Position(atom.pos + shift)
+                    atom.pos += shift
             model.add_chain(copy)
     every.add_model(model)
     every.setup_entities()

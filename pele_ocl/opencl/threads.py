@@ -11,7 +11,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 MOST_COPIERS = 8
-PART = 1 << 17  # numbers that a core's caches hold, and that take many times as long as a thread to begin
+# Numbers that a core's caches hold, and that take many times as long as a thread to begin; whole rows of coordinates.
+PART = 3 << 15
 
 
 def in_parts(size: int, work: Callable[[slice], T]) -> list[T]:

@@ -146,7 +146,8 @@ class Pipeline(Evaluator):
         given = conformations[part].reshape(offsets.shape)
 
         def shift(columns: slice) -> float:
-            shifted = np.subtract(given[:, columns], self._shifts[:, columns], out=offsets[:, columns])
+            of_part = self._shifts[:, : columns.stop - columns.start]  # the same three for every atom
+            shifted = np.subtract(given[:, columns], of_part, out=offsets[:, columns])
             return 0.0 if encoding.is_fixed else norm2(shifted)
 
         squares = sum(in_parts(offsets.shape[1], shift))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..opencl.threads import in_parts
 from ..solvent_model import SolventModel
 from ..tiled.necks import NeckTables
 from ..tiled.series import series_macros
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 SAMPLE = 512  # atoms: half of them those of the largest radii, the others at random
 SEED = 1
-RUN = 64  # radii among which the largest is found first
+RUN = 64  # radii among which the largest is found first; a part of an array has whole runs
 PRECISION = "float64"
 GROUP = {"GPU": 256}  # work-items that share an atom; 1 elsewhere
 
@@ -69,7 +70,12 @@ def _largest(values: Floats, count: int) -> NDArray[np.intp]:
 
     All are in as many short runs, those whose own largest ones are largest: few of a million are left to compare.
     """
-    runs = np.maximum.reduceat(values, np.arange(0, len(values), RUN))
+
+    def largest_of_runs(part: slice) -> Floats:
+        largest: Floats = np.maximum.reduceat(values[part], np.arange(0, part.stop - part.start, RUN))
+        return largest
+
+    runs = np.concatenate(in_parts(len(values), largest_of_runs))
     best = np.argpartition(runs, -count)[-count:] if count < len(runs) else np.arange(len(runs))
     few = (RUN * best[:, None] + np.arange(RUN)).ravel()
     few = few[few < len(values)]
@@ -129,7 +135,8 @@ class SampledRadii:
         n_vectors = -(-n // width)
         spare = n_vectors * width - n  # of the last vector: spheres of no radius where the last atom is
         columns = [run.empty(n + spare) for _ in range(3)]
-        self._positions, self._sample, self._born = run.empty(3 * n), run.empty(n_sample, np.int32), run.empty(n_sample)
+        self._staged, self._positions = run.host_array((3 * n,)), run.empty(3 * n)
+        self._sample, self._born = run.empty(n_sample, np.int32), run.empty(n_sample)
         necks = NeckTables.of(run, spheres.necks, *_slots(n, spare), width).arguments if spheres.necks else []
         constants = run.vector4(*model.radius_constants) if spheres.constants is None else run.upload(spheres.constants)
         macros = {"GROUP": group, **series_macros(PRECISION), **model.integral_definitions, **model.radius_definitions}
@@ -148,7 +155,13 @@ class SampledRadii:
 
     def at(self, positions: Floats, sample: NDArray[np.intp]) -> Floats:
         """The radii (n_sample,) A of these atoms at positions (n, 3) A."""
-        self._run.write(self._positions, np.ascontiguousarray(positions, np.float64))
+        given = np.ascontiguousarray(positions).reshape(-1)
+
+        def stage(part: slice) -> None:
+            self._staged[part] = given[part]
+
+        in_parts(len(given), stage)
+        self._run.write(self._positions, self._staged)
         self._run.write(self._sample, sample.astype(np.int32))
         self._run.launch_kept(self._launches, 1)
         return self._run.download(self._born, len(sample)).astype(np.float64)
