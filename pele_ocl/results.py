@@ -78,14 +78,20 @@ class Terms(ReadOnlyArrays):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.names)}; shape {self.values.shape[:-1]}, kcal/mol)"
 
+    def require(self) -> None:
+        """Raise InputError where there are none."""
+        if not self.names:
+            raise InputError("there are no energies; they were not asked for")
+
     @property
     def total(self) -> Floats:
-        """Sum of all terms, (...,) kcal/mol."""
+        """Sum of all terms, (...,) kcal/mol. Raises InputError where there are none."""
+        self.require()
         total: Floats = self.values.sum(axis=-1)
         return total
 
     def columns(self) -> dict[str, Floats]:
-        """The terms by name and, last, their "total"; (...,) kcal/mol each."""
+        """The terms by name and, last, their "total"; (...,) kcal/mol each. Raises InputError where there are none."""
         return {**{name: getattr(self, name) for name in self.names}, "total": self.total}
 
     def by_residue(self, labels: Labels) -> ResidueTerms:
@@ -141,6 +147,7 @@ class _Computed:
         """
         if self.atoms.labels is None:
             raise InputError("energies per residue need atoms with labels; these have none")
+        self.terms.require()
         if self.per_atom is None:
             raise InputError("energies per residue need those of atoms; ask for them with per_atom=True")
         return self.per_atom.by_residue(self.atoms.labels)
@@ -149,7 +156,7 @@ class _Computed:
         return sorted({*super().__dir__(), *self.terms.names})
 
     def _about(self, size: str, energy: str) -> str:
-        return f"{type(self).__name__}({size}, total {energy} kcal/mol, {self.variant}, {self.precision})"
+        return f"{type(self).__name__}({size}, {energy}, {self.variant}, {self.precision})"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -164,7 +171,8 @@ class TermResult(_Computed):
         return float(_term(self, name))
 
     def __repr__(self) -> str:
-        return self._about(f"{len(self.atoms):,} atoms", f"{self.total:.3f}")
+        energy = f"total {self.total:.3f} kcal/mol" if self.terms.names else "no energies"
+        return self._about(f"{len(self.atoms):,} atoms", energy)
 
     @property
     def total(self) -> float:
@@ -203,10 +211,13 @@ class TermBatch(_Computed, Generic[Result]):
 
     def __repr__(self) -> str:
         size = f"{len(self):,} conformations of {len(self.atoms):,} atoms"
+        if not self.terms.names:
+            return self._about(size, "no energies")
         good = self.total[~np.isnan(self.total)]  # a batch with recorded errors has NaN
         if len(good) < len(self):
             size += f", {len(self) - len(good):,} failed"
-        return self._about(size, f"{good.min():.3f} to {good.max():.3f}" if len(good) else "nan")
+        energies = f"{good.min():.3f} to {good.max():.3f}" if len(good) else "nan"
+        return self._about(size, f"total {energies} kcal/mol")
 
     @property
     def total(self) -> Floats:

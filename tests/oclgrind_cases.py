@@ -87,6 +87,7 @@ def solvent_cases(device: Device) -> None:
             solvent(atoms, variant=variant, precision=precision, device=device)
         solvent(with_necks(atoms), variant=variant, precision="float32", device=device, model=NECKS)
     solvent(atoms, precision="float32", device=device, model=SALT)
+    solvent(atoms, device=device, energy=False)
     for blocks, precision in zip((False, True), PRECISIONS, strict=True):
         layout = SolventLayout(4, 2, 16, (1, 1), 2, blocks, row=2, shares=2)
         with trying("solvent", Choice.of("tiled", **asdict(layout))):

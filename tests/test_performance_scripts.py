@@ -15,7 +15,20 @@ SCRIPTS = ROOT / "docs" / "performance"
 
 
 @pytest.mark.parametrize(
-    "name", ["calls", "ceiling", "evaluations", "frozen", "launches", "minimize", "mixed", "pair_energy", "tree_energy"]
+    "name",
+    [
+        "calls",
+        "ceiling",
+        "evaluations",
+        "frozen",
+        "launches",
+        "million",
+        "minimize",
+        "mixed",
+        "pair_energy",
+        "tree_energy",
+        "tree_wall",
+    ],
 )
 def test_scripts_load(name, monkeypatch):
     monkeypatch.syspath_prepend(SCRIPTS)

@@ -456,7 +456,8 @@ def test_parts_are_added_without_loss(device, precision):
         kept = run.keep(
             "solvent/atoms.cl", "pair_energies", (4, shares), (4, shares), np.int32(1), np.int32(3), np.int32(n_parts),
             run.upload(parts), run.upload([-2, -2, -2, 0]), run.upload([0, 2, 1, 1], np.int32),
-            run.upload([3], np.int32), results := run.zeros(5 * 3), TILE=4, SHARES=shares, **MODEL.radius_definitions,
+            run.upload([3], np.int32), results := run.zeros(5 * 3), TILE=4, SHARES=shares, ENERGIES=1,
+            **MODEL.radius_definitions,
         )  # fmt: skip
         run.launch_kept([kept], 1)
         found = run.download(results, 15).reshape(5, 3)

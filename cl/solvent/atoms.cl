@@ -48,6 +48,7 @@ void radii_given(
         keep_atom(results, n_atoms, atom, psi[atom], born[atom], radii[i], charges[i], solvent);
 }
 
+#if ENERGIES
 // GB energies of pairs, each shared equally by its atoms, from parts of the potential.
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void pair_energies(
@@ -63,3 +64,4 @@ void pair_energies(
     local real scratch[2 * SHARES * TILE];
     pair_energy_of_slot(get_global_id(0), n_tiles, n_atoms, n_parts, scratch, potential, charges, order, counts, results);
 }
+#endif

@@ -17,11 +17,31 @@ INLINE realv pair_terms(realv r2, realv rho, realv s, const Reaches *reaches) {
     const realv within = fmax((real)0, reaches->rgb_max - size);
     near = near | (r2 > within * within);
 #endif
+    const realv farther = (real)FAR_B * size;
+    if (!ANY(near | (r2 < farther * farther))) return hct_series(inverse(r2), s2, s2 * s, TERMS_B);
     const realv half_terms = hct_series(inverse(r2), s2, s2 * s, TERMS);
     if (!ANY(near)) return half_terms;
     const realv apart_r2 = fmax(r2, CLOSEST_R2), inv_r = inverse_sqrt(apart_r2);
     const realv closed = hct_closed(apart_r2 * inv_r, inv_r, rho, inverse(rho), s, reaches->rgb_max);
     return CHOOSE(half_terms, if_apart(closed, r2), near);
+}
+
+// Positions as columns; the places behind the last atom are where it is.
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void position_columns(
+    const int n_atoms,
+    const int n_places,
+    global const real *restrict positions,  // (n_atoms, 3) [A]
+    global real *restrict x,                // (n_places) [A]
+    global real *restrict y,
+    global real *restrict z)
+{
+    const int place = get_global_id(0);
+    if (place >= n_places) return;
+    const size_t first = 3 * (size_t)min(place, n_atoms - 1);
+    x[place] = positions[first];
+    y[place] = positions[first + 1];
+    z[place] = positions[first + 2];
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))

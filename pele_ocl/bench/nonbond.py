@@ -73,7 +73,8 @@ class Case:
     @classmethod
     def of(cls, name: str, atoms: Atoms, cutoff: float, device: Device) -> Case:
         pairs = pairs_within(atoms, cutoff)
-        born = solvent(atoms, precision="float64" if device.has_float64 else "float32", device=device).born_radii
+        precision = "float64" if device.has_float64 else "float32"
+        born = solvent(atoms, precision=precision, device=device, energy=False).born_radii
         known = len(pairs) <= MOST_CHECKED_PAIRS
         exact = definition(atoms, pairs.first, pairs.second, born_radii=born) if known else None
         return cls(name, atoms, {"sorted": pairs, "shuffled": pairs.shuffled(SEED)}, born, exact)

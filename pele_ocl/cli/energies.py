@@ -46,13 +46,15 @@ def residue_table(
     return f"Energy of residues, {what}{UNIT}\n" + table(heads, lines, align)
 
 
-def model_lines(numbers: Sequence[int], energies: Sequence[Energies]) -> list[str]:
-    """How many models there are, and a table of their energies."""
+def model_lines(
+    numbers: Sequence[int], energies: Sequence[Energies], about: str = f"Energy of models, {UNIT}"
+) -> list[str]:
+    """How many models there are, and a table of their energies; about : its head, where they are something else."""
     heads = "model", *(term.replace("_", " ") for term in energies[0])
     rows = [
         (str(number), *(f"{value:.3f}" for value in of.values())) for number, of in zip(numbers, energies, strict=True)
     ]
-    return [counted(len(numbers), "model"), "", f"Energy of models, {UNIT}", table(heads, rows, ">" * len(heads))]
+    return [counted(len(numbers), "model"), "", about, table(heads, rows, ">" * len(heads))]
 
 
 def models_as_json(numbers: Sequence[int], energies: Sequence[Energies]) -> list[dict[str, Any]]:
@@ -60,7 +62,9 @@ def models_as_json(numbers: Sequence[int], energies: Sequence[Energies]) -> list
     return [{"model": number, **of} for number, of in zip(numbers, energies, strict=True)]
 
 
-def model_columns(numbers: Sequence[int], energies: Sequence[Energies]) -> tuple[dict[str, Any], dict[str, str]]:
+def model_columns(
+    numbers: Sequence[int], energies: Sequence[Energies], unit: str = UNIT
+) -> tuple[dict[str, Any], dict[str, str]]:
     """A table with a row for each model, and its units."""
     terms = {name: np.array([of[name] for of in energies]) for name in energies[0]}
-    return {"model": np.array(numbers), **terms}, dict.fromkeys(terms, UNIT)
+    return {"model": np.array(numbers), **terms}, dict.fromkeys(terms, unit)

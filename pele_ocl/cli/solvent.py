@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from ..atoms import Floats
 from ..formats import require_table_suffix, write_table
@@ -58,6 +59,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
     help="Write radii and energies of every atom, or energies of every model: .h5, .csv or .json; or energies of every "
     "frame of a trajectory, as they come: .h5, .csv or .jsonl.",
 )  # fmt: skip
+@click.option("--no-energy", is_flag=True, help="Born radii alone, which over a tree take far less time.")
 @models_option
 @trajectory_options
 @cluster_options
@@ -73,9 +75,9 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @report_options
 @each_structure
 def solvent(
-    path: Path, output: Path | None, models: str, over: FrameOptions, variant: str, accuracy: float | None,
-    precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel, per_residue: bool,
-    as_json: bool, verbose: bool,
+    path: Path, output: Path | None, no_energy: bool, models: str, over: FrameOptions, variant: str,
+    accuracy: float | None, precision: str, device: str | None, read_atoms: ReadAtoms, constants: SolventModel,
+    per_residue: bool, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Born radii and implicit-solvent energy of the molecule in IN, a .pdb, .cif or .pqr file or an AMBER
     topology with -c, also with .gz.
@@ -84,12 +86,17 @@ def solvent(
     hydrogens gets Amber99SB parameters; --templates, --obc and --pele-data bring PELE's. Several devices, --device 0,1,
     share the work of the variant tree.
     """
-    over.require_alone(models_all=models == "all", per_residue=per_residue)
+    if no_energy and per_residue:
+        raise click.UsageError("--per-residue is about energies; choose one of --no-energy and --per-residue")
+    over.require_alone(no_energy=no_energy, models_all=models == "all", per_residue=per_residue)
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
     molecule = read_molecule(path, read_atoms, models)
     devices = device_list(device)
-    plan_of = partial(Solvent, variant=variant, precision=precision, device=devices, model=constants, accuracy=accuracy)
+    plan_of = partial(
+        Solvent, variant=variant, precision=precision, device=devices, model=constants, accuracy=accuracy,
+        energy=not no_energy,
+    )  # fmt: skip
     if over.paths:
         plan = plan_of(molecule.atoms)
         report_frames(FrameWork("Solvent", molecule.source, plan, chosen=molecule.chosen), over, output, as_json)
@@ -122,15 +129,14 @@ def _as_json(molecule: Molecule, results: Sequence[SolventResult], per_residue: 
     }
     seconds = {"kernel": result.seconds["kernel"], "total": elapsed()}
     if molecule.numbers:
-        models = models_as_json(molecule.numbers, [of.energy for of in results])
+        models = models_as_json(molecule.numbers, [_energy(of) for of in results])
         for model, of in zip(models, results, strict=True):
             model |= {"born_radius": _spread(of), **_residues_as_json(of, per_residue)}
         return {**facts, "models": models, "seconds": seconds}
     return {
         **facts,
         "born_radius": _spread(result),
-        "energy": result.energy,
-        **area_facts(result.model, result.energy),
+        **({"energy": energy, **area_facts(result.model, energy)} if (energy := _energy(result)) else {}),
         "seconds": seconds,
         **_residues_as_json(result, per_residue),
     }
@@ -144,6 +150,11 @@ def _by_residue(result: SolventResult) -> dict[str, Floats]:
     return result.per_residue().columns()
 
 
+def _energy(result: SolventResult) -> dict[str, float]:
+    """The terms and the total; nothing where they were not asked for."""
+    return result.energy if result.terms.names else {}
+
+
 def _spread(result: SolventResult) -> dict[str, float]:
     radii = result.born_radii
     return {"min": float(radii.min()), "max": float(radii.max()), "mean": float(radii.mean())}
@@ -152,16 +163,14 @@ def _spread(result: SolventResult) -> dict[str, float]:
 def _as_text(molecule: Molecule, results: Sequence[SolventResult], per_residue: bool, verbose: bool) -> str:
     result = results[0]
     lines = [headline(molecule.source, molecule.atoms), radii_line(result.model, molecule.atoms)]
+    energy = _energy(result)
     if molecule.numbers:
-        lines += model_lines(molecule.numbers, [of.energy for of in results])
+        about = [] if energy else ["Born radii of models, A"]
+        lines += model_lines(molecule.numbers, [_energy(of) or _spread(of) for of in results], *about)
     else:
         spread = _spread(result)
-        lines += [
-            "",
-            f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A",
-            *energy_lines(result.energy),
-            *area_lines(result.model, result.energy),
-        ]
+        lines += ["", f"Born radii    {spread['min']:.3f} to {spread['max']:.3f} A, mean {spread['mean']:.3f} A"]
+        lines += [*energy_lines(energy), *area_lines(result.model, energy)] if energy else []
     lines += [*accuracy_lines(result, result.variant), "", ending(result, result.seconds["kernel"])]
     if verbose:
         lines += ["", *_details(result)]
@@ -182,19 +191,27 @@ def _details(result: SolventResult) -> list[str]:
 
 
 def _save(output: Path, molecule: Molecule, results: Sequence[SolventResult]) -> None:
-    """Every atom's radius and energies, or every model's energies, and how they were made."""
-    result = results[0]
+    """Every atom's radius and energies, or every model's energies, and how they were made.
+
+    Without energies models have the least, largest and mean radius, and in HDF5 all radii as a further dimension.
+    """
+    result, energy = results[0], _energy(results[0])
     attributes = {
         **origin(molecule.source, molecule.atoms, result),
         "kernel_seconds": result.seconds["kernel"],
         **settings(result.model, result.atoms),
         **accuracy_attributes(result),
     }
-    if molecule.numbers:
+    if molecule.numbers and energy:
         columns, units = model_columns(molecule.numbers, [of.energy for of in results])
+    elif molecule.numbers:
+        radii = [{f"born_radius_{name}": value for name, value in _spread(of).items()} for of in results]
+        columns, units = model_columns(molecule.numbers, radii, "angstrom")
+        if output.suffix.lower() == ".h5":
+            columns["born_radii"], units["born_radii"] = np.array([of.born_radii for of in results]), "angstrom"
     else:
         columns = label_columns(result.atoms) | {"born_radii": result.born_radii, "psi": result.psi}
-        columns |= result.per_atom.columns()
-        units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(result.energy, UNIT)
-        attributes |= {f"energy_{name}": value for name, value in result.energy.items()}
+        columns |= {} if result.per_atom is None else result.per_atom.columns()
+        units = {"born_radii": "angstrom", "psi": "1"} | dict.fromkeys(energy, UNIT)
+        attributes |= {f"energy_{name}": value for name, value in energy.items()}
     write_table(output, columns, units, attributes)

@@ -11,7 +11,7 @@ from ..solvent.accuracy import DEFAULT, checked_accuracy, pays
 from ..variant import Machine
 
 # Atoms; with fewer the tree gains nothing: the radii are a small part of an energy, and their error is measured.
-LEAST_FOR_TREE = {"CPU": 60_000, "GPU": 500_000}
+LEAST_FOR_TREE = {"CPU": 60_000, "GPU": 100_000}
 
 
 @dataclass(frozen=True)

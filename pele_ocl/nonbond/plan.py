@@ -164,7 +164,12 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             if self._solvent is None:
                 exact = variant_of_radii(self.device.kind, len(self.atoms))
                 self._solvent = Solvent(
-                    self.atoms, variant=exact, precision=self.precision, device=self.device, model=self.model
+                    self.atoms,
+                    variant=exact,
+                    precision=self.precision,
+                    device=self.device,
+                    model=self.model,
+                    energy=False,
                 )
         if conformations is None:
             return self._solvent.evaluate().born_radii

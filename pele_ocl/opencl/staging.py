@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .memory import Buffer
+from .threads import MOST_COPIERS, copiers
 from .timing import Event
 from .transfers import Transfers
 
 IN_TURN, LEAST_IN_TURN = 8, 2  # arrays of host memory; fewer of larger slices, lest the host keep many times as much
 PAGE = 4096  # bytes of host memory that come at a time, at least
-MOST_COPIERS = 8  # threads; one alone copies slower than a bus brings, most of all into memory that is not yet there
 
 
 def read_without_padding(
@@ -34,7 +32,7 @@ def read_without_padding(
     per_slice = math.prod(shape)
     step = max(1, at_once // per_slice)
     size, starts = step * per_slice * values.itemsize, range(0, len(values), step)
-    copiers, under_way = _copiers(os.getpid()), deque[Future[None]]()
+    under_way = deque[Future[None]]()
 
     def copy(part: NDArray[Any], staged: NDArray[Any], event: Event) -> None:
         run.wait(event)
@@ -49,7 +47,7 @@ def read_without_padding(
             room = arrays[turn % len(arrays)][:size].view(values.dtype)
             staged = room[: len(part) * per_slice].reshape(len(part), *shape)
             event = run.start_read(staged, buffer, first + start * per_slice)
-            under_way.append(copiers.submit(copy, part, staged, event))
+            under_way.append(copiers().submit(copy, part, staged, event))
         while under_way:
             under_way.popleft().result()
 
@@ -60,15 +58,7 @@ def start_making(values: NDArray[Any]) -> list[Future[None]]:
     def touch(part: NDArray[Any]) -> None:
         part[:: PAGE // part.itemsize] = 0
 
-    copiers = _copiers(os.getpid())
-    return [copiers.submit(touch, part) for part in np.array_split(values.reshape(-1), MOST_COPIERS)]
-
-
-@lru_cache(maxsize=1)
-def _copiers(process: int) -> ThreadPoolExecutor:
-    """Threads, of a process: one that is forked from it lacks them."""
-    cores = len(os.sched_getaffinity(process)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return ThreadPoolExecutor(min(MOST_COPIERS, cores), "copier")
+    return [copiers().submit(touch, part) for part in np.array_split(values.reshape(-1), MOST_COPIERS)]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..opencl.threads import in_parts
 from ..variant import Progress
 from .conformations import Encoding
 from .found import Found, norm2
@@ -89,5 +90,6 @@ class Passes(ABC):
 
     def is_plausible(self, results: NDArray[Any], part: slice, found: Found) -> bool:
         """Whether all results are finite and all Born radii positive."""
-        finite = math.isfinite(norm2(results)) or np.isfinite(results).all()  # large ones have no square in float32
+        squares = in_parts(results.shape[1], lambda columns: norm2(results[:, columns]))
+        finite = math.isfinite(sum(squares)) or np.isfinite(results).all()  # large ones have no square in float32
         return bool(finite and (found.born_radii is None or np.minimum.reduce(found.born_radii[part], axis=None) > 0))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..errors import InputError
+from ..opencl.threads import in_parts
 from ..variant import Progress
 from .conformations import TooWideError, check_span
 from .evaluator import Evaluator, Failures, untold
@@ -142,8 +143,15 @@ class Pipeline(Evaluator):
         """Positions as the passes take them: from the molecule's middle, those out of reach of it from their own."""
         encoding = self.passes.encoding
         offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
-        np.subtract(conformations[part].reshape(offsets.shape), self._shifts, out=offsets)
-        if not encoding.is_fixed and norm2(offsets) < encoding.reach * encoding.reach:
+        given = conformations[part].reshape(offsets.shape)
+
+        def shift(columns: slice) -> float:
+            of_part = self._shifts[:, : columns.stop - columns.start]  # the same three for every atom
+            shifted = np.subtract(given[:, columns], of_part, out=offsets[:, columns])
+            return 0.0 if encoding.is_fixed else norm2(shifted)
+
+        squares = sum(in_parts(offsets.shape[1], shift))
+        if not encoding.is_fixed and squares < encoding.reach * encoding.reach:
             return  # each coordinate is within reach where all together are; not so with NaN
         lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
         if not (offsets.min() >= lowest and offsets.max() <= highest):  # neither is true of NaN

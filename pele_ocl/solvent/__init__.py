@@ -40,6 +40,7 @@ def solvent(
     model: SolventModel | None = None,
     progress: Progress | None = None,
     accuracy: float | None = None,
+    energy: bool = True,
 ) -> SolventResult:
     """Born radii and implicit-solvent energy of a molecule.
 
@@ -55,15 +56,19 @@ def solvent(
     progress : called with the share done, 0 to 1, of the step at work
     accuracy : worst relative error of a Born radius that "tree" may make, 1e-6 to 1e-4; by default 1e-5. "auto" takes
         "tree" for large molecules in float32, in float64 where an accuracy is given
+    energy : False for Born radii alone; what energies would give away, atoms of a later conformation at the same place,
+        may then pass unnoticed
 
-    Returns a SolventResult: radii in A, energies in kcal/mol, and of "tree" the error that was measured. Cost n^2,
-    memory linear in n.
+    Returns a SolventResult: radii in A, energies in kcal/mol, and of "tree" the error that was measured. Cost n^2, of
+    Born radii alone by "tree" n log n; memory linear in n.
 
     Raises InputError for coincident atoms and unknown options, ParameterError for a radius at or below the offset, and
     DeviceError where the device cannot do it.
     """
     start = time.perf_counter()
-    plan = Solvent(atoms, variant=variant, precision=precision, device=device, model=model, accuracy=accuracy)
+    plan = Solvent(
+        atoms, variant=variant, precision=precision, device=device, model=model, accuracy=accuracy, energy=energy
+    )
     result = plan.evaluate(profile=True, progress=progress)
     return replace(result, seconds={**result.seconds, "total": time.perf_counter() - start})
 

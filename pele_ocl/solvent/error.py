@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..opencl.threads import in_parts
 from ..solvent_model import SolventModel
 from ..tiled.necks import NeckTables
 from ..tiled.series import series_macros
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
 SAMPLE = 512  # atoms: half of them those of the largest radii, the others at random
 SEED = 1
+RUN = 64  # radii among which the largest is found first; a part of an array has whole runs
 PRECISION = "float64"
-GROUP = {"GPU": 128}  # work-items that share an atom; 1 elsewhere
+GROUP = {"GPU": 256}  # work-items that share an atom; 1 elsewhere
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,28 @@ def sample_of(born_radii: Floats) -> NDArray[np.intp]:
     n = len(born_radii)
     if n <= SAMPLE:
         return np.arange(n)
-    largest = np.argpartition(born_radii, n - SAMPLE // 2)[n - SAMPLE // 2 :]
-    is_other = np.ones(n, np.bool_)
-    is_other[largest] = False
-    others = np.flatnonzero(is_other)
-    drawn = np.random.default_rng(SEED).choice(others, SAMPLE - len(largest), replace=False)
-    return np.sort(np.concatenate([largest, drawn]))
+    largest = _largest(born_radii, SAMPLE // 2)
+    drawn = np.random.default_rng(SEED).choice(n - len(largest), SAMPLE - len(largest), replace=False)
+    # The others without a list of them: each is drawn by its number among them, and as many of the largest come before.
+    others = drawn + np.searchsorted(largest - np.arange(len(largest)), drawn, side="right")
+    return np.sort(np.concatenate([largest, others]))
+
+
+def _largest(values: Floats, count: int) -> NDArray[np.intp]:
+    """The numbers of the `count` largest of the values (n,), in their order.
+
+    All are in as many short runs, those whose own largest ones are largest: few of a million are left to compare.
+    """
+
+    def largest_of_runs(part: slice) -> Floats:
+        largest: Floats = np.maximum.reduceat(values[part], np.arange(0, part.stop - part.start, RUN))
+        return largest
+
+    runs = np.concatenate(in_parts(len(values), largest_of_runs))
+    best = np.argpartition(runs, -count)[-count:] if count < len(runs) else np.arange(len(runs))
+    few = (RUN * best[:, None] + np.arange(RUN)).ravel()
+    few = few[few < len(values)]
+    return np.sort(few[np.argpartition(values[few], -count)[-count:]])
 
 
 class RadiusCheck:
@@ -115,27 +133,37 @@ class SampledRadii:
         width, group = device.vector_width(PRECISION), GROUP.get(device.kind, 1)
         n, spheres = len(atoms), model.spheres(atoms)
         n_vectors = -(-n // width)
-        self._spare = spare = n_vectors * width - n  # of the last vector: spheres of no radius where the last atom is
-        self._columns = [run.empty(n + spare) for _ in range(3)]
+        spare = n_vectors * width - n  # of the last vector: spheres of no radius where the last atom is
+        columns = [run.empty(n + spare) for _ in range(3)]
+        self._staged, self._positions = run.host_array((3 * n,)), run.empty(3 * n)
         self._sample, self._born = run.empty(n_sample, np.int32), run.empty(n_sample)
         necks = NeckTables.of(run, spheres.necks, *_slots(n, spare), width).arguments if spheres.necks else []
         constants = run.vector4(*model.radius_constants) if spheres.constants is None else run.upload(spheres.constants)
-        self._launch = run.keep(
-            "solvent/sample.cl", "sampled_radii", (group * n_sample, 1), (group, 1), np.int32(n_vectors),
-            packed_reaches(run, spheres, model), *necks, *self._columns,
-            run.upload(np.append(spheres.scaled, np.zeros(spare))), run.upload(_padded(spheres.rho, spare)),
-            self._sample, constants, run.upload(spheres.radii), self._born, width=width, divisible=0,
-            GROUP=group, **series_macros(PRECISION), **model.integral_definitions, **model.radius_definitions,
-        )  # fmt: skip
+        macros = {"GROUP": group, **series_macros(PRECISION), **model.integral_definitions, **model.radius_definitions}
+        self._launches = [
+            run.keep(
+                "solvent/sample.cl", "position_columns", (n + spare, 1), (group, 1), np.int32(n), np.int32(n + spare),
+                self._positions, *columns, width=width, **macros,
+            ),
+            run.keep(
+                "solvent/sample.cl", "sampled_radii", (group * n_sample, 1), (group, 1), np.int32(n_vectors),
+                packed_reaches(run, spheres, model), *necks, *columns,
+                run.upload(np.append(spheres.scaled, np.zeros(spare))), run.upload(_padded(spheres.rho, spare)),
+                self._sample, constants, run.upload(spheres.radii), self._born, width=width, divisible=0, **macros,
+            ),
+        ]  # fmt: skip
 
     def at(self, positions: Floats, sample: NDArray[np.intp]) -> Floats:
         """The radii (n_sample,) A of these atoms at positions (n, 3) A."""
-        columns = np.ascontiguousarray(positions.T, np.float64)
-        middle = (columns.min(axis=1) + columns.max(axis=1)) / 2
-        for buffer, column in zip(self._columns, _padded(columns - middle[:, None], self._spare), strict=True):
-            self._run.write(buffer, column)
+        given = np.ascontiguousarray(positions).reshape(-1)
+
+        def stage(part: slice) -> None:
+            self._staged[part] = given[part]
+
+        in_parts(len(given), stage)
+        self._run.write(self._positions, self._staged)
         self._run.write(self._sample, sample.astype(np.int32))
-        self._run.launch_kept([self._launch], 1)
+        self._run.launch_kept(self._launches, 1)
         return self._run.download(self._born, len(sample)).astype(np.float64)
 
 

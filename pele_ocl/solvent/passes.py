@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms
+from ..opencl.threads import in_parts
 from ..plan.conformations import Encoding
 from ..plan.found import Found
 from ..solvent_model import SolventModel
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
 
 ITEMS = 64  # of a work-group where tiles do not matter
 MOST_JOINED = 128  # tiles of all conformations up to which all passes are one launch
-COLUMNS = len(TERMS) + 2  # of the results, cl/solvent/atoms.cl: terms, Born radius, psi
+RADII = 2  # last columns of the results, cl/solvent/atoms.clh: Born radius, psi; those before are the terms
 
 
 class SolventPasses(TiledPasses):
     """Born radii, then the GB potential over tiles; variants differ in how they come to the radii.
 
     accuracy : worst relative error of a Born radius, of variants that approximate
+    n_columns : of the results, each of all atoms; two where energies are not wanted
     born, energy : launches of the two steps; joined : all of them in as few launches as can be, or none
     """
 
@@ -41,21 +43,24 @@ class SolventPasses(TiledPasses):
 
     def __init__(
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
-        most: int, accuracy: float,
+        most: int, accuracy: float, energies: bool,
     ) -> None:  # fmt: skip
         self.layout, self.tiles, self.model, self.accuracy = layout, tiles, model, accuracy
+        self.energies, self.n_columns = energies, RADII + (len(TERMS) if energies else 0)
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
-        n_chunks, _ = layout.chunks(len(tiles))
-        sizes = {"inverses": tiles.n_slots, "potential": n_chunks * tiles.n_slots, "results": COLUMNS * len(atoms)}
-        self.surface = Surface.of(run, atoms, tiles, model)
-        sizes |= self._sizes() | (self.surface.sizes if self.surface else {})
+        sizes = {"inverses": tiles.n_slots, "results": self.n_columns * len(atoms), **self._sizes()}
+        self.surface = Surface.of(run, atoms, tiles, model) if energies else None
+        sizes |= self.surface.sizes if self.surface else {}
+        if energies:
+            n_chunks, _ = layout.chunks(len(tiles))
+            sizes["potential"] = n_chunks * tiles.n_slots
         super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
         self.placing = [self.place()]
         self.born = self._born()
         surface = self._surface()
-        self.energy_of_pairs = [self._potential(), self._pair_energies()]
+        self.energy_of_pairs = [self._potential(), self._pair_energies()] if energies else []
         self.energy = [*self._before_energy(), *self.energy_of_pairs, *surface]
-        joined = self._joined()
+        joined = self._joined() if energies else []
         self.joined = [*joined, *surface] if joined else []
 
     @property
@@ -67,7 +72,8 @@ class SolventPasses(TiledPasses):
         if self.joined and not run.profile and tell is None and n_conformations <= self.most_joined:
             run.launch_kept(self.joined, n_conformations)
             return
-        self.launch_radii(run, n_conformations, tell and (lambda share: tell(share / 2)))
+        steps = 2 if self.energies else 1
+        self.launch_radii(run, n_conformations, tell and (lambda share: tell(share / steps)))
         self.launch_energy(run, n_conformations, tell and (lambda share: tell((1 + share) / 2)))
 
     def launch_radii(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
@@ -88,15 +94,18 @@ class SolventPasses(TiledPasses):
         return {"place": place, "born": born, "energy": energy, "kernel": born + energy}
 
     def unpack(self, results: NDArray[Any], part: slice, found: Found) -> None:
-        columns = results.reshape(len(results), COLUMNS, -1)
-        assert found.per_atom is not None
-        assert found.born_radii is not None
-        assert found.psi is not None
-        per_atom = found.per_atom[part]
-        per_atom[:] = columns[:, : len(TERMS)].transpose(0, 2, 1)
-        np.add.reduce(per_atom, axis=1, out=found.energies[part])
-        found.born_radii[part] = columns[:, len(TERMS)]
-        found.psi[part] = columns[:, len(TERMS) + 1]
+        columns = results.reshape(len(results), self.n_columns, -1)
+        terms = columns[:, :-RADII].transpose(0, 2, 1)
+        targets = [(found.born_radii, columns[:, -2]), (found.psi, columns[:, -1]), (found.per_atom, terms)]
+
+        def copy(atoms: slice) -> None:
+            for target, source in targets:
+                if target is not None:
+                    target[part, atoms] = source[:, atoms]
+
+        in_parts(self.n_atoms, copy)
+        if found.per_atom is not None:
+            np.add.reduce(found.per_atom[part], axis=1, out=found.energies[part])
 
     @abstractmethod
     def _sizes(self) -> dict[str, int]:
@@ -132,7 +141,8 @@ class SolventPasses(TiledPasses):
         shares, spheres = self.layout.shares, self.spheres
         return self.each_slot(
             "solvent/atoms.cl", name, np.int32(len(self.atoms)), *inputs, spheres.charges, spheres.order,
-            spheres.counts, *self.named(*outputs), shares=shares, SHARES=shares, **self.gb_macros, **defines,
+            spheres.counts, *self.named(*outputs), shares=shares, SHARES=shares, ENERGIES=int(self.energies),
+            **self.gb_macros, **defines,
         )  # fmt: skip
 
     def _potential(self) -> KeptLaunch:
@@ -162,7 +172,7 @@ class SolventPasses(TiledPasses):
             surface.energies(self, False),
             self.run.keep(
                 "solvent/surface.cl", "keep_surface", (n_heavy, 1), (ITEMS, 1), np.int32(len(self.atoms)),
-                np.int32(n_heavy), np.int32(COLUMNS), np.int32(TERMS.index("nonpolar")), surface.atoms,
+                np.int32(n_heavy), np.int32(self.n_columns), np.int32(TERMS.index("nonpolar")), surface.atoms,
                 *self.named("pulls", "results"),
             ),
         ]  # fmt: skip

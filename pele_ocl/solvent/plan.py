@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arguments import flag
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
 from ..opencl.shared import LEAF
@@ -53,8 +54,10 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         device: Device | int | str | Sequence[Device | int | str] | None = None,
         model: SolventModel | None = None,
         accuracy: float | None = None,
+        energy: bool = True,
     ) -> None:
         model = SolventModel.or_default(model)
+        self._energies = flag("energy", energy)
         check_options(precision, variant, VARIANTS)
         self._asked = _asked_of(variant, accuracy)
         require_atoms(atoms)
@@ -62,7 +65,8 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             raise InputError(f"gb is {model.gb}, and there is no solvent energy without solvent; choose another model")
         atoms.require(("charges", *model.gb_model.parameters), "the solvent energy")
         check_radii(atoms, model)
-        check_surface(atoms, model)
+        if self._energies:
+            check_surface(atoms, model)
         check_span(atoms.positions)
         atoms.require_apart()
         first, *others = devices_of(device)
@@ -89,8 +93,8 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the terms, in the order of results."""
-        return terms_of(self.model)
+        """The names of the terms, in the order of results; none where energies are not wanted."""
+        return terms_of(self.model) if self._energies else ()
 
     @cached_property
     def _devices_title(self) -> str:
@@ -117,7 +121,15 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             run = Run(device, self.precision)
             each.append(
                 VARIANTS[self.variant].run(
-                    run, self.atoms, self._tiles, self.layout, self.model, self._encoding, m, self.accuracy or DEFAULT
+                    run,
+                    self.atoms,
+                    self._tiles,
+                    self.layout,
+                    self.model,
+                    self._encoding,
+                    m,
+                    self.accuracy or DEFAULT,
+                    self._energies,
                 )
             )
             run.finish()  # evaluations may go to another queue
@@ -128,20 +140,20 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         return self.accuracy is not None
 
     def _found(self, m: int) -> Found:
-        n = len(self.atoms)
-        per_atom = np.empty((m, len(TERMS), n)).transpose(0, 2, 1)  # columns, as they come from the device
-        return Found(np.empty((m, len(TERMS))), born_radii=np.empty((m, n)), psi=np.empty((m, n)), per_atom=per_atom)
+        n, n_terms = len(self.atoms), len(TERMS) if self._energies else 0
+        # Columns, as they come from the device.
+        per_atom = np.empty((m, n_terms, n)).transpose(0, 2, 1) if self._energies else None
+        return Found(np.empty((m, n_terms)), born_radii=np.empty((m, n)), psi=np.empty((m, n)), per_atom=per_atom)
 
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> SolventResult:
         assert found.born_radii is not None
         assert found.psi is not None
-        assert found.per_atom is not None
         error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
         names = self.names
         return SolventResult(
             atoms=atoms,
             terms=Terms.ready(names, found.energies[0, : len(names)]),
-            per_atom=Terms.ready(names, found.per_atom[0, :, : len(names)]),
+            per_atom=None if found.per_atom is None else Terms.ready(names, found.per_atom[0, :, : len(names)]),
             model=self.model,
             born_radii=found.born_radii[0],
             psi=found.psi[0],
@@ -158,14 +170,13 @@ class Solvent(Plan[SolventResult, SolventBatch]):
     ) -> SolventBatch:
         assert found.born_radii is not None
         assert found.psi is not None
-        assert found.per_atom is not None
         error, seconds = self._measured(positions, found, errors, seconds)
         names = self.names
         return SolventBatch(
             atoms=self.atoms,
             positions=positions,
             terms=Terms(names, found.energies[..., : len(names)]),
-            per_atom=Terms(names, found.per_atom[..., : len(names)]),
+            per_atom=None if found.per_atom is None else Terms(names, found.per_atom[..., : len(names)]),
             model=self.model,
             born_radii=found.born_radii,
             psi=found.psi,

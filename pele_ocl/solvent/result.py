@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..atoms import Floats
-from ..results import TermBatch, TermResult, Terms
+from ..results import TermBatch, TermResult
 from ..solvent_model import SolventModel, surface_area
 from .error import RadiusError
 
@@ -24,6 +24,7 @@ class SolventResult(TermResult):
 
     born_radii : (n,) A
     psi : (n,) the argument of the radius function, dimensionless
+    terms, per_atom : of energies that were not asked for no terms, and None
     seconds : "total", with everything around; where times of kernels were asked for also "place", of the kernel that
         places atoms in tiles, "born" and "energy", of the kernels of the two steps, and "kernel", the sum of these two.
         "born" of the ladder has the time between its kernels, too. "error", of its measurement with all around
@@ -33,7 +34,6 @@ class SolventResult(TermResult):
     """
 
     model: SolventModel
-    per_atom: Terms
     born_radii: Floats
     psi: Floats
     accuracy: float | None = None
@@ -43,8 +43,9 @@ class SolventResult(TermResult):
     def surface_area(self) -> float:
         """The surface area, A^2, of the model surface="lcpo"; of an atom it is its nonpolar energy over the tension.
 
-        Raises InputError for other models.
+        Raises InputError for other models, and where energies were not asked for.
         """
+        self.terms.require()
         return surface_area(self.model, float(self.terms.nonpolar) if self.model.surface == "lcpo" else 0.0)
 
 
@@ -59,7 +60,6 @@ class SolventBatch(TermBatch[SolventResult]):
     """
 
     model: SolventModel
-    per_atom: Terms
     positions: Floats
     born_radii: Floats
     psi: Floats
@@ -71,7 +71,7 @@ class SolventBatch(TermBatch[SolventResult]):
         return SolventResult(
             atoms=self.atoms if i in self.errors else self.atoms.moved(self.positions[i]),
             terms=self.terms[i],
-            per_atom=self.per_atom[i],
+            per_atom=None if self.per_atom is None else self.per_atom[i],
             model=self.model,
             born_radii=self.born_radii[i],
             psi=self.psi[i],

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..plan.found import Found
 from ..plan.passes import Passes
 from ..variant import Progress
-from .passes import COLUMNS, SolventPasses
+from .passes import SolventPasses
 from .tree import Tree
 from .variants import VARIANTS
 
@@ -55,7 +55,8 @@ class SharedPasses(Passes):
         self._runs[run] = runs[1:]  # not itself, or none would ever be let go
         m, n_slots = len(positions), self.each[0].tiles.n_slots
         inverses = np.empty((m, n_slots), run.dtype)
-        parts = [np.empty((m, COLUMNS, self.n_atoms), run.dtype) for _ in runs]
+        n_columns = self.each[0].n_columns
+        parts = [np.empty((m, n_columns, self.n_atoms), run.dtype) for _ in runs]
 
         def radii(k: int) -> None:
             passes = self.each[k]
@@ -68,11 +69,13 @@ class SharedPasses(Passes):
             passes = self.each[k]
             runs[k].write(passes.buffers["inverses"], inverses)
             passes.launch_energy(runs[k], m, _half(tell, k, 1))
-            runs[k].read(parts[k], passes.buffers["results"])
 
-        for step in (radii, energies):
+        def read(k: int) -> None:
+            runs[k].read(parts[k], self.each[k].buffers["results"])
+
+        for step in (radii, energies, read) if self.each[0].energies else (radii, read):
             self._on_all(step)
-        self._merge(parts, results.reshape(m, COLUMNS, -1))
+        self._merge(parts, results.reshape(m, n_columns, -1))
         done = run.start_write(self.buffers["positions"], positions)  # an event to wait for
         return done, done
 

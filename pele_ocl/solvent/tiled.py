@@ -78,7 +78,8 @@ class Tiled(SolventPasses):
                 *self.named("spheres", "points", "x", "y", "z", "series", "origins", "extents", "sums", "inverses"),
                 *self.named("potential", "results"), run.zeros(most * n_tiles, np.int32),
                 run.zeros(most * COUNTERS, np.int32), TILE=layout.tile, ROW=1, SHARES=layout.split, VECTORS=1, FUSED=1,
-                SCREENED=int(self.model.kappa > 0), **self.encoding.macros, **self.integral_macros, **self.gb_macros,
+                ENERGIES=1, SCREENED=int(self.model.kappa > 0), **self.encoding.macros, **self.integral_macros,
+                **self.gb_macros,
             )
         ]  # fmt: skip
 

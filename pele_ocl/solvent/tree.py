@@ -44,8 +44,10 @@ class Tree(SolventPasses):
         *_, walk, radii = self.born
         items = walk.shape[0] // -(-n_tiles // own)
         walk.narrow(first // own * items, -(-end // own) * items)
-        size, potential, pair_energies = self.tiles.size, *self.energy_of_pairs
-        items = size // (self.layout.width * self.layout.vectors)
-        potential.narrow(first * items, end * items)
-        for launch in (radii, pair_energies):
-            launch.narrow(first * size, end * size)
+        size = self.tiles.size
+        radii.narrow(first * size, end * size)
+        if self.energies:
+            potential, pair_energies = self.energy_of_pairs
+            items = size // (self.layout.width * self.layout.vectors)
+            potential.narrow(first * items, end * items)
+            pair_energies.narrow(first * size, end * size)

@@ -90,6 +90,8 @@ def energy_over(
     flag("resume", resume)
     callback("progress", progress)
     over = trajectory_for(plan, trajectory, frames, select, topology)
+    if not plan.names:
+        raise InputError("the plan computes no energies; make it with energy=True, or take batches_over for Born radii")
     settings = settings_of(plan, over, plan_settings(plan)) if output is not None else {}
     tell = None if progress is None else lambda done: progress(done / len(over))
     parts = list(

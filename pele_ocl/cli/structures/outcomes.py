@@ -63,12 +63,16 @@ class Outcome:
 
     @property
     def energies(self) -> list[tuple[int | None, Terms]]:
-        """The energies of each model, with its number, which is None where one model was asked for."""
+        """The energies of each model, with its number, which is None where one model was asked for.
+
+        Of Born radii alone the least, the largest and the mean one, A.
+        """
         report = self.report or {}
         if "models" not in report:
-            return [(None, cast(Terms, report["energy"]))] if "energy" in report else []
-        models = cast(Sequence[Mapping[str, float]], report["models"])
-        return [(int(model["model"]), {k: v for k, v in model.items() if _is_energy(k, v)}) for model in models]
+            found = report.get("energy", report.get("born_radius"))
+            return [] if found is None else [(None, cast(Terms, found))]
+        models = cast(Sequence[Report], report["models"])
+        return [(cast(int, model["model"]), _terms_of_model(model)) for model in models]
 
 
 def died_of(path: Path, error: PeleError) -> Outcome:
@@ -76,14 +80,15 @@ def died_of(path: Path, error: PeleError) -> Outcome:
     return Outcome(path, error=error)
 
 
-def _is_energy(name: str, value: object) -> bool:
-    return name not in ("model", "n_pairs") and isinstance(value, float)
+def _terms_of_model(model: Report) -> Terms:
+    terms = {name: value for name, value in model.items() if isinstance(value, float)}
+    return terms or cast(Terms, model.get("born_radius", {}))
 
 
 def _terms(outcomes: Sequence[Outcome]) -> list[str]:
     """The terms of all structures, each once, the total last."""
     names = dict.fromkeys(name for of in outcomes for _, terms in of.energies for name in terms)
-    return [name for name in names if name != "total"] + ["total"]
+    return [name for name in names if name != "total"] + ["total"] * ("total" in names or not names)
 
 
 def report(outcomes: Sequence[Outcome], as_json: bool) -> None:
@@ -130,7 +135,8 @@ def as_text_of(outcomes: Sequence[Outcome]) -> str:
     ending = f"{variants}, {precisions}, on {devices}: in all {duration(elapsed())}"
     single = ["", "Terms are added up here; -o FILE and --json give each by itself"] if are_grouped else []
     gb = _gb_lines(outcomes)
-    return "\n".join([counts, "", f"Energy of structures, {UNIT}", *lines, *single, "", *gb, ending])
+    what = f"Energy of structures, {UNIT}" if "total" in names else "Born radii of structures, A"
+    return "\n".join([counts, "", what, *lines, *single, "", *gb, ending])
 
 
 def _group(name: str) -> str:
@@ -201,4 +207,4 @@ def save(output: Path, outcomes: Sequence[Outcome], call: Mapping[str, object]) 
         **{name: ", ".join(values) for name, values in _facts(outcomes).items()},
         **_settings(outcomes),
     }
-    write_table(output, columns, dict.fromkeys(names, UNIT), attributes)
+    write_table(output, columns, dict.fromkeys(names, UNIT if "total" in names else "angstrom"), attributes)

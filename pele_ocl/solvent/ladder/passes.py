@@ -27,9 +27,9 @@ class LadderPasses(SolventPasses):
 
     def __init__(
         self, rung: type[Rung], run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel,
-        encoding: Encoding, most: int, accuracy: float,
+        encoding: Encoding, most: int, accuracy: float, energies: bool,
     ) -> None:  # fmt: skip
-        super().__init__(run, atoms, tiles, layout, model, encoding, 1, accuracy)
+        super().__init__(run, atoms, tiles, layout, model, encoding, 1, accuracy, energies)
         self.most_at_once = 1
         self.rung = rung(run, self.molecule)
 
