@@ -14,7 +14,7 @@ from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
 from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import VARIANTS, choose_variant, corrections, map_slab, slabs
+from pele_ocl.potmap import VARIANTS, choose_variant, map_slab, slabs
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
 from pele_ocl.potmap.map_slab import MapSlab
@@ -254,14 +254,12 @@ def test_points_next_to_atoms_in_a_wide_map(device, variant, field):
 
 @pytest.mark.parametrize("shape", [(21, 13, 37), (32, 16, 8)])
 @pytest.mark.parametrize("field", [False, True])
-def test_a_gpu_leaves_the_host_time_for_its_part(device, shape, field, monkeypatch):
-    """The kernels are the same here, but what the host does while a GPU computes is done then."""
+def test_the_hosts_steps_for_a_gpu_give_the_same_bits(device, shape, field, monkeypatch):
+    """The kernels are the same here, but the memory of the map is made while they run."""
     atoms = random_atoms(300)
     options = dict(variant="gather", field=field, device=device)
     before = potmap(atoms, offset_grid(atoms, shape), **options)
     monkeypatch.setattr(Device, "kind", "GPU")
-    monkeypatch.setattr(corrections, "ATOMS_AT_ONCE", 40)
-    monkeypatch.setattr(slabs, "MOST_AHEAD", 2)
     after = potmap(atoms, offset_grid(atoms, shape), **options)
     np.testing.assert_array_equal(after.map.values, before.map.values)
     assert not field or np.array_equal(after.field, before.field)
@@ -343,7 +341,6 @@ def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
     monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
     monkeypatch.setattr(map_slab, "AT_ONCE", 700)
-    monkeypatch.setattr(corrections, "ATOMS_AT_ONCE", 60)
     shares = []
     pieces = potmap(atoms, grid, progress=shares.append, **options).map.values
     assert len(shares) > 2

@@ -59,12 +59,16 @@ class MapVariant(Variant[HostSteps]):
 
     method : of `potmap`, "direct", "cutoff", "msm" or "mesh"
     has_field : whether it computes the electric field, too
-    has_rests : whether its kernels know what rounding took from coordinates; else the host puts points near atoms right
+    has_rests : whether its kernels know what rounding took from coordinates
     """
 
     method: str = "direct"
     has_field: bool = False
     has_rests: bool = False
+
+    def is_corrected(self, precision: str) -> bool:
+        """Whether the points next to atoms are to be put right behind it."""
+        return precision == "float32" and not self.has_rests
 
 
 def _kernel(run: Run, problem: MapProblem, algorithm: str, width: int = 1, **defines: int) -> Kernel:
