@@ -3,9 +3,10 @@
 python docs/performance/mesh.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...] [SPACING [LEVELS[,...]]]]]
 
 A system is a name of tests/data (src3, ruvab, cct12), such a name with a number of copies side by side (cct12*91),
-3 A apart or as many as follow (src3*27@400), or ball:N, charges at random in a ball as dense as a protein. The map has POINTS^3 points, 256 by default, SPACING A apart, 0.5 by default, around the molecule's middle. Calls of the
-mesh are the best of eight, or of two where they take long; the direct sum is computed once, where that takes less than
-ten seconds by its own estimate. "first" is the first call's wall clock, with the kernels ready and no table kept.
+3 A apart or as many as follow (src3*27@400), or ball:N, charges at random in a ball as dense as a protein. The map has
+POINTS^3 points, 256 by default, SPACING A apart, 0.5 by default, around the molecule's middle. Calls of the mesh are
+the best of eight, or of two where they take long; the direct sum is computed once, where that takes less than ten
+seconds by its own estimate. "first" is the first call's wall clock, with the kernels ready and no table kept.
 LEVELS are those that are taken by cost, "auto", or cutoffs in Angstrom, such as 4 and 4+8 for meshes of one level and
 of two.
 """
