@@ -24,7 +24,7 @@ import numpy as np
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.bench.systems import ball_of_atoms
 from pele_ocl.potmap import planned
-from pele_ocl.potmap.estimate import estimate_seconds, mesh_bytes
+from pele_ocl.potmap.estimate import estimate_seconds, memory_bytes
 from pele_ocl.potmap.mesh import plan
 from pele_ocl.potmap.mesh.plan import Levels
 from pele_ocl.potmap.options import MapOptions
@@ -78,7 +78,7 @@ def row(atoms: Atoms, grid: Grid, accuracy: float, device: str, direct: float, a
     """A line of the table; direct : seconds of the direct sum's kernels"""
     options = MapOptions(method="mesh", accuracy=accuracy, device=device)
     chosen = plan.cheapest(planned(atoms, grid, options).problem)
-    memory = mesh_bytes(atoms, grid, options) / 2**20
+    memory = memory_bytes(atoms, grid, options) / 2**20
     kernels, wall = [], []
     while len(wall) < (8 if not wall or wall[0] < LONG_SECONDS else 2):
         start = time.perf_counter()

@@ -39,11 +39,10 @@ def correct(run: Run, slab: MapSlab) -> None:
         return
     kernel = run.kernel("potmap/corrections.cl", "correct", EDGE=EDGE, **problem.switches)
     within = replace(slab, problem=replace(problem, model=replace(problem.model, cutoff=reach)))
-    firsts = (0, 0, slab.first)
     run.launch(
-        kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1), *within.arguments(problem.n_atoms),
-        *(run.upload(problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(slab.shape)),
-        run.upload(cubes.places, np.int32), *(run.upload(each[cubes.atoms]) for each in (problem.atoms4, problem.rests4)),
+        kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1), *within.arguments(problem.n_atoms), *slab.rests(run),
+        run.upload(cubes.places, np.int32),
+        *(run.upload(each.take(cubes.atoms, axis=0)) for each in (problem.atoms4, problem.rests4)),
     )  # fmt: skip
 
 
@@ -78,12 +77,14 @@ class Cubes:
         order, starts = sorted_by_cell([*(first[of] + both[which]).T], shape)
         cubes = np.flatnonzero(np.diff(starts))
         z, y, x = np.unravel_index(cubes, shape[::-1])
-        places = packed4(*(EDGE * np.append(each, 0) for each in (x, y, z)), np.append(starts[cubes], starts[-1]), dtype=np.int32)
+        places = packed4(
+            *(EDGE * np.append(each, 0) for each in (x, y, z)), np.append(starts[cubes], starts[-1]), dtype=np.int32
+        )
         return cls(places, atoms[of[order]])
 
 
 def _reached(slab: MapSlab, reach: float) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
-    """The atoms that reach points of a slab, and (n, 3) the first and last of these points along x, y, z of the slab."""
+    """The atoms that reach points of a slab, and (n, 3) the first and the last of these along x, y, z, in the slab."""
     problem = slab.problem
     shape = np.array([*problem.grid.shape[:2], slab.last - slab.first])
     places: Floats = (problem.positions - problem.corner) / problem.grid.spacing - (0, 0, slab.first)
