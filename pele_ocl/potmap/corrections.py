@@ -39,10 +39,10 @@ def correct(run: Run, slab: MapSlab) -> None:
         return
     kernel = run.kernel("potmap/corrections.cl", "correct", EDGE=EDGE, **problem.switches)
     within = replace(slab, problem=replace(problem, model=replace(problem.model, cutoff=reach)))
+    atoms, rests = (each.take(cubes.atoms, axis=0) for each in (problem.atoms4, problem.rests4))
     run.launch(
         kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1), *within.arguments(problem.n_atoms), *slab.rests(run),
-        run.upload(cubes.places, np.int32),
-        *(run.upload(each.take(cubes.atoms, axis=0)) for each in (problem.atoms4, problem.rests4)),
+        run.hold(cubes.places, np.int32), run.hold(atoms), run.hold(rests),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ padded, and a function that adds atoms first to last - 1 to a slab on the device
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -82,7 +83,7 @@ def sequential(run: Run, problem: MapProblem) -> Steps:
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         slice_ = run.empty(slab.shape[0] * slab.shape[1])
-        atoms = run.upload(problem.atoms4[first:last])
+        atoms = run.hold(problem.atoms4[first:last])
         run.launch(kernel, (1,), (1,), *slab.arguments(last - first), atoms, slice_)
 
     return Steps((1, 1, 1), add)
@@ -115,7 +116,7 @@ def gather(run: Run, problem: MapProblem) -> Steps:
     kernel = _kernel(run, problem, "gather")
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        atoms = run.upload(problem.atoms4[first:last])
+        atoms = run.hold(problem.atoms4[first:last])
         run.launch(kernel, slab.shape, GROUP, *slab.arguments(last - first), atoms)
 
     return Steps((1, 1, 1), add)
@@ -157,7 +158,7 @@ def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProbl
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         items = (slab.shape[0] // points, *slab.shape[1:])
         for start, end in _constant_chunks(run, first, last):
-            atoms = run.upload(problem.atoms4[start:end])
+            atoms = run.hold(problem.atoms4[start:end])
             run.launch(kernel, items, group, *slab.arguments(end - start), atoms)
 
     return Steps((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
@@ -169,7 +170,7 @@ def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> 
     kernel = _kernel(run, problem, "blocked", blocking.width, UNROLL=blocking.unroll, RESTS=0, **blocking.defines)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        atoms = run.upload(problem.atoms4[first:last])
+        atoms = run.hold(problem.atoms4[first:last])
         run.launch(kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(last - first), atoms)
 
     return Steps(blocking.pad, add)
@@ -213,8 +214,11 @@ def _far_and_near(
     make : gives the nodes; kept : those of other positions, which may serve
     """
     ready = kept if kept is not None and kept.holds(problem.positions) else make(run, problem)
-    far, near = FarPart(run, problem, ready), replace(ready.near, positions=problem.positions, box=problem.box)
-    steps = near_steps(run, near)
+    near = replace(ready.near, positions=problem.positions, box=problem.box)
+    with ThreadPoolExecutor(1) as pool:  # the host's part of both takes longer than their kernels on a GPU
+        preparing = pool.submit(near_steps, run.anew(run.profile), near)
+        far = FarPart(run, problem, ready)
+        steps = preparing.result()
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         far.add_to(run, slab)
