@@ -189,7 +189,7 @@ def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Ste
         if len(bins.atoms4):
             run.launch(
                 kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.atoms4)),
-                *tables.arguments(run, slab), starts, atoms, rests,
+                *tables.arguments(run, slab), run.vector4(*bins.low), run.vector4(*bins.high), starts, atoms, rests,
             )  # fmt: skip
 
     return Steps(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
