@@ -15,6 +15,7 @@ from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import VARIANTS, choose_variant, map_slab, slabs
+from pele_ocl.potmap.bins import BinGrid
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
 from pele_ocl.potmap.map_slab import MapSlab
@@ -326,6 +327,19 @@ def test_a_bin_that_holds_everything(device, precision):
     grid = Grid((-4.1, -3.9, -4.3), 1.0, (9, 9, 9))
     result = potmap(atoms, grid, method="cutoff", cutoff=6, precision=precision, device=device)
     assert relative(result.map.values, reference.potmap(atoms, grid, PotentialModel(cutoff=6))) < MAP[precision]
+
+
+def test_few_atoms_have_large_bins_and_far_points_none(device):
+    """Two molecules in opposite corners of a box, most of which is far from both."""
+    atoms = random_atoms(40)
+    positions = np.concatenate([atoms.positions, atoms.positions[:3] + 90])
+    atoms = Atoms(positions=positions, charges=np.resize(atoms.charges, 43))
+    for reach, edge in ((12.0, 6.0), (6.0, 4.0)):
+        grid, model = Grid(positions.min(axis=0) - 2.03, 3.1, (33, 35, 34)), PotentialModel(cutoff=reach)
+        problem = MapProblem.of(atoms, grid, model, 1.0, False, "float32")
+        assert BinGrid.of(problem, (8, 1, 4)).edge == edge
+        result = potmap(atoms, grid, method="cutoff", cutoff=reach, device=device)
+        assert relative(result.map.values, reference.potmap(atoms, grid, model)) < MAP["float32"]
 
 
 # Pieces

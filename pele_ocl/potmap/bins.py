@@ -73,15 +73,15 @@ class Bins:
 
     starts : (n_bins + 1,) the first atom of each, x fastest
     atoms4, rests4 : (n, 4) of the problem, in this order
-    low, high : (3,) the lowest and the highest coordinates of these atoms, rounded as they are
+    low, high : (3,) the lowest and the highest coordinates of all atoms of the problem, A
     walked : atoms in the bins that a group walks, on average
     """
 
     starts: Ints
     atoms4: NDArray[np.floating]
     rests4: NDArray[np.floating]
-    low: NDArray[np.floating]
-    high: NDArray[np.floating]
+    low: Floats
+    high: Floats
     walked: float
 
     @classmethod
@@ -89,9 +89,10 @@ class Bins:
         """The atoms of a problem in the bins of a grid that serves it."""
         kept, starts = _homes(problem, grid)
         atoms4, rests4 = (each.take(kept, axis=0) for each in (problem.atoms4, problem.rests4))
-        places = atoms4[:, :3] if len(kept) else np.zeros((1, 3), atoms4.dtype)
+        columns = problem.positions.T if problem.n_atoms else np.zeros((3, 1))
+        low, high = (np.array([end(column) for column in columns]) for end in (np.min, np.max))
         walked = len(grid.offsets) * len(kept) / int(np.prod(grid.shape))
-        return cls(starts, atoms4, rests4, places.min(axis=0), places.max(axis=0), walked)
+        return cls(starts, atoms4, rests4, low, high, walked)
 
 
 def _reach(problem: MapProblem) -> float:

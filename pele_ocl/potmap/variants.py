@@ -7,7 +7,6 @@ padded, and a function that adds atoms first to last - 1 to a slab on the device
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -215,14 +214,15 @@ def _far_and_near(
     """
     ready = kept if kept is not None and kept.holds(problem.positions) else make(run, problem)
     near = replace(ready.near, positions=problem.positions, box=problem.box)
-    with ThreadPoolExecutor(1) as pool:  # the host's part of both takes longer than their kernels on a GPU
-        preparing = pool.submit(near_steps, run.anew(run.profile), near)
-        far = FarPart(run, problem, ready)
-        steps = preparing.result()
+    steps, far = near_steps(run, near), None
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        far.add_to(run, slab)
+        nonlocal far
         steps.add(run, replace(slab, problem=near), first, last)
+        if far is None:
+            run.submit()  # a GPU is busy with that while the host prepares the far part
+            far = FarPart(run, problem, ready)
+        far.add_to(run, slab)
 
     return replace(steps, add=add, moved=partial(_far_and_near, make, kept=ready, near_steps=steps.moved or cutoff))
 
