@@ -15,11 +15,10 @@ from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from tolerance import MAP
 
 from pele_ocl import Grid, potmap, read, read_map
-from pele_ocl.cli.bench.potmap import LADDER
+from pele_ocl.cli.bench.potmap import TIMED
 from pele_ocl.cli.progress import ProgressLine
 from pele_ocl.formats import model_numbers
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import VARIANTS
 from pele_ocl.reference import potmap as reference
 from pele_ocl.units import POTENTIAL_UNITS, potential_factor
 
@@ -294,7 +293,7 @@ def test_bench_prints_the_ladder():
     lines = run(*BENCH, "--no-peers").stdout.splitlines()
     assert lines[0].startswith(f"12 x 12 x 12 points, 300 atoms, on {DEVICES[0]}, sequential on one core")
     rows = [line.split() for line in lines[3:]]
-    assert [row[1] for row in rows] == [name for name, variant in VARIANTS.items() if variant.method == "direct"]
+    assert [row[1] for row in rows] == TIMED
     assert next(row for row in rows if row[1] == "shared")[-1] == "36.4"
 
 
@@ -307,7 +306,7 @@ def test_bench_of_a_single_point():
 
 def test_bench_json_has_honest_rows():
     # Those that others are told by, and the fastest: every variant's values are test_potmap.py's.
-    names = [option for name in LADDER if name in ("sequential", "gather", "blocked") for option in ("--variant", name)]
+    names = [option for name in ("sequential", "gather", "blocked") for option in ("--variant", name)]
     for precision in ("float32", "float64"):
         command = (*BENCH, "--no-peers", "--system", "hexapeptide", "--json", "--precision", precision)
         rows = [json.loads(line) for line in run(*command, *names).stdout.splitlines()]
@@ -316,6 +315,16 @@ def test_bench_json_has_honest_rows():
             assert row["evals_per_second"] == pytest.approx(96 * np.prod(row["shape"]) / row["seconds"])
             assert row["error"] < 2 * MAP[precision]
         assert (rows[0]["speedup"], rows[0]["over_gather"]) == (1, None)
+
+
+def test_bench_times_methods_that_keep_an_accuracy():
+    assert {"blocked", "msm", "mesh"} < set(TIMED)
+    names = ("--variant", "msm", "--variant", "mesh")
+    rows = [json.loads(line) for line in run(*BENCH, "--no-peers", "--json", *names).stdout.splitlines()]
+    assert [row["variant"] for row in rows] == ["msm", "mesh"]
+    for row in rows:
+        assert 1e-7 < row["error"] < 2e-4
+        assert not row["sampled"]
 
 
 def test_bench_times_a_sample_of_slow_variants(monkeypatch):

@@ -14,7 +14,8 @@ from pele_ocl import Atoms, DeviceError, Grid, InputError, potmap
 from pele_ocl.opencl.device import Device, list_devices
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
-from pele_ocl.potmap import VARIANTS, choose_variant, corrections, map_slab, slabs
+from pele_ocl.potmap import VARIANTS, choose_variant, map_slab, slabs
+from pele_ocl.potmap.bins import BinGrid
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.estimate import estimate_seconds, middle_part
 from pele_ocl.potmap.map_slab import MapSlab
@@ -254,14 +255,12 @@ def test_points_next_to_atoms_in_a_wide_map(device, variant, field):
 
 @pytest.mark.parametrize("shape", [(21, 13, 37), (32, 16, 8)])
 @pytest.mark.parametrize("field", [False, True])
-def test_a_gpu_leaves_the_host_time_for_its_part(device, shape, field, monkeypatch):
-    """The kernels are the same here, but what the host does while a GPU computes is done then."""
+def test_the_hosts_steps_for_a_gpu_give_the_same_bits(device, shape, field, monkeypatch):
+    """The kernels are the same here, but the memory of the map is made while they run."""
     atoms = random_atoms(300)
     options = dict(variant="gather", field=field, device=device)
     before = potmap(atoms, offset_grid(atoms, shape), **options)
     monkeypatch.setattr(Device, "kind", "GPU")
-    monkeypatch.setattr(corrections, "ATOMS_AT_ONCE", 40)
-    monkeypatch.setattr(slabs, "MOST_AHEAD", 2)
     after = potmap(atoms, offset_grid(atoms, shape), **options)
     np.testing.assert_array_equal(after.map.values, before.map.values)
     assert not field or np.array_equal(after.field, before.field)
@@ -330,6 +329,19 @@ def test_a_bin_that_holds_everything(device, precision):
     assert relative(result.map.values, reference.potmap(atoms, grid, PotentialModel(cutoff=6))) < MAP[precision]
 
 
+def test_few_atoms_have_large_bins_and_far_points_none(device):
+    """Two molecules in opposite corners of a box, most of which is far from both."""
+    atoms = random_atoms(40)
+    positions = np.concatenate([atoms.positions, atoms.positions[:3] + 90])
+    atoms = Atoms(positions=positions, charges=np.resize(atoms.charges, 43))
+    for reach, edge in ((12.0, 6.0), (6.0, 4.0)):
+        grid, model = Grid(positions.min(axis=0) - 2.03, 3.1, (33, 35, 34)), PotentialModel(cutoff=reach)
+        problem = MapProblem.of(atoms, grid, model, 1.0, False, "float32")
+        assert BinGrid.of(problem, (8, 1, 4)).edge == edge
+        result = potmap(atoms, grid, method="cutoff", cutoff=reach, device=device)
+        assert relative(result.map.values, reference.potmap(atoms, grid, model)) < MAP["float32"]
+
+
 # Pieces
 
 
@@ -343,7 +355,6 @@ def test_pieces_give_the_same_bits(device, precision, variant, monkeypatch):
     monkeypatch.setattr(slabs, "LAUNCH_SECONDS", 0)
     monkeypatch.setattr(slabs, "first_evals", lambda device: 1e5)
     monkeypatch.setattr(map_slab, "AT_ONCE", 700)
-    monkeypatch.setattr(corrections, "ATOMS_AT_ONCE", 60)
     shares = []
     pieces = potmap(atoms, grid, progress=shares.append, **options).map.values
     assert len(shares) > 2

@@ -14,7 +14,7 @@ from pele_ocl.opencl.run import Run
 from pele_ocl.opencl.staging import IN_TURN, read_without_padding
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap.accuracy import method_for
-from pele_ocl.potmap.estimate import mesh_bytes
+from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.mesh import levels, mesh_for, tighter
 from pele_ocl.potmap.mesh.geometry import MeshGeometry, transform_length
 from pele_ocl.potmap.mesh.green import _to_distances, _to_lengths
@@ -232,7 +232,7 @@ def test_memory_is_told_beforehand(ubiquitin, odd_grid, precision, device):
     chosen.kept.clear()
     gc.collect()
     before = chosen.buffers.now
-    told = mesh_bytes(ubiquitin, odd_grid, MapOptions(device=device, precision=precision, accuracy=1e-4))
+    told = memory_bytes(ubiquitin, odd_grid, MapOptions("mesh", device=device, precision=precision, accuracy=1e-4))
     chosen.buffers.start()
     potmap(ubiquitin, odd_grid, method="mesh", accuracy=1e-4, precision=precision, device=device)
     assert told / 2 < chosen.buffers.most - before < told
@@ -248,7 +248,7 @@ def test_memory_of_meshes_that_salt_or_a_fine_map_makes_large(ubiquitin, device,
     chosen.kept.clear()
     gc.collect()
     before = chosen.buffers.now
-    told = mesh_bytes(few, grid, MapOptions(device=device, **options))
+    told = memory_bytes(few, grid, MapOptions("mesh", device=device, **options))
     chosen.buffers.start()
     potmap(few, grid, method="mesh", device=device, **options)
     assert told / 2 < chosen.buffers.most - before < told

@@ -1,5 +1,6 @@
 """Maps by multilevel summation: splitting, interpolants, the steps on lattices, accuracy, and what is refused."""
 
+import gc
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -13,12 +14,14 @@ from pele_ocl import Atoms, Grid, InputError, potmap
 from pele_ocl.opencl.device import get_device
 from pele_ocl.opencl.run import Run
 from pele_ocl.potential_model import PotentialModel
+from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.mesh.geometry import MeshGeometry
 from pele_ocl.potmap.msm import Lattices, plan, presets
 from pele_ocl.potmap.msm.interpolant import Interpolant
 from pele_ocl.potmap.msm.lattices import LatticeLayout
 from pele_ocl.potmap.msm.levels import Level, Stencil, levels_from
 from pele_ocl.potmap.msm.splitting import Splitting
+from pele_ocl.potmap.options import MapOptions
 from pele_ocl.potmap.problem import MapProblem
 
 ACCURACY = 1e-3  # of most tests, so that few kernels are built
@@ -196,6 +199,18 @@ def test_same_bits_however_it_is_cut(ubiquitin, odd_grid, device, monkeypatch):
     assert relative(shared.map.values, whole.map.values) < 1e-7
     monkeypatch.setattr("pele_ocl.potmap.slabs.MOST_POINTS", 25 * 33 * 5)
     assert np.array_equal(potmap(ubiquitin, odd_grid, device=device, **options).map.values, whole.map.values)
+
+
+@pytest.mark.parametrize("grid", ["around", "fine"])
+def test_memory_is_told_beforehand(ubiquitin, odd_grid, grid, device):
+    grid = odd_grid if grid == "around" else Grid(ubiquitin.positions.mean(axis=0), 0.05, (150, 150, 3))
+    chosen, options = get_device(device), dict(method="msm", accuracy=ACCURACY, field=True, device=device)
+    gc.collect()
+    before = chosen.buffers.now
+    told = memory_bytes(ubiquitin, grid, MapOptions(**options))
+    chosen.buffers.start()
+    potmap(ubiquitin, grid, **options)
+    assert told / 2 < chosen.buffers.most - before < told
 
 
 def test_random_charges_of_any_net_charge():

@@ -12,7 +12,7 @@ from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.opencl.device import get_device
 from pele_ocl.potential_model import PotentialModel
 from pele_ocl.potmap import planned
-from pele_ocl.potmap.estimate import mesh_bytes
+from pele_ocl.potmap.estimate import memory_bytes
 from pele_ocl.potmap.frames.plan import MapPlan
 from pele_ocl.potmap.mesh import plan
 from pele_ocl.potmap.mesh.geometry import MeshGeometry
@@ -121,7 +121,7 @@ def test_memory_is_told_beforehand(ubiquitin, grid, levels, precision, device):
     chosen.kept.clear()
     gc.collect()
     before = chosen.buffers.now
-    told = mesh_bytes(ubiquitin, grid, MapOptions(device=device, precision=precision, accuracy=1e-4))
+    told = memory_bytes(ubiquitin, grid, MapOptions("mesh", device=device, precision=precision, accuracy=1e-4))
     chosen.buffers.start()
     potmap(ubiquitin, grid, method="mesh", accuracy=1e-4, precision=precision, device=device)
     assert told / 2 < chosen.buffers.most - before < told

@@ -6,6 +6,7 @@ import errno
 import gc
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,13 +16,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pyopencl as cl
 import pytest
 from conftest import DEVICES, random_atoms
 
 from pele_ocl import Energy, read, solvent
 from pele_ocl.errors import CacheWarning, DeviceError, KernelBuildError
 from pele_ocl.opencl import building, cache, handles, platforms
-from pele_ocl.opencl.device import Device
+from pele_ocl.opencl.device import Device, get_device
 from pele_ocl.opencl.run import Run
 from pele_ocl.paths import shipped
 
@@ -239,3 +241,22 @@ def test_build_options_of_the_users_own_are_left_out(fresh, monkeypatch):
     monkeypatch.setenv("PYOPENCL_BUILD_OPTIONS", "-Dexp=sin -no-such-option")
     np.testing.assert_array_equal(Energy(atoms, device=fresh).evaluate().gradient, expected.gradient)
     assert os.environ["PYOPENCL_BUILD_OPTIONS"] == "-Dexp=sin -no-such-option"
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="what the system tells of memory is Linux's")
+def test_large_buffers_of_cpus_are_to_have_large_pages(device):
+    chosen = get_device(device)
+    if chosen.kind != "CPU":
+        pytest.skip("a GPU's memory is its own")
+    run, size = Run(chosen, "float32"), 8 << 20
+    buffer = run.zeros(size // 4)
+    access = cl.map_flags.READ
+    mapped = cl.enqueue_map_buffer(run.queue, buffer, access, 0, (size,), np.uint8)[0]
+    address, flags = mapped.ctypes.data + size // 2, ""
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if (found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)) is not None:
+            is_here = int(found[1], 16) <= address < int(found[2], 16)
+        elif is_here and line.startswith("VmFlags:"):
+            flags = line
+    mapped.base.release(run.queue)
+    assert not flags or " hg" in flags  # some systems have no flags

@@ -9,7 +9,8 @@ kernel void potential_at(
     const int n_atoms,
     const int per_part,                     // atoms of a part
     global const real *restrict points,     // (3, n_points) x, y, z [A]
-    global const real4 *restrict atoms,     // (n_atoms) x, y, z [A], charge
+    global const real *restrict atoms,      // (3, n_atoms) x, y, z [A]
+    global const real *restrict charges,    // (n_atoms)
     global real *restrict potentials)       // (n_parts, n_points)
 {
     const int k = WIDTH * get_global_id(0), part = get_global_id(1);
@@ -18,9 +19,8 @@ kernel void potential_at(
     const int first = part * per_part, end = min(n_atoms, first + per_part);
     realv sum = 0;
     for (int atom = first; atom < end; ++atom) {
-        const real4 other = atoms[atom];
-        const realv dx = x - other.x, dy = y - other.y, dz = z - other.z;
-        sum += other.w * unit_potential(dx * dx + dy * dy + dz * dz, &law);
+        const realv dx = x - atoms[atom], dy = y - atoms[n_atoms + atom], dz = z - atoms[2 * n_atoms + atom];
+        sum += charges[atom] * unit_potential(dx * dx + dy * dy + dz * dz, &law);
     }
     STORE(sum, (size_t)part * n_points + k, potentials);
 }

@@ -46,14 +46,3 @@ kernel void values_at(
     const int k = get_global_id(0);
     if (k < n_points) to[k] = map[points[k]];
 }
-
-// Corrections of a few points, each of which is named once.
-kernel void correct(
-    const int n_points,
-    global const int *restrict points,
-    global const real *restrict lacking,
-    global real *restrict map)
-{
-    const int k = get_global_id(0);
-    if (k < n_points) map[points[k]] += lacking[k];
-}

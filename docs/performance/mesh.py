@@ -2,11 +2,11 @@
 
 python docs/performance/mesh.py DEVICE SYSTEM[,SYSTEM...] [POINTS [ACCURACY[,...] [SPACING [LEVELS[,...]]]]]
 
-A system is a name of tests/data (src3, ruvab, cct12), such a name with a number of copies side by side (cct12*91), or
-ball:N, charges at random in a ball as dense as a protein. The
-map has POINTS^3 points, 256 by default, SPACING A apart, 0.5 by default, around the molecule's middle. Calls of the
-mesh are the best of eight, or of two where they take long; the direct sum is computed once, where that takes less than
-ten seconds by its own estimate. "first" is the first call's wall clock, with the kernels ready and no table kept.
+A system is a name of tests/data (src3, ruvab, cct12), such a name with a number of copies side by side (cct12*91),
+3 A apart or as many as follow (src3*27@400), or ball:N, charges at random in a ball as dense as a protein. The map has
+POINTS^3 points, 256 by default, SPACING A apart, 0.5 by default, around the molecule's middle. Calls of the mesh are
+the best of eight, or of two where they take long; the direct sum is computed once, where that takes less than ten
+seconds by its own estimate. "first" is the first call's wall clock, with the kernels ready and no table kept.
 LEVELS are those that are taken by cost, "auto", or cutoffs in Angstrom, such as 4 and 4+8 for meshes of one level and
 of two.
 """
@@ -24,7 +24,7 @@ import numpy as np
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.bench.systems import ball_of_atoms
 from pele_ocl.potmap import planned
-from pele_ocl.potmap.estimate import estimate_seconds, mesh_bytes
+from pele_ocl.potmap.estimate import estimate_seconds, memory_bytes
 from pele_ocl.potmap.mesh import plan
 from pele_ocl.potmap.mesh.plan import Levels
 from pele_ocl.potmap.options import MapOptions
@@ -46,14 +46,15 @@ def atoms_of(system: str) -> Atoms:
     name, _, copies = shape.partition("*")
     data = np.load(DATA / f"{name}.npz")
     atoms = Atoms(positions=data["coordinates"], charges=data["charge"])
-    return side_by_side(atoms, int(copies)) if copies else atoms
+    number, _, gap = copies.partition("@")
+    return side_by_side(atoms, int(number), float(gap or 3.0)) if copies else atoms
 
 
-def side_by_side(atoms: Atoms, copies: int) -> Atoms:
-    """So many copies in a cube, 3 A apart."""
+def side_by_side(atoms: Atoms, copies: int, gap: float) -> Atoms:
+    """So many copies in a cube; gap : between them, A"""
     edge = int(np.ceil(copies ** (1 / 3)))
     steps = np.stack(np.meshgrid(*[np.arange(edge)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)[:copies]
-    shifts = steps * (np.ptp(atoms.positions, axis=0) + 3.0)
+    shifts = steps * (np.ptp(atoms.positions, axis=0) + gap)
     positions = (atoms.positions + shifts[:, None]).reshape(-1, 3)
     return Atoms(positions=positions, charges=np.tile(atoms.charges, copies))
 
@@ -77,7 +78,7 @@ def row(atoms: Atoms, grid: Grid, accuracy: float, device: str, direct: float, a
     """A line of the table; direct : seconds of the direct sum's kernels"""
     options = MapOptions(method="mesh", accuracy=accuracy, device=device)
     chosen = plan.cheapest(planned(atoms, grid, options).problem)
-    memory = mesh_bytes(atoms, grid, options) / 2**20
+    memory = memory_bytes(atoms, grid, options) / 2**20
     kernels, wall = [], []
     while len(wall) < (8 if not wall or wall[0] < LONG_SECONDS else 2):
         start = time.perf_counter()

@@ -17,10 +17,13 @@ from mesh import MOST_SECONDS, atoms_of
 from pele_ocl import Atoms, Grid, potmap
 from pele_ocl.opencl.device import get_device
 from pele_ocl.opencl.run import Run
-from pele_ocl.potmap import VARIANTS, planned
+from pele_ocl.potmap import planned
 from pele_ocl.potmap.estimate import estimate_seconds
+from pele_ocl.potmap.mesh import FarMesh, FarPart
+from pele_ocl.potmap.msm import Lattices
 from pele_ocl.potmap.options import MapOptions
 
+NODES = {"mesh": FarMesh, "msm": Lattices}
 SPACING = 0.5
 COLUMNS = "atoms", "points", "method", "accuracy", "error", "kernels, ms", "nodes, ms", "wall clock, ms"
 HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
@@ -30,7 +33,7 @@ def nodes_seconds(atoms: Atoms, grid: Grid, method: str, accuracy: float, device
     """Of the kernels that find the potential at the nodes."""
     plan = planned(atoms, grid, MapOptions(method, accuracy=accuracy, device=device))
     run = Run(get_device(device), plan.problem.precision)
-    VARIANTS[plan.variant].run(run, plan.problem)
+    FarPart(run, plan.problem, NODES[method](run, plan.problem))
     return run.kernel_seconds
 
 

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import threading
 import weakref
 from collections import deque
+from typing import Any
 
+import numpy as np
 import pyopencl as cl
+
+LARGE = 1 << 22  # bytes of a buffer that has large pages
+PAGE = mmap.PAGESIZE
 
 Queue = cl.CommandQueue
 
 
 class Buffer(cl.Buffer):
     """Memory of a device. PyOpenCL's own buffers take no weak references, so they cannot be counted."""
+
+
+def ask_for_large_pages(queue: Queue, buffer: Buffer) -> None:
+    """Ask the system for pages of 2 MiB, before anything is written to a CPU's buffer of at least LARGE bytes.
+
+    Those of a usual size take a while to make, and are too many for the processor to know where numbers are that lie
+    far apart, as those of a Fourier transform across the planes of a mesh.
+    """
+    advice = getattr(mmap, "MADV_HUGEPAGE", None)
+    if advice is None:  # no Linux
+        return
+    access: Any = cl.map_flags.WRITE_INVALIDATE_REGION
+    mapped: Any = cl.enqueue_map_buffer(queue, buffer, access, 0, (buffer.size,), np.uint8)[0]
+    start = -mapped.ctypes.data % PAGE
+    address, size = ctypes.c_void_p(mapped.ctypes.data + start), ctypes.c_size_t(buffer.size - start)
+    ctypes.CDLL(None).madvise(address, size, ctypes.c_int(advice))  # what it returns does not matter
+    mapped.base.release(queue)
 
 
 class BufferBytes:

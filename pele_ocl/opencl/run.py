@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyopencl as cl
+from numpy.typing import ArrayLike, DTypeLike
 
 from ..variant import Progress
 from .building import GroupTooLargeError
 from .kernel import Kernel, get_kernel
 from .launch import Argument, KeptLaunch, PreparedLaunch, set_arguments
-from .memory import Queue
+from .memory import Buffer, Queue
 from .refusals import device_errors
 from .timing import Event, elapsed_seconds, seconds_of
 from .transfers import Transfers
@@ -33,6 +34,7 @@ class Run(Transfers):
 
     profile : whether times are wanted; launches are dearer then
     portable : whether code written for one vendor's compiler is left out
+    held : buffers that live as long as the run
     events : of the launches, in order; firsts : indices of those that were a kernel's first on the device
     steps : index of the first launch of each step that was begun, by name
     """
@@ -40,6 +42,7 @@ class Run(Transfers):
     portable: bool = False
     profile: bool = True
     beside: Queue | None = None
+    held: list[Buffer] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     firsts: set[int] = field(default_factory=set)
     steps: dict[str, int] = field(default_factory=dict)
@@ -52,6 +55,14 @@ class Run(Transfers):
     def aside(self, queue: Queue) -> Run:
         """Another run on the same device, without times, in a queue by itself: it computes beside all others."""
         return Run(self.device, self.precision, profile=False, beside=queue)
+
+    def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        """As `upload`, for launches of this run alone, with which the buffer goes.
+
+        One that is given up before makes the host wait: to free memory, NVIDIA's runtime lets all kernels end.
+        """
+        self.held.append(self.upload(values, dtype))
+        return self.held[-1]
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         """As get_kernel, in the run's precision."""

@@ -12,7 +12,7 @@ import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .device import Device
-from .memory import Buffer, Queue
+from .memory import LARGE, Buffer, Queue, ask_for_large_pages
 from .refusals import device_errors
 from .timing import Event
 
@@ -66,7 +66,11 @@ class Transfers:
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         """An uninitialised buffer of n values, reals where no other type is given."""
         size = max(1, n) * np.dtype(dtype or self.dtype).itemsize
-        return self._buffer(cl.mem_flags.READ_WRITE, size)
+        buffer = self._buffer(cl.mem_flags.READ_WRITE, size)
+        if self.device.kind == "CPU" and size >= LARGE:
+            with device_errors(self.device):
+                ask_for_large_pages(self.queue, buffer)
+        return buffer
 
     def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
         """A buffer of n zeros."""

@@ -14,6 +14,7 @@ from .map_slab import MapSlab
 from .problem import MapProblem, packed4
 
 LEAST_EDGE = 4.0  # A
+SPARSE = 4.0  # atoms of a bin on average, from which larger ones cost more in atoms out of reach than they save in bins
 LONGEST_BLOCK = 8.0  # edges, lest a coarse grid has more bins than atoms
 # A, beyond the cutoff: what rounding to float32 may move an atom or a point.
 SLACK = 0.01
@@ -42,7 +43,7 @@ class BinGrid:
     def of(cls, problem: MapProblem, block: tuple[int, int, int]) -> BinGrid:
         """block : points of a group along x, y, z"""
         halves, reach = _halves(problem, block), _reach(problem)
-        edge = max(LEAST_EDGE, 2 * float(halves.max()) / LONGEST_BLOCK)
+        edge = max(LEAST_EDGE, 2 * float(halves.max()) / LONGEST_BLOCK, min(reach / 2, _sparse_edge(problem)))
         offsets = reached(halves, reach + SLACK, edge)
         last_middle = np.floor(((np.array(problem.grid.shape) - 1) * problem.grid.spacing + halves) / edge)
         lowest = np.floor(halves / edge).astype(np.int64) + offsets.min(axis=0)
@@ -72,12 +73,15 @@ class Bins:
 
     starts : (n_bins + 1,) the first atom of each, x fastest
     atoms4, rests4 : (n, 4) of the problem, in this order
+    low, high : (3,) the lowest and the highest coordinates of all atoms of the problem, A
     walked : atoms in the bins that a group walks, on average
     """
 
     starts: Ints
     atoms4: NDArray[np.floating]
     rests4: NDArray[np.floating]
+    low: Floats
+    high: Floats
     walked: float
 
     @classmethod
@@ -85,7 +89,10 @@ class Bins:
         """The atoms of a problem in the bins of a grid that serves it."""
         kept, starts = _homes(problem, grid)
         atoms4, rests4 = (each.take(kept, axis=0) for each in (problem.atoms4, problem.rests4))
-        return cls(starts, atoms4, rests4, len(grid.offsets) * len(kept) / int(np.prod(grid.shape)))
+        columns = problem.positions.T if problem.n_atoms else np.zeros((3, 1))
+        low, high = (np.array([end(column) for column in columns]) for end in (np.min, np.max))
+        walked = len(grid.offsets) * len(kept) / int(np.prod(grid.shape))
+        return cls(starts, atoms4, rests4, low, high, walked)
 
 
 def _reach(problem: MapProblem) -> float:
@@ -93,6 +100,13 @@ def _reach(problem: MapProblem) -> float:
     assert problem.model.cutoff is not None
     low, high = problem.box
     return min(problem.model.cutoff, float(np.linalg.norm(high - low)))
+
+
+def _sparse_edge(problem: MapProblem) -> float:
+    """The edge of bins that hold a few atoms each, A."""
+    low, high = problem.box
+    volume = float(np.prod(np.maximum(high - low, LEAST_EDGE)))
+    return (volume * SPARSE / max(1, problem.n_atoms)) ** (1 / 3)
 
 
 def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:

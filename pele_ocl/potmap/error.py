@@ -103,7 +103,8 @@ def _on_device(device: Device, problem: MapProblem, points: Floats) -> Callable[
     kernel = run.kernel("potmap/direct.cl", "potential_at", width, **problem.switches)
     run.launch(
         kernel, (n_points // width, n_parts), (32 if width == 1 else 1, 1), problem.law,
-        *map(np.int32, (n_points, n_atoms, PART)), run.upload(padded.T), run.upload(problem.atoms4), sums,
+        *map(np.int32, (n_points, n_atoms, PART)), run.hold(padded.T), run.hold(problem.positions.T),
+        run.hold(problem.charges), sums,
     )  # fmt: skip
     run.submit()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +11,10 @@ from ..atoms import Atoms
 from ..grid import Grid
 from . import planned, potmap
 from .blocking import Blocking
-from .mesh import mesh_reals
 from .options import MapOptions
 from .problem import MapProblem
 from .slabs import MOST_POINTS
+from .split_methods import SPLIT_METHODS
 from .touching import require_apart
 
 if TYPE_CHECKING:
@@ -42,19 +41,20 @@ def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
         points = 8 * len(part)
 
 
-def mesh_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
-    """Bytes that a map by the mesh takes on each of its devices, at most, by a rule.
+def memory_bytes(atoms: Atoms, grid: Grid, options: MapOptions) -> int:
+    """Bytes that a map by mesh or msm takes on each of its devices, at most, by a rule.
 
-    Raises what `potmap` would, InputError where no mesh has room.
+    Raises what `potmap` would, InputError where no nodes have room.
     """
-    plan = planned(atoms, grid, replace(options, method="mesh"))
+    plan = planned(atoms, grid, options)
     problem, slabs = plan.problem, [_largest_slab(plan.problem, device) for device in plan.devices]
-    reals = max(mesh_reals(problem, slab) + problem.components * math.prod(slab) for slab in slabs)
+    reals_for = SPLIT_METHODS[plan.method].reals
+    reals = max(reals_for(problem, slab) + problem.components * math.prod(slab) for slab in slabs)
     return int(reals * np.dtype(problem.precision).itemsize)
 
 
 def _largest_slab(problem: MapProblem, device: Device) -> tuple[int, int, int]:
-    """Points along x, y, z that a device computes at a time by the mesh, with their padding."""
+    """Points along x, y, z that a device computes at a time by mesh or msm, with their padding."""
     width, precision, shape = device.vector_width(problem.precision), problem.precision, problem.grid.shape
     pad = Blocking.of(device.kind, device.vendor, width, precision, False, shape).pad
     nx, ny, nz = (-(-n // p) * p for n, p in zip(shape, pad, strict=True))

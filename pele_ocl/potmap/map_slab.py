@@ -57,6 +57,11 @@ class MapSlab:
         """Points with the padding."""
         return self.shape[0] * self.shape[1] * self.shape[2]
 
+    def rests(self, run: Run) -> list[Buffer]:
+        """What rounding took from the points' coordinates along x, y, z, on the device."""
+        firsts = (0, 0, self.first)
+        return [run.upload(self.problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(self.shape)]
+
     def arguments(self, n_atoms: int) -> tuple[Argument, ...]:
         """The kernels' MAP_ARGUMENTS."""
         sizes = (np.int32(n) for n in (n_atoms, *self.shape))

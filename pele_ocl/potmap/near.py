@@ -34,8 +34,6 @@ class NearTables:
     def arguments(self, run: Run, slab: MapSlab) -> tuple[Argument, ...]:
         """Of cl/potmap/ladder/cutoff.cl, from the points' rests on, kept for further maps of the slab."""
         if self._slab != (slab.first, *slab.shape):
-            firsts = (0, 0, slab.first)
-            rests = [run.upload(slab.problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(slab.shape)]
             middles = [run.upload(each, np.int32) for each in self.grid.middles(slab)]
-            self._arguments, self._slab = (*rests, *self._places, *middles), (slab.first, *slab.shape)
+            self._arguments, self._slab = (*slab.rests(run), *self._places, *middles), (slab.first, *slab.shape)
         return self._arguments

@@ -9,14 +9,14 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..variant import Progress
-from .corrections import add_corrections, corrections
+from .corrections import correct
 from .map_slab import MapSlab
 from .problem import RUN, MapProblem
 from .variants import VARIANTS, Steps
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # Launches aim at this length, so that the work can be interrupted and tell how far it is.
 LAUNCH_SECONDS = 0.5
 MOST_POINTS = 1 << 28  # of a slab on a device, padding and field included
-MOST_AHEAD = 64  # batches of atoms of which `corrections` are computed while a GPU works
 MEMORY_SHARE = 4  # a slab takes at most this part of a device's memory
 
 
@@ -131,23 +130,7 @@ def compute(
 ) -> Summed:  # fmt: skip
     """The map of a problem, which the devices share; meanwhile : done beside it, of variants that approximate"""
     work = Work(problem, progress, len(devices), meanwhile if VARIANTS[variant].approximates else None)
-    if problem.precision == "float64" or VARIANTS[variant].has_rests:
-        return _summed(work, variant, devices)
-    parts = corrections(problem)
-    if any(device.kind == "CPU" for device in devices):
-        summed = _summed(work, variant, devices)
-    else:  # the host is idle
-        with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(list, islice(parts, MOST_AHEAD))
-            summed = _summed(work, variant, devices)
-        parts = chain(ahead.result(), parts)
-    add_corrections(summed.values, parts)
-    return summed
-
-
-def _summed(work: Work, variant: str, devices: Sequence[Device]) -> Summed:
-    """As compute, the points near atoms not put right."""
-    if work.problem.n_atoms == 0:
+    if problem.n_atoms == 0:
         return Summed(np.zeros_like(work.values), 0.0)
     seconds = _shared_out(work, variant, devices)
     return Summed(work.values, seconds, float(work.squares.sum()) if VARIANTS[variant].approximates else None)
@@ -193,6 +176,9 @@ def _compute_on(device: Device, worker: int, variant: str, work: Work) -> float:
             count = min(left, _chunk(slab.n_points, evals)) if steps.atoms_a_point is None else left
             launch = Run(device, problem.precision)
             steps.add(launch, slab, done, done + count)
+            if done + count == problem.n_atoms and VARIANTS[variant].is_corrected(problem.precision):
+                launch.submit()  # the host prepares what comes next
+                correct(launch, slab)
             work.do_meanwhile(launch)
             took = launch.kernel_seconds
             seconds += took

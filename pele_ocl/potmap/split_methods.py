@@ -18,12 +18,14 @@ class SplitMethod:
     tighter : the next smaller accuracy that a problem may have; None where there is none
     finest : the smallest accuracy, by precision
     has_salt : whether it does Debye screening
+    reals : numbers that it needs on a device for a problem and a slab of so many points along x, y, z, about
     """
 
     choices: Callable[[MapProblem], Sequence[object]]
     tighter: Callable[[MapProblem], float | None]
     finest: dict[str, float]
     has_salt: bool
+    reals: Callable[[MapProblem, tuple[int, int, int]], float]
 
     def lacks(self, problem: MapProblem) -> str:
         """The part of a problem that it cannot do, in words; empty where it can do all."""
@@ -37,11 +39,15 @@ class SplitMethod:
 
 
 SPLIT_METHODS = {
-    "msm": SplitMethod(msm.cutoffs, msm.tighter, {"float32": msm.FINEST, "float64": msm.FINEST}, has_salt=False),
-    "mesh": SplitMethod(
-        mesh.levels, mesh.tighter, {"float32": mesh.FLOAT32_ACCURACY, "float64": mesh.FINEST}, has_salt=True
+    "msm": SplitMethod(
+        msm.cutoffs, msm.tighter, {"float32": msm.FINEST, "float64": msm.FINEST}, False,
+        msm.lattice_reals,
     ),
-}
+    "mesh": SplitMethod(
+        mesh.levels, mesh.tighter, {"float32": mesh.FLOAT32_ACCURACY, "float64": mesh.FINEST}, True,
+        mesh.mesh_reals,
+    ),
+}  # fmt: skip
 
 
 def require_able(method: str, problem: MapProblem) -> None:

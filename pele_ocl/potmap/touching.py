@@ -20,17 +20,14 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
         distance = max(distance, APART_FLOAT32 * float(np.max(grid.last - grid.origin)))
     if min_distance >= distance:
         return
-    apart2 = np.zeros(len(atoms))
-    columns = np.ascontiguousarray(atoms.positions.T)  # over which NumPy is twice as fast
-    for along, origin, spacing, n in zip(columns, grid.origin, grid.spacing, grid.shape, strict=True):
-        apart = along - origin
-        apart /= spacing
-        np.clip(np.rint(apart, out=apart), 0, n - 1, out=apart)
-        apart *= spacing
-        apart += origin
-        apart -= along
+    touching, apart2 = np.arange(len(atoms)), np.zeros(len(atoms))
+    for along, origin, spacing, n in zip(atoms.positions.T, grid.origin, grid.spacing, grid.shape, strict=True):
+        apart = (along if len(touching) == len(along) else along[touching]) - origin
+        apart -= np.clip(np.rint(apart / spacing), 0, n - 1) * spacing
         apart2 += apart * apart
-    touching = np.flatnonzero((apart2 < distance**2) & (atoms.charges != 0))
+        close = np.flatnonzero(apart2 < distance**2)  # few are left of the first axis
+        touching, apart2 = touching[close], apart2[close]
+    touching = touching[atoms.charges[touching] != 0]
     if len(touching) == 0:
         return
     atom = int(touching[0])

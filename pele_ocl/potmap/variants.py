@@ -59,12 +59,16 @@ class MapVariant(Variant[HostSteps]):
 
     method : of `potmap`, "direct", "cutoff", "msm" or "mesh"
     has_field : whether it computes the electric field, too
-    has_rests : whether its kernels know what rounding took from coordinates; else the host puts points near atoms right
+    has_rests : whether its kernels know what rounding took from coordinates
     """
 
     method: str = "direct"
     has_field: bool = False
     has_rests: bool = False
+
+    def is_corrected(self, precision: str) -> bool:
+        """Whether the points next to atoms are to be put right behind it."""
+        return precision == "float32" and not self.has_rests
 
 
 def _kernel(run: Run, problem: MapProblem, algorithm: str, width: int = 1, **defines: int) -> Kernel:
@@ -78,7 +82,7 @@ def sequential(run: Run, problem: MapProblem) -> Steps:
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         slice_ = run.empty(slab.shape[0] * slab.shape[1])
-        atoms = run.upload(problem.atoms4[first:last])
+        atoms = run.hold(problem.atoms4[first:last])
         run.launch(kernel, (1,), (1,), *slab.arguments(last - first), atoms, slice_)
 
     return Steps((1, 1, 1), add)
@@ -111,7 +115,7 @@ def gather(run: Run, problem: MapProblem) -> Steps:
     kernel = _kernel(run, problem, "gather")
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        atoms = run.upload(problem.atoms4[first:last])
+        atoms = run.hold(problem.atoms4[first:last])
         run.launch(kernel, slab.shape, GROUP, *slab.arguments(last - first), atoms)
 
     return Steps((1, 1, 1), add)
@@ -153,7 +157,7 @@ def rows(algorithm: str, points: int, grouped: bool, run: Run, problem: MapProbl
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
         items = (slab.shape[0] // points, *slab.shape[1:])
         for start, end in _constant_chunks(run, first, last):
-            atoms = run.upload(problem.atoms4[start:end])
+            atoms = run.hold(problem.atoms4[start:end])
             run.launch(kernel, items, group, *slab.arguments(end - start), atoms)
 
     return Steps((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
@@ -165,7 +169,7 @@ def blocked(run: Run, problem: MapProblem, blocking: Blocking | None = None) -> 
     kernel = _kernel(run, problem, "blocked", blocking.width, UNROLL=blocking.unroll, RESTS=0, **blocking.defines)
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        atoms = run.upload(problem.atoms4[first:last])
+        atoms = run.hold(problem.atoms4[first:last])
         run.launch(kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(last - first), atoms)
 
     return Steps(blocking.pad, add)
@@ -184,7 +188,7 @@ def cutoff(run: Run, problem: MapProblem, kept: NearTables | None = None) -> Ste
         if len(bins.atoms4):
             run.launch(
                 kernel, blocking.items(slab.shape), blocking.group, *slab.arguments(len(bins.atoms4)),
-                *tables.arguments(run, slab), starts, atoms, rests,
+                *tables.arguments(run, slab), run.vector4(*bins.low), run.vector4(*bins.high), starts, atoms, rests,
             )  # fmt: skip
 
     return Steps(blocking.pad, add, bins.walked, partial(cutoff, kept=tables))
@@ -209,12 +213,16 @@ def _far_and_near(
     make : gives the nodes; kept : those of other positions, which may serve
     """
     ready = kept if kept is not None and kept.holds(problem.positions) else make(run, problem)
-    far, near = FarPart(run, problem, ready), replace(ready.near, positions=problem.positions, box=problem.box)
-    steps = near_steps(run, near)
+    near = replace(ready.near, positions=problem.positions, box=problem.box)
+    steps, far = near_steps(run, near), None
 
     def add(run: Run, slab: MapSlab, first: int, last: int) -> None:
-        far.add_to(run, slab)
+        nonlocal far
         steps.add(run, replace(slab, problem=near), first, last)
+        if far is None:
+            run.submit()  # a GPU is busy with that while the host prepares the far part
+            far = FarPart(run, problem, ready)
+        far.add_to(run, slab)
 
     return replace(steps, add=add, moved=partial(_far_and_near, make, kept=ready, near_steps=steps.moved or cutoff))
 

@@ -37,6 +37,8 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
     global const int *restrict middle_x,      // (groups along x) the bin of the middle of a group's points
     global const int *restrict middle_y,
     global const int *restrict middle_z,
+    const real4 lowest,                       // the corners of the box of all atoms [A]; w = 0
+    const real4 highest,
     global const int *restrict starts,        // (n_bins z, y, x; 1) where the atoms of a bin begin
     global const real4 *restrict atoms,       // (n_atoms) x, y, z [A], charge
     global const real4 *restrict rests)       // (n_atoms) what rounding took from x, y, z, where RESTS
@@ -52,6 +54,7 @@ kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, GROUP_Z))) void pot
     };
     // The cutoff is widened by more than a box can be off by rounding; the points' own test is the exact one.
     const real reach2 = law.cutoff2 * (real)1.001;
+    if (gap2(&points, lowest, highest) > reach2) return;
     const int4 middle = (int4)(middle_x[get_group_id(0)], middle_y[get_group_id(1)], middle_z[get_group_id(2)], 0);
     Sums total, sums;
     clear(&total);

@@ -12,6 +12,7 @@ from ...bench.bounds import mark, refuse_wrong
 from ...bench.systems import SYSTEMS, load
 from ...grid import Grid
 from ...potmap import VARIANTS
+from ...potmap.split_methods import SPLIT_METHODS
 from ...variant import PRECISIONS
 from ..command import EachOnce
 from ..options import PATH, debug_option, device_list
@@ -20,7 +21,7 @@ from .options import as_json_line, exponent, milliseconds, times
 if TYPE_CHECKING:
     from ...bench.potmap import Timing
 
-LADDER = [name for name, variant in VARIANTS.items() if variant.method == "direct"]
+TIMED = [name for name, variant in VARIANTS.items() if variant.method in ("direct", *SPLIT_METHODS)]
 ON_ONE_CORE = "sequential on one core of the CPU"
 HEAD = (
     f"{'precision':10s}{'variant':12s}{'ms':>14s} {'G evals/s':>11s}{'sequential':>12s}{'gather':>9s}{'error':>9s}"
@@ -34,7 +35,7 @@ HEAD = (
 @click.option(
     "--system", type=click.Choice(list(SYSTEMS)), help="A structure in place of random charges, 0.5 A, 10 A around it."
 )
-@click.option("--variant", "variants", type=click.Choice(LADDER), multiple=True, help="Variant; default: all.")
+@click.option("--variant", "variants", type=click.Choice(TIMED), multiple=True, help="Variant; default: all.")
 @click.option("--precision", "precisions", type=click.Choice(PRECISIONS), multiple=True, help="Default: float32.")
 @click.option(
     "--device", "choices", metavar="D", multiple=True,
@@ -49,14 +50,15 @@ def potmap(
     points: int, n_atoms: int, system: str | None, variants: tuple[str, ...], precisions: tuple[str, ...],
     choices: tuple[str, ...], runs: int, no_peers: bool, chart: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """A potential map by every variant: the ladder of the text books, and what is installed of its peers.
+    """A potential map by every variant: the ladder of the text books, msm, mesh, and what is installed of their peers.
 
     Times are the kernels' own, of the runs the middle ones averaged; a variant that would take longer than some
     seconds is timed on slices from the middle of the map and scaled, marked *. Rates are atoms times points a second;
     "sequential" and "gather" are speed-ups over these two, where they are timed. The error is by norm against the
     float64 reference at 512 points; one ten times larger than the tests allow is marked "wrong", and the exit code
-    is 1. "books" is what the text books measured on a GeForce 8800 in 2007. The peers of `bench peers` are timed on the
-    same map where they are installed.
+    is 1. msm and mesh keep 1e-4 with less work than their rates of atoms times points say. "books" is what the text
+    books measured on a GeForce 8800 in 2007. The peers of `bench peers` are timed on the same map where they are
+    installed.
 
     With several --device, such as --device 0 --device 0,1, there is a table for each, and "first" compares it with the
     first.
@@ -84,7 +86,7 @@ def potmap(
             click.echo(f"{gap}{size} points, {len(atoms):,} atoms, on {where}, {_bases(variants)}\n")
             click.echo(HEAD + f"{'first':>8s}" if timings else HEAD)
         for precision in precisions or ("float32",):
-            for timing in measure(atoms, grid, precision, devices, variants or LADDER, runs, peers=not no_peers):
+            for timing in measure(atoms, grid, precision, devices, variants or TIMED, runs, peers=not no_peers):
                 base = first.setdefault((precision, timing.variant), timing.evals_per_second)
                 over_first = timing.evals_per_second / base if devices is not chosen[0] else None
                 click.echo(as_json_line(timing) if as_json else _line(timing, BOOKS.get(timing.variant), over_first))

@@ -12,9 +12,10 @@ from ...atoms import Atoms
 from ...grid import Grid, Map
 from ...potmap import PotmapResult
 from ...potmap import potmap as compute
-from ...potmap.estimate import estimate_seconds, mesh_bytes
+from ...potmap.estimate import estimate_seconds, memory_bytes
 from ...potmap.models import potmap_models
 from ...potmap.options import MapOptions
+from ...potmap.split_methods import SPLIT_METHODS
 from ...trajectories import FrameMaps, Trajectory, potmap_over
 from ..frames.run import FrameLine
 from ..report import binary_size, counted, duration
@@ -49,7 +50,7 @@ def announce(atoms: Atoms, n_models: int, grid: Grid, options: dict[str, Any]) -
     estimated = options["method"] in ("direct", "cutoff")  # what a mesh or lattices cost is not that of parts
     seconds = n_models * estimate_seconds(atoms, grid, **options) if estimated else 0.0
     size = len(grid) * np.dtype(options["precision"]).itemsize * (4 if options.get("field") else 1)
-    memory = mesh_bytes(atoms, grid, MapOptions(**options)) if options["method"] == "mesh" else 0
+    memory = memory_bytes(atoms, grid, MapOptions(**options)) if options["method"] in SPLIT_METHODS else 0
     n_atoms = counted(len(atoms), "atom") + (f" for each of {n_models:,} models" if n_models > 1 else "")
     note(
         f"{' x '.join(map(str, grid.shape))} points, {binary_size(size)}, {n_atoms}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corrections import Corrections, corrections
+from ..corrections import correct
 from ..map_slab import MapSlab
 from ..problem import RUN, MapProblem
 from ..slabs import first_evals
@@ -39,7 +38,6 @@ class MapPlan:
         self._steps = self._variant.run(run, problem)
         self.slab = MapSlab.on(run, problem, first, last, self._steps.pad)
         self._under_way: deque[Run] = deque()
-        self._is_corrected = problem.precision == "float32" and not self._variant.has_rests  # as in slabs.compute
 
     def start(self, problem: MapProblem) -> Run:
         """Launch the map of the same atoms at the positions of this problem; the run goes on behind it."""
@@ -52,8 +50,8 @@ class MapPlan:
         for atom in range(0, problem.n_atoms, step):
             self._steps.add(run, slab, atom, min(atom + step, problem.n_atoms))
         run.submit()
-        if self._is_corrected:
-            self._correct(run, corrections(problem))
+        if self._variant.is_corrected(self._precision):
+            correct(run, slab)
         self._under_way.append(run)
         return run
 
@@ -99,22 +97,6 @@ class MapPlan:
         if run.events:
             run.wait(run.events[-1])
         self.seconds += sum(map(seconds_of, run.events), 0.0)
-
-    def _correct(self, run: Run, parts: Iterable[Corrections]) -> None:
-        """Add differences of a potential, those of one point together."""
-        found = list(parts)
-        if not found:
-            return
-        flat = np.concatenate([points for points, _ in found])
-        points, of = np.unique(flat, return_inverse=True)
-        lacking = np.bincount(of, np.concatenate([change[0] for _, change in found]), len(points))
-        at = np.stack(np.unravel_index(points, self.slab.problem.grid.shape[::-1])[::-1], axis=1)
-        own = np.flatnonzero(self.owns(at))
-        if len(own):
-            run.launch(
-                run.kernel("potmap/statistics.cl", "correct", DOUBLES=int(self.device.has_float64)), (len(own),), (64,),
-                np.int32(len(own)), run.upload(self.places(at[own]), np.int32), run.upload(lacking[own]), self.slab.map,
-            )  # fmt: skip
 
 
 def _chunk(device: Device, slab: MapSlab) -> int:

@@ -45,7 +45,7 @@ class Spreading:
         bx, by, bz = blocks.tolist()
         run.launch(
             kernel, (bx * items, by, bz), (items, 1, 1), run.int4(*shape.tolist()), run.int4(bx, by, bz),
-            run.upload(starts, np.int32), run.upload(first_nodes, np.int32), weights, nodes,
+            run.hold(starts, np.int32), run.hold(first_nodes, np.int32), weights, nodes,
         )  # fmt: skip
 
     def _weights(self, run: Run, fractions: Floats, charges: NDArray[np.floating], order: NDArray[np.intp]) -> Buffer:
@@ -54,5 +54,5 @@ class Spreading:
         placed = packed4(*fractions.T, charges, dtype=run.precision)
         weights = self._scratch(run, "narrow", n * (3 * window.nodes + 2 * BLOCK))
         kernel = run.kernel("potmap/mesh/weights.cl", "node_weights", NODES=window.nodes, TERMS=window.pieces.shape[1])
-        run.launch(kernel, (n,), (64,), np.int32(n), run.upload(placed.take(order, axis=0)), self._pieces, weights)
+        run.launch(kernel, (n,), (64,), np.int32(n), run.hold(placed.take(order, axis=0)), self._pieces, weights)
         return weights

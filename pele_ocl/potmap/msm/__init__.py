@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .lattices import Lattices
+from .memory import lattice_reals
 from .plan import cutoffs, tighter
 from .presets import FINEST
 
-__all__ = ["FINEST", "Lattices", "cutoffs", "tighter"]
+__all__ = ["FINEST", "Lattices", "cutoffs", "lattice_reals", "tighter"]

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..mesh import Nodes
-from ..mesh.geometry import MeshGeometry
 from ..mesh.scratch import Scratch
 from ..mesh.spreading import Spreading
 from ..problem import MapProblem
 from .interpolant import Interpolant
-from .levels import Level, Stencil, levels_from
-from .plan import near_problem, splitting_for
+from .levels import Level, Stencil
+from .plan import LatticePlan, near_problem
 
 if TYPE_CHECKING:
     from ...opencl.memory import Buffer
@@ -32,18 +31,14 @@ class Lattices(Nodes):
     """
 
     def __init__(self, run: Run, problem: MapProblem) -> None:
-        splitting, preset = splitting_for(problem)
-        interpolant, spacing = Interpolant(preset.nodes), splitting.cutoff / preset.ratio
-        geometry = MeshGeometry.of(problem.box, spacing, preset.nodes)
-        super().__init__(near_problem(problem, splitting), interpolant, geometry, Scratch())
+        plan = LatticePlan.of(problem)
+        interpolant = Interpolant(plan.preset.nodes)
+        super().__init__(near_problem(problem, plan.splitting), interpolant, plan.geometry, Scratch())
         self._spreading = Spreading(run, interpolant, self.scratch)
-        finest = Level(np.round(geometry.corner / spacing).astype(np.int64), geometry.shape)
-        between = Stencil.of(splitting.between, spacing, np.full(3, splitting.reach(spacing)))
-        self.levels = levels_from(finest, preset.nodes, between.n_terms)
+        self.levels = plan.levels
         self._shares = run.upload(interpolant.shares)
-        coarsest = Stencil.of(splitting.coarsest, spacing, self.levels[-1].shape - 1)
-        self._layout = LatticeLayout.of(run, max(int(between.reach.max()), int(coarsest.reach.max())))
-        self._stencils = DeviceStencil(run, between), DeviceStencil(run, coarsest)
+        self._layout = LatticeLayout.of(run, max(int(plan.between.reach.max()), int(plan.coarsest.reach.max())))
+        self._stencils = DeviceStencil(run, plan.between), DeviceStencil(run, plan.coarsest)
 
     def potential(self, run: Run, problem: MapProblem) -> Buffer:
         charges = self.scratch(run, "charges 0", self.levels[0].n_points)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..mesh.geometry import nodes_around
+from ..mesh.geometry import MeshGeometry, nodes_around
 from ..problem import MapProblem
-from .levels import Level
+from .levels import Level, Stencil, levels_from
 from .presets import PRESETS, Preset, preset_for
 from .splitting import Splitting
 
@@ -16,6 +17,34 @@ CUTOFFS = (4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 19.0, 24.0)  # A, of the near p
 # Costs in near pairs: of a term of a lattice's sum, and of a point that a charge is spread onto.
 TERM_COST, SPREAD_COST = 0.08, 2.0
 ALL_LEVELS = 8 / 7  # points of all lattices, over those of the finest
+
+
+@dataclass(frozen=True, eq=False)
+class LatticePlan:
+    """The lattices for a problem, and the weights of the sums on them.
+
+    geometry : of the finest lattice; levels : from that to the coarsest
+    between : weights on all lattices but the last; coarsest : on that
+    """
+
+    splitting: Splitting
+    preset: Preset
+    geometry: MeshGeometry
+    levels: Sequence[Level]
+    between: Stencil
+    coarsest: Stencil
+
+    @classmethod
+    def of(cls, problem: MapProblem) -> LatticePlan:
+        """Those of least cost that keep the accuracy of a problem."""
+        splitting, preset = splitting_for(problem)
+        spacing = splitting.cutoff / preset.ratio
+        geometry = MeshGeometry.of(problem.box, spacing, preset.nodes)
+        finest = Level(np.round(geometry.corner / spacing).astype(np.int64), geometry.shape)
+        between = Stencil.of(splitting.between, spacing, np.full(3, splitting.reach(spacing)))
+        levels = levels_from(finest, preset.nodes, between.n_terms)
+        coarsest = Stencil.of(splitting.coarsest, spacing, levels[-1].shape - 1)
+        return cls(splitting, preset, geometry, levels, between, coarsest)
 
 
 def cutoffs(problem: MapProblem) -> list[float]:
