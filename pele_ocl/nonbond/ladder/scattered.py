@@ -31,7 +31,7 @@ class PairPasses(LadderPasses[Index]):
     def __init__(self, run: Run, task: Task, index: Index, most: int) -> None:
         self._macros = {"SCATTER": int(self.scatter), **self.more_macros, **task.macros}
         _, self.group = run.group_kernel(
-            "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **self._macros
+            "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=6, most=GROUP, **self._macros
         )
         super().__init__(run, task, index, most)
 
