@@ -25,6 +25,7 @@
 INLINE void invert(MATRIX const real *matrix, real least, local real *column, global real *inverse_of) {
     const int item = get_local_id(0), lane = item % LANES, part = item / LANES;
     real entries[OWN_ROWS][STRIPS];
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     #pragma unroll
     for (int n = 0; n < OWN_ROWS * STRIPS; ++n)
         entries[n / STRIPS][n % STRIPS] = matrix[(n / STRIPS * PARTS + part) * ROW_STEP + n % STRIPS * LANES + lane];
