@@ -18,7 +18,8 @@ void born_sums_pair(
     global real *restrict born)          // (n_atoms) Born radius [A]
 {
     local real partial[GROUP];
-    const int i = get_global_id(0) / GROUP, item = get_local_id(0);  // the group's id would forget the global offset
+    // A long launch comes in pieces, in each of which the groups are numbered anew.
+    const int i = get_group_id(0) + get_global_offset(0) / GROUP, item = get_local_id(0);
     const Own own = own_atom(i, OF_TERMS);
     real sum = 0;
     for (int j = item; j < n_atoms; j += GROUP)

@@ -29,7 +29,8 @@ class PairPasses(LadderPasses[Index]):
     more_macros: ClassVar[dict[str, int]] = {}
 
     def __init__(self, run: Run, task: Task, index: Index, most: int) -> None:
-        self._macros = {"SCATTER": int(self.scatter), **self.more_macros, **task.macros}
+        doubles = int(run.device.has_float64)
+        self._macros = {"SCATTER": int(self.scatter), "DOUBLES": doubles, **self.more_macros, **task.macros}
         _, self.group = run.group_kernel(
             "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=6, most=GROUP, **self._macros
         )
