@@ -17,10 +17,10 @@
 #define ROW_STEP SIDE
 #endif
 
-// Inverts a positive definite matrix by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149); the result goes to `inverse_of`.
+// Inverts a positive definite matrix by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149).
 // least: a bound below its eigenvalues, which no pivot is less than but for rounding; column: (2, SIDE)
 #if GROUP > 1
-// Each work-item has its entries in registers, and sees a pivot's column alone of those of others.
+// Each work-item has its entries in registers, and sees a pivot's column alone of those of others. The result goes to `inverse_of`.
 #define OWN_ROWS (SIDE / PARTS)
 INLINE void invert(MATRIX const real *matrix, real least, local real *column, global real *inverse_of) {
     const int item = get_local_id(0), lane = item % LANES, part = item / LANES;
@@ -62,20 +62,28 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, gl
 }
 #else
 // In its place, of which the lower triangle suffices.
-INLINE void invert(global real *matrix, real least, local real *column, global real *inverse_of) {
+INLINE void invert_in_place(global real *matrix, real least, local real *column) {
     for (int pivot = 0; pivot < SIDE; ++pivot) {
         for (int k = 0; k < SIDE; ++k) column[k] = matrix[k < pivot ? pivot * SIDE + k : k * SIDE + pivot];
         const real inv = (real)1 / fmax(column[pivot], least);
         for (int row = 0; row < SIDE; ++row) {
-            const real down = inv * column[row];
-            for (int k = 0; k <= row; k += WIDTH)
-                STORE(LOAD(row * SIDE + k, matrix) - down * LOAD(k, column), row * SIDE + k, matrix);
+            realv entries[STRIPS];  // all are read before any is written, so that reading need not wait
+            #pragma unroll
+            for (int n = 0; n < STRIPS; ++n)
+                if (n * WIDTH <= row)
+                    entries[n] = LOAD(row * SIDE + n * WIDTH, matrix) - inv * column[row] * LOAD(n * WIDTH, column);
+            #pragma unroll
+            for (int n = 0; n < STRIPS; ++n)
+                if (n * WIDTH <= row) STORE(entries[n], row * SIDE + n * WIDTH, matrix);
         }
         for (int k = 0; k < SIDE; ++k)
             matrix[k < pivot ? pivot * SIDE + k : k * SIDE + pivot] = k == pivot ? -inv : inv * column[k];
     }
     for (int row = 0; row < SIDE; ++row)
-        for (int k = 0; k <= row; ++k) inverse_of[row * SIDE + k] = inverse_of[k * SIDE + row] = -matrix[row * SIDE + k];
+        for (int k = 0; k <= row; ++k) {
+            const real entry = -matrix[row * SIDE + k];
+            matrix[row * SIDE + k] = matrix[k * SIDE + row] = entry;
+        }
 }
 #endif
 
@@ -163,6 +171,10 @@ void build_blocks(
                 add_spring(matrix + row * ROW_STEP, found + seat, row % 3);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
+#if GROUP > 1
     invert(matrix, least, column, kept);
+#else
+    invert_in_place(matrix, least, column);
+#endif
     if (block == 0 && item == 0) own[STORED] = 0;
 }
