@@ -88,10 +88,11 @@ def test_what_compilers_warn_of(monkeypatch, code, warns):
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):
     run = Run(device, "float32")
-    _, group = run.group_kernel("solvent/ladder/pair.cl", "born_sums_pair", local_reals=1)
+    asked = "solvent/ladder/pair.cl", "born_sums_pair", 1, None
+    _, group = run.group_kernel(*asked, GB_RADIUS_OBC=1)
     assert group <= device.largest_group
     monkeypatch.setattr(Run, "_most_items", lambda self, kernel: 32)
-    assert run.group_kernel("solvent/ladder/pair.cl", "born_sums_pair", local_reals=1)[1] == 32
+    assert run.group_kernel(*asked, GB_RADIUS_OBC=1)[1] == 32
 
 
 def test_what_opencl_refuses_is_a_device_error(device):
@@ -145,7 +146,7 @@ def test_a_missing_macro_is_a_sentence(device):
     with pytest.raises(
         KernelBuildError, match=r"cl/solvent/ladder/pair.cl does not compile on .*(?s:.*)GROUP: work-items in"
     ):
-        get_kernel(device, "solvent/ladder/pair.cl", "born_sums_pair", "float32")
+        get_kernel(device, "solvent/ladder/pair.cl", "born_sums_pair", "float32", GB_RADIUS_OBC=1)
 
 
 def probe_widths(device, precision):

@@ -7,54 +7,85 @@
 #include "minimize/springs.clh"
 
 #ifndef LOCAL_BLOCK
-#error "LOCAL_BLOCK: 1 where a block is inverted in local memory, 0 where it is kept"
+#error "LOCAL_BLOCK: 1 where a block is added up in local memory, 0 where it is kept"
 #endif
 #if LOCAL_BLOCK
 #define MATRIX local
-#define ROW_STEP (SIDE + 1)  // odd, so that a column is read from all banks of the memory at once
+#define ROW_STEP (SIDE + 1)  // odd, so that the rows that work-items add to lie in different banks of the memory
 #else
 #define MATRIX global
 #define ROW_STEP SIDE
 #endif
 
-#define BATCH (GROUP > 1 ? 4 : 1)  // rows that a work-item has at a time
-#if SIDE % (BATCH * PARTS)
-#error "BLOCK, GROUP: a work-item has batches of rows of a block"
-#endif
-
-// Inverts a positive definite matrix in its place by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149), for which its lower
-// triangle suffices. least: a bound below its eigenvalues, which no pivot is less than but for rounding; column: (SIDE)
-INLINE void invert(MATRIX real *matrix, real least, local real *column) {
+// Inverts a positive definite matrix by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149).
+// least: a bound below its eigenvalues, which no pivot is less than but for rounding; column: (2, SIDE)
+#if GROUP > 1
+// Each work-item has its entries in registers, and sees a pivot's column alone of those of others. The result goes to `inverse_of`.
+#define OWN_ROWS (SIDE / PARTS)
+INLINE void invert(MATRIX const real *matrix, real least, local real *column, global real *inverse_of) {
     const int item = get_local_id(0), lane = item % LANES, part = item / LANES;
-    for (int pivot = 0; pivot < SIDE; ++pivot) {
-        for (int k = item; k < SIDE; k += GROUP) column[k] = matrix[k < pivot ? pivot * ROW_STEP + k : k * ROW_STEP + pivot];
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        const real inv = (real)1 / fmax(column[pivot], least);
-        for (int first = part; first < SIDE; first += BATCH * PARTS) {
-            realv entries[BATCH][STRIPS];  // all are read before any is written, so that reading need not wait
-            #pragma unroll
-            for (int n = 0; n < BATCH * STRIPS; ++n) {
-                const int row = first + n / STRIPS * PARTS, k = (n % STRIPS * LANES + lane) * WIDTH;
-                if (k <= row)
-                    entries[n / STRIPS][n % STRIPS] = LOAD(row * ROW_STEP + k, matrix) - inv * column[row] * LOAD(k, column);
+    real entries[OWN_ROWS][STRIPS];
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    #pragma unroll
+    for (int n = 0; n < OWN_ROWS * STRIPS; ++n)
+        entries[n / STRIPS][n % STRIPS] = matrix[(n / STRIPS * PARTS + part) * ROW_STEP + n % STRIPS * LANES + lane];
+    #pragma unroll
+    for (int strip = 0; strip < STRIPS; ++strip) {
+        for (int pivot = strip * LANES; pivot < (strip + 1) * LANES; ++pivot) {
+            local real *own = column + pivot % 2 * SIDE;  // while others may still read that of the pivot before
+            const bool has_column = lane == pivot % LANES;
+            if (has_column) {
+                #pragma unroll
+                for (int n = 0; n < OWN_ROWS; ++n) own[n * PARTS + part] = entries[n][strip];
             }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const real inv = (real)1 / fmax(own[pivot], least);
+            real across[STRIPS];
             #pragma unroll
-            for (int n = 0; n < BATCH * STRIPS; ++n) {
-                const int row = first + n / STRIPS * PARTS, k = (n % STRIPS * LANES + lane) * WIDTH;
-                if (k <= row) STORE(entries[n / STRIPS][n % STRIPS], row * ROW_STEP + k, matrix);
+            for (int k = 0; k < STRIPS; ++k) across[k] = own[k * LANES + lane];
+            #pragma unroll
+            for (int n = 0; n < OWN_ROWS; ++n) {
+                const bool is_pivot = n * PARTS + part == pivot;
+                const real down = inv * own[n * PARTS + part];
+                #pragma unroll
+                for (int k = 0; k < STRIPS; ++k)
+                    entries[n][k] = is_pivot ? inv * across[k] : entries[n][k] - down * across[k];
+                if (has_column) entries[n][strip] = is_pivot ? -inv : down;
             }
         }
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        for (int k = item; k < SIDE; k += GROUP)
-            matrix[k < pivot ? pivot * ROW_STEP + k : k * ROW_STEP + pivot] = k == pivot ? -inv : inv * column[k];
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
-    for (int row = part; row < SIDE; row += PARTS)
-        for (int k = lane; k <= row; k += LANES) {
-            const real entry = -matrix[row * ROW_STEP + k];
-            matrix[row * ROW_STEP + k] = matrix[k * ROW_STEP + row] = entry;
+    #pragma unroll
+    for (int n = 0; n < OWN_ROWS * STRIPS; ++n) {
+        const int row = n / STRIPS * PARTS + part, k = n % STRIPS * LANES + lane;
+        if (k <= row) inverse_of[row * SIDE + k] = inverse_of[k * SIDE + row] = -entries[n / STRIPS][n % STRIPS];
+    }
+}
+#else
+// In its place, of which the lower triangle suffices.
+INLINE void invert_in_place(global real *matrix, real least, local real *column) {
+    for (int pivot = 0; pivot < SIDE; ++pivot) {
+        for (int k = 0; k < SIDE; ++k) column[k] = matrix[k < pivot ? pivot * SIDE + k : k * SIDE + pivot];
+        const real inv = (real)1 / fmax(column[pivot], least);
+        for (int row = 0; row < SIDE; ++row) {
+            realv entries[STRIPS];  // all are read before any is written, so that reading need not wait
+            #pragma unroll
+            for (int n = 0; n < STRIPS; ++n)
+                if (n * WIDTH <= row)
+                    entries[n] = LOAD(row * SIDE + n * WIDTH, matrix) - inv * column[row] * LOAD(n * WIDTH, column);
+            #pragma unroll
+            for (int n = 0; n < STRIPS; ++n)
+                if (n * WIDTH <= row) STORE(entries[n], row * SIDE + n * WIDTH, matrix);
+        }
+        for (int k = 0; k < SIDE; ++k)
+            matrix[k < pivot ? pivot * SIDE + k : k * SIDE + pivot] = k == pivot ? -inv : inv * column[k];
+    }
+    for (int row = 0; row < SIDE; ++row)
+        for (int k = 0; k <= row; ++k) {
+            const real entry = -matrix[row * SIDE + k];
+            matrix[row * SIDE + k] = matrix[k * SIDE + row] = entry;
         }
 }
+#endif
 
 #define TEAM (GROUP < 4 * BLOCK ? 1 : 4)  // springs of an atom that are found side by side
 
@@ -105,7 +136,7 @@ void build_blocks(
     global fine *state,                           // (n_structures, STATE_SIZE) whose pairs are forgotten
     global real *inverses)                        // (n_structures, n_blocks, SIDE, SIDE) [A^2 mol/kcal]
 {
-    local real column[SIDE];
+    local real column[2 * SIDE];
     local Found found[TEAM * BLOCK];
 #if LOCAL_BLOCK
     local real matrix[SIDE * ROW_STEP];
@@ -140,10 +171,10 @@ void build_blocks(
                 add_spring(matrix + row * ROW_STEP, found + seat, row % 3);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
-    invert(matrix, least, column);
-#if LOCAL_BLOCK
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int k = item; k < SIDE * SIDE; k += GROUP) kept[k] = matrix[k / SIDE * ROW_STEP + k % SIDE];
+#if GROUP > 1
+    invert(matrix, least, column, kept);
+#else
+    invert_in_place(matrix, least, column);
 #endif
     if (block == 0 && item == 0) own[STORED] = 0;
 }

@@ -1,11 +1,16 @@
-// HCT sums over tiles of spatially sorted atoms, row by row, for GPUs. Second dimension: chunks of tiles, and the work-items
-// that share an atom; third: conformations.
+// HCT sums over tiles of spatially sorted atoms, row by row, for GPUs. First dimension: rows of tiles; second: chunks of tiles,
+// and the work-items that share an atom; third: conformations.
 #include "common/real.clh"
 #include "solvent/born_chunk.clh"
 
 kernel __attribute__((reqd_work_group_size(TILE / WIDTH, SHARES, 1)))
-void born_sums(BORN_ARGUMENTS(restrict)) {
+void born_sums(
+    BORN_ARGUMENTS(restrict),
+    global const int2 *restrict dispatch)  // (n_rows * n_chunks) row and chunk of each group, those that take longest first
+{
     local BornMemory memory;
     // From the global number: a long launch comes in pieces, in each of which the groups are numbered anew.
-    add_chunk(get_global_id(0) / (TILE / WIDTH) * ROW, get_global_id(1) / SHARES, &memory, BORN_PASSED);
+    const int n_rows = (n_tiles + ROW - 1) / ROW;
+    const int2 own = dispatch[get_global_id(0) / (TILE / WIDTH) + n_rows * (get_global_id(1) / SHARES)];
+    add_chunk(own.x * ROW, own.y, &memory, BORN_PASSED);
 }

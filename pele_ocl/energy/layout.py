@@ -97,6 +97,11 @@ class Slab:
     all_chunks: int
 
     @property
+    def steps(self) -> range:
+        """The steps."""
+        return range(self.first_step, self.end_step)
+
+    @property
     def n_chunks(self) -> int:
         """A chunk of steps is a group's work."""
         return -(-(self.end_step - self.first_step) // self.steps_per_chunk)

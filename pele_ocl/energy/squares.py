@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..opencl.shared import RING_STEPS, Follows
+from ..tiled.dispatch import born_dispatch, ring_dispatch
 from .layout import MOST_LAYERS, Slab, SquaresLayout
 from .masks import TileOrder
 from .passes import EnergyPasses
 
 if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
+    from ..opencl.memory import Buffer
     from ..solvent.tree_sums import TreeSums
 
 
@@ -120,7 +123,8 @@ class Squares(EnergyPasses[SquaresLayout]):
         shape, group = (self.n_rows * layout.tile, n_parts * layout.split), (layout.tile, layout.split)
         macros = {"TILE": layout.tile, "ROW": layout.row, "SHARES": layout.split, **self.integral_macros}
         if not fused:
-            born = self.run.keep("solvent/tiled.cl", "born_sums", shape, group, *sums, **macros)
+            dispatch = self.run.upload(born_dispatch(self.tiles, layout.row, per_part), np.int32)
+            born = self.run.keep("solvent/tiled.cl", "born_sums", shape, group, *sums, dispatch, **macros)
             return [born, self._atom_terms(n_parts, layout.shares)]
         return [
             self.run.keep(
@@ -169,15 +173,15 @@ class Squares(EnergyPasses[SquaresLayout]):
         if not self.fused:  # the pass leaves no results itself, and one build serves all terms behind it
             behind = dict.fromkeys(behind, 0)
         macros = {"TILE": layout.tile, "ROW": layout.row, **behind}
-        for slab in slabs:
+        for slab, dispatch in zip(slabs, self._dispatches, strict=True):
             last = slab is slabs[-1]
             steps = self._steps(slab, begins and slab is slabs[0], then if last else Follows.KEEP_TOTALS)
             collected = [steps, *self._collected()]
             launches.append(
                 self.run.keep(
                     file, name, (self.n_rows * layout.tile, slab.n_chunks * layout.split), (layout.tile, layout.split),
-                    np.int32(n_tiles), *args, *collected, FUSED=int(self.fused), SHARES=layout.split, **macros,
-                    **defines,
+                    np.int32(n_tiles), *args, *collected, dispatch, FUSED=int(self.fused), SHARES=layout.split,
+                    **macros, **defines,
                 )
             )  # fmt: skip
             # Without a gradient nothing is to be added up but energies, in the end.
@@ -190,6 +194,15 @@ class Squares(EnergyPasses[SquaresLayout]):
                     )
                 )  # fmt: skip
         return launches
+
+    @cached_property
+    def _dispatches(self) -> list[Buffer]:
+        """The rows and chunks of the groups of each slab."""
+        row, run = self.layout.row, self.run
+        return [
+            run.upload(ring_dispatch(self.tiles, row, slab.steps, slab.steps_per_chunk), np.int32)
+            for slab in self.slabs
+        ]  # fmt: skip
 
     def _steps(self, slab: Slab, begins: bool, then: Follows) -> np.void:
         """RingSteps of cl/energy/squares/ring.clh."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..opencl.run import Run
 
 LEAST_LOOK, MOST_LOOK = 4, 32  # iterations after which the host looks which structures are done
-AHEAD = 1  # of them that the device does while the host looks
+AHEAD = {"GPU": 2}  # of them that the device does while the host looks; else one, since there they take longer
 
 Look = Callable[[Floats], None]  # called with the states of the structures that go on
 
@@ -48,12 +48,13 @@ class Pool:
     def start(self) -> None:
         """Start some iterations of all structures in seats: about a sixteenth of those there were.
 
-        The states are read before the last of them, so that the device is at work while the host looks at them.
+        The states are read before the last one or two, so that the device is at work while the host looks at them.
         """
         count = min(MOST_LOOK, max(LEAST_LOOK, self._iterations // 16))
-        self._iterate(count - AHEAD)
+        ahead = AHEAD.get(self._run.device.kind, 1)
+        self._iterate(count - ahead)
         self._steps.start_look(self._run, len(self._seats))
-        self._iterate(AHEAD)
+        self._iterate(ahead)
         self._run.submit()
         self._iterations += count
 

@@ -111,7 +111,7 @@ class Preconditioner:
 
 
 def _fits(run: Run) -> bool:
-    """Whether a block is inverted in local memory: on GPUs that have enough."""
+    """Whether a block is added up in local memory: on GPUs that have enough."""
     taken = (SIDE + 1) * SIDE * run.dtype.itemsize + LOCAL_BYTES
     return run.device.kind == "GPU" and taken <= min(MOST_LOCAL, run.device.handle.local_mem_size)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..tiled.dispatch import born_dispatch
 from .passes import SolventPasses
 
 if TYPE_CHECKING:
@@ -48,13 +49,14 @@ class Tiled(SolventPasses):
         layout, spheres, n_tiles = self.layout, self.spheres, len(self.tiles)
         n_chunks, tiles_per_chunk = layout.chunks(n_tiles)
         columns = self.named("x", "y", "z") if layout.width > 1 else []
+        dispatch = self.run.upload(born_dispatch(self.tiles, layout.row, tiles_per_chunk), np.int32)
         return [
             self.run.keep(
                 "solvent/tiled.cl", "born_sums", (layout.rows(n_tiles), n_chunks * layout.split),
                 (layout.tile // layout.width, layout.split),
                 np.int32(n_tiles), np.int32(n_tiles), np.int32(tiles_per_chunk), *self.reaches,
                 self.buffers["spheres"], *columns, spheres.rho, *self.named("series", "origins", "extents"),
-                spheres.counts, self.buffers["sums"], width=layout.width, pairs=self.pairs, TILE=layout.tile,
+                spheres.counts, self.buffers["sums"], dispatch, width=layout.width, pairs=self.pairs, TILE=layout.tile,
                 ROW=layout.row, SHARES=layout.split,
                 **self.integral_macros,
             )

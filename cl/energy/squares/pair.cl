@@ -5,7 +5,10 @@
 
 kernel __attribute__((reqd_work_group_size(TILE, SHARES, 1)))
 void pair_squares(
-    const int n_tiles, PAIR_SQUARES_ARGUMENTS(restrict), const RingSteps ring, COLLECT_ARGUMENTS(restrict)) {
+    const int n_tiles, PAIR_SQUARES_ARGUMENTS(restrict), const RingSteps ring, COLLECT_ARGUMENTS(restrict),
+    global const int2 *restrict dispatch)  // (n_rows * n_chunks) row and chunk of each group, those that take longest first
+{
     local PairMemory memory;
-    add_pairs(get_group_id(0), get_group_id(1), n_tiles, &memory, PAIR_SQUARES_PASSED, ring, COLLECTED);
+    const int2 own = dispatch[get_group_id(0) + get_num_groups(0) * get_group_id(1)];
+    add_pairs(own.x, own.y, n_tiles, &memory, PAIR_SQUARES_PASSED, ring, COLLECTED);
 }

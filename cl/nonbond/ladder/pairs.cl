@@ -1,12 +1,12 @@
 // A work-item for each pair (several where the list is long): energies through a tree in every group, and the gradient of
-// the pair handed on in the way SCATTER says.
+// the pair handed on in the way SCATTER says. Energies of many pairs cancel, so they are added up in more digits than they have.
 //
 //   NAIVE    += and -= on the atoms' gradients: work-items that share an atom race and lose updates. Wrong by design.
 //   ATOMIC   the same six updates, each atomic (common/atomics.clh)
 //   STORE    the pair's gradient kept by pair; another kernel adds up (nonbond/ladder/segments.cl)
 #include "common/real.clh"
 #include "nonbond/ladder/list.clh"
-#include "common/sums.clh"
+#include "common/exact.clh"
 #include "shared/scatter"
 
 #ifndef GROUP
@@ -25,13 +25,13 @@ void nonbond_pairs(
     global real *restrict energies,  // (n_groups, 3) Lennard-Jones, Coulomb, GB [kcal/mol]
     global real *gradient)           // NAIVE, ATOMIC: (n_atoms, 3), zero before; STORED: (3, n_pairs) [kcal/mol/step]
 {
-    local real scratch[3 * GROUP];
-    real lennard_jones = 0, coulomb = 0, gb = 0;
+    local Exact scratch[3 * GROUP];
+    Exact sums[3] = {exactly(0), exactly(0), exactly(0)};  // Lennard-Jones, Coulomb, GB
     for (int p = get_global_id(0); p < n_pairs; p += get_global_size(0)) {
         const Pair pair = PAIR(p);
-        lennard_jones += pair.lennard_jones;
-        coulomb += pair.coulomb;
-        gb += pair.gb;
+        add_exactly(&sums[0], pair.lennard_jones);
+        add_exactly(&sums[1], pair.coulomb);
+        add_exactly(&sums[2], pair.gb);
 #if SCATTER == NAIVE
         const int i = 3 * pairs[p].x, j = 3 * ATOM(pairs[p].y);
         gradient[i] += pair.gx;
@@ -54,5 +54,5 @@ void nonbond_pairs(
         gradient[2 * n_pairs + p] = pair.gz;
 #endif
     }
-    add_over_group(lennard_jones, coulomb, gb, scratch, get_local_id(0), GROUP, energies + 3 * get_group_id(0));
+    join_over_group(sums, scratch, get_local_id(0), GROUP, energies + 3 * get_group_id(0));
 }

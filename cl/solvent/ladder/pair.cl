@@ -1,6 +1,7 @@
 // Pair loop on the device: a work-group owns atom i, its work-items stride over j, and a tree in local memory adds their
-// sums. A second kernel (solvent/ladder/radii.cl) turns the sums into radii.
+// sums. The first of them takes the radius function.
 #include "common/real.clh"
+#include "physics/gb_radius.clh"
 #include "solvent/ladder/term.clh"
 
 #ifndef GROUP
@@ -10,11 +11,15 @@
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void born_sums_pair(
     const int n_atoms,
+    RADIUS_CONSTANTS(restrict),  // physics/gb_radius.clh
     TERM_ARGUMENTS(restrict),
-    global real *restrict sums)          // (n_atoms) Born integral [1/A]
+    global const real *restrict radii,   // (n_atoms) intrinsic radius [A]
+    global real *restrict psi,           // (n_atoms)
+    global real *restrict born)          // (n_atoms) Born radius [A]
 {
     local real partial[GROUP];
-    const int i = get_global_id(0) / GROUP, item = get_local_id(0);  // the group's id would forget the global offset
+    // A long launch comes in pieces, in each of which the groups are numbered anew.
+    const int i = get_group_id(0) + get_global_offset(0) / GROUP, item = get_local_id(0);
     const Own own = own_atom(i, OF_TERMS);
     real sum = 0;
     for (int j = item; j < n_atoms; j += GROUP)
@@ -25,5 +30,8 @@ void born_sums_pair(
         if (item < half_size) partial[item] += partial[item + half_size];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    if (item == 0) sums[i] = partial[0];
+    if (item == 0) {
+        psi[i] = rho[i] * partial[0];
+        born[i] = born_radius(psi[i], rho[i], radii[i], CONSTANTS_OF(i));
+    }
 }

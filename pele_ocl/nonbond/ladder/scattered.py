@@ -29,9 +29,10 @@ class PairPasses(LadderPasses[Index]):
     more_macros: ClassVar[dict[str, int]] = {}
 
     def __init__(self, run: Run, task: Task, index: Index, most: int) -> None:
-        self._macros = {"SCATTER": int(self.scatter), **self.more_macros, **task.macros}
+        doubles = int(run.device.kind == "CPU" and run.device.has_float64)  # on most GPUs they are slow
+        self._macros = {"SCATTER": int(self.scatter), "DOUBLES": doubles, **self.more_macros, **task.macros}
         _, self.group = run.group_kernel(
-            "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=3, most=GROUP, **self._macros
+            "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=6, most=GROUP, **self._macros
         )
         super().__init__(run, task, index, most)
 

@@ -13,17 +13,15 @@ if TYPE_CHECKING:
 
 
 class Pair(Rung):
-    """A work-group for each atom, whose work-items share the others; then a kernel for the radii."""
+    """A work-group for each atom, whose work-items share the others."""
 
     def __init__(self, run: Run, molecule: Molecule) -> None:
         super().__init__(run, molecule)
         m, file, kernel = molecule, "solvent/ladder/pair.cl", "born_sums_pair"
         _, group = run.group_kernel(file, kernel, local_reals=1, **m.macros)
-        sums = run.empty(m.n)
         self.launches = [
             run.keep(
-                file, kernel, (m.n * group, 1), (group, 1), np.int32(m.n), *m.terms, sums, pairs=m.pairs,
-                GROUP=group, **m.macros,
-            ),
-            m.radii_step(run, sums),
+                file, kernel, (m.n * group, 1), (group, 1), np.int32(m.n), m.constants, *m.terms, m.radii,
+                m.psi, m.born, pairs=m.pairs, GROUP=group, **m.macros,
+            )
         ]  # fmt: skip
