@@ -21,7 +21,6 @@ T = TypeVar("T")
 SURFACE_AREA = "surface_area"  # the column beside the energies, A^2
 
 _MOST_CHUNKS = 32  # of a piece, so that what a piece costs by itself does not count
-_GROWTH = 4  # of a piece beside the one before
 _PIECE_SECONDS = 1.0  # after which results are recorded
 
 
@@ -77,7 +76,7 @@ class Pace:
     def took(self, n_frames: int, seconds: float) -> None:
         """Learn from a piece."""
         wanted = int(n_frames / max(seconds, 1e-6) * _PIECE_SECONDS)
-        chunks = min(_MOST_CHUNKS, _GROWTH * -(-self._frames // self._chunk), wanted // self._chunk)
+        chunks = min(_MOST_CHUNKS, 2 * -(-self._frames // self._chunk), wanted // self._chunk)
         self._frames = chunks * self._chunk if chunks else max(1, wanted)
 
 

@@ -73,9 +73,8 @@ def _offset(values: h5py.Dataset) -> int | None:
     """Where in the file the numbers of a dataset stand, in order, as NumPy has them."""
     import h5py
 
-    is_plain = values.chunks is None and values.external is None and not values.is_virtual
     is_known = values.id.get_type() == h5py.h5t.py_create(values.dtype)
-    return values.id.get_offset() if is_plain and is_known and values.size else None
+    return values.id.get_offset() if is_known and values.size else None  # which is None for numbers in chunks, too
 
 
 @contextmanager

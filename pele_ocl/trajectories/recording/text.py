@@ -21,8 +21,7 @@ from ...formats import appending, guarded, replacing, unguarded
 from ..streaming import Evaluated
 from .recorder import AREA_UNIT, UNIT, Recorder, Settings, error_texts, numbers_of, unit_of
 
-# Rows that are made at a time: not all, for memory; not few, as what feeds the device waits for each lot.
-_AT_ONCE = 1 << 14
+_AT_ONCE = 1024  # rows that are made and written at a time, so that they stay in a core's cache
 
 
 class TextRecorder(Recorder):
