@@ -164,12 +164,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             if self._solvent is None:
                 exact = variant_of_radii(self.device.kind, len(self.atoms))
                 self._solvent = Solvent(
-                    self.atoms,
-                    variant=exact,
-                    precision=self.precision,
-                    device=self.device,
-                    model=self.model,
-                    energy=False,
+                    self.atoms, variant=exact, precision=self.precision, device=self.device, model=self.model
                 )
         if conformations is None:
             return self._solvent.evaluate().born_radii

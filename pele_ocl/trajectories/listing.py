@@ -29,7 +29,7 @@ def listing_anew(
     names = plan.evaluate().terms.names
     exact = choose_variant(plan.device.kind, len(plan.atoms))
     solvent = (
-        Solvent(plan.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model, energy=False)
+        Solvent(plan.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model)
         if plan.gb
         else None
     )

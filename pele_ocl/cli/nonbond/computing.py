@@ -63,12 +63,7 @@ def computed_one_by_one(
         if plan.gb and radii is None:
             exact = choose_variant(plan.device.kind, len(plan.atoms))
             solvent = Solvent(
-                molecule.atoms,
-                variant=exact,
-                precision=plan.precision,
-                device=plan.device,
-                model=plan.model,
-                energy=False,
+                molecule.atoms, variant=exact, precision=plan.precision, device=plan.device, model=plan.model
             )
             radii = solvent.evaluate_batch(molecule.conformations).born_radii
         results.append(plan.evaluate(born_radii=None if radii is None else radii[k], profile=True))
