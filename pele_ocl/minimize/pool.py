@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..opencl.run import Run
 
 LEAST_LOOK, MOST_LOOK = 4, 32  # iterations after which the host looks which structures are done
-AHEAD = {"GPU": 2}  # of them that the device does while the host looks; else one, since there they take longer
+AHEAD = 1  # of them that the device does while the host looks
 
 Look = Callable[[Floats], None]  # called with the states of the structures that go on
 
@@ -48,13 +48,12 @@ class Pool:
     def start(self) -> None:
         """Start some iterations of all structures in seats: about a sixteenth of those there were.
 
-        The states are read before the last one or two, so that the device is at work while the host looks at them.
+        The states are read before the last of them, so that the device is at work while the host looks at them.
         """
         count = min(MOST_LOOK, max(LEAST_LOOK, self._iterations // 16))
-        ahead = AHEAD.get(self._run.device.kind, 1)
-        self._iterate(count - ahead)
+        self._iterate(count - AHEAD)
         self._steps.start_look(self._run, len(self._seats))
-        self._iterate(ahead)
+        self._iterate(AHEAD)
         self._run.submit()
         self._iterations += count
 

@@ -29,8 +29,9 @@ class PairPasses(LadderPasses[Index]):
     more_macros: ClassVar[dict[str, int]] = {}
 
     def __init__(self, run: Run, task: Task, index: Index, most: int) -> None:
-        doubles = int(run.device.kind == "CPU" and run.device.has_float64)  # on most GPUs they are slow
-        self._macros = {"SCATTER": int(self.scatter), "DOUBLES": doubles, **self.more_macros, **task.macros}
+        # On most GPUs float64 is slow, and is taken where it is asked for alone.
+        doubles = run.precision == "float64" or (run.device.kind == "CPU" and run.device.has_float64)
+        self._macros = {"SCATTER": int(self.scatter), "DOUBLES": int(doubles), **self.more_macros, **task.macros}
         _, self.group = run.group_kernel(
             "nonbond/ladder/pairs.cl", "nonbond_pairs", local_reals=6, most=GROUP, **self._macros
         )
