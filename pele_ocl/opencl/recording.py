@@ -70,10 +70,13 @@ class Recorder(Run):
     is_shared: ClassVar[bool] = True
 
     pieces: list[Piece] = field(default_factory=list)
+    _uploaded: dict[int, Piece] = field(default_factory=dict)  # by the number of the array, which its piece keeps alive
 
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Any:
         array = np.ascontiguousarray(values, dtype or self.dtype)
-        return self._piece(Piece(max(array.itemsize, array.nbytes), array))
+        if id(array) not in self._uploaded:  # where launches share an array, it is there once
+            self._uploaded[id(array)] = self._piece(Piece(max(array.itemsize, array.nbytes), array))
+        return self._uploaded[id(array)]
 
     def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Any:
         return self.upload(make())
