@@ -109,7 +109,7 @@ class Together:
     def _structures(
         self, packs: Packs, groups: Sequence[Sequence[int]], others: list[Sequence[int]]
     ) -> Iterator[Seated]:
-        """The structures of groups, each prepared when it is asked for. others : gets the groups that cannot be packed"""
+        """The structures of groups, each prepared when it is asked for. others : gets groups that cannot be packed"""
         for group in groups:
             try:
                 minimizer = self._minimizer(group)

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
 from ..energy import EnergyBatch
+from ..energy.passes import EnergyPasses
 from ..opencl.shared import N_STATE
 from ..plan.evaluator import Failures
 from .steps import build_in_turn
 
 if TYPE_CHECKING:
+    from ..opencl.launch import Argument
     from ..opencl.memory import Buffer
     from ..opencl.recording import Piece, RecordedLaunch
     from ..opencl.run import Run
@@ -36,7 +38,9 @@ class Member:
         energy = minimizer.energy
         recorder = Recorder(energy.device, energy.precision, profile=False)
         self.minimizer, self.pipeline = minimizer, energy.prepared(recorder, 1)
-        self.passes, self.steps = self.pipeline.passes, minimizer.steps_of(self.pipeline.passes)
+        passes = self.pipeline.passes
+        assert isinstance(passes, EnergyPasses)
+        self.passes, self.steps = passes, minimizer.steps_of(passes)
         self.before: Piece = recorder.empty(self.passes.n_results)
         self.region, self.slot = recorder.region, recorder.slot
 
@@ -59,14 +63,12 @@ class Member:
 
     def piece(self, name: str) -> Piece:
         """Where a seat keeps something, by its name in `Steps.kept`."""
-        piece: Any = self.steps.kept[name][0]
-        return piece
+        return cast("Piece", self.steps.kept[name][0])
 
     @property
     def results(self) -> Piece:
         """Where an evaluation leaves its results."""
-        piece: Any = self.passes.buffers["results"]
-        return piece
+        return cast("Piece", self.passes.buffers["results"])
 
 
 @dataclass(eq=False)
@@ -105,9 +107,9 @@ class Table:
         self._rows = np.zeros((most, row_size), np.uint8)
         self._shapes = np.zeros((most, 2), np.int64)
         self._buffer = run.empty(self._rows.size, np.uint8)
-        arrays = [large for arg in launch.args if not isinstance(arg, np.generic)]
-        args = self._buffer, np.int32(row_size), *arrays
-        self.kept = KeptLaunch(run.device, launch.kernel, launch.shape, launch.group, args)
+        args: list[Argument] = [self._buffer, np.int32(row_size)]
+        args += [large for arg in launch.args if not isinstance(arg, np.generic)]
+        self.kept = KeptLaunch(run.device, launch.kernel, launch.shape, launch.group, tuple(args))
 
     def put(self, seat: int, launch: RecordedLaunch, row: tuple[NDArray[np.uint8], list[int]], first: int) -> None:
         """Fill the row of a seat whose region begins at byte `first`."""

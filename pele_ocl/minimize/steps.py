@@ -75,8 +75,9 @@ class Steps:
     It does not keep the passes, only their launches and buffers.
 
     kept : by name, the buffer of what is kept of each structure, and the bytes of a seat
-    begin : the launches that find what stays as it is while a structure is minimised; evaluation : those of an evaluation
-    both : those of an iteration, for either buffer of the states; builds : those that build the preconditioner, for either
+    begin : the launches that find what stays as it is while a structure is minimised
+    evaluation : those of an evaluation; both : of an iteration, for either buffer of the states
+    builds : those that build the preconditioner, for either
     """
 
     pairs: ClassVar[int] = PAIRS

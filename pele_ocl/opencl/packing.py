@@ -1,8 +1,8 @@
 """Kernels that take many sets of arguments in one launch: the source of such a kernel, made from that of a plain one.
 
 A packed kernel has the statements of the plain one. Its third dimension counts rows of a table, each of which holds the
-plain kernel's arguments for one molecule: numbers and structs as they are, of arrays the byte at which they begin in one
-large buffer. So a group does what it would do in a launch for that molecule alone.
+plain kernel's arguments for one molecule: numbers and structs as they are, of arrays the byte at which they begin in
+one large buffer. So a group does what it would do in a launch for that molecule alone.
 """
 
 from __future__ import annotations

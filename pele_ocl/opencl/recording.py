@@ -96,7 +96,7 @@ class Recorder(Run):
         """There is nothing to wait for."""
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
-        return get_kernel(self.device, file, name, self.precision, width, self.portable, packed=True, **defines)
+        return get_kernel(self.device, file, name, self.precision, width, self.portable, True, **defines)
 
     def keep_kernel(
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], *args: Argument, pairs: float = 0.0,

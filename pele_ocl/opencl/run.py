@@ -58,7 +58,7 @@ class Run(Transfers):
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         """As get_kernel, in the run's precision."""
-        return get_kernel(self.device, file, name, self.precision, width, self.portable, **defines)
+        return get_kernel(self.device, file, name, self.precision, width, self.portable, False, **defines)
 
     def group_kernel(
         self, file: str, name: str, local_reals: int, most: int | None = None, **defines: int

@@ -131,9 +131,7 @@ class Transfers:
     def start_write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> Event:
         """As `write`, of an array that must stay as it is until the event, to be kept, has come."""
         with device_errors(self.device):
-            return cl.enqueue_copy(
-                self.queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False
-            )
+            return cl.enqueue_copy(self.queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False)
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
         """As `read`, which begins now, once everything before is done; the event is to be kept."""
