@@ -102,7 +102,7 @@ class Together:
                 for k, result in packs.look():
                     self._keep(k, result)
                 self._tell(PACKED, 0, 0, packs.largest_gradient)
-        del self._under_way[PACKED]
+        self._under_way.pop(PACKED, None)
         sizes = [min(len(group) * len(self._molecules[group[0]]), CHUNK_ATOMS) for group in others]
         yield from by_turns([self.minimized(group, aside=True) for group in others], sizes, most)
 
