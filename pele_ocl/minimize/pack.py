@@ -148,6 +148,7 @@ class Pack:
         self._begin = [kept[launch] for launch in (*steps.begin, *steps.evaluation)]
         self._both = [[kept[launch] for launch in launches] for launches in steps.both]
         self._builds = [kept[launch] for launch in steps.builds]
+        self._states = run.empty(self.most * steps.state_size, steps.fine)
         self._looked = run.host_array((self.most, steps.state_size), steps.fine)
         self._sent: Sequence[object] = ()
         self._seen: Event | None = None
@@ -167,9 +168,7 @@ class Pack:
         self._run.launch_kept(self._begin, len(structures), first=first)
         for structure in structures:
             results, before = structure.member.results, structure.member.before
-            self._run.copy_bytes(
-                self._large, results.size, structure.first + results.first, structure.first + before.first
-            )
+            self._copy(structure, results, self._large, structure.first + before.first)
 
     def _send(self) -> None:
         """Have the device know who sits where."""
@@ -194,9 +193,13 @@ class Pack:
         """Have the states read once all that was started until now is done."""
         name = ("state", "next_state")[self._count % 2]
         for seat, structure in enumerate(self.seats):
-            looked = self._looked[seat]
-            first = (structure.first + structure.member.piece(name).first) // looked.itemsize
-            self._seen = self._run.start_read(looked, self._large, first)
+            self._copy(structure, structure.member.piece(name), self._states, seat * self._looked[0].nbytes)
+        if self.seats:
+            self._seen = self._run.start_read(self._looked[: len(self.seats)], self._states)
+
+    def _copy(self, structure: Seated, piece: Piece, target: Buffer, to: int) -> None:
+        """Copy what a seat keeps to another place on the device."""
+        self._run.copy_bytes(self._large, structure.first + piece.first, target, to, piece.size)
 
     @property
     def is_at_work(self) -> bool:

@@ -103,12 +103,12 @@ class Transfers:
 
     def copy_part(self, buffer: Buffer, size: int, source: int, target: int) -> None:
         """Copy a part of a buffer, of so many bytes, to another of its parts, counted in parts."""
-        self.copy_bytes(buffer, size, source * size, target * size)
+        self.copy_bytes(buffer, source * size, buffer, target * size, size)
 
-    def copy_bytes(self, buffer: Buffer, size: int, source: int, target: int) -> None:
-        """Copy so many bytes of a buffer from one place in it to another."""
+    def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
+        """Copy so many bytes of a buffer, from its byte `first` on, to byte `to` of another or the same."""
         with device_errors(self.device):
-            cl.enqueue_copy(self.queue, buffer, buffer, src_offset=source, dst_offset=target, byte_count=size)
+            cl.enqueue_copy(self.queue, target, source, src_offset=first, dst_offset=to, byte_count=size)
 
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
         """Fill the array from a buffer, from its value `first` on, once everything before is done."""
