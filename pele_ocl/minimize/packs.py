@@ -183,7 +183,7 @@ class Packs:
             yield structure.k, self._result(structure)
 
     def _leave(self, pack: Pack, seat: int, state: Floats) -> None:
-        """Fetch where the structure of a seat ended, and start an evaluation of it: its results come at the next look."""
+        """Fetch where the structure of a seat ended, and start an evaluation of it, for the next look."""
         structure = pack.seats[seat]
         pipeline, first, piece = structure.member.pipeline, structure.first, structure.member.piece
         encoded = np.empty((1, structure.encoded.size), structure.encoded.dtype)
