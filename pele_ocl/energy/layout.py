@@ -19,7 +19,7 @@ MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse lau
 MOST_LAYERS = 256
 
 # Of `squares`, where molecules share launches: work is there enough for groups that do more each.
-ROW_AMONG_OTHERS, PARTS_AMONG_OTHERS = 3, 64
+ROW_AMONG_OTHERS, PARTS_AMONG_OTHERS = 2, 32
 
 
 @dataclass(frozen=True)
