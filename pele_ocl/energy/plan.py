@@ -197,7 +197,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )  # fmt: skip
 
     def batch_of(self, pipeline: Pipeline, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-        """What an evaluator's results (n_results,) of positions (n, 3) A say, as a batch of one."""
+        """The batch of one that an evaluator's results (n_results,) of positions (n, 3) A stand for."""
         found, failures = self._found(1), Failures(1, record=True)
         pipeline.take(results[np.newaxis], slice(0, 1), positions[np.newaxis], found, failures)
         for k in failures.reasons:

@@ -18,7 +18,7 @@ from ..plan.evaluator import Failures
 from .steps import build_in_turn
 
 if TYPE_CHECKING:
-    from ..opencl.launch import Argument
+    from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.memory import Buffer
     from ..opencl.recording import Piece, RecordedLaunch
     from ..opencl.run import Run
@@ -48,8 +48,8 @@ class Member:
     def launches(self) -> list[RecordedLaunch]:
         """All there are, each once, in an order that is the same for molecules with the same key."""
         steps = self.steps
-        found: Any = dict.fromkeys([*steps.begin, *steps.both[0], *steps.both[1], *steps.builds])
-        return list(found)
+        found = dict.fromkeys([*steps.begin, *steps.both[0], *steps.both[1], *steps.builds])
+        return cast("list[RecordedLaunch]", list(found))
 
     @cached_property
     def rows(self) -> list[tuple[NDArray[np.uint8], list[int]]]:
@@ -94,7 +94,7 @@ class Seated:
     failures: Failures = field(default_factory=lambda: Failures(1, record=True))
 
     def energies(self, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-        """What results (n_results,) of positions (n, 3) A say."""
+        """The energies that results (n_results,) of positions (n, 3) A stand for."""
         return self.member.energy.batch_of(self.member.pipeline, results, positions)
 
 
@@ -143,8 +143,10 @@ class Pack:
         self._tables = [
             Table(run, launch, size, large, self.most) for launch, size in zip(member.launches, sizes, strict=True)
         ]
-        kept = {launch: table.kept for launch, table in zip(member.launches, self._tables, strict=True)}
-        steps: Any = member.steps
+        kept: dict[object, KeptLaunch] = {
+            launch: table.kept for launch, table in zip(member.launches, self._tables, strict=True)
+        }
+        steps = member.steps
         self._begin = [kept[launch] for launch in (*steps.begin, *steps.evaluation)]
         self._both = [[kept[launch] for launch in launches] for launches in steps.both]
         self._builds = [kept[launch] for launch in steps.builds]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyopencl as cl
 
@@ -73,7 +72,7 @@ def signature_source(source: str, name: str) -> str:
 
 def parameters_of(program: cl.Program, name: str) -> list[Parameter]:
     """The parameters of a kernel that was built with ARGUMENT_INFO."""
-    kernel: Any = cl.Kernel(program, name)
+    kernel = cl.Kernel(program, name)
     info, has, found = cl.kernel_arg_info, cl.kernel_arg_type_qualifier, []
     for k in range(kernel.num_args):
         name, kind = (str(kernel.get_arg_info(k, of)).strip("\0 ") for of in (info.NAME, info.TYPE_NAME))

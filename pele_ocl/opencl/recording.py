@@ -1,17 +1,18 @@
-"""What passes of a molecule would put on a device and launch there, recorded for a place among other molecules."""
+"""Buffers and launches of a molecule recorded, for a place among other molecules on a device."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .kernel import Kernel, get_kernel
-from .launch import Argument
+from .launch import Argument, KeptLaunch
+from .memory import Buffer
 from .run import Run, whole_groups
 
 ALIGNMENT = 256  # bytes, of arrays in a region
@@ -19,7 +20,7 @@ ALIGNMENT = 256  # bytes, of arrays in a region
 
 @dataclass(eq=False)
 class Piece:
-    """What stands for a buffer: so many bytes of a region.
+    """So many bytes of a region, which stand for a buffer.
 
     values : which it has at the beginning; None where any will do
     are_zero : whether all are 0 at the beginning
@@ -39,7 +40,7 @@ class RecordedLaunch:
     kernel: Kernel
     shape: tuple[int, int]
     group: tuple[int, int, int]
-    args: tuple[Any, ...]
+    args: tuple[Argument, ...]
 
     @property
     def key(self) -> Hashable:
@@ -54,9 +55,9 @@ class RecordedLaunch:
         n_groups = np.array([whole // own for whole, own in zip(self.shape, self.group, strict=False)], np.int32)
         fields, arrays, at = [n_groups.tobytes()], list[int](), slot
         for k, arg in enumerate(self.args):
-            is_array = isinstance(arg, Piece)
-            fields.append(np.uint64(arg.first).tobytes() if is_array else np.asarray(arg).tobytes())
-            if is_array:
+            piece = cast(Piece, arg) if not isinstance(arg, np.generic) else None
+            fields.append(np.asarray(arg).tobytes() if piece is None else np.uint64(piece.first).tobytes())
+            if piece is not None:
                 arrays.append(at)
             at += -(-len(fields[k + 1]) // slot) * slot
         padded = b"".join(of.ljust(-(-len(of) // slot) * slot, b"\0") for of in fields)
@@ -72,22 +73,22 @@ class Recorder(Run):
     pieces: list[Piece] = field(default_factory=list)
     _uploaded: dict[int, Piece] = field(default_factory=dict)  # by the number of the array, which its piece keeps alive
 
-    def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Any:
+    def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)
         if id(array) not in self._uploaded:  # where launches share an array, it is there once
             self._uploaded[id(array)] = self._piece(Piece(max(array.itemsize, array.nbytes), array))
-        return self._uploaded[id(array)]
+        return cast(Buffer, self._uploaded[id(array)])
 
-    def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Any:
+    def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         return self.upload(make())
 
-    def empty(self, n: int, dtype: DTypeLike | None = None) -> Any:
-        return self._piece(Piece(max(1, n) * np.dtype(dtype or self.dtype).itemsize))
+    def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        return cast(Buffer, self._piece(Piece(max(1, n) * np.dtype(dtype or self.dtype).itemsize)))
 
-    def zeros(self, n: int, dtype: DTypeLike | None = None) -> Any:
-        piece: Piece = self.empty(n, dtype)
-        piece.are_zero = True
-        return piece
+    def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        buffer = self.empty(n, dtype)
+        cast(Piece, buffer).are_zero = True
+        return buffer
 
     def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
         return np.zeros(shape, dtype or self.dtype)
@@ -101,10 +102,10 @@ class Recorder(Run):
     def keep_kernel(
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], *args: Argument, pairs: float = 0.0,
         divisible: int = 1,
-    ) -> Any:  # fmt: skip
+    ) -> KeptLaunch:  # fmt: skip
         group = min(group[0], self._most_items(kernel)), group[1]
         whole = whole_groups(shape[0], group[0]), whole_groups(shape[1], group[1])
-        return RecordedLaunch(kernel, whole, (*group, 1), args)
+        return cast(KeptLaunch, RecordedLaunch(kernel, whole, (*group, 1), args))
 
     @property
     def slot(self) -> int:
