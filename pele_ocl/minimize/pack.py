@@ -41,7 +41,7 @@ class Member:
         passes = self.pipeline.passes
         assert isinstance(passes, EnergyPasses)
         self.passes, self.steps = passes, minimizer.steps_of(passes)
-        self.before: Piece = recorder.empty(self.passes.n_results)
+        self.before = cast("Piece", recorder.empty(self.passes.n_results))
         self.region, self.slot = recorder.region, recorder.slot
 
     @cached_property

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pyopencl as cl
 
@@ -76,7 +77,7 @@ def parameters_of(program: cl.Program, name: str) -> list[Parameter]:
     info, has, found = cl.kernel_arg_info, cl.kernel_arg_type_qualifier, []
     for k in range(kernel.num_args):
         name, kind = (str(kernel.get_arg_info(k, of)).strip("\0 ") for of in (info.NAME, info.TYPE_NAME))
-        traits = kernel.get_arg_info(k, info.TYPE_QUALIFIER)
+        traits = cast(int, kernel.get_arg_info(k, info.TYPE_QUALIFIER))
         is_const, is_restrict = bool(traits & has.CONST), bool(traits & has.RESTRICT)
         found.append(Parameter(name, kind.rstrip("* "), kind.endswith("*"), is_const, is_restrict))
     return found

@@ -247,4 +247,5 @@ class Run(Transfers):
 
 
 def whole_groups(n: int, group: int) -> int:
+    """Work-items of the whole groups that have at least n, one group at least."""
     return max(1, -(-n // group)) * group
