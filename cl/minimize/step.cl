@@ -36,7 +36,7 @@ void step_on(
     global real *restrict directions,           // (n_structures, n_atoms, 3)
     global real *restrict history)              // (n_structures, 2 M, n_atoms, 3)
 {
-    local fine state[STATE_SIZE], by_s[M], by_z[M], s_q[M], z_q[M];
+    local fine state[STATE_SIZE], by_s[M], by_z[M], kept_scale;
     local fine4 sums[N_ROWS], shared[N_ROWS * SHARES];
     local Decision decision;
     local real moves[3 * ROUND];
@@ -54,7 +54,7 @@ void step_on(
         for (int k = item; k < STATE_SIZE; k += GROUP) after[(size_t)structure * STATE_SIZE + k] = state[k];
     if (now.action == STAY) return;
     const bool plain = is_plain(state, descent, stopping);
-    const fine kept_scale = coefficients(state, plain, by_s, by_z, s_q, z_q);
+    if (item == 0) kept_scale = coefficients(state, plain, by_s, by_z);
     barrier(CLK_LOCAL_MEM_FENCE);
     const real scale = descent == FIRE ? now.scale : kept_scale;
     const real keep = now.keep, share = state[SHARE];

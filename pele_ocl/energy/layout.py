@@ -18,9 +18,6 @@ MOST_FUSED = 3_000  # atoms; in larger molecules `tune` does not try to fuse lau
 # they come in several launches, so that memory grows with the atoms and not with their square.
 MOST_LAYERS = 256
 
-# Of `squares`, where molecules share launches: work is there enough for groups that do more each.
-ROW_AMONG_OTHERS, PARTS_AMONG_OTHERS = 2, 32
-
 
 @dataclass(frozen=True)
 class EnergyLayout:
@@ -137,11 +134,6 @@ class SquaresLayout(EnergyLayout):
             return cls(1, 32, 256, split=2, shares=4, fused=True, joined=True)
         row, shares = (3, 4) if n_atoms > 8_000 else (1, 8)
         return cls(1, 32, 256, row=row, shares=shares)
-
-    @classmethod
-    def among_others(cls) -> SquaresLayout:
-        """The layout of a molecule that shares launches with so many others that all fill the device."""
-        return cls(1, 32, PARTS_AMONG_OTHERS, row=ROW_AMONG_OTHERS, shares=8)
 
     @staticmethod
     def choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:

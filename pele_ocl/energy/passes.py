@@ -81,11 +81,6 @@ class EnergyPasses(TiledPasses, Generic[L]):
         layout: EnergyLayout = cls.layout_type.of(machine, n_atoms)  # type: ignore[attr-defined]
         return layout
 
-    @classmethod
-    def layout_among(cls, machine: Machine, n_atoms: int) -> EnergyLayout:
-        """That of a molecule which shares launches with others."""
-        return cls.layout_for(machine, n_atoms)
-
     def _passes(self) -> list[KeptLaunch]:
         """The launches from positions to the results of the passes, and what begins before them."""
         return [*self._first(), *self._radii(), *self._from_radii()]

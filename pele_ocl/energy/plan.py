@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -103,23 +100,10 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             raise InputError(
                 "there are no energies of single atoms where some are frozen; leave out per_atom or frozen"
             )
+        self._tiles = Tiles.of(atoms.positions, self.layout.tile, self.frozen).aligned(passes.row_tiles(self.layout))
         self._check = RadiusCheck(atoms, self.model, self.device)
         self._frozen_part: Frozen | None = None
         self._encoding = Encoding.of(float(np.ptp(atoms.positions, axis=0).max()), self.device.has_float64)
-
-    @cached_property
-    def _tiles(self) -> Tiles:
-        """The tiles of the layout."""
-        row_tiles = VARIANTS[self.variant].run.row_tiles(self.layout)
-        return Tiles.of(self.atoms.positions, self.layout.tile, self.frozen).aligned(row_tiles)
-
-    def among_others(self) -> Energy:
-        """The same for launches shared with other molecules, which together fill a device."""
-        plan = copy(self)
-        plan.layout = VARIANTS[self.variant].run.layout_among(Machine.of(self.device, self.precision), len(self.atoms))
-        plan._idle, plan._lock, plan._frozen_part = [], threading.Lock(), None
-        plan.__dict__.pop("_tiles", None)
-        return plan
 
     def _automatic(self, per_atom: bool) -> Automatic:
         return lambda kind, size: choose_variant(kind, per_atom)

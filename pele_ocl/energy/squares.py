@@ -15,7 +15,6 @@ from .passes import EnergyPasses
 if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
     from ..solvent.tree_sums import TreeSums
-    from ..variant import Machine
 
 
 # Tiles up to which all passes of one conformation are one launch. Launches of several have more to do, and a group that
@@ -32,10 +31,6 @@ class Squares(EnergyPasses[SquaresLayout]):
     """
 
     layout_type = SquaresLayout
-
-    @classmethod
-    def layout_among(cls, machine: Machine, n_atoms: int) -> SquaresLayout:
-        return SquaresLayout.among_others()
 
     @classmethod
     def tile_order(cls, layout: SquaresLayout) -> TileOrder:

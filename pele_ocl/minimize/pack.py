@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 class Member:
     """A molecule as its minimiser would keep it on a device for itself, recorded; several seats may be of it.
 
-    energy : the plan of its passes; before : a copy of the results of where a structure began
+    before : a copy of the results of where a structure began
     """
 
     def __init__(self, minimizer: Minimizer) -> None:
         from ..opencl.recording import Recorder
 
-        energy = self.energy = minimizer.energy.among_others()
+        energy = minimizer.energy
         recorder = Recorder(energy.device, energy.precision, profile=False)
         self.minimizer, self.pipeline = minimizer, energy.prepared(recorder, 1)
         passes = self.pipeline.passes
@@ -95,7 +95,7 @@ class Seated:
 
     def energies(self, results: NDArray[Any], positions: Floats) -> EnergyBatch:
         """The energies that results (n_results,) of positions (n, 3) A stand for."""
-        return self.member.energy.batch_of(self.member.pipeline, results, positions)
+        return self.member.minimizer.energy.batch_of(self.member.pipeline, results, positions)
 
 
 class Table:

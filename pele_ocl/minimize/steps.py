@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..opencl.run import Run
     from ..opencl.timing import Event
 
-PAIRS = 24  # of steps and changes of gradients that L-BFGS keeps
+PAIRS = 8  # of steps and changes of gradients that L-BFGS keeps
 FIRST_MIX = 0.1  # of FIRE
 MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
 ROUND = 64  # atoms that a group of a step moves at a time
