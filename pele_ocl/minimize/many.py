@@ -47,15 +47,7 @@ def minimize_all(
     together = Together(molecules, each, options, progress, watch)
     groups = groups_of(molecules, alone=each is not None or bool(options.get("terms")))
     most = most_under_way(options)
-    sizes = [min(len(group) * len(molecules[group[0]]), CHUNK_ATOMS) for group in groups]
-    works = [together.minimized(group, aside=most > 1) for group in groups]
-    if most > 1 and may_share(options):
-        is_small = [len(group) * len(molecules[group[0]]) <= CHUNK_ATOMS // FEW for group in groups]
-        packed = [group for group, small in zip(groups, is_small, strict=True) if small]
-        works = [work for work, small in zip(works, is_small, strict=True) if not small]
-        sizes = [size for size, small in zip(sizes, is_small, strict=True) if not small]
-        if packed:
-            works, sizes = [*works, together.packed(packed, most)], [*sizes, CHUNK_ATOMS]
+    works, sizes = together.works(groups, most)
     with closing(by_turns(works, sizes, most)) as turns:
         for _ in turns:
             if together.reasons and errors == "raise":
@@ -80,6 +72,19 @@ class Together:
         self.reasons: dict[int, str] = {}
         self._n_done = 0  # of groups that are done
         self._under_way: dict[int, tuple[int, float]] = {}  # done and largest gradient of the others, by group
+
+    def works(self, groups: Sequence[Sequence[int]], most: int) -> tuple[list[Turns[None]], list[int]]:
+        """The works that minimise groups, and the atoms that each has on the device. most : under way at a time"""
+        sizes = {group[0]: len(group) * len(self._molecules[group[0]]) for group in groups}
+        shares = most > 1 and may_share(self._options)
+        few = [group for group in groups if shares and sizes[group[0]] <= CHUNK_ATOMS // FEW]
+        if len(few) < 2:
+            few = []
+        for group in few:
+            del sizes[group[0]]
+        works = [self.minimized(group, aside=most > 1) for group in groups if group[0] in sizes]
+        atoms = [min(size, CHUNK_ATOMS) for size in sizes.values()]
+        return ([*works, self.packed(few, most)], [*atoms, CHUNK_ATOMS]) if few else (works, atoms)
 
     def packed(self, groups: Sequence[Sequence[int]], most: int) -> Turns[None]:
         """Minimise the molecules of these groups by the same launches, and behind them those that cannot be so.
