@@ -45,8 +45,8 @@ ABOUT_WIDTH = "changes the ABI"
 
 def build_plainly(build: Callable[..., Any]) -> Callable[..., Any]:
     """building._build, without the optimiser for COMPILED_PLAINLY."""
-    return lambda device, file, options: build(
-        device, file, [*options, "-cl-opt-disable"] if file.startswith(COMPILED_PLAINLY) else options
+    return lambda device, file, options, packed: build(
+        device, file, [*options, "-cl-opt-disable"] if file.startswith(COMPILED_PLAINLY) else options, packed
     )
 
 

@@ -16,12 +16,12 @@ from bonded_helpers import of_every_kind
 from conftest import labels_of_elements, random_atoms, random_pairs, without
 from gb_helpers import labels_of
 
-from pele_ocl import Atoms, Binding, Grid, InputError, SolventModel, place_ions, potmap, solvent
+from pele_ocl import Atoms, Binding, Grid, InputError, SolventModel, minimize_many, place_ions, potmap, solvent
 from pele_ocl.energy import DistanceRestraint, Energy, PositionalRestraint, TorsionRestraint, squares
 from pele_ocl.energy.bonded import addend
 from pele_ocl.energy.layout import BlocksLayout, RowsLayout, SquaresLayout
 from pele_ocl.ions.placement import Placement, WorkSplit
-from pele_ocl.minimize import METHODS, Minimizer, preconditioner, steps
+from pele_ocl.minimize import METHODS, Minimizer, many, preconditioner, steps
 from pele_ocl.nonbond import VARIANTS as NONBOND_VARIANTS
 from pele_ocl.nonbond import nonbond
 from pele_ocl.nonbond.index import prefix_sum
@@ -320,6 +320,8 @@ def minimize_cases(device: Device) -> None:
                 of_method = options | dict(method=method, model=model, fixed_radii=method == "newton")
                 Minimizer(atoms, **of_method).minimize_batch(starts)
             Minimizer(sprung, model=vacuum, **options).minimize_batch(starts[:1])
+            with patch.object(many, "most_under_way", lambda _: 2):
+                minimize_many([random_atoms(17), sprung, random_atoms(9)], model=vacuum, **options)
             Minimizer(held, constraints="hbonds-present", model=vacuum, **options).minimize_batch(starts[:1])
             Minimizer(held, frozen=np.arange(9), model=vacuum, precision="float64", **options).minimize_batch(
                 starts[:1]

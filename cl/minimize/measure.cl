@@ -11,9 +11,9 @@
 #if PRECONDITIONED
 // P g and z = P y of this group's share of the blocks of a chunk, and the sums z.y and z.g of its work-item.
 INLINE fine4 precondition(
-    const int share, local Vectors *own, const int n_blocks, global const int *order, global const real *inverses, global const real *free,
+    const int share, const int n_chunks, local Vectors *own, const int n_blocks, global const int *order, global const real *inverses, global const real *free,
     global const real *gradient, global const real *base_gradient, global real *softened, global real *changes) {
-    const int item = get_local_id(0), chunk = get_group_id(0), n_chunks = get_num_groups(0);
+    const int item = get_local_id(0), chunk = get_group_id(0);
     const int each = (n_blocks + n_chunks - 1) / n_chunks;
     fine4 sum = 0;
     for (int block = chunk * each + share; block < min(n_blocks, (chunk + 1) * each); block += BLOCK_GROUPS) {
@@ -68,7 +68,7 @@ void measure(
     local Vectors vectors;
 #endif
     const int item = get_local_id(0), row = get_group_id(1), structure = get_global_id(2);
-    const int chunk = get_group_id(0), n_chunks = get_num_groups(0);
+    const int chunk = get_group_id(0), n_chunks = (n_atoms + chunk_size - 1) / chunk_size;
     const int first = chunk * chunk_size, end = min(n_atoms, first + chunk_size);
     const size_t start = (size_t)structure * 3 * n_atoms;
     const Results own = results_of((global real *)results, structure, n_rows, n_atoms);
@@ -84,7 +84,7 @@ void measure(
 #if PRECONDITIONED
     } else if (row >= M + 2) {
         sum = precondition(
-            row - (M + 2), &vectors, n_blocks, order, inverses + (size_t)structure * n_blocks * SIDE * SIDE, free, own.gradient,
+            row - (M + 2), n_chunks, &vectors, n_blocks, order, inverses + (size_t)structure * n_blocks * SIDE * SIDE, free, own.gradient,
             base_gradient + start, softened + start, changes + start);
 #endif
     } else if (row == M) {

@@ -122,7 +122,8 @@ def main() -> None:
     parser.add_argument("--device")
     options = parser.parse_args()
     models = models_of(options.count, options.residues, options.noise)
-    ours(models[:8], options)  # builds the kernels
+    by_size = np.argsort([len(model) for model in models])
+    ours([models[k] for k in by_size[:: max(1, len(models) // 8)]], options)  # builds the kernels
     seconds, batch = ours(models, options)
     sizes = sorted(map(len, models))
     print(
@@ -134,7 +135,6 @@ def main() -> None:
     )
     if options.platform == "none" or not options.sample:
         return
-    by_size = np.argsort([len(model) for model in models])
     sample = by_size[np.linspace(0, len(models) - 1, 2 * options.sample + 1).astype(int)[1::2]]
     rows = []
     for k in sample.tolist():

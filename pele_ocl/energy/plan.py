@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import flag
 from ..atoms import Atoms, Floats, require_atoms
@@ -111,7 +111,10 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.run import Run
 
-        run = Run(self.device, self.precision)
+        return self.prepared(Run(self.device, self.precision), m)
+
+    def prepared(self, run: Run, m: int) -> Pipeline:
+        """An evaluator for up to m conformations at a time, whose buffers and launches some run makes."""
         passes = self._passes(run, m)
         run.finish()  # evaluations may go to another queue
         movable = all(addend.movable for addend in self._contents.addends)
@@ -176,6 +179,14 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             m, len(self.atoms), len(self.names), gradients=options.gradient, born_radii=True,
             per_atom=options.per_atom,
         )  # fmt: skip
+
+    def batch_of(self, pipeline: Pipeline, results: NDArray[Any], positions: Floats) -> EnergyBatch:
+        """The batch of one that an evaluator's results (n_results,) of positions (n, 3) A stand for."""
+        found, failures = self._found(1), Failures(1, record=True)
+        pipeline.take(results[np.newaxis], slice(0, 1), positions[np.newaxis], found, failures)
+        for k in failures.reasons:
+            found.erase(k)
+        return self._batch(positions[np.newaxis], found, failures.in_order, {})
 
     def _radii(self, found: Found) -> Floats:
         """Born radii (m, n) A; NaN where no term depends on them."""

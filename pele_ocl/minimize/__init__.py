@@ -82,7 +82,7 @@ def minimize_many(
 ) -> MinimizeBatch:  # fmt: skip
     """Minimise different molecules; those that differ in nothing but positions are computed together.
 
-    Those of different topologies take turns, on a GPU several side by side; docs/theory/minimize.md, section 8.
+    On a GPU those of different topologies share launches; docs/theory/minimize.md, section 8.
 
     each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms
     errors, progress, watch : as of Minimizer.minimize_batch; the molecule that is named is the first that was found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -16,16 +16,20 @@ from numpy.typing import NDArray
 
 from ..arguments import callback, choice, described
 from ..atoms import Atoms
-from ..errors import DeviceMemoryError, InputError, PeleError
+from ..errors import DeviceError, DeviceMemoryError, InputError, PeleError
 from ..plan.plan import CHUNK_ATOMS
 from ..variant import Progress
 from .minimizer import Minimizer, Turns, Watch
+from .pack import Member, Seated
+from .packs import Packs
 from .result import MinimizeBatch, MinimizeResult
 
 EachOptions = Callable[[Atoms], Mapping[str, object]]
 Options = Mapping[str, Any]  # of a Minimizer
 
-MOST_UNDER_WAY = 16  # groups of molecules of one topology each
+MOST_UNDER_WAY = 16  # groups of molecules of one topology each, that do not share launches
+PACKED = -1  # stands for all that share launches, where groups are told apart
+FEW = 4  # a group that has less than this part of the atoms that fill a device shares launches with others
 _DONE = object()
 
 
@@ -70,11 +74,87 @@ class Together:
 
     def by_turns(self, groups: Sequence[Sequence[int]], most: int) -> Turns[None]:
         """Minimise groups, `most` at a time; one for which the device had no room then has it for itself."""
-        sizes = [min(len(group) * len(self._molecules[group[0]]), CHUNK_ATOMS) for group in groups]
-        yield from by_turns([self._minimized(group, aside=most > 1) for group in groups], sizes, most)
+        shares = most > 1 and may_share(self._options)
+        few = [group for group in groups if shares and self._n_atoms(group) <= CHUNK_ATOMS // FEW]
+        sharing = {group[0] for group in few} if len(few) > 1 else set()
+        works, sizes = self._works([group for group in groups if group[0] not in sharing], aside=most > 1)
+        if sharing:
+            works, sizes = [*works, self._packed(few, most)], [*sizes, CHUNK_ATOMS]
+        yield from by_turns(works, sizes, most)
         if self._crowded:
             crowded, self._crowded = self._crowded, []
             yield from self.by_turns(crowded, 1)
+
+    def _works(self, groups: Sequence[Sequence[int]], aside: bool) -> tuple[list[Turns[None]], list[int]]:
+        """The works that minimise groups, and the atoms that each has on the device."""
+        return [self._minimized(group, aside) for group in groups], [
+            min(self._n_atoms(group), CHUNK_ATOMS) for group in groups
+        ]
+
+    def _n_atoms(self, group: Sequence[int]) -> int:
+        return len(group) * len(self._molecules[group[0]])
+
+    def _packed(self, groups: Sequence[Sequence[int]], most: int) -> Turns[None]:
+        """Minimise the molecules of these groups by the same launches, and behind them those that cannot be so.
+
+        most : of the latter groups, that are under way at a time
+        """
+        from ..opencl.device import get_device
+
+        device, precision = get_device(self._options.get("device")), self._options.get("precision", "float32")
+        others: list[Sequence[int]] = []
+        largest_first = sorted(groups, key=lambda group: len(self._molecules[group[0]]), reverse=True)
+        with ExitStack() as stack:
+            packs = Packs(device, precision, stack)
+            structures = self._structures(packs, largest_first, others)
+            packs.fill(structures)
+            while packs:
+                packs.start()
+                packs.fill(structures)
+                yield
+                for k, result in packs.look():
+                    self._keep(k, result)
+                self._tell(PACKED, 0, 0, packs.largest_gradient)
+        self._under_way.pop(PACKED, None)
+        yield from by_turns(*self._works(others, aside=True), most)
+
+    def _structures(
+        self, packs: Packs, groups: Sequence[Sequence[int]], others: list[Sequence[int]]
+    ) -> Iterator[Seated]:
+        """The structures of groups, each prepared when it is asked for. others : gets groups that cannot be packed"""
+        for group in groups:
+            try:
+                minimizer = self._minimizer(group)
+                member = Member(minimizer) if packs.suits(minimizer) else None
+            except DeviceError:
+                member = None
+            except PeleError as error:
+                for k in group:
+                    self._keep(k, str(error))
+                continue
+            if member is None or not packs.fits(member):
+                others.append(group)
+                continue
+            for k in group:
+                try:
+                    structure = packs.structure(member, k, self._molecules[k].positions)
+                except InputError as error:
+                    self._keep(k, str(error))
+                else:
+                    yield structure
+
+    def _keep(self, k: int, result: MinimizeResult | str) -> None:
+        """Keep the result of a molecule, or why there is none."""
+        self._n_done += 1
+        if isinstance(result, str):
+            self.reasons[k] = result
+        else:
+            self.results[k] = replace(result, atoms=self._molecules[k].moved(result.positions))
+
+    def _minimizer(self, group: Sequence[int]) -> Minimizer:
+        """That of the molecules of these numbers. Raises PeleError where there is none."""
+        first = self._molecules[group[0]]
+        return Minimizer(first, **{**self._options, **({} if self._each is None else self._each(first))})
 
     def _minimized(self, group: Sequence[int], aside: bool) -> Turns[None]:
         """Minimise the molecules of these numbers, which differ in positions alone.
@@ -92,8 +172,7 @@ class Together:
         self._n_done += sum(self.results[k] is not None or k in self.reasons for k in group)
 
     def _results_of(self, group: Sequence[int], aside: bool) -> Turns[None]:
-        first = self._molecules[group[0]]
-        minimizer = Minimizer(first, **{**self._options, **({} if self._each is None else self._each(first))})
+        minimizer = self._minimizer(group)
         starts = np.stack([self._molecules[k].positions for k in group])
         batch = yield from minimizer._in_turns(starts, "record", None, partial(self._tell, group[0]), aside)
         self.reasons |= {group[k]: reason for k, reason in batch.errors.items()}
@@ -147,6 +226,11 @@ def most_under_way(options: Options) -> int:
     except PeleError:  # of which each group will tell
         is_gpu = False
     return MOST_UNDER_WAY if is_gpu and options.get("max_seconds") is None else 1
+
+
+def may_share(options: Options) -> bool:
+    """Whether molecules with these options may share launches, as far as the options tell."""
+    return options.get("method") != "newton" and options.get("rounds", 1) == 1 and options.get("frozen") is None
 
 
 def groups_of(molecules: Sequence[Atoms], alone: bool) -> list[list[int]]:

@@ -97,6 +97,11 @@ class Minimizer:
         """The molecule."""
         return self.energy.atoms
 
+    @property
+    def can_share(self) -> bool:
+        """Whether its launches can be shared with other molecules."""
+        return self.rounds == 1 and self.descent != Descent.NEWTON and bool(self.free.all())
+
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
         """Minimise from positions (n, 3) A, by default the atoms' own.
 
@@ -135,22 +140,28 @@ class Minimizer:
         begin = time.perf_counter()
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
-        self._check_finite(given, failures)
-        start = given if self.constraints is None else self.constraints.placed(given)
+        self.check_finite(given, failures)
+        start = self.placed(given)
         plan = self._plan_for(start)
-        before = plan.evaluate_batch(_computable(start, self.atoms), errors="record")
+        before = plan.evaluate_batch(computable(start, self.atoms), errors="record")
         with self.energy.device.queue_aside() if aside else nullcontext() as queue:
             pool, seconds = yield from self._in_rounds(plan, start, failures, begin, progress, watch, queue)
         pool.final[:, ~self.free] = given[:, ~self.free]  # to the last digit
-        after = plan.evaluate_batch(_computable(pool.final, self.atoms), errors="record")
+        after = plan.evaluate_batch(computable(pool.final, self.atoms), errors="record")
         for k, reason in after.errors.items():
             failures.add(k, InputError(reason))
         failures.check(len(given))
         results = [
-            None if k in failures.reasons else self._result(given, pool, before, after, k, float(seconds[k]))
+            None
+            if k in failures.reasons
+            else self.result(given[k], pool.final[k], pool.states[k], before, after, k, float(seconds[k]))
             for k in range(len(given))
         ]
         return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
+
+    def placed(self, given: Floats) -> Floats:
+        """Conformations (m, n, 3) A as they begin: with bonds that are held at their lengths."""
+        return given if self.constraints is None else self.constraints.placed(given)
 
     def _plan_for(self, conformations: Floats) -> Energy:
         """The plan of conformations (m, n, 3) A: it leaves nothing out where frozen atoms are elsewhere in any."""
@@ -226,7 +237,7 @@ class Minimizer:
             passes.run.finish()  # what was made there goes to another queue
         return self._steps[passes]
 
-    def _check_finite(self, given: Floats, failures: Failures) -> None:
+    def check_finite(self, given: Floats, failures: Failures) -> None:
         """Record the conformations that are no positions."""
         for k in np.flatnonzero(~np.isfinite(given).all(axis=(1, 2))).tolist():
             try:
@@ -235,17 +246,22 @@ class Minimizer:
                 failures.add(k, error)
         failures.check(len(given))
 
-    def _result(
-        self, given: Floats, pool: Pool, before: EnergyBatch, after: EnergyBatch, k: int, seconds: float
-    ) -> MinimizeResult:
+    def result(
+        self, given: Floats, final: Floats, state: Floats, before: EnergyBatch, after: EnergyBatch, k: int,
+        seconds: float,
+    ) -> MinimizeResult:  # fmt: skip
+        """The result of a structure.
+
+        given, final : (n, 3) A, where it began and ended; state : (N_STATE,) in the end
+        before, after : energies in which it is conformation k
+        """
         assert after.gradients is not None
-        state = pool.states[k]
         gradient = np.where(self.free[:, None], after.gradients[k], 0.0)
         if self.constraints is not None:
-            gradient = self.constraints.tangent(pool.final[k : k + 1], gradient[np.newaxis])[0]
-        moved = pool.final[k] - given[k]
+            gradient = self.constraints.tangent(final[np.newaxis], gradient[np.newaxis])[0]
+        moved = final - given
         return MinimizeResult(
-            atoms=self.atoms.moved(pool.final[k]),
+            atoms=self.atoms.moved(final),
             energy_before=before.terms[k],
             energy_after=after.terms[k],
             gradient=gradient,
@@ -285,6 +301,6 @@ def _may_go_on(pool: Pool) -> NDArray[np.bool_]:
     return np.asarray((states[:, StepState.ITERATIONS] > 0) & (states[:, StepState.STOPPED] != Stop.TIME))
 
 
-def _computable(conformations: Floats, atoms: Atoms) -> Floats:
+def computable(conformations: Floats, atoms: Atoms) -> Floats:
     """The conformations, with the atoms' own positions in place of what is not finite."""
     return np.where(np.isfinite(conformations), conformations, atoms.positions)

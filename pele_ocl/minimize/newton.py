@@ -42,7 +42,7 @@ class NewtonSteps(Steps):
             )  # fmt: skip
 
         return [
-            *self._evaluation, self._build(passes, "positions", before), self._measure(passes),
+            *self.evaluation, self._build(passes, "positions", before), self._measure(passes),
             launch(
                 "measure_curvature", kept[before][0], gradient, history, *self._preconditioned, self._free, results,
                 bends,

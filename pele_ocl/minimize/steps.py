@@ -58,12 +58,26 @@ class Shape:
         return cls(max(85, least), measuring, rounds * ROUND, moving, BLOCK_GROUPS)
 
 
+def build_in_turn(run: Run, build: KeptLaunch, evaluations: Sequence[int]) -> int:
+    """As `Steps.prepare`, by this launch."""
+    first = 0
+    for is_due, seats in groupby(count in BUILDS for count in evaluations):
+        n_seats = len(list(seats))
+        if is_due:
+            run.launch_kept([build], n_seats, first=first)
+        first += n_seats
+    return min(BUILDS[bisect_right(BUILDS, count)] - count for count in evaluations)
+
+
 class Steps:
     """Directions, steps and decisions of the structures that lie in the seats of some passes, all on the device.
 
     It does not keep the passes, only their launches and buffers.
 
     kept : by name, the buffer of what is kept of each structure, and the bytes of a seat
+    begin : the launches that find what stays as it is while a structure is minimised
+    evaluation : those of an evaluation; both : of an iteration, for either buffer of the states
+    builds : those that build the preconditioner, for either
     """
 
     pairs: ClassVar[int] = PAIRS
@@ -95,11 +109,11 @@ class Steps:
             )
         }  # fmt: skip
         self.kept["positions"] = passes.buffers["positions"], 3 * n * coordinate.itemsize
-        self._begin: Sequence[KeptLaunch] = ()
-        self._evaluation = passes.launches
+        self.begin: Sequence[KeptLaunch] = ()
+        self.evaluation = passes.launches
         if keeps_radii:
             self.kept |= {name: (passes.buffers[name], passes.buffers[name].size // batch) for name in RADII}
-            self._begin, self._evaluation = passes.apart_at_radii
+            self.begin, self.evaluation = passes.apart_at_radii
         self._looked = run.host_array((batch, self.state_size), self.fine)
         self._seen: Event | None = None  # when they are there
         self._n_rows = self.pairs + 2 + (self._shape.sharing if self._preconditioner else 0)
@@ -109,8 +123,8 @@ class Steps:
         self._free, self._stopping, self._descent = run.upload(free.astype(real)), stopping, descent
         held = () if constraints is None else constraints.launches(passes, self.kept["base"][0])
         self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
-        self._both = [self._launches(passes, *names) for names in (("state", "next_state"), ("next_state", "state"))]
-        self._builds = self._builds_of(passes)
+        self.both = [self._launches(passes, *names) for names in (("state", "next_state"), ("next_state", "state"))]
+        self.builds = self._builds_of(passes)
         self.count = 0
 
     def _more(self, size: int, real: np.dtype[np.generic]) -> list[tuple[str, int, np.dtype[np.generic]]]:
@@ -169,27 +183,21 @@ class Steps:
             kept[after][0], positions, base, gradient, directions, history, GROUP=shape.moving, ROUND=ROUND,
             **self._macros(passes),
         )  # fmt: skip
-        return [*self._evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
+        return [*self.evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
 
     def prepare(self, run: Run, evaluations: Sequence[int]) -> int:
         """Build the blocks of those structures whose turn it is, by the evaluations that each had so far.
 
         Returns after how many evaluations it is the next one's turn.
         """
-        if not self._builds:
+        if not self.builds:
             return BUILDS[-1]
-        first = 0
-        for is_due, seats in groupby(count in BUILDS for count in evaluations):
-            n_seats = len(list(seats))
-            if is_due:
-                run.launch_kept([self._builds[self.count % 2]], n_seats, first=first)
-            first += n_seats
-        return min(BUILDS[bisect_right(BUILDS, count)] - count for count in evaluations)
+        return build_in_turn(run, self.builds[self.count % 2], evaluations)
 
     def iterate(self, run: Run, n_seats: int, count: int) -> None:
         """Start so many iterations of the first seats."""
         for _ in range(count):
-            run.launch_kept(self._both[self.count % 2], n_seats)
+            run.launch_kept(self.both[self.count % 2], n_seats)
             self.count += 1
 
     @property
@@ -197,14 +205,18 @@ class Steps:
         """The name of the states as they are now."""
         return ("state", "next_state")[self.count % 2]
 
-    def load(self, run: Run, seat: int, positions: NDArray[Any]) -> None:
-        """Let a structure begin in a seat. positions : (3 n) encoded"""
+    def first_state(self) -> NDArray[Any]:
+        """The state of a structure that begins."""
         state = np.zeros(self.state_size, self.fine)
         state[StepState.SHARE], state[StepState.LENGTH] = 1, FIRST_LENGTH[self._descent]
         state[StepState.MIX] = FIRST_MIX
-        for name, values in (("positions", positions), ("base", positions), (self._state, state)):
+        return state
+
+    def load(self, run: Run, seat: int, positions: NDArray[Any]) -> None:
+        """Let a structure begin in a seat. positions : (3 n) encoded"""
+        for name, values in (("positions", positions), ("base", positions), (self._state, self.first_state())):
             run.write(self.kept[name][0], values, seat * len(values))
-        run.launch_kept(self._begin, 1, first=seat)
+        run.launch_kept(self.begin, 1, first=seat)
 
     def move(self, run: Run, source: int, target: int) -> None:
         """Move a structure to another seat."""

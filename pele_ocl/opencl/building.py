@@ -17,6 +17,8 @@ from ..paths import shipped
 from . import notices, shared
 from .cache import Entry
 from .device import Device
+from .packing import ARGUMENT_INFO, packed_source, parameters_of, signature_source
+from .refusals import device_errors
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
 # of a user's objects may run while a thread builds, so it may build within.
@@ -35,15 +37,20 @@ class GroupTooLargeError(KernelBuildError):
 
 
 def get_program(
-    device: Device, file: str, precision: str, width: int, portable: bool, defines: Mapping[str, int]
-) -> cl.Program:
-    """The program of cl/`file`, built for the device and kept; parameters as of get_kernel."""
-    key = (file, precision, width, portable, tuple(sorted(defines.items())))
+    device: Device, file: str, precision: str, width: int, portable: bool, defines: Mapping[str, int],
+    packed: str | None = None,
+) -> cl.Program:  # fmt: skip
+    """The program of cl/`file`, built for the device and kept; parameters as of get_kernel.
+
+    packed : the kernel that is to be packed; None where all are as they stand in the file
+    """
+    key = (file, precision, width, portable, packed, tuple(sorted(defines.items())))
     with BUILDING:
         if key not in device.programs:
             device.require_precision(precision)
+            options = _options(device, precision, width, portable, defines)
             with notices.building(device.name):
-                device.programs[key] = _build(device, file, _options(device, precision, width, portable, defines))
+                device.programs[key] = _build(device, file, options, packed)
         return device.programs[key]
 
 
@@ -60,9 +67,18 @@ def _options(device: Device, precision: str, width: int, portable: bool, defines
     return options + [f"-D{name}={value}" for name, value in macros.items()]
 
 
-def _build(device: Device, file: str, options: list[str]) -> cl.Program:
+def _build(device: Device, file: str, options: list[str], packed: str | None) -> cl.Program:
     source = expanded_source(file, _source)
-    entry = Entry.of(device, source, options)
+    if packed is not None:
+        asked = [*options, ARGUMENT_INFO]
+        signature = _build_source(device, file, signature_source(source, packed), asked, Entry(None))
+        with device_errors(device):
+            source = packed_source(source, packed, parameters_of(signature, packed))
+    return _build_source(device, file, source, options, Entry.of(device, source, options))
+
+
+def _build_source(device: Device, file: str, source: str, options: list[str], entry: Entry) -> cl.Program:
+    """The program of a source that was made from cl/`file`, from the cache where it is kept."""
     binary = entry.read()
     try:
         with BUILDING, _compiling():

@@ -56,21 +56,23 @@ class Kernel:
 
 
 def get_kernel(
-    device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False, **defines: int
-) -> Kernel:
+    device: Device, file: str, name: str, precision: str, width: int = 1, portable: bool = False, packed: bool = False,
+    **defines: int,
+) -> Kernel:  # fmt: skip
     """Kernel `name` of cl/`file`, built for the device and kept.
 
     precision : "float32" or "float64"
     width : reals in a vector
     portable : leave out what is written for one vendor's compiler
+    packed : whether it takes its arguments from a table, as pele_ocl/opencl/packing.py has it
     defines : further macros of the kernel
 
     Raises KernelBuildError with the compiler's words.
     """
-    key = (file, name, precision, width, portable, tuple(sorted(defines.items())))
+    key = (file, name, precision, width, portable, packed, tuple(sorted(defines.items())))
     kernel: Kernel | None = device.kernels.get(key)
     if kernel is None:
         with BUILDING:
-            program = get_program(device, file, precision, width, portable, defines)
+            program = get_program(device, file, precision, width, portable, defines, name if packed else None)
             kernel = device.kernels.setdefault(key, Kernel(program, name, device))
     return kernel

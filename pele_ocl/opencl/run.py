@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pyopencl as cl
 from numpy.typing import ArrayLike, DTypeLike
@@ -39,6 +40,8 @@ class Run(Transfers):
     steps : index of the first launch of each step that was begun, by name
     """
 
+    is_shared: ClassVar[bool] = False  # whether its launches are shared with other molecules
+
     portable: bool = False
     profile: bool = True
     beside: Queue | None = None
@@ -66,7 +69,7 @@ class Run(Transfers):
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         """As get_kernel, in the run's precision."""
-        return get_kernel(self.device, file, name, self.precision, width, self.portable, **defines)
+        return get_kernel(self.device, file, name, self.precision, width, self.portable, False, **defines)
 
     def group_kernel(
         self, file: str, name: str, local_reals: int, most: int | None = None, **defines: int
@@ -137,7 +140,7 @@ class Run(Transfers):
     ) -> KeptLaunch:  # fmt: skip
         """As `keep`, of a kernel that is built already."""
         group = min(group[0], self._most_items(kernel)), group[1]
-        whole = _whole_groups(shape[0], group[0]), _whole_groups(shape[1], group[1])
+        whole = whole_groups(shape[0], group[0]), whole_groups(shape[1], group[1])
         return KeptLaunch(self.device, kernel, whole, (*group, 1), args, pairs, divisible)
 
     def launch_kept(
@@ -179,7 +182,7 @@ class Run(Transfers):
         slab = whole
         if kept.divisible and kept.pairs:
             share = min(1.0, FIRST_SLAB_PAIRS / (kept.pairs * n_conformations))
-            slab = _whole_groups(int(whole * share), kept.group[0])
+            slab = whole_groups(int(whole * share), kept.group[0])
         while done < whole:
             count = min(slab, whole - done)
             shape = count, kept.shape[1], n_conformations
@@ -193,7 +196,7 @@ class Run(Transfers):
                 self.events.append(event)
             done += count
             seconds = max(time.perf_counter() - start, 1e-6)
-            slab = _whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), kept.group[0])
+            slab = whole_groups(int(count * min(8.0, SLAB_SECONDS / seconds)), kept.group[0])
             yield done / whole
 
     def begin_step(self, name: str) -> None:
@@ -213,7 +216,7 @@ class Run(Transfers):
     def _enqueue(
         self, kernel: Kernel, kernel_object: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0
     ) -> Event:
-        shape = tuple(_whole_groups(n, g) for n, g in zip(shape, group, strict=True))
+        shape = tuple(whole_groups(n, g) for n, g in zip(shape, group, strict=True))
         start = (offset,) + (0,) * (len(shape) - 1) if offset else None
         self._record_first(kernel)
         with device_errors(self.device):
@@ -254,5 +257,6 @@ class Run(Transfers):
         return elapsed_seconds(self.events, self.firsts, part)
 
 
-def _whole_groups(n: int, group: int) -> int:
+def whole_groups(n: int, group: int) -> int:
+    """Work-items of the whole groups that have at least n, one group at least."""
     return max(1, -(-n // group)) * group

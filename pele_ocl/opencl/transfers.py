@@ -78,10 +78,12 @@ class Transfers:
         self.clear(buffer)
         return buffer
 
-    def clear(self, buffer: Buffer) -> None:
-        """Fill a buffer with zeros."""
+    def clear(self, buffer: Buffer, first: int = 0, size: int | None = None) -> None:
+        """Fill a buffer with zeros, from its byte `first` on, to its end or so many bytes."""
         with device_errors(self.device):
-            cl.enqueue_fill_buffer(self.queue, buffer, np.zeros(1, np.uint8), 0, buffer.size)
+            cl.enqueue_fill_buffer(
+                self.queue, buffer, np.zeros(1, np.uint8), first, buffer.size - first if size is None else size
+            )
 
     def _buffer(self, flags: int, size: int, values: NDArray[Any] | None = None) -> Buffer:
         """A new buffer of `size` bytes. Raises DeviceError where they are too many beside all others."""
@@ -105,10 +107,12 @@ class Transfers:
 
     def copy_part(self, buffer: Buffer, size: int, source: int, target: int) -> None:
         """Copy a part of a buffer, of so many bytes, to another of its parts, counted in parts."""
+        self.copy_bytes(buffer, source * size, buffer, target * size, size)
+
+    def copy_bytes(self, source: Buffer, first: int, target: Buffer, to: int, size: int) -> None:
+        """Copy so many bytes of a buffer, from its byte `first` on, to byte `to` of another or the same."""
         with device_errors(self.device):
-            cl.enqueue_copy(
-                self.queue, buffer, buffer, src_offset=source * size, dst_offset=target * size, byte_count=size
-            )
+            cl.enqueue_copy(self.queue, target, source, src_offset=first, dst_offset=to, byte_count=size)
 
     def read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> None:
         """Fill the array from a buffer, from its value `first` on, once everything before is done."""
@@ -128,10 +132,10 @@ class Transfers:
         self.device.mapped.count(array, size)
         return array
 
-    def start_write(self, buffer: Buffer, values: NDArray[Any]) -> Event:
-        """Fill a buffer from an array, which must stay as it is until the event, to be kept, has come."""
+    def start_write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> Event:
+        """As `write`, of an array that must stay as it is until the event, to be kept, has come."""
         with device_errors(self.device):
-            return cl.enqueue_copy(self.queue, buffer, values, is_blocking=False)
+            return cl.enqueue_copy(self.queue, buffer, values, dst_offset=first * values.itemsize, is_blocking=False)
 
     def start_read(self, array: NDArray[Any], buffer: Buffer, first: int = 0) -> Event:
         """As `read`, which begins now, once everything before is done; the event is to be kept."""
@@ -145,6 +149,11 @@ class Transfers:
         """Wait for an event."""
         with device_errors(self.device):
             event.wait()
+
+    def has_come(self, event: Event) -> bool:
+        """Whether an event has come."""
+        with device_errors(self.device):
+            return bool(event.command_execution_status == cl.command_execution_status.COMPLETE)
 
     def finish(self) -> None:
         """Wait for everything that was started."""

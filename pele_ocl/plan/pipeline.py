@@ -197,13 +197,18 @@ class Pipeline(Evaluator):
         part, staging = chunk.part, chunk.staging
         chunk.run.wait(staging.events[-1])
         staging.events = ()
-        results = staging.results[: part.stop - part.start]
+        self.take(staging.results[: part.stop - part.start], part, conformations, found, failures)
+        failures.check(part.stop)
+
+    def take(
+        self, results: NDArray[Any], part: slice, conformations: NDArray[Any], found: Found, failures: Failures
+    ) -> None:
+        """Put the results (m, n_results) of part `part` of the conformations where they belong."""
         self.passes.unpack(results, part, found)
         if not self.passes.is_plausible(results, part, found):
             for k in range(part.start, part.stop):
                 if k not in failures.reasons and not found.is_good(k):
                     failures.add(k, self._reason(conformations[k], found, k))
-        failures.check(part.stop)
 
     def _reason(self, positions: NDArray[Any], found: Found, k: int) -> InputError:
         """The error of a conformation that overflowed or never had a value."""

@@ -1,0 +1,214 @@
+"""Molecules of different topologies minimised together, in as few launches as there are kernels."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..atoms import Floats
+from ..opencl.shared import StepState, Stop
+from ..plan.evaluator import Failures
+from ..plan.passes import BATCH_BYTES
+from ..plan.plan import CHUNK_ATOMS
+from .minimizer import Minimizer, computable
+from .pack import Member, Pack, Seated
+from .result import MinimizeResult
+
+if TYPE_CHECKING:
+    from ..opencl.device import Device
+
+LOOK = 16  # iterations after which the host looks which structures are done
+AHEAD = 1  # of them that the device does while the host looks
+MOST_READY = 8  # structures that wait on the device for a seat
+
+
+class Room:
+    """Which bytes of a large buffer are free."""
+
+    def __init__(self, size: int) -> None:
+        self._free = [(0, size)]  # begin and end of each gap, in order
+
+    def take(self, size: int) -> int | None:
+        """The first byte of the first gap of this size; None where there is none."""
+        for k, (begin, end) in enumerate(self._free):
+            if end - begin >= size:
+                self._free[k : k + 1] = [(begin + size, end)] if end - begin > size else []
+                return begin
+        return None
+
+    def give_back(self, first: int, size: int) -> None:
+        """Free what was taken."""
+        joined: list[tuple[int, int]] = []
+        for begin, end in sorted([*self._free, (first, first + size)]):
+            if joined and joined[-1][1] == begin:
+                joined[-1] = joined[-1][0], end
+            else:
+                joined.append((begin, end))
+        self._free = joined
+
+
+class Packs:
+    """Structures of different molecules on their way through the seats of packs, one for each key.
+
+    Results come by `look`, in whatever order structures are done; docs/theory/minimize.md, section 8.
+    """
+
+    def __init__(self, device: Device, precision: str, stack: ExitStack) -> None:
+        """stack : that gives the queues back in the end"""
+        from ..opencl.run import Run
+
+        plain = Run(device, precision, profile=False)
+        self._run, self._aside = (plain.aside(stack.enter_context(device.queue_aside())) for _ in range(2))
+        self.device, self.precision = device, precision
+        size = min(BATCH_BYTES, device.largest_buffer, device.memory // 4)
+        self._large, self._room, self._size = plain.empty(size, np.uint8), Room(size), size
+        self._packs: dict[Hashable, Pack] = {}
+        self._next: Seated | None = None  # that comes as soon as there is room
+        self._ready: deque[Seated] = deque()
+        self._leaving: list[Seated] = []
+        self._begin, self.largest_gradient = time.perf_counter(), 0.0  # that of the structures in seats
+        self._n_atoms = 0  # of the structures in seats and of those that are ready
+        stack.callback(self._finish)
+
+    def _finish(self) -> None:
+        """Wait for the device, where work is left."""
+        self._run.finish()
+        self._aside.finish()
+
+    def __bool__(self) -> bool:
+        """Whether any structure is under way."""
+        return bool(self._next or self._ready or self._leaving or any(pack.seats for pack in self._packs.values()))
+
+    @property
+    def n_seats(self) -> int:
+        """Structures that are minimised at the moment."""
+        return sum(len(pack.seats) for pack in self._packs.values())
+
+    def suits(self, minimizer: Minimizer) -> bool:
+        """Whether a molecule can be minimised here."""
+        energy = minimizer.energy
+        return minimizer.can_share and energy.device is self.device and energy.precision == self.precision
+
+    def fits(self, member: Member) -> bool:
+        """Whether a molecule has room on the device, if no other is there."""
+        return member.region.size <= self._size
+
+    def structure(self, member: Member, k: int, given: Floats) -> Seated:
+        """A structure at positions (n, 3) A that begin. Raises InputError for those that no molecule has."""
+        minimizer, failures = member.minimizer, Failures(1)
+        given = np.asarray(given, np.float64)
+        minimizer.check_finite(given[np.newaxis], failures)
+        start = minimizer.placed(given[np.newaxis])
+        encoded = np.empty((1, start.size), member.passes.encoding.dtype)
+        member.pipeline.encode(start, slice(0, 1), encoded, failures)
+        failures.check(1)
+        aside = start[0, 0] - member.pipeline.decode(encoded)[0, 0]
+        if np.abs(aside).max() <= member.passes.encoding.step:  # rounding
+            aside = np.zeros(3)
+        return Seated(member, k, given, start[0], encoded[0], aside)
+
+    def fill(self, structures: Iterator[Seated]) -> None:
+        """Make the next structures ready: one, and more while the device is at work."""
+        while len(self._ready) < MOST_READY:
+            self._next = self._next or next(structures, None)
+            if self._next is None or not self._bring(self._next):
+                return
+            self._next = None
+            if not any(pack.is_at_work for pack in self._packs.values()):
+                return
+
+    def _bring(self, structure: Seated) -> bool:
+        """Fill the region of a structure, beside what the device does; False where there is no room at the moment."""
+        member = structure.member
+        n_atoms = self._n_atoms + len(structure.given)
+        first = None if self._n_atoms and n_atoms > CHUNK_ATOMS else self._room.take(member.region.size)
+        if first is None:
+            return False
+        self._n_atoms, structure.first, run, region = n_atoms, first, self._aside, member.region
+        run.write(self._large, region.image, first)
+        run.clear(self._large, first + len(region.image), region.n_zeros)
+        state = member.steps.first_state()
+        for name, values in (("base", structure.encoded), ("state", state), ("next_state", state)):
+            run.write(self._large, values.view(np.uint8), first + member.piece(name).first)
+        run.write(self._large, structure.encoded.view(np.uint8), first + member.piece("positions").first)
+        self._ready.append(structure)
+        return True
+
+    def start(self) -> None:
+        """Let in who is ready, and start some iterations of all structures in seats."""
+        self._enter()
+        packs = list(self._packs.values())
+        for pack in packs:
+            pack.iterate(LOOK - AHEAD)
+        for pack in packs:
+            pack.start_look()
+        for pack in packs:
+            pack.iterate(AHEAD)
+        self._run.submit()
+
+    def _enter(self) -> None:
+        """Let in who is ready, as far as there are seats; and have the device know who left."""
+        entering: dict[Hashable, list[Seated]] = {key: [] for key in self._packs}
+        waiting: deque[Seated] = deque()
+        for structure in self._ready:
+            key = structure.member.key
+            if key not in self._packs:
+                self._packs[key] = Pack(self._run, self._large, structure.member)
+            pack, own = self._packs[key], entering.setdefault(key, [])
+            (own if len(pack.seats) + len(own) < pack.most else waiting).append(structure)
+        self._ready = waiting
+        for key, own in entering.items():
+            self._packs[key].enter(own)
+
+    def look(self) -> Iterator[tuple[int, MinimizeResult | str]]:
+        """Wait for the states; the results of structures that were done at the look before, or why they have none."""
+        leaving, self._leaving, self.largest_gradient = self._leaving, [], 0.0
+        for pack in self._packs.values():
+            states = pack.look()
+            goes_on = states[:, StepState.STOPPED] == Stop.RUNNING
+            for state, structure in zip(states[goes_on], np.array(pack.seats, object)[goes_on], strict=True):
+                mean2 = float(state[StepState.GRADIENT2]) / len(structure.given)
+                self.largest_gradient = max(self.largest_gradient, float(np.sqrt(mean2)))
+            for seat in np.flatnonzero(~goes_on)[::-1].tolist():
+                self._leave(pack, seat, states[seat])
+        self._run.submit()
+        if leaving and not self.n_seats:
+            self._run.finish()
+        for structure in leaving:
+            yield structure.k, self._result(structure)
+
+    def _leave(self, pack: Pack, seat: int, state: Floats) -> None:
+        """Fetch where the structure of a seat ended, and start an evaluation of it, for the next look."""
+        structure = pack.seats[seat]
+        pipeline, first, piece = structure.member.pipeline, structure.first, structure.member.piece
+        encoded = np.empty((1, structure.encoded.size), structure.encoded.dtype)
+        self._aside.read(encoded.view(np.uint8), self._large, first + piece("base").first)
+        structure.state, structure.final = state, pipeline.decode(encoded)[0] + structure.aside
+        final = computable(structure.final[np.newaxis], pipeline.atoms)
+        pipeline.encode(final, slice(0, 1), encoded, structure.failures)
+        self._aside.write(self._large, encoded.view(np.uint8), first + piece("positions").first)
+        pack.evaluate(seat)
+        pack.leave(seat)
+        self._leaving.append(structure)
+
+    def _result(self, structure: Seated) -> MinimizeResult | str:
+        """The result of a structure that has left its seat, whose room is free from now on."""
+        member, first = structure.member, structure.first
+        energies, atoms = [], member.pipeline.atoms
+        for piece, positions in ((member.before, structure.start), (member.results, structure.final)):
+            results = np.empty(member.passes.n_results, member.passes.run.dtype)
+            self._aside.read(results.view(np.uint8), self._large, first + piece.first)
+            energies.append(structure.energies(results, computable(positions, atoms)))
+        before, after = energies
+        self._room.give_back(first, member.region.size)
+        self._n_atoms -= len(structure.given)
+        reasons = [*structure.failures.reasons.values(), *after.errors.values()]
+        if reasons:
+            return reasons[0]
+        seconds = time.perf_counter() - self._begin
+        return member.minimizer.result(structure.given, structure.final, structure.state, before, after, 0, seconds)

@@ -1,0 +1,147 @@
+"""Buffers and launches of a molecule recorded, for a place among other molecules on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .kernel import Kernel, get_kernel
+from .launch import Argument, KeptLaunch
+from .memory import Buffer
+from .run import Run, whole_groups
+
+ALIGNMENT = 256  # bytes, of arrays in a region
+
+
+@dataclass(eq=False)
+class Piece:
+    """So many bytes of a region, which stand for a buffer.
+
+    values : which it has at the beginning; None where any will do
+    are_zero : whether all are 0 at the beginning
+    first : byte of the region at which it begins, once that is laid out
+    """
+
+    size: int
+    values: NDArray[Any] | None = None
+    are_zero: bool = False
+    first: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedLaunch:
+    """A launch of a packed kernel with the arguments of one molecule; shape and group as of KeptLaunch."""
+
+    kernel: Kernel
+    shape: tuple[int, int]
+    group: tuple[int, int, int]
+    args: tuple[Argument, ...]
+
+    @property
+    def key(self) -> Hashable:
+        """The same for launches that can be one."""
+        return self.kernel, self.group
+
+    def row(self, slot: int) -> tuple[NDArray[np.uint8], list[int]]:
+        """The row of the launch in a table, with arrays counted from the region's begin, and where these stand.
+
+        slot : bytes; each argument takes one of them, or several
+        """
+        n_groups = np.array([whole // own for whole, own in zip(self.shape, self.group, strict=False)], np.int32)
+        fields, arrays, at = [n_groups.tobytes()], list[int](), slot
+        for k, arg in enumerate(self.args):
+            piece = cast(Piece, arg) if not isinstance(arg, np.generic) else None
+            fields.append(np.asarray(arg).tobytes() if piece is None else np.uint64(piece.first).tobytes())
+            if piece is not None:
+                arrays.append(at)
+            at += -(-len(fields[k + 1]) // slot) * slot
+        padded = b"".join(of.ljust(-(-len(of) // slot) * slot, b"\0") for of in fields)
+        return np.frombuffer(padded, np.uint8), arrays
+
+
+@dataclass(eq=False)
+class Recorder(Run):
+    """A run that keeps what it is given, for one molecule: a region of a large buffer, and rows of tables."""
+
+    is_shared: ClassVar[bool] = True
+
+    pieces: list[Piece] = field(default_factory=list)
+    _uploaded: dict[int, Piece] = field(default_factory=dict)  # by the number of the array, which its piece keeps alive
+
+    def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        array = np.ascontiguousarray(values, dtype or self.dtype)
+        if id(array) not in self._uploaded:  # where launches share an array, it is there once
+            self._uploaded[id(array)] = self._piece(Piece(max(array.itemsize, array.nbytes), array))
+        return cast(Buffer, self._uploaded[id(array)])
+
+    def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
+        return self.upload(make())
+
+    def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        return cast(Buffer, self._piece(Piece(max(1, n) * np.dtype(dtype or self.dtype).itemsize)))
+
+    def zeros(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
+        buffer = self.empty(n, dtype)
+        cast(Piece, buffer).are_zero = True
+        return buffer
+
+    def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
+        return np.zeros(shape, dtype or self.dtype)
+
+    def finish(self) -> None:
+        """There is nothing to wait for."""
+
+    def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
+        return get_kernel(self.device, file, name, self.precision, width, self.portable, True, **defines)
+
+    def keep_kernel(
+        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], *args: Argument, pairs: float = 0.0,
+        divisible: int = 1,
+    ) -> KeptLaunch:  # fmt: skip
+        group = min(group[0], self._most_items(kernel)), group[1]
+        whole = whole_groups(shape[0], group[0]), whole_groups(shape[1], group[1])
+        return cast(KeptLaunch, RecordedLaunch(kernel, whole, (*group, 1), args))
+
+    @property
+    def slot(self) -> int:
+        """Bytes of a slot in rows of tables: those of four reals."""
+        return 4 * self.dtype.itemsize
+
+    @cached_property
+    def region(self) -> Region:
+        """The region of all that was kept until now."""
+        return Region.of(self.pieces)
+
+    def _piece(self, piece: Piece) -> Piece:
+        self.pieces.append(piece)
+        return piece
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """The bytes of a molecule: those of `image` first, then so many zeros, then some that have no value yet."""
+
+    image: NDArray[np.uint8]
+    n_zeros: int
+    size: int
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece]) -> Region:
+        """Lay out pieces one behind the other."""
+        ranks = [0 if piece.values is not None else 1 if piece.are_zero else 2 for piece in pieces]
+        ends, end = [0, 0, 0], 0
+        for rank in range(3):
+            for piece in (piece for piece, of in zip(pieces, ranks, strict=True) if of == rank):
+                piece.first = end
+                end += -(-piece.size // ALIGNMENT) * ALIGNMENT
+            ends[rank] = end
+        image = np.zeros(ends[0], np.uint8)
+        for piece in pieces:
+            if piece.values is not None:
+                image[piece.first : piece.first + piece.values.nbytes] = piece.values.reshape(-1).view(np.uint8)
+        return cls(image, ends[1] - ends[0], ends[2])

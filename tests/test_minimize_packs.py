@@ -1,0 +1,143 @@
+"""Molecules of different topologies that share launches: each as it is alone."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+from test_minimize import PEPTIDE, VACUUM, shaken
+
+from pele_ocl import Atoms, DeviceError, MinimizeBatch, Minimizer, PositionalRestraint, minimize_many
+from pele_ocl.minimize import many, packs
+from pele_ocl.opencl import packing
+from pele_ocl.opencl.device import Device
+
+MOLECULES = [PEPTIDE[:n].moved(shaken(0.1, n, PEPTIDE[:n])) for n in (88, 30, 57, 41)]
+
+
+@pytest.fixture
+def shared(monkeypatch) -> list[int]:
+    """Molecules share launches on this device, too, two at a time; the numbers of those that went that way."""
+    monkeypatch.setattr(many, "most_under_way", lambda options: 2)
+    monkeypatch.setattr(packs, "CHUNK_ATOMS", 150)
+    numbers: list[int] = []
+    own = packs.Packs.structure
+
+    def counted(self, member, k, given):
+        numbers.append(k)
+        return own(self, member, k, given)
+
+    monkeypatch.setattr(packs.Packs, "structure", counted)
+    return numbers
+
+
+def assert_as_alone(batch: MinimizeBatch, molecules: list[Atoms], **options: object) -> None:
+    for result, atoms in zip(batch, molecules, strict=True):
+        alone = Minimizer(atoms, **options).minimize()
+        np.testing.assert_array_equal(result.positions, alone.positions)
+        np.testing.assert_array_equal(result.gradient, alone.gradient)
+        np.testing.assert_array_equal(result.energy_before.values, alone.energy_before.values)
+        np.testing.assert_array_equal(result.energy_after.values, alone.energy_after.values)
+        assert (result.evaluations, result.stopped_by) == (alone.evaluations, alone.stopped_by)
+
+
+SLOW = pytest.mark.slow
+CASES = [
+    {}, {"fixed_radii": True}, pytest.param({"method": "fire"}, marks=SLOW),
+    pytest.param({"model": VACUUM, "constraints": "hbonds"}, marks=SLOW),
+    pytest.param({"variant": "squares"}, marks=SLOW), pytest.param({"precision": "float64"}, marks=SLOW),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options", CASES, ids=["lbfgs", "fixed radii", "fire", "constraints in vacuum", "squares", "float64"]
+)
+def test_each_has_the_bits_that_it_has_alone(device, shared, options):
+    """Some leave their seats while others come in."""
+    options = {"tolerance": 1.0, "max_iterations": 60, "device": device, **options}
+    batch = minimize_many(MOLECULES, **options)
+    assert sorted(shared) == [0, 1, 2, 3]
+    assert len({result.evaluations for result in batch}) > 1
+    assert_as_alone(batch, MOLECULES, **options)
+    again = minimize_many(MOLECULES, **options)
+    for one, other in zip(batch, again, strict=True):
+        np.testing.assert_array_equal(one.positions, other.positions)
+
+
+@pytest.mark.slow
+def test_options_of_each_and_what_shares_no_launches(device, shared):
+    """Restraints are shared; frozen atoms are not, nor what has no room."""
+
+    def each(atoms: Atoms) -> dict[str, object]:
+        return {"frozen": [0, 1]} if len(atoms) == 30 else {"terms": [PositionalRestraint(5.0)]}
+
+    batch = minimize_many(MOLECULES, each=each, tolerance=1.0, device=device)
+    assert sorted(shared) == [0, 2, 3]
+    np.testing.assert_allclose(batch[1].positions[:2], MOLECULES[1].positions[:2], atol=1e-12)
+    assert_as_alone([batch[2]], [MOLECULES[2]], tolerance=1.0, device=device, terms=[PositionalRestraint(5.0)])
+
+
+def test_no_room_and_kernels_that_cannot_be_packed(device, shared, monkeypatch):
+    """Such molecules are minimised side by side."""
+    monkeypatch.setattr(packs, "BATCH_BYTES", 1 << 18)
+    batch = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
+    assert shared == [1]
+    assert_as_alone(batch, MOLECULES[:2], tolerance=1.0, device=device)
+
+    def refuse(*_: object) -> None:
+        raise DeviceError("no names of arguments")
+
+    monkeypatch.setattr(packs.Packs, "suits", refuse)
+    again = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
+    assert shared == [1]
+    np.testing.assert_array_equal(again[0].positions, batch[0].positions)
+
+
+def test_failures_are_named_and_others_go_on(device, shared):
+    flat, lost = MOLECULES[1].moved(np.zeros((30, 3))), MOLECULES[2].moved(MOLECULES[2].positions)
+    far = np.array(MOLECULES[1].positions)
+    far[3] += 1e6
+    molecules = [MOLECULES[0], flat, lost, MOLECULES[1].moved(far), MOLECULES[1]]
+    seen: list[tuple[int, int, float]] = []
+    batch = minimize_many(molecules, errors="record", tolerance=1.0, device=device, watch=lambda *x: seen.append(x))
+    assert "at the same place" in batch.errors[1]
+    assert set(batch.errors) == {1, 3, 4}  # of one topology, whose plan cannot be made of the first
+    assert_as_alone([batch[0], batch[2]], [molecules[0], molecules[2]], tolerance=1.0, device=device)
+    assert seen[-1] == (5, 5, 0.0)
+    batch = minimize_many(molecules[3:] + molecules[:1], errors="record", tolerance=1.0, device=device)
+    assert "span" in batch.errors[0]
+
+
+def test_room():
+    room = packs.Room(100)
+    assert [room.take(40), room.take(40), room.take(40)] == [0, 40, None]
+    room.give_back(0, 40)
+    assert room.take(50) is None
+    assert room.take(30) == 0
+    room.give_back(40, 40)
+    assert room.take(70) == 30
+    room.give_back(0, 30)
+    room.give_back(30, 70)
+    assert room.take(100) == 0
+
+
+def test_source_of_a_packed_kernel():
+    source = (
+        "kernel void other(global int *a) { a[0] = 1; }\nkernel void add(/* sizes */ const int n,\n  X) { use(n); }\n"
+    )
+    parameters = [packing.Parameter("n", "int", False, True, False), packing.Parameter("x", "float4", True, True, True)]
+    made = packing.packed_source(source, "add", parameters)
+    assert "a[0] = 1" in made
+    assert "void add(constant const uchar *table, const int row_bytes, global const float4 *restrict x) {" in made
+    assert made.index("const int n = ") < made.index("x = (global const float4 *)") < made.index("use(n);")
+    assert packing.signature_source(source, "add").endswith("X) {}\n")
+
+
+def test_packs_give_queues_and_memory_back(device: Device, shared):
+    held = []
+    for _ in range(2):
+        minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
+        gc.collect()
+        held.append((len(device.spare), device.held_bytes))
+    assert held[0] == held[1]
