@@ -7,7 +7,6 @@ import mmap
 import threading
 import weakref
 from collections import deque
-from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -31,12 +30,11 @@ def ask_for_large_pages(queue: Queue, buffer: Buffer) -> None:
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if advice is None:  # no Linux
         return
-    access: Any = cl.map_flags.WRITE_INVALIDATE_REGION
-    mapped: Any = cl.enqueue_map_buffer(queue, buffer, access, 0, (buffer.size,), np.uint8)[0]
+    access = cl.map_flags.WRITE_INVALIDATE_REGION
+    mapped = cl.enqueue_map_buffer(queue, buffer, access, 0, (buffer.size,), np.dtype(np.uint8))[0]
     start = -mapped.ctypes.data % PAGE
     address, size = ctypes.c_void_p(mapped.ctypes.data + start), ctypes.c_size_t(buffer.size - start)
     ctypes.CDLL(None).madvise(address, size, ctypes.c_int(advice))  # what it returns does not matter
-    mapped.base.release(queue)
 
 
 class BufferBytes:

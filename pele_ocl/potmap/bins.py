@@ -106,7 +106,7 @@ def _sparse_edge(problem: MapProblem) -> float:
     """The edge of bins that hold a few atoms each, A."""
     low, high = problem.box
     volume = float(np.prod(np.maximum(high - low, LEAST_EDGE)))
-    return (volume * SPARSE / max(1, problem.n_atoms)) ** (1 / 3)
+    return float(np.cbrt(volume * SPARSE / max(1, problem.n_atoms)))
 
 
 def _halves(problem: MapProblem, block: tuple[int, int, int]) -> Floats:

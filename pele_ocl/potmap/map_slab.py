@@ -58,7 +58,7 @@ class MapSlab:
         return self.shape[0] * self.shape[1] * self.shape[2]
 
     def rests(self, run: Run) -> list[Buffer]:
-        """What rounding took from the points' coordinates along x, y, z, on the device."""
+        """The shares of the points' coordinates along x, y, z that rounding took, on the device."""
         firsts = (0, 0, self.first)
         return [run.upload(self.problem.axis_rests(d, firsts[d], n)) for d, n in enumerate(self.shape)]
 

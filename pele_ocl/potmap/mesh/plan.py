@@ -19,13 +19,13 @@ from .window import Window
 CUTOFFS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0)  # A, of the near part
 # Costs on a CPU, in near pairs: of a node of the padded mesh with all its transforms, and of a node that a charge is
 # spread onto. Their ratios are much the same on GPUs.
-NODE_COST, SPREAD_COST = 30.0, 2.0
-WAVE_COST = 10.0  # of a wave number of the host's table, half of what it takes there, since it serves further maps
+NODE_COST, SPREAD_COST = 12.0, 0.7
+WAVE_COST = 5.0  # of a wave number of the host's table, a part of what it takes there, since it serves further maps
 # The same in evaluations of the direct sum, as measured on two cores: of a near pair, a node of the padded mesh, a node
 # that a charge is spread onto, a point and component of the map, and an atom in the sums that measure the error.
 PAIR_EVALUATIONS, NODE_EVALUATIONS, SPREAD_EVALUATIONS = 27.0, 40.0, 9.0
 POINT_EVALUATIONS, ERROR_EVALUATIONS = 45.0, 11e3
-SHEET_COST = 1.7  # of a wave number of a sheet, in those of the padded mesh, most of whose lines are zero
+SHEET_COST = 2.7  # of a wave number of a sheet, in those of the padded mesh, most of whose lines are zero
 RATIOS = (2, 4)  # of the cutoffs of two levels, the least and the largest
 MOST_CHOSEN = 64
 LARGEST_SCREENING = 7.0  # kappa times the cutoff; beyond, cosh has more terms than kernels take
