@@ -17,7 +17,7 @@ from mesh import atoms_of
 from pele_ocl import Grid, potmap
 
 POINTS, SPACING = 256, 0.5
-HEAD = "| system | method | kernels, ms | wall clock, ms | median | beyond kernels | median |\n|---|---|---|---|---|---|---|"
+COLUMNS = "system", "method", "kernels, ms", "wall clock, ms", "median", "beyond kernels, ms", "median"
 METHODS = (
     {"method": "direct", "min_distance": 1e-3}, {"method": "cutoff"}, {"method": "mesh", "accuracy": 1e-4},
 )  # fmt: skip
@@ -26,7 +26,7 @@ METHODS = (
 def main() -> None:
     systems = [*sys.argv[2:3], "src3,ruvab,ball:10000,ball:100000"][0].split(",")
     calls = int([*sys.argv[3:4], "10"][0])
-    print(HEAD)
+    print(f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|")
     for system in systems:
         atoms = atoms_of(system)
         grid = Grid(atoms.positions.mean(axis=0) - SPACING * POINTS / 2 + 0.0123, SPACING, (POINTS,) * 3)
