@@ -20,7 +20,7 @@
 // Inverts a positive definite matrix by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149).
 // least: a bound below its eigenvalues, which no pivot is less than but for rounding; column: (2, SIDE)
 #if GROUP > 1
-// Each work-item has its entries in registers, and sees a pivot's column alone of those of others. The result goes to `inverse_of`.
+// Each work-item has its entries in registers, and sees of the others' a pivot's column alone. The result goes to `inverse_of`.
 #define OWN_ROWS (SIDE / PARTS)
 INLINE void invert(MATRIX const real *matrix, real least, local real *column, global real *inverse_of) {
     const int item = get_local_id(0), lane = item % LANES, part = item / LANES;

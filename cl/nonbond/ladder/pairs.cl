@@ -1,5 +1,5 @@
 // A work-item for each pair (several where the list is long): energies through a tree in every group, and the gradient of
-// the pair handed on in the way SCATTER says. Energies of many pairs cancel, so they are added up in more digits than they have.
+// the pair handed on in the way SCATTER says. Energies of many pairs cancel, so sums have more digits than they do.
 //
 //   NAIVE    += and -= on the atoms' gradients: work-items that share an atom race and lose updates. Wrong by design.
 //   ATOMIC   the same six updates, each atomic (common/atomics.clh)
