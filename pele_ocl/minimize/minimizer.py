@@ -189,15 +189,9 @@ class Minimizer:
         return pool, seconds
 
     def _run(
-        self,
-        plan: Energy,
-        given: Floats,
-        failures: Failures,
-        begin: float,
-        progress: Progress | None,
-        watch: Watch | None,
-        queue: Queue | None,
-    ) -> Turns[tuple[Pool, Floats]]:
+        self, plan: Energy, given: Floats, failures: Failures, begin: float, progress: Progress | None,
+        watch: Watch | None, queue: Queue | None,
+    ) -> Turns[tuple[Pool, Floats]]:  # fmt: skip
         """Minimise all; where they ended, and the seconds until each did."""
         seconds, limit = np.zeros(len(given)), self.stopping.max_seconds
         with plan.lent(len(given)) as pipeline:
