@@ -111,9 +111,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     def _prepare(self, m: int) -> Pipeline:
         from ..opencl.run import Run
 
-        return self.prepared(Run(self.device, self.precision), m)
+        return self._prepared(Run(self.device, self.precision), m)
 
-    def prepared(self, run: Run, m: int) -> Pipeline:
+    def _prepared(self, run: Run, m: int) -> Pipeline:
         """An evaluator for up to m conformations at a time, whose buffers and launches some run makes."""
         passes = self._passes(run, m)
         run.finish()  # evaluations may go to another queue
@@ -180,7 +180,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
             per_atom=options.per_atom,
         )  # fmt: skip
 
-    def batch_of(self, pipeline: Pipeline, results: NDArray[Any], positions: Floats) -> EnergyBatch:
+    def _batch_of(self, pipeline: Pipeline, results: NDArray[Any], positions: Floats) -> EnergyBatch:
         """The batch of one that an evaluator's results (n_results,) of positions (n, 3) A stand for."""
         found, failures = self._found(1), Failures(1, record=True)
         pipeline.take(results[np.newaxis], slice(0, 1), positions[np.newaxis], found, failures)

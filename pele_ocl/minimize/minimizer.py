@@ -140,8 +140,8 @@ class Minimizer:
         begin = time.perf_counter()
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
-        self.check_finite(given, failures)
-        start = self.placed(given)
+        self._check_finite(given, failures)
+        start = self._placed(given)
         plan = self._plan_for(start)
         before = plan.evaluate_batch(computable(start, self.atoms), errors="record")
         with self.energy.device.queue_aside() if aside else nullcontext() as queue:
@@ -154,12 +154,12 @@ class Minimizer:
         results = [
             None
             if k in failures.reasons
-            else self.result(given[k], pool.final[k], pool.states[k], before, after, k, float(seconds[k]))
+            else self._result(given[k], pool.final[k], pool.states[k], before, after, k, float(seconds[k]))
             for k in range(len(given))
         ]
         return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
 
-    def placed(self, given: Floats) -> Floats:
+    def _placed(self, given: Floats) -> Floats:
         """Conformations (m, n, 3) A as they begin: with bonds that are held at their lengths."""
         return given if self.constraints is None else self.constraints.placed(given)
 
@@ -189,15 +189,9 @@ class Minimizer:
         return pool, seconds
 
     def _run(
-        self,
-        plan: Energy,
-        given: Floats,
-        failures: Failures,
-        begin: float,
-        progress: Progress | None,
-        watch: Watch | None,
-        queue: Queue | None,
-    ) -> Turns[tuple[Pool, Floats]]:
+        self, plan: Energy, given: Floats, failures: Failures, begin: float, progress: Progress | None,
+        watch: Watch | None, queue: Queue | None,
+    ) -> Turns[tuple[Pool, Floats]]:  # fmt: skip
         """Minimise all; where they ended, and the seconds until each did."""
         seconds, limit = np.zeros(len(given)), self.stopping.max_seconds
         with plan.lent(len(given)) as pipeline:
@@ -237,7 +231,7 @@ class Minimizer:
             passes.run.finish()  # what was made there goes to another queue
         return self._steps[passes]
 
-    def check_finite(self, given: Floats, failures: Failures) -> None:
+    def _check_finite(self, given: Floats, failures: Failures) -> None:
         """Record the conformations that are no positions."""
         for k in np.flatnonzero(~np.isfinite(given).all(axis=(1, 2))).tolist():
             try:
@@ -246,7 +240,7 @@ class Minimizer:
                 failures.add(k, error)
         failures.check(len(given))
 
-    def result(
+    def _result(
         self, given: Floats, final: Floats, state: Floats, before: EnergyBatch, after: EnergyBatch, k: int,
         seconds: float,
     ) -> MinimizeResult:  # fmt: skip

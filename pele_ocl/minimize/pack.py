@@ -37,7 +37,7 @@ class Member:
 
         energy = minimizer.energy
         recorder = Recorder(energy.device, energy.precision, profile=False)
-        self.minimizer, self.pipeline = minimizer, energy.prepared(recorder, 1)
+        self.minimizer, self.pipeline = minimizer, energy._prepared(recorder, 1)
         passes = self.pipeline.passes
         assert isinstance(passes, EnergyPasses)
         self.passes, self.steps = passes, minimizer.steps_of(passes)
@@ -95,7 +95,7 @@ class Seated:
 
     def energies(self, results: NDArray[Any], positions: Floats) -> EnergyBatch:
         """The energies that results (n_results,) of positions (n, 3) A stand for."""
-        return self.member.minimizer.energy.batch_of(self.member.pipeline, results, positions)
+        return self.member.minimizer.energy._batch_of(self.member.pipeline, results, positions)
 
 
 class Table:

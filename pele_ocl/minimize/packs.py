@@ -102,8 +102,8 @@ class Packs:
         """A structure at positions (n, 3) A that begin. Raises InputError for those that no molecule has."""
         minimizer, failures = member.minimizer, Failures(1)
         given = np.asarray(given, np.float64)
-        minimizer.check_finite(given[np.newaxis], failures)
-        start = minimizer.placed(given[np.newaxis])
+        minimizer._check_finite(given[np.newaxis], failures)
+        start = minimizer._placed(given[np.newaxis])
         encoded = np.empty((1, start.size), member.passes.encoding.dtype)
         member.pipeline.encode(start, slice(0, 1), encoded, failures)
         failures.check(1)
@@ -211,4 +211,4 @@ class Packs:
         if reasons:
             return reasons[0]
         seconds = time.perf_counter() - self._begin
-        return member.minimizer.result(structure.given, structure.final, structure.state, before, after, 0, seconds)
+        return member.minimizer._result(structure.given, structure.final, structure.state, before, after, 0, seconds)
