@@ -53,8 +53,8 @@ def build_plainly(build: Callable[..., Any]) -> Callable[..., Any]:
 def build_in_silence(build: Callable[..., Any]) -> Callable[..., Any]:
     """building._build, which fails where PoCL warns, as it then prints a line on the user's terminal."""
 
-    def built(device: Device, file: str, options: list[str]) -> Any:
-        program = build(device, file, options)
+    def built(device: Device, file: str, options: list[str], packed: str | None) -> Any:
+        program = build(device, file, options, packed)
         if device.vendor == "POCL":
             lines = program.get_build_info(device.handle, cl.program_build_info.LOG).splitlines()
             warned = [line for line in lines if "warning:" in line and ABOUT_WIDTH not in line]

@@ -9,6 +9,6 @@ void pair_squares(
     global const int2 *restrict dispatch)  // (n_rows * n_chunks) row and chunk of each group, those that take longest first
 {
     local PairMemory memory;
-    const int2 own = dispatch[get_group_id(0) + get_num_groups(0) * get_group_id(1)];
+    const int2 own = dispatch[get_group_id(0) + rows_of(n_tiles) * get_group_id(1)];
     add_pairs(own.x, own.y, n_tiles, &memory, PAIR_SQUARES_PASSED, ring, COLLECTED);
 }
