@@ -119,6 +119,7 @@ def test_parts_of_long_arrays(device, monkeypatch):
     atoms = random_atoms(300)
     expected = Solvent(atoms, device=device, variant="tiled").evaluate()
     monkeypatch.setattr(threads, "PART", 192)
+    monkeypatch.setattr(threads, "LEAST", 193)
     plan = Solvent(atoms, device=device, variant="tiled")
     found = plan.evaluate(atoms.positions)
     np.testing.assert_array_equal(found.born_radii, expected.born_radii)
@@ -145,6 +146,7 @@ def test_the_sample_is_as_defined(n, monkeypatch):
     largest = np.argsort(radii)[n - SAMPLE // 2 :]
     others = np.setdiff1d(np.arange(n), largest)
     drawn = np.random.default_rng(SEED).choice(others, SAMPLE // 2, replace=False)
-    for part in (threads.PART, 192):
-        monkeypatch.setattr(threads, "PART", part)
+    for least in (threads.LEAST, 193):
+        monkeypatch.setattr(threads, "PART", 192)
+        monkeypatch.setattr(threads, "LEAST", least)
         np.testing.assert_array_equal(sample_of(radii), np.sort([*largest, *drawn]))

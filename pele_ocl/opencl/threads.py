@@ -11,13 +11,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 MOST_COPIERS = 8
-# Numbers that a core's caches hold, and that take many times as long as a thread to begin; whole rows of coordinates.
-PART = 3 << 15
+PART = 3 << 15  # numbers that a core's caches hold; whole rows of coordinates
+LEAST = 10 * PART  # of fewer numbers it takes as long until threads begin and have ended
 
 
 def in_parts(size: int, work: Callable[[slice], T]) -> list[T]:
     """The results of `work` for the parts of `size` numbers, in their order; by threads where there are several."""
-    if size <= PART:
+    if size < LEAST:
         return [work(slice(0, size))]
     parts = [slice(first, min(first + PART, size)) for first in range(0, size, PART)]
     return list(copiers().map(work, parts))

@@ -17,10 +17,11 @@ _BLOCK = 8192
 
 def norm2(values: NDArray[Any]) -> float:
     """The sum of all squares, which takes a third of the time of a look at each number; not finite where one is not."""
-    flat = values.ravel()
-    if len(flat) <= _BLOCK:
-        return float(np.vdot(flat, flat))  # unlike `dot` it does not warn of overflows
-    return float(np.einsum("i,i", flat, flat))
+    flat, total = values.ravel(), 0.0
+    for first in range(0, len(flat), _BLOCK):
+        block = flat[first : first + _BLOCK]
+        total += float(np.vdot(block, block))  # unlike `dot` it does not warn of overflows
+    return total
 
 
 @dataclass(frozen=True, eq=False)
