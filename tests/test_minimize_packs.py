@@ -9,6 +9,7 @@ import pytest
 from test_minimize import PEPTIDE, VACUUM, shaken
 
 from pele_ocl import Atoms, DeviceError, MinimizeBatch, Minimizer, PositionalRestraint, minimize_many
+from pele_ocl.errors import DeviceMemoryError
 from pele_ocl.minimize import many, packs
 from pele_ocl.opencl import packing
 from pele_ocl.opencl.device import Device
@@ -92,6 +93,13 @@ def test_no_room_and_kernels_that_cannot_be_packed(device, shared, monkeypatch):
     again = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
     assert shared == [1]
     np.testing.assert_array_equal(again[0].positions, batch[0].positions)
+
+    def full(*_: object) -> None:
+        raise DeviceMemoryError("no room for the large buffer")
+
+    monkeypatch.setattr(many, "Packs", full)
+    again = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
+    np.testing.assert_array_equal(again[1].positions, batch[1].positions)
 
 
 def test_failures_are_named_and_others_go_on(device, shared):

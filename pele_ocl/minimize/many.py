@@ -105,7 +105,11 @@ class Together:
         others: list[Sequence[int]] = []
         largest_first = sorted(groups, key=lambda group: len(self._molecules[group[0]]), reverse=True)
         with ExitStack() as stack:
-            packs = Packs(device, precision, stack)
+            try:
+                packs = Packs(device, precision, stack)
+            except DeviceMemoryError:  # for all together; each may find room
+                yield from by_turns(*self._works(groups, aside=True), most)
+                return
             structures = self._structures(packs, largest_first, others)
             packs.fill(structures)
             while packs:
