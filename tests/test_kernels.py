@@ -83,7 +83,7 @@ def test_what_compilers_warn_of(monkeypatch, code, warns):
     monkeypatch.setattr(building, "_source", lambda file: probe if file == "probe.cl" else read(file))
     options = building._options(DEVICES[0], "float32", 1, False, {})
     with pytest.raises(AssertionError, match=r"warning: probe\.cl") if warns else nullcontext():
-        building._build(DEVICES[0], "probe.cl", options)
+        building._build(DEVICES[0], "probe.cl", options, None)
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from test_minimize import PEPTIDE, VACUUM, shaken
 
-from pele_ocl import Atoms, DeviceError, MinimizeBatch, Minimizer, PositionalRestraint, minimize_many
+from pele_ocl import (
+    Atoms,
+    DeviceError,
+    KernelBuildError,
+    MinimizeBatch,
+    Minimizer,
+    PeleError,
+    PositionalRestraint,
+    minimize_many,
+)
 from pele_ocl.errors import DeviceMemoryError
 from pele_ocl.minimize import many, packs
 from pele_ocl.opencl import packing
@@ -86,20 +96,23 @@ def test_no_room_and_kernels_that_cannot_be_packed(device, shared, monkeypatch):
     assert shared == [1]
     assert_as_alone(batch, MOLECULES[:2], tolerance=1.0, device=device)
 
-    def refuse(*_: object) -> None:
-        raise DeviceError("no names of arguments")
+    def refusing(error: PeleError) -> Callable[..., None]:
+        def refuse(*_: object) -> None:
+            raise error
 
-    monkeypatch.setattr(packs.Packs, "suits", refuse)
-    again = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
-    assert shared == [1]
-    np.testing.assert_array_equal(again[0].positions, batch[0].positions)
+        return refuse
 
-    def full(*_: object) -> None:
-        raise DeviceMemoryError("no room for the large buffer")
-
-    monkeypatch.setattr(many, "Packs", full)
-    again = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
-    np.testing.assert_array_equal(again[1].positions, batch[1].positions)
+    for owner, name, error in (
+        (packs.Pack, "__init__", DeviceMemoryError("no room for tables")),
+        (packs.Packs, "suits", DeviceError("no names of arguments")),
+        (packs.Packs, "suits", KernelBuildError("no kernel of this form")),
+        (many, "Packs", DeviceMemoryError("no room for the large buffer")),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, refusing(error))
+            again = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
+        for one, other in zip(again, batch, strict=True):
+            np.testing.assert_array_equal(one.positions, other.positions)
 
 
 def test_failures_are_named_and_others_go_on(device, shared):

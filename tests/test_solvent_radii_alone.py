@@ -91,6 +91,9 @@ def test_the_command(tmp_path, atoms):
     assert "kcal" not in text
     table = run("solvent", HEXAPEPTIDE, HEXAPEPTIDE, "--no-energy")
     assert "Born radii of structures, A" in table
+    assert "GB model" in table
+    run("solvent", HEXAPEPTIDE, HEXAPEPTIDE, "--no-energy", "-o", tmp_path / "radii.csv")
+    assert "born_radius_mean [angstrom]" in (tmp_path / "radii.csv").read_text()
     assert "kcal" not in table
     assert "total" not in table
     for option in ("--per-residue", "-t"):

@@ -472,7 +472,7 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
     assert not models.exists()
 
 
-@pytest.mark.parametrize(("first", "expected"), [(0, [4, 40 / 6, 65 / 8]), (1, [4, 20, 15]), (2, [4, 40 / 6, 12.5])])
+@pytest.mark.parametrize(("first", "expected"), [(0, [4, 40 / 6, 65 / 8]), (1, [4, 20, 15]), (2, [4, 40 / 6, 65 / 8])])
 def test_the_rate_leaves_out_what_kernels_are_compiled_before(first, expected, monkeypatch):
     times = iter([0.0, 5.0, 6.0, 8.0])
     monkeypatch.setattr("pele_ocl.cli.frames.rate.time.perf_counter", lambda: next(times))

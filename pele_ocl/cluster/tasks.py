@@ -66,7 +66,7 @@ def in_order(
 
 def _most_under_way(client: Client) -> int:
     """How many tasks the workers that are there now may have."""
-    n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
+    n_workers = len(client.scheduler_info(n_workers=-1).get("workers", ()))  # none of a client that was closed
     return min(_MOST_UNDER_WAY, _UNDER_WAY * max(1, n_workers))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..arguments import callback, choice, described
 from ..atoms import Atoms
-from ..errors import DeviceError, DeviceMemoryError, InputError, PeleError
+from ..errors import DeviceError, DeviceMemoryError, InputError, KernelBuildError, PeleError
 from ..plan.plan import CHUNK_ATOMS
 from ..variant import Progress
 from .minimizer import Minimizer, Turns, Watch
@@ -29,7 +29,7 @@ Options = Mapping[str, Any]  # of a Minimizer
 
 MOST_UNDER_WAY = 16  # groups of molecules of one topology each, that do not share launches
 PACKED = -1  # stands for all that share launches, where groups are told apart
-FEW = 4  # a group that has less than this part of the atoms that fill a device shares launches with others
+SHARING = CHUNK_ATOMS // 4  # atoms; of smaller groups those of two topologies or more share launches
 _DONE = object()
 
 
@@ -46,7 +46,7 @@ def minimize_all(
         callback(name, function)
     together = Together(molecules, each, options, progress, watch)
     groups = groups_of(molecules, alone=each is not None or bool(options.get("terms")))
-    with closing(together.by_turns(groups, most_under_way(options))) as turns:
+    with closing(together.minimized(groups, most_under_way(options))) as turns:
         for _ in turns:
             if together.reasons and errors == "raise":
                 k = min(together.reasons)
@@ -72,10 +72,10 @@ class Together:
         self._crowded: list[Sequence[int]] = []  # groups for which the device had no room beside others
         self._under_way: dict[int, tuple[int, float]] = {}  # done and largest gradient of the others, by group
 
-    def by_turns(self, groups: Sequence[Sequence[int]], most: int) -> Turns[None]:
-        """Minimise groups, `most` at a time; one for which the device had no room then has it for itself."""
+    def minimized(self, groups: Sequence[Sequence[int]], most: int) -> Turns[None]:
+        """Minimise groups, `most` at a time. Those for which the device had no room come last, one at a time."""
         shares = most > 1 and may_share(self._options)
-        few = [group for group in groups if shares and self._n_atoms(group) <= CHUNK_ATOMS // FEW]
+        few = [group for group in groups if shares and self._n_atoms(group) < SHARING]
         sharing = {group[0] for group in few} if len(few) > 1 else set()
         works, sizes = self._works([group for group in groups if group[0] not in sharing], aside=most > 1)
         if sharing:
@@ -83,7 +83,7 @@ class Together:
         yield from by_turns(works, sizes, most)
         if self._crowded:
             crowded, self._crowded = self._crowded, []
-            yield from self.by_turns(crowded, 1)
+            yield from self.minimized(crowded, 1)
 
     def _works(self, groups: Sequence[Sequence[int]], aside: bool) -> tuple[list[Turns[None]], list[int]]:
         """The works that minimise groups, and the atoms that each has on the device."""
@@ -95,21 +95,27 @@ class Together:
         return len(group) * len(self._molecules[group[0]])
 
     def _packed(self, groups: Sequence[Sequence[int]], most: int) -> Turns[None]:
-        """Minimise the molecules of these groups by the same launches, and behind them those that cannot be so.
+        """Minimise these groups with shared launches; then, side by side, those that cannot share.
 
-        most : of the latter groups, that are under way at a time
+        most : of the latter that are under way at a time
         """
+        others: list[Sequence[int]] = []
+        try:
+            yield from self._in_packs(groups, others)
+        except DeviceMemoryError:  # for all together; each that is not done may find room
+            left = ([k for k in of if self.results[k] is None and k not in self.reasons] for of in groups)
+            others = [of for of in left if of]
+        self._under_way.pop(PACKED, None)
+        yield from by_turns(*self._works(others, aside=True), most)
+
+    def _in_packs(self, groups: Sequence[Sequence[int]], others: list[Sequence[int]]) -> Turns[None]:
+        """Minimise the molecules of these groups by the same launches. others : gets groups that cannot be so"""
         from ..opencl.device import get_device
 
         device, precision = get_device(self._options.get("device")), self._options.get("precision", "float32")
-        others: list[Sequence[int]] = []
         largest_first = sorted(groups, key=lambda group: len(self._molecules[group[0]]), reverse=True)
         with ExitStack() as stack:
-            try:
-                packs = Packs(device, precision, stack)
-            except DeviceMemoryError:  # for all together; each may find room
-                yield from by_turns(*self._works(groups, aside=True), most)
-                return
+            packs = Packs(device, precision, stack)
             structures = self._structures(packs, largest_first, others)
             packs.fill(structures)
             while packs:
@@ -119,8 +125,6 @@ class Together:
                 for k, result in packs.look():
                     self._keep(k, result)
                 self._tell(PACKED, 0, 0, packs.largest_gradient)
-        self._under_way.pop(PACKED, None)
-        yield from by_turns(*self._works(others, aside=True), most)
 
     def _structures(
         self, packs: Packs, groups: Sequence[Sequence[int]], others: list[Sequence[int]]
@@ -130,7 +134,7 @@ class Together:
             try:
                 minimizer = self._minimizer(group)
                 member = Member(minimizer) if packs.suits(minimizer) else None
-            except DeviceError:
+            except (DeviceError, KernelBuildError):  # the plain kernels may build
                 member = None
             except PeleError as error:
                 for k in group:

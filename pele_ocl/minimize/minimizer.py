@@ -100,7 +100,8 @@ class Minimizer:
     @property
     def can_share(self) -> bool:
         """Whether its launches can be shared with other molecules."""
-        return self.rounds == 1 and self.descent != Descent.NEWTON and bool(self.free.all())
+        is_timed = self.stopping.max_seconds is not None
+        return self.rounds == 1 and self.descent != Descent.NEWTON and bool(self.free.all()) and not is_timed
 
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
         """Minimise from positions (n, 3) A, by default the atoms' own.

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ..opencl.timing import Event
     from .minimizer import Minimizer
 
+TABLE_BYTES = 64 << 10  # of a table at most: some devices have as much constant memory as any other
+
 
 class Member:
     """A molecule as its minimiser would keep it on a device for itself, recorded; several seats may be of it.
@@ -77,7 +79,7 @@ class Seated:
 
     k : its number; given : (n, 3) A, where it began, and `start` with bonds that are held at their lengths
     first : byte of the large buffer at which its region begins; encoded : (3 n) its start
-    aside : (3,) A from where it is computed to where it is
+    aside : (3,) A from where it is computed to where it is; sent : what goes to the device in the end, and its event
     evaluations : those started included; state, final : (N_STATE,), (n, 3) A in the end; failures : of the end
     """
 
@@ -91,6 +93,7 @@ class Seated:
     evaluations: int = 0
     state: Floats = field(default_factory=lambda: np.zeros(0))
     final: Floats = field(default_factory=lambda: np.zeros(0))
+    sent: tuple[NDArray[Any], Event] | None = None
     failures: Failures = field(default_factory=lambda: Failures(1, record=True))
 
     def energies(self, results: NDArray[Any], positions: Floats) -> EnergyBatch:
@@ -138,7 +141,7 @@ class Pack:
 
     def __init__(self, run: Run, large: Buffer, member: Member) -> None:
         sizes = [len(row) for row, _ in member.rows]
-        self.most = max(1, run.device.largest_constant // max(sizes))
+        self.most = max(1, min(run.device.largest_constant, TABLE_BYTES) // max(sizes))
         self._run, self._large, self.seats = run, large, list[Seated]()
         self._tables = [
             Table(run, launch, size, large, self.most) for launch, size in zip(member.launches, sizes, strict=True)

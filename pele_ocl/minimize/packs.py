@@ -191,7 +191,9 @@ class Packs:
         structure.state, structure.final = state, pipeline.decode(encoded)[0] + structure.aside
         final = computable(structure.final[np.newaxis], pipeline.atoms)
         pipeline.encode(final, slice(0, 1), encoded, structure.failures)
-        self._aside.write(self._large, encoded.view(np.uint8), first + piece("positions").first)
+        # Behind the iteration that is still at work, which may write these positions, too.
+        values = encoded.view(np.uint8).ravel()
+        structure.sent = values, self._run.start_write(self._large, values, first + piece("positions").first)
         pack.evaluate(seat)
         pack.leave(seat)
         self._leaving.append(structure)

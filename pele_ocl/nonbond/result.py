@@ -28,7 +28,7 @@ class NonbondResult(TermResult):
     exact: bool
 
     def __repr__(self) -> str:
-        return self._about(f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs", f"{self.total:.3f}")
+        return self._about(f"{len(self.atoms):,} atoms, {self.n_pairs:,} pairs", f"total {self.total:.3f} kcal/mol")
 
     @property
     def net_force(self) -> float:

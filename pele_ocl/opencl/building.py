@@ -71,6 +71,7 @@ def _build(device: Device, file: str, options: list[str], packed: str | None) ->
     source = expanded_source(file, _source)
     if packed is not None:
         asked = [*options, ARGUMENT_INFO]
+        # Not from the cache: runtimes tell the arguments of programs alone that were made from source.
         signature = _build_source(device, file, signature_source(source, packed), asked, Entry(None))
         with device_errors(device):
             source = packed_source(source, packed, parameters_of(signature, packed))

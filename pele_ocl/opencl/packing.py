@@ -76,10 +76,10 @@ def parameters_of(program: cl.Program, name: str) -> list[Parameter]:
     kernel = cl.Kernel(program, name)
     info, has, found = cl.kernel_arg_info, cl.kernel_arg_type_qualifier, []
     for k in range(kernel.num_args):
-        name, kind = (str(kernel.get_arg_info(k, of)).strip("\0 ") for of in (info.NAME, info.TYPE_NAME))
+        own, kind = (str(kernel.get_arg_info(k, of)).strip("\0 ") for of in (info.NAME, info.TYPE_NAME))
         traits = cast(int, kernel.get_arg_info(k, info.TYPE_QUALIFIER))
         is_const, is_restrict = bool(traits & has.CONST), bool(traits & has.RESTRICT)
-        found.append(Parameter(name, kind.rstrip("* "), kind.endswith("*"), is_const, is_restrict))
+        found.append(Parameter(own, kind.rstrip("* "), kind.endswith("*"), is_const, is_restrict))
     return found
 
 

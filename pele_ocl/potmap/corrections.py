@@ -40,8 +40,10 @@ def correct(run: Run, slab: MapSlab) -> None:
     kernel = run.kernel("potmap/corrections.cl", "correct", EDGE=EDGE, **problem.switches)
     within = replace(slab, problem=replace(problem, model=replace(problem.model, cutoff=reach)))
     atoms, rests = (each.take(cubes.atoms, axis=0) for each in (problem.atoms4, problem.rests4))
+    of_points = slab.rests(run)
+    run.held += of_points
     run.launch(
-        kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1), *within.arguments(problem.n_atoms), *slab.rests(run),
+        kernel, (EDGE**3, len(cubes.places) - 1), (GROUP, 1), *within.arguments(problem.n_atoms), *of_points,
         run.hold(cubes.places, np.int32), run.hold(atoms), run.hold(rests),
     )  # fmt: skip
 
@@ -89,7 +91,7 @@ def _reached(slab: MapSlab, reach: float) -> tuple[NDArray[np.intp], NDArray[np.
     shape = np.array([*problem.grid.shape[:2], slab.last - slab.first])
     places: Floats = (problem.positions - problem.corner) / problem.grid.spacing - (0, 0, slab.first)
     steps = reach / problem.grid.spacing
-    first = np.maximum(np.ceil(places - steps), 0).astype(np.int64)
-    last = np.minimum(np.floor(places + steps), shape - 1).astype(np.int64)
+    first = np.clip(np.ceil(places - steps), 0, shape).astype(np.int64)
+    last = np.clip(np.floor(places + steps), -1, shape - 1).astype(np.int64)
     atoms = np.flatnonzero((first <= last).all(axis=1))
     return atoms, first[atoms], last[atoms]

@@ -40,12 +40,12 @@ class SplitMethod:
 
 SPLIT_METHODS = {
     "msm": SplitMethod(
-        msm.cutoffs, msm.tighter, {"float32": msm.FINEST, "float64": msm.FINEST}, False,
-        msm.lattice_reals,
+        msm.cutoffs, msm.tighter, {"float32": msm.FINEST, "float64": msm.FINEST}, has_salt=False,
+        reals=msm.lattice_reals,
     ),
     "mesh": SplitMethod(
-        mesh.levels, mesh.tighter, {"float32": mesh.FLOAT32_ACCURACY, "float64": mesh.FINEST}, True,
-        mesh.mesh_reals,
+        mesh.levels, mesh.tighter, {"float32": mesh.FLOAT32_ACCURACY, "float64": mesh.FINEST}, has_salt=True,
+        reals=mesh.mesh_reals,
     ),
 }  # fmt: skip
 

@@ -6,7 +6,8 @@ import time
 
 
 class Rate:
-    """Frames a second. The first that are done do not count where more follow, as kernels are compiled before them.
+    """Frames a second. The first that are done do not count where at least as many follow, as kernels are
+    compiled before them.
 
     first : how many times `add` is called for these, as of pieces that are computed at a time; 0 where all count
     """
@@ -28,5 +29,6 @@ class Rate:
 
     def __call__(self) -> float:
         """The frames a second until the last that were done."""
-        since = self._compiled if self._compiled[1] < self._last[1] else self._start
+        first, later = self._compiled[1] - self._start[1], self._last[1] - self._compiled[1]
+        since = self._compiled if later >= max(first, 1e-9) else self._start
         return (self._last[1] - since[1]) / max(self._last[0] - since[0], 1e-9)

@@ -69,8 +69,8 @@ class Outcome:
         """
         report = self.report or {}
         if "models" not in report:
-            found = report.get("energy", report.get("born_radius"))
-            return [] if found is None else [(None, cast(Terms, found))]
+            found = report.get("energy") or _radii(report)
+            return [(None, cast(Terms, found))] if found else []
         models = cast(Sequence[Report], report["models"])
         return [(cast(int, model["model"]), _terms_of_model(model)) for model in models]
 
@@ -82,7 +82,12 @@ def died_of(path: Path, error: PeleError) -> Outcome:
 
 def _terms_of_model(model: Report) -> Terms:
     terms = {name: value for name, value in model.items() if isinstance(value, float)}
-    return terms or cast(Terms, model.get("born_radius", {}))
+    return terms or _radii(model)
+
+
+def _radii(report: Report) -> Terms:
+    """The least, the largest and the mean Born radius of a report, A."""
+    return {f"born_radius_{name}": value for name, value in cast(Terms, report.get("born_radius", {})).items()}
 
 
 def _terms(outcomes: Sequence[Outcome]) -> list[str]:
@@ -160,9 +165,10 @@ def _short_names(outcomes: Sequence[Outcome]) -> dict[Path, str]:
 
 
 def _gb_lines(outcomes: Sequence[Outcome]) -> list[str]:
-    """The GB model and the sets of radii, where there are GB energies."""
+    """The GB model and the sets of radii, where there are GB energies or Born radii."""
     facts = _settings(outcomes)
-    if not any("gb_pair" in terms or "gb_self" in terms for of in outcomes for _, terms in of.energies):
+    of_gb = {"gb_pair", "gb_self", "born_radius_mean"}
+    if not any(of_gb & terms.keys() for of in outcomes for _, terms in of.energies):
         return []
     return [radii_text(str(facts["gb"]), str(facts["gb_radii_set"]))]
 
