@@ -55,7 +55,7 @@ def assert_as_alone(batch: MinimizeBatch, molecules: list[Atoms], **options: obj
 
 SLOW = pytest.mark.slow
 CASES = [
-    {}, {"fixed_radii": True}, pytest.param({"method": "fire"}, marks=SLOW),
+    {}, pytest.param({"fixed_radii": True}, marks=SLOW), pytest.param({"method": "fire"}, marks=SLOW),
     pytest.param({"model": VACUUM, "constraints": "hbonds"}, marks=SLOW),
     pytest.param({"variant": "squares"}, marks=SLOW), pytest.param({"precision": "float64"}, marks=SLOW),
 ]  # fmt: skip
