@@ -107,10 +107,7 @@ class Packs:
         encoded = np.empty((1, start.size), member.passes.encoding.dtype)
         member.pipeline.encode(start, slice(0, 1), encoded, failures)
         failures.check(1)
-        aside = start[0, 0] - member.pipeline.decode(encoded)[0, 0]
-        if np.abs(aside).max() <= member.passes.encoding.step:  # rounding
-            aside = np.zeros(3)
-        return Seated(member, k, given, start[0], encoded[0], aside)
+        return Seated(member, k, given, start[0], encoded[0], member.pipeline.aside(start[0], encoded))
 
     def fill(self, structures: Iterator[Seated]) -> None:
         """Make the next structures ready: one, and more while the device is at work."""

@@ -97,15 +97,12 @@ class Pool:
 
     def _fill(self) -> None:
         """Let those in that wait."""
-        encoding, n = self._pipeline.passes.encoding, self._conformations.shape[1]
-        encoded = np.empty((1, 3 * n), encoding.dtype)
+        encoded = np.empty((1, self._conformations[0].size), self._pipeline.passes.encoding.dtype)
         while self._waiting and len(self._seats) < self._pipeline.batch:
             k = self._waiting.pop()
             self._pipeline.encode(self._conformations, slice(k, k + 1), encoded, self._failures)
             if k not in self._failures.reasons:
-                aside = self._conformations[k, 0] - self._pipeline.decode(encoded)[0, 0]
-                if np.abs(aside).max() > encoding.step:  # more than rounding: it is out of reach, and was moved
-                    self._aside[k] = aside
+                self._aside[k] = self._pipeline.aside(self._conformations[k], encoded)
                 self._steps.load(self._run, len(self._seats), encoded[0])
                 self._seats.append(k)
                 self._evaluations.append(0)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .kernel import Kernel, get_kernel
 from .launch import Argument, KeptLaunch
 from .memory import Buffer
-from .run import Run, whole_groups
+from .run import Run
 
 ALIGNMENT = 256  # bytes, of arrays in a region
 
@@ -103,9 +103,7 @@ class Recorder(Run):
         self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int], *args: Argument, pairs: float = 0.0,
         divisible: int = 1,
     ) -> KeptLaunch:  # fmt: skip
-        group = min(group[0], self._most_items(kernel)), group[1]
-        whole = whole_groups(shape[0], group[0]), whole_groups(shape[1], group[1])
-        return cast(KeptLaunch, RecordedLaunch(kernel, whole, (*group, 1), args))
+        return cast(KeptLaunch, RecordedLaunch(kernel, *self._fitted(kernel, shape, group), args))
 
     @property
     def slot(self) -> int:

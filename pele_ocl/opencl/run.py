@@ -139,9 +139,14 @@ class Run(Transfers):
         divisible: int = 1,
     ) -> KeptLaunch:  # fmt: skip
         """As `keep`, of a kernel that is built already."""
-        group = min(group[0], self._most_items(kernel)), group[1]
-        whole = whole_groups(shape[0], group[0]), whole_groups(shape[1], group[1])
-        return KeptLaunch(self.device, kernel, whole, (*group, 1), args, pairs, divisible)
+        return KeptLaunch(self.device, kernel, *self._fitted(kernel, shape, group), args, pairs, divisible)
+
+    def _fitted(
+        self, kernel: Kernel, shape: tuple[int, int], group: tuple[int, int]
+    ) -> tuple[tuple[int, int], tuple[int, int, int]]:
+        """The work-items of a kept launch in whole groups, and the group that the kernel may have."""
+        x, y = min(group[0], self._most_items(kernel)), group[1]
+        return (whole_groups(shape[0], x), whole_groups(shape[1], y)), (x, y, 1)
 
     def launch_kept(
         self, launches: Sequence[KeptLaunch], n_conformations: int, tell: Progress | None = None, first: int = 0
