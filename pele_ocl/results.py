@@ -18,6 +18,9 @@ from .frozen import ReadOnlyArrays
 __all__ = ["Residue", "ResidueTerms", "TermBatch", "TermResult", "Terms"]
 
 
+C = TypeVar("C", bound="_Computed")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Terms(ReadOnlyArrays):
     """Energies by term.
@@ -134,6 +137,13 @@ class _Computed:
     variant: str
     precision: str
     seconds: Mapping[str, float]
+
+    @classmethod
+    def ready(cls: type[C], **fields: object) -> C:
+        """As the constructor, of all fields, in a third of its time: a frozen dataclass sets each by a call."""
+        computed = object.__new__(cls)
+        computed.__dict__.update(fields)
+        return computed
 
     @property
     def energies(self) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
@@ -139,3 +139,12 @@ def test_a_batch_gives_one_conformation_at_a_time(index):
     with pytest.raises(TypeError):
         _ = batch()[index]
     assert batch()[np.int64(-1)].radii == 3
+
+
+def test_results_made_ready_have_all_their_fields():
+    """`ready` sets fields without the constructor, which would name one that is missing."""
+    few = pele_ocl.pairs_within(ATOMS, 6.0)
+    for result in (
+        pele_ocl.energy(ATOMS), pele_ocl.solvent(ATOMS), pele_ocl.nonbond(ATOMS, few, solvent="vacuum"),
+    ):  # fmt: skip
+        assert vars(result).keys() == {field.name for field in fields(result)}

@@ -207,7 +207,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
 
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> EnergyResult:
         error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
-        return EnergyResult(
+        return EnergyResult.ready(
             atoms=atoms,
             terms=Terms.ready(self.names, found.energies[0]),
             per_atom=None if found.per_atom is None else Terms.ready(self.names, found.per_atom[0]),

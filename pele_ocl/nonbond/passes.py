@@ -82,8 +82,8 @@ class ListPasses(Passes, Generic[Index]):
         np.add.reduce(by_group, axis=2, out=found.energies[part])
         if found.gradients is not None:
             by_angstrom = found.gradients[part].reshape(m, first)
-            by_angstrom[:] = results[:, :first]
-            by_angstrom *= 1 / self.encoding.step  # a power of two
+            per_step = 1 / self.encoding.step  # a power of two
+            np.multiply(results[:, :first], per_step, out=by_angstrom, dtype=np.float64)
 
     @abstractmethod
     def _pairs(self) -> list[KeptLaunch]:

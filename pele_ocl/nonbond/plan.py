@@ -217,10 +217,11 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return VARIANTS[self.variant].exact or not self.gradient
 
     def _result(self, atoms: Atoms, found: Found, seconds: Mapping[str, float]) -> NonbondResult:
-        return NonbondResult(
+        return NonbondResult.ready(
             atoms=atoms,
             n_pairs=len(self.pairs),
             terms=Terms.ready(self.names, found.energies[0, : len(self.names)]),
+            per_atom=None,
             gradient=None if found.gradients is None else found.gradients[0],
             exact=self._is_exact,
             device=str(self.device),

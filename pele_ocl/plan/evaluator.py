@@ -42,8 +42,10 @@ class Failures:
 
     def check(self, done: int) -> None:
         """Raise InputError for the first of the `done` conformations that failed, where that ends the evaluation."""
-        k = min(self.reasons, default=done)
-        if k < done and not self.record:
+        if self.record or not self.reasons:
+            return
+        k = min(self.reasons)
+        if k < done:
             which = "" if self.count == 1 else f"conformation {k + 1} of {self.count}: "
             raise self._kinds[k](f"{which}{self.reasons[k]}")
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Floats
+from ..opencl.threads import in_parts
 
 # Numbers that BLAS adds up in one thread: with more it starts its own, which wait for each other and spin meanwhile.
 _BLOCK = 8192
@@ -17,11 +18,14 @@ _BLOCK = 8192
 
 def norm2(values: NDArray[Any]) -> float:
     """The sum of all squares, which takes a third of the time of a look at each number; not finite where one is not."""
-    flat, total = values.ravel(), 0.0
-    for first in range(0, len(flat), _BLOCK):
-        block = flat[first : first + _BLOCK]
-        total += float(np.vdot(block, block))  # unlike `dot` it does not warn of overflows
-    return total
+    if values.size <= _BLOCK:
+        return float(np.vdot(values, values))  # unlike `dot` it does not warn of overflows
+    return sum(in_parts(values.shape[-1], lambda columns: _norm2_of_blocks(values[..., columns].ravel())))
+
+
+def _norm2_of_blocks(flat: NDArray[Any]) -> float:
+    blocks = (flat[first : first + _BLOCK] for first in range(0, len(flat), _BLOCK))
+    return sum(float(np.vdot(block, block)) for block in blocks)
 
 
 @dataclass(frozen=True, eq=False)

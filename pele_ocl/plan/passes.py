@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..opencl.threads import in_parts
 from ..variant import Progress
 from .conformations import Encoding
 from .found import Found, norm2
@@ -90,6 +89,6 @@ class Passes(ABC):
 
     def is_plausible(self, results: NDArray[Any], part: slice, found: Found) -> bool:
         """Whether all results are finite and all Born radii positive."""
-        squares = in_parts(results.shape[1], lambda columns: norm2(results[:, columns]))
-        finite = math.isfinite(sum(squares)) or np.isfinite(results).all()  # large ones have no square in float32
-        return bool(finite and (found.born_radii is None or np.minimum.reduce(found.born_radii[part], axis=None) > 0))
+        if not math.isfinite(norm2(results)) and not np.isfinite(results).all():  # large ones have no float32 square
+            return False
+        return found.born_radii is None or bool(np.minimum.reduce(found.born_radii[part], axis=None) > 0)

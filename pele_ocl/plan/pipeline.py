@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
 from ..errors import InputError
-from ..opencl.threads import in_parts
+from ..opencl.threads import LEAST, in_parts
 from ..variant import Progress
 from .conformations import TooWideError, check_span
 from .evaluator import Evaluator, Failures, untold
@@ -62,9 +63,14 @@ class Pipeline(Evaluator):
     def __init__(self, atoms: Atoms, passes: Passes, explain: Explain, movable: bool = True) -> None:
         self.atoms, self.passes, self._explain, self._movable = atoms, passes, explain, movable
         self.batch = passes.batch
-        self._shifts = np.tile(passes.encoding.shift(*atoms.bounds()), len(atoms))[np.newaxis]
-        self._offsets = np.empty((self.batch if passes.encoding.is_fixed else 0, 3 * len(atoms)))
+        encoding = passes.encoding
+        self._shifts = np.tile(encoding.shift(*atoms.bounds()), len(atoms))[np.newaxis]
+        self._offsets = np.empty((self.batch if encoding.is_fixed else 0, 3 * len(atoms)))
+        own = norm2(atoms.positions.reshape(1, -1) - self._shifts)
+        self._squared_reach = 0.0 if encoding.is_fixed else encoding.reach * encoding.reach
+        self._by_squares = own < self._squared_reach  # else no sum would tell that each coordinate is within reach
         self._staging: list[Staging] = []
+        self._single: list[Chunk] = []  # kept, of one conformation without times
         self._plain = passes.run.anew(False)  # remembers nothing, and so serves all evaluations without times
 
     def takes(self, m: int) -> bool:
@@ -118,17 +124,19 @@ class Pipeline(Evaluator):
         return {name: sum(seconds[name] for seconds in each) for name in each[0]}
 
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
-        firsts, run = range(0, m, self.batch), self.passes.run
-        while len(self._staging) < min(UNDER_WAY, len(firsts)):
-            positions = run.host_array((self.batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
-            self._staging.append(Staging(positions, run.host_array((self.batch, self.passes.n_results))))
-        return [
-            Chunk(
-                slice(first, min(first + self.batch, m)), run.anew(True) if profile else self._plain,
-                self._staging[k % UNDER_WAY],
-            )
-            for k, first in enumerate(firsts)
-        ]  # fmt: skip
+        if m == 1 and not profile and self._single:
+            return self._single
+        batch, firsts, run = self.batch, range(0, m, self.batch), self.passes.run
+        while len(self._staging) < len(firsts[:UNDER_WAY]):
+            positions = run.host_array((batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
+            self._staging.append(Staging(positions, run.host_array((batch, self.passes.n_results))))
+        chunks = [
+            Chunk(slice(first, min(first + batch, m)), run.anew(True) if profile else self._plain, staging)
+            for first, staging in zip(firsts, cycle(self._staging), strict=False)
+        ]
+        if m == 1 and not profile:
+            self._single = chunks
+        return chunks
 
     def _start(
         self, chunk: Chunk, conformations: NDArray[Any], failures: Failures, tell: Progress | None = None
@@ -144,17 +152,11 @@ class Pipeline(Evaluator):
         encoding = self.passes.encoding
         offsets = self._offsets[: len(encoded)] if encoding.is_fixed else encoded
         given = conformations[part].reshape(offsets.shape)
-
-        def shift(columns: slice) -> float:
-            of_part = self._shifts[:, : columns.stop - columns.start]  # the same three for every atom
-            shifted = np.subtract(given[:, columns], of_part, out=offsets[:, columns])
-            return 0.0 if encoding.is_fixed else norm2(shifted)
-
-        squares = sum(in_parts(offsets.shape[1], shift))
-        if not encoding.is_fixed and squares < encoding.reach * encoding.reach:
+        if self._shift(given, offsets) < self._squared_reach:
             return  # each coordinate is within reach where all together are; not so with NaN
         lowest, highest = encoding.base - encoding.reach, encoding.base + encoding.reach
-        if not (offsets.min() >= lowest and offsets.max() <= highest):  # neither is true of NaN
+        least, most = np.minimum.reduce(offsets, axis=None), np.maximum.reduce(offsets, axis=None)
+        if not (least >= lowest and most <= highest):  # neither is true of NaN
             within = (offsets.min(axis=1) >= lowest) & (offsets.max(axis=1) <= highest)
             for k in np.flatnonzero(~within).tolist():
                 try:
@@ -164,6 +166,20 @@ class Pipeline(Evaluator):
                     offsets[k] = self.atoms.positions.ravel() - self._shifts[0]  # so that something can be computed
         if encoding.is_fixed:
             encoding.encode(offsets, encoded)
+
+    def _shift(self, given: NDArray[Any], offsets: NDArray[Any]) -> float:
+        """Take the shifts off positions (m, 3 n); the sum of their squares, or infinity where it would not tell."""
+
+        def shift(columns: slice) -> float:
+            of_part = self._shifts[:, : columns.stop - columns.start]  # the same three for every atom
+            return self._squares(np.subtract(given[:, columns], of_part, out=offsets[:, columns]))
+
+        if offsets.shape[1] < LEAST:  # as in one part, without the time for slices
+            return self._squares(np.subtract(given, self._shifts, out=offsets))
+        return sum(in_parts(offsets.shape[1], shift))
+
+    def _squares(self, offsets: NDArray[Any]) -> float:
+        return norm2(offsets) if self._by_squares else np.inf
 
     def decode(self, encoded: NDArray[Any]) -> Floats:
         """Positions (m, n, 3) A from the encoded ones of the passes, (m, 3 n), counted from the molecule's middle."""

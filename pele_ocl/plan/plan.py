@@ -80,6 +80,7 @@ class Plan(ABC, Generic[R, B]):
             device=device, size=size, per_atom=per_atom,
         )  # fmt: skip
         self.device, self.variant, self._choice = selection.device, selection.variant, selection.choice
+        self._most_together = max(1, CHUNK_ATOMS // len(atoms))
         self._idle: list[Evaluator] = []
         self._lock = threading.Lock()
 
@@ -197,7 +198,7 @@ class Plan(ABC, Generic[R, B]):
         ready : called with the evaluator before it computes; meanwhile : with the arrays to be filled, while the
             device computes
         """
-        m, made = len(conformations), list[Found]()
+        m, made = len(conformations), []
 
         def arrays() -> Found:
             made.append(self._found(m))
@@ -220,7 +221,7 @@ class Plan(ABC, Generic[R, B]):
 
     def _borrow(self, m: int) -> Evaluator:
         """An evaluator for m conformations that nobody else uses."""
-        m = min(m, max(1, CHUNK_ATOMS // len(self.atoms)))
+        m = min(m, self._most_together)
         with self._lock:
             for k in range(len(self._idle) - 1, -1, -1):
                 if self._idle[k].takes(m):

@@ -150,7 +150,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         assert found.psi is not None
         error, seconds = self._measured(atoms.positions[np.newaxis], found, (), seconds)
         names = self.names
-        return SolventResult(
+        return SolventResult.ready(
             atoms=atoms,
             terms=Terms.ready(names, found.energies[0, : len(names)]),
             per_atom=None if found.per_atom is None else Terms.ready(names, found.per_atom[0, :, : len(names)]),
