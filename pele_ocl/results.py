@@ -140,7 +140,7 @@ class _Computed:
 
     @classmethod
     def ready(cls: type[C], **fields: object) -> C:
-        """As the constructor, of all fields, in a third of its time: a frozen dataclass sets each by a call."""
+        """As the constructor, of all fields, in less than half of its time: a frozen dataclass sets each by a call."""
         computed = object.__new__(cls)
         computed.__dict__.update(fields)
         return computed

@@ -83,7 +83,7 @@ class ListPasses(Passes, Generic[Index]):
         if found.gradients is not None:
             by_angstrom = found.gradients[part].reshape(m, first)
             per_step = 1 / self.encoding.step  # a power of two
-            np.multiply(results[:, :first], per_step, out=by_angstrom, dtype=np.float64)
+            np.multiply(results[:, :first], per_step, out=by_angstrom, dtype=np.float64)  # float32 might overflow
 
     @abstractmethod
     def _pairs(self) -> list[KeptLaunch]:
