@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,6 @@ class Pipeline(Evaluator):
         self._squared_reach = 0.0 if encoding.is_fixed else encoding.reach * encoding.reach
         self._by_squares = own < self._squared_reach  # else no sum would tell that each coordinate is within reach
         self._staging: list[Staging] = []
-        self._single: list[Chunk] = []  # kept, of one conformation without times
         self._plain = passes.run.anew(False)  # remembers nothing, and so serves all evaluations without times
 
     def takes(self, m: int) -> bool:
@@ -79,7 +79,8 @@ class Pipeline(Evaluator):
     def compute(
         self, conformations: Floats, arrays: Callable[[], Found], failures: Failures, *, profile: bool, tell: Progress
     ) -> Mapping[str, float]:
-        chunks = self._chunks(len(conformations), profile)
+        m = len(conformations)
+        chunks = self._single if m == 1 and not profile else self._chunks(m, profile)
         try:
             if len(chunks) == 1:
                 self._start(chunks[0], conformations, failures, None if tell is untold else tell)
@@ -123,20 +124,20 @@ class Pipeline(Evaluator):
         each = [self.passes.seconds(chunk.run) for chunk in chunks]
         return {name: sum(seconds[name] for seconds in each) for name in each[0]}
 
+    @cached_property
+    def _single(self) -> list[Chunk]:
+        """The chunk of one conformation without times, which is kept."""
+        return self._chunks(1, False)
+
     def _chunks(self, m: int, profile: bool) -> list[Chunk]:
-        if m == 1 and not profile and self._single:
-            return self._single
         batch, firsts, run = self.batch, range(0, m, self.batch), self.passes.run
         while len(self._staging) < len(firsts[:UNDER_WAY]):
             positions = run.host_array((batch, 3 * len(self.atoms)), self.passes.encoding.dtype)
             self._staging.append(Staging(positions, run.host_array((batch, self.passes.n_results))))
-        chunks = [
+        return [
             Chunk(slice(first, min(first + batch, m)), run.anew(True) if profile else self._plain, staging)
             for first, staging in zip(firsts, cycle(self._staging), strict=False)
         ]
-        if m == 1 and not profile:
-            self._single = chunks
-        return chunks
 
     def _start(
         self, chunk: Chunk, conformations: NDArray[Any], failures: Failures, tell: Progress | None = None
