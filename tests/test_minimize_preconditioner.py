@@ -12,7 +12,8 @@ import pele_ocl
 from pele_ocl import Atoms, Minimizer, PositionalRestraint, SolventModel
 from pele_ocl.atoms import HarmonicImpropers, UreyBradley
 from pele_ocl.atoms.radii import elements_of
-from pele_ocl.minimize.preconditioner import BLOCK, REST, SIDE, block_order
+from pele_ocl.minimize.preconditioner import BLOCK, FIRST_STIFFNESS, HALF, REACH, REST, SIDE, block_order
+from pele_ocl.opencl.shared import StepState
 from pele_ocl.paths import shipped
 from pele_ocl.reference.bonded import angle, distance, torsion
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -33,9 +34,11 @@ def with_all_springs() -> Atoms:
     return replace(PEPTIDE, bonded=bonded)
 
 
-def stiffness_of(atoms: Atoms, x: NDArray[np.float64], free: NDArray[np.bool_]) -> NDArray[np.float64]:
+def stiffness_of(
+    atoms: Atoms, x: NDArray[np.float64], free: NDArray[np.bool_], rest: float = REST
+) -> NDArray[np.float64]:
     """Section 2 of docs/theory/minimize.md: the matrix (3 n, 3 n) of all atoms that move."""
-    found, bonded = REST * np.eye(3 * len(atoms)), atoms.bonded
+    found, bonded = rest * np.eye(3 * len(atoms)), atoms.bonded
     parts = [
         (table, *distance(x[table.atoms]), 2 * table.parameters[:, 0]) for table in (bonded.bonds, bonded.urey_bradley)
     ]
@@ -51,40 +54,78 @@ def stiffness_of(atoms: Atoms, x: NDArray[np.float64], free: NDArray[np.bool_]) 
             places = (3 * of[:, None] + np.arange(3)).ravel()
             found[np.ix_(places, places)] += k * np.outer(slope, slope)
     moves = np.repeat(free, 3)
-    return np.where(np.outer(moves, moves), found, REST * np.eye(3 * len(atoms)))
+    return np.where(np.outer(moves, moves), found, rest * np.eye(3 * len(atoms)))
 
 
-def built_blocks(plan: Minimizer, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The blocks (n_blocks, SIDE, SIDE) of a structure that begins at positions (n, 3) A."""
+def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None = 0.0) -> NDArray[np.float64]:
+    """The blocks (n_blocks, SIDE, SIDE) of a structure at positions (n, 3) A.
+
+    gradient : root mean square, None before there is one
+    """
     with plan.energy.lent(1) as pipeline:
         steps = plan.steps_of(pipeline.passes)
         run = pipeline.passes.run.anew(False)
         encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
         pipeline.encode(x[np.newaxis], slice(0, 1), encoded, None)
         steps.load(run, 0, encoded[0])
+        if gradient is not None:
+            state = steps.first_state()
+            state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, len(x) * gradient**2
+            run.write(steps.kept["state"][0], state)
         assert steps.prepare(run, [0]) == 5
         blocks = run.download(steps.kept["inverses"][0], steps.kept["inverses"][1] // run.dtype.itemsize)
     return blocks.reshape(-1, SIDE, SIDE)
 
 
-def test_blocks_are_inverses_of_bonded_stiffness(device, precision):
-    """Of neighbouring atoms, of which frozen ones have their own entries alone."""
+def places_of(order: NDArray[np.int64], first: int, end: int) -> NDArray[np.int64]:
+    """Where coordinates of the atoms in these places of the order stand in a matrix."""
+    return (3 * order[first:end, None] + np.arange(3)).ravel()
+
+
+def added_up(blocks: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The whole preconditioner (3 n, 3 n)."""
+    found = np.zeros((3 * len(order), 3 * len(order)))
+    for k, block in enumerate(blocks):
+        places = places_of(order, HALF * k, HALF * k + BLOCK)
+        found[np.ix_(places, places)] += block[: len(places), : len(places)]
+    return found
+
+
+@pytest.mark.parametrize(("gradient", "rest"), [(0.0, REST), (60.0, REST + 60 / REACH), (None, REST + FIRST_STIFFNESS)])
+def test_blocks_are_inverses_of_bonded_stiffness(device, precision, gradient, rest):
+    """Of neighbouring atoms, without what the block before has, too; frozen atoms have their own entries alone."""
     atoms, free = with_all_springs(), np.ones(len(PEPTIDE), bool)
     free[20:25] = False
     start = np.where(free[:, None], START, PEPTIDE.positions)
     plan = Minimizer(atoms, frozen=~free, model=VACUUM, precision=precision, device=device)
-    blocks = built_blocks(plan, start)
-    matrix, order = stiffness_of(atoms, start, free), block_order(atoms)
+    blocks = built_blocks(plan, start, gradient)
+    matrix, order = stiffness_of(atoms, start, free, rest), block_order(atoms)
+    digits = 1e-12 if precision == "float64" else 1e-5
+    assert len(blocks) == len(PEPTIDE) // HALF - 1
     for k, block in enumerate(blocks):
-        of = order[BLOCK * k : BLOCK * (k + 1)]
-        places = (3 * of[:, None] + np.arange(3)).ravel()
+        places = places_of(order, HALF * k, HALF * k + BLOCK)
         expected = np.linalg.inv(matrix[np.ix_(places, places)])
-        m = len(expected)
-        np.testing.assert_allclose(
-            block[:m, :m], expected, atol=(1e-12 if precision == "float64" else 1e-5) * expected.max()
-        )
+        m, largest = len(expected), expected.max()
+        if k > 0:
+            shared = places[: 3 * HALF]
+            expected[: 3 * HALF, : 3 * HALF] -= np.linalg.inv(matrix[np.ix_(shared, shared)])
+        np.testing.assert_allclose(block[:m, :m], expected, rtol=1e-7, atol=digits * largest)
         np.testing.assert_array_equal(block, block.T)
-        assert np.linalg.eigvalsh(block.astype(np.float64)).min() > 0
+
+
+def test_its_inverse_is_the_stiffness_within_blocks(device):
+    """And it is positive definite: docs/theory/minimize.md, section 2."""
+    atoms = with_all_springs()
+    blocks, order = (
+        built_blocks(Minimizer(atoms, model=VACUUM, precision="float64", device=device), START),
+        block_order(atoms),
+    )
+    whole = added_up(blocks, order)
+    assert np.linalg.eigvalsh(whole).min() > 0
+    found, expected = np.linalg.inv(whole), stiffness_of(atoms, START, np.ones(len(atoms), bool))
+    for k in range(len(blocks)):
+        at = np.ix_(*[places_of(order, HALF * k, HALF * k + BLOCK)] * 2)
+        np.testing.assert_allclose(found[at], expected[at], atol=1e-9 * expected.max())
 
 
 def test_blocks_stay_positive_definite(device):
@@ -96,8 +137,9 @@ def test_blocks_stay_positive_definite(device):
     start[k] = 2 * start[j] - start[i]
     blocks = built_blocks(Minimizer(PEPTIDE, model=VACUUM, device=device), start).astype(np.float64)
     assert np.isfinite(blocks).all()
-    assert np.linalg.eigvalsh(blocks).min() > 0
-    assert np.linalg.eigvalsh(blocks).max() < 1.001 / REST
+    found = np.linalg.eigvalsh(added_up(blocks, block_order(PEPTIDE)))
+    assert found.min() > 0
+    assert found.max() < 2 / REST
 
 
 def test_hydrogens_stand_beside_their_atoms():
@@ -121,7 +163,7 @@ def test_restraints_count(device):
         blocks = plan.steps_of(pipeline.passes)._preconditioner
     assert blocks is not None
     rest = np.empty(len(PEPTIDE))
-    rest[blocks.order[: len(PEPTIDE)]] = blocks.rest[: len(PEPTIDE)]
+    rest[blocks.order[blocks.order >= 0]] = blocks.rest[blocks.order >= 0]
     np.testing.assert_array_equal(rest[2:7], REST + np.array([0, 100, 114, 0, 0]))
 
 
@@ -147,7 +189,7 @@ def test_groups_of_gpus(device, monkeypatch):
     options = dict(model=VACUUM, tolerance=0.05, device=device)
     expected = Minimizer(PEPTIDE, **options).minimize(START)
     exact = built_blocks(Minimizer(PEPTIDE, **options), START)
-    shape = pele_ocl.minimize.steps.Shape(32, 128, 64, 64, 2)
+    shape = pele_ocl.minimize.steps.Shape(128, 32, 64, 64, 2)
     monkeypatch.setattr("pele_ocl.minimize.steps.Shape.of", lambda *_: shape)
     monkeypatch.setattr("pele_ocl.minimize.preconditioner._fits", lambda run: True)
     plan = Minimizer(PEPTIDE, **options)

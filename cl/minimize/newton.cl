@@ -1,7 +1,7 @@
 // Truncated Newton: the direction d solves H d = -g by conjugate gradients, which take H p from the gradient at a point a little
 // way along p. Evaluations are of two phases: TRIAL of a step, and CURVE of such a point; docs/theory/newton.md. A work-group owns
-// a chunk of atoms of one structure (third dimension), as in step.cl. Of the residual r only w = P r is kept, with the preconditioner
-// P of the base.
+// a chunk of atoms of one structure (third dimension), as in step.clh. Of the residual r only w = P r is kept, with the
+// preconditioner P of the base.
 #include "common/real.clh"
 #include "minimize/state.clh"
 #include "minimize/decide.clh"
@@ -34,13 +34,13 @@ void measure_curvature(
     global const fine *restrict state,           // (n_structures, STATE_SIZE)
     global const real *restrict base_gradient,   // (n_structures, n_atoms, 3)
     global const real *restrict history,         // (n_structures, 2, n_atoms, 3) w, p
-    global const real *restrict softened,        // (n_structures, n_atoms, 3) P g by measure.cl
-    global const real *restrict changes,         // (n_structures, n_atoms, 3) P (g - g0) by measure.cl
+    global const real *restrict softened,        // (n_structures, 2, n_atoms, 3) P g by measure.clh
+    global const real *restrict changes,         // (n_structures, 2, n_atoms, 3) P (g - g0) by measure.clh
     global const real *restrict free,            // (n_atoms) 1, or 0 of atoms that stay
     global const real *restrict results,         // energy/results.clh
     global fine4 *restrict sums)                 // (n_structures, n_chunks)
 {
-    local fine4 scratch[GROUP];
+    local fine scratch[4 * GROUP];
     const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0);
     const int first = chunk * chunk_size, end = min(n_atoms, first + chunk_size);
     const fine offset = state[(size_t)structure * STATE_SIZE + OFFSET], inv = offset > 0 ? 1 / offset : (fine)0;
@@ -50,7 +50,8 @@ void measure_curvature(
     fine4 sum = 0;
     for (int k = 3 * first + item; k < 3 * end; k += GROUP) {
         const fine g = GRADIENT_AT(k), q = (g - base_gradient[start + k]) * inv;
-        sum += (fine4)(p[k] * q, w[k] * q, q * changes[start + k] * inv, g * softened[start + k]);
+        const fine turned = of_both(changes, structure, k, n_atoms) * inv, soft = of_both(softened, structure, k, n_atoms);
+        sum += (fine4)(p[k] * q, w[k] * q, q * turned, g * soft);
     }
     sum = over_group(sum, false, scratch);
     if (item == 0) sums[(size_t)structure * get_num_groups(0) + chunk] = sum;
@@ -81,14 +82,15 @@ void step_newton(
     const int n_atoms,
     const int n_rows,                           // energies before the Born radii in the results, of atoms or tiles
     const int chunk_size,                       // atoms of a chunk
+    const int sharing,                          // groups that shared the preconditioner's blocks of each
     const int descent,                          // shared/descent
     const Stopping stopping,
     const real step,                            // A of a coordinate's unit
     global const real *restrict free,           // (n_atoms) 1, or 0 of atoms that stay
-    global const real *restrict softened,       // (n_structures, n_atoms, 3) P g by measure.cl
-    global const real *restrict changes,        // (n_structures, n_atoms, 3) P (g - g0) by measure.cl
+    global const real *restrict softened,       // (n_structures, 2, n_atoms, 3) P g by measure.clh
+    global const real *restrict changes,        // (n_structures, 2, n_atoms, 3) P (g - g0) by measure.clh
     global const real *restrict results,        // energy/results.clh
-    global const fine4 *restrict parts,         // (n_structures, N_PARTS) by measure.cl
+    global const fine4 *restrict parts,         // (n_structures, N_PARTS) by measure.clh
     global const fine4 *restrict bends,         // (n_structures, n_chunks) by measure_curvature
     global const fine *restrict before,         // (n_structures, STATE_SIZE) minimize/state.clh
     global fine *restrict after,                // the same after this step
@@ -101,13 +103,14 @@ void step_newton(
     global fine *restrict reaches)              // (n_structures, 2, n_chunks) squares of the longest p and d of an atom
 {
     local fine state[STATE_SIZE];
-    local fine4 sums[N_ROWS], shared[N_ROWS * SHARES], scratch[GROUP];
+    local fine4 sums[N_ROWS];
+    local fine shared[N_ROWS * SHARED_ROW], scratch[4 * GROUP];
     local int chosen;
     local fine factors[2];
     const int item = get_local_id(0), structure = get_global_id(2), chunk = get_group_id(0), n_chunks = get_num_groups(0);
     const Results own = results_of((global real *)results, structure, n_rows, n_atoms);
     for (int k = item; k < STATE_SIZE; k += GROUP) state[k] = before[(size_t)structure * STATE_SIZE + k];
-    add_chunks(parts + (size_t)structure * N_PARTS(n_chunks), n_chunks, shared, sums);
+    add_chunks(parts + (size_t)structure * N_PARTS(n_chunks, sharing), n_chunks, sharing, shared, sums);
     barrier(CLK_LOCAL_MEM_FENCE);
     const fine inv_offset = state[OFFSET] > 0 ? 1 / state[OFFSET] : (fine)0;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -149,13 +152,13 @@ void step_newton(
             real w = all_w[own_k], p = all_p[own_k], d = solutions[k];
             if (bent) {
                 d += along * p;
-                w -= along * (real)(changes[k] * inv_offset);
+                w -= along * (real)(of_both(changes, structure, own_k, n_atoms) * inv_offset);
                 p = w + keep * p;
             }
             if (moves_base) {
                 base[k] = positions[k];
                 base_gradient[k] = (real)GRADIENT_AT(own_k);
-                p = w = -softened[k];
+                p = w = -of_both(softened, structure, own_k, n_atoms);
                 d = 0;
             }
             all_w[own_k] = w;

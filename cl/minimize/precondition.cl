@@ -19,10 +19,12 @@
 
 // Inverts a positive definite matrix by the sweep operator (Goodnight, Am. Stat. 1979, 33, 149).
 // least: a bound below its eigenvalues, which no pivot is less than but for rounding; column: (2, SIDE)
+// shares: whether the inverse of its first half alone is taken off, which the block before has, too. When the first half of the
+// pivots is done, it stands there with its sign turned.
 #if GROUP > 1
 // Each work-item has its entries in registers, and sees of the others' a pivot's column alone. The result goes to `inverse_of`.
 #define OWN_ROWS (SIDE / PARTS)
-INLINE void invert(MATRIX const real *matrix, real least, local real *column, global real *inverse_of) {
+INLINE void invert(MATRIX const real *matrix, real least, local real *column, bool shares, global real *inverse_of) {
     const int item = get_local_id(0), lane = item % LANES, part = item / LANES;
     real entries[OWN_ROWS][STRIPS];
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
@@ -32,6 +34,13 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, gl
     #pragma unroll
     for (int strip = 0; strip < STRIPS; ++strip) {
         for (int pivot = strip * LANES; pivot < (strip + 1) * LANES; ++pivot) {
+            if (pivot == SIDE / 2 && shares) {
+                #pragma unroll
+                for (int n = 0; n < OWN_ROWS * STRIPS; ++n) {
+                    const int row = n / STRIPS * PARTS + part, k = n % STRIPS * LANES + lane;
+                    if (k <= row && row < SIDE / 2) inverse_of[row * SIDE + k] = entries[n / STRIPS][n % STRIPS];
+                }
+            }
             local real *own = column + pivot % 2 * SIDE;  // while others may still read that of the pivot before
             const bool has_column = lane == pivot % LANES;
             if (has_column) {
@@ -57,13 +66,18 @@ INLINE void invert(MATRIX const real *matrix, real least, local real *column, gl
     #pragma unroll
     for (int n = 0; n < OWN_ROWS * STRIPS; ++n) {
         const int row = n / STRIPS * PARTS + part, k = n % STRIPS * LANES + lane;
-        if (k <= row) inverse_of[row * SIDE + k] = inverse_of[k * SIDE + row] = -entries[n / STRIPS][n % STRIPS];
+        if (k > row) continue;
+        const real shared = shares && row < SIDE / 2 ? inverse_of[row * SIDE + k] : (real)0;
+        inverse_of[row * SIDE + k] = inverse_of[k * SIDE + row] = shared - entries[n / STRIPS][n % STRIPS];
     }
 }
 #else
 // In its place, of which the lower triangle suffices.
-INLINE void invert_in_place(global real *matrix, real least, local real *column) {
+INLINE void invert_in_place(global real *matrix, real least, local real *column, bool shares, local real *first_half) {
     for (int pivot = 0; pivot < SIDE; ++pivot) {
+        if (pivot == SIDE / 2 && shares)
+            for (int row = 0; row < SIDE / 2; ++row)
+                for (int k = 0; k <= row; ++k) first_half[row * (SIDE / 2) + k] = matrix[row * SIDE + k];
         for (int k = 0; k < SIDE; ++k) column[k] = matrix[k < pivot ? pivot * SIDE + k : k * SIDE + pivot];
         const real inv = (real)1 / fmax(column[pivot], least);
         for (int row = 0; row < SIDE; ++row) {
@@ -81,7 +95,8 @@ INLINE void invert_in_place(global real *matrix, real least, local real *column)
     }
     for (int row = 0; row < SIDE; ++row)
         for (int k = 0; k <= row; ++k) {
-            const real entry = -matrix[row * SIDE + k];
+            const real shared = shares && row < SIDE / 2 ? first_half[row * (SIDE / 2) + k] : (real)0;
+            const real entry = shared - matrix[row * SIDE + k];
             matrix[row * SIDE + k] = matrix[k * SIDE + row] = entry;
         }
 }
@@ -126,6 +141,8 @@ void build_blocks(
     const int n_blocks,
     const real step,                              // A of a coordinate's unit
     const real least,                             // of all `rest`
+    const real first_stiffness,                   // added to `rest` before there is a gradient [kcal/mol/A^2]
+    const real reach,                             // root mean square gradient divided by what is added later [A]
     global const real *restrict rest,             // (n_blocks, BLOCK) stiffness beside the springs [kcal/mol/A^2]
     global const int *restrict starts,            // (n_blocks * BLOCK + 1) first spring of each atom
     global const int4 *restrict members,          // (n_springs) atoms
@@ -137,6 +154,9 @@ void build_blocks(
     global real *inverses)                        // (n_structures, n_blocks, SIDE, SIDE) [A^2 mol/kcal]
 {
     local real column[2 * SIDE];
+#if GROUP == 1
+    local real first_half[SIDE * SIDE / 4];
+#endif
     local Found found[TEAM * BLOCK];
 #if LOCAL_BLOCK
     local real matrix[SIDE * ROW_STEP];
@@ -151,7 +171,8 @@ void build_blocks(
     global const coordinate *from = positions + (size_t)structure * 3 * n_atoms;
     for (int k = item; k < SIDE * ROW_STEP; k += GROUP) matrix[k] = 0;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    for (int k = item; k < SIDE; k += GROUP) matrix[k * ROW_STEP + k] = rest[block * BLOCK + k / 3];
+    const real stiffer = own[EVALUATIONS] > 0 ? sqrt((real)own[GRADIENT2] / n_atoms) / reach : first_stiffness;
+    for (int k = item; k < SIDE; k += GROUP) matrix[k * ROW_STEP + k] = rest[block * BLOCK + k / 3] + stiffer;
     global const int *own_starts = starts + block * BLOCK;
     int most = 0;
     for (int atom = 0; atom < BLOCK; ++atom) most = max(most, own_starts[atom + 1] - own_starts[atom]);
@@ -172,9 +193,9 @@ void build_blocks(
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
 #if GROUP > 1
-    invert(matrix, least, column, kept);
+    invert(matrix, least, column, block > 0, kept);
 #else
-    invert_in_place(matrix, least, column);
+    invert_in_place(matrix, least, column, block > 0, first_half);
 #endif
     if (block == 0 && item == 0) own[STORED] = 0;
 }

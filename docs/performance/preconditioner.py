@@ -22,6 +22,8 @@ from pele_ocl.minimize import preconditioner, steps
 from pele_ocl.paths import shipped
 from pele_ocl.reading import read
 
+NEVER = 1 << 30
+
 Change = Callable[[ExitStack], Any]
 
 
@@ -29,36 +31,36 @@ def blocks_of(n_atoms: int) -> Change:
     """Blocks of so many atoms."""
 
     def change(stack: ExitStack) -> None:
-        stack.enter_context(patch.multiple(preconditioner, BLOCK=n_atoms, SIDE=3 * n_atoms))
+        stack.enter_context(patch.multiple(preconditioner, BLOCK=n_atoms, HALF=n_atoms // 2, SIDE=3 * n_atoms))
         stack.enter_context(patch.object(steps, "BLOCK", n_atoms))
 
     return change
 
 
-def without_terms(*names: str) -> Change:
-    """No springs of these terms."""
-    kept = preconditioner._spring_names
-
-    def names_of(passes: Any) -> list[str]:
-        return [name for name in kept(passes) if name not in names]
-
-    return lambda stack: stack.enter_context(patch.object(preconditioner, "_spring_names", names_of))
+def built(first: tuple[int, ...], every: int) -> Change:
+    """Built after these evaluations, and again after each so many."""
+    return lambda stack: stack.enter_context(patch.multiple(preconditioner, FIRST_BUILDS=first, BUILD_EVERY=every))
 
 
-def built(*evaluations: int) -> Change:
-    """Built after these evaluations alone."""
-    never = 1 << 30
-    return lambda stack: stack.enter_context(patch.object(steps, "BUILDS", (*evaluations, never)))
+def stiffness(rest: float) -> Change:
+    """Another stiffness for the rest."""
+    return lambda stack: stack.enter_context(patch.object(preconditioner, "REST", rest))
+
+
+def without_reach(stack: ExitStack) -> None:
+    """The same stiffness for the rest, however large the gradient."""
+    stack.enter_context(patch.multiple(preconditioner, FIRST_STIFFNESS=0.0, REACH=1e9))
 
 
 CHANGES: dict[str, Change] = {
     "as it is": lambda stack: None,
     "without it": lambda stack: stack.enter_context(patch.object(steps, "is_preconditioned", lambda *_: False)),
-    "built at the begin alone": built(0),
-    "built every 50 evaluations": built(*range(0, 10_000, 50)),
-    "without torsions": without_terms("torsion", "improper"),
-    "20 kcal/mol/A^2 for the rest": lambda stack: stack.enter_context(patch.object(preconditioner, "REST", 20.0)),
-    "80 kcal/mol/A^2 for the rest": lambda stack: stack.enter_context(patch.object(preconditioner, "REST", 80.0)),
+    "built at the begin alone": built((0,), NEVER),
+    "not built after 20": built((0, 5, 10, 20), NEVER),
+    "built every 80 evaluations": built((0, 5, 10, 20, 40), 80),
+    "10 kcal/mol/A^2 for the rest": stiffness(10.0),
+    "40 kcal/mol/A^2 for the rest": stiffness(40.0),
+    "the gradient adds nothing to it": without_reach,
     "blocks of 16 atoms": blocks_of(16),
     "blocks of 64 atoms": blocks_of(64),
 }

@@ -24,20 +24,23 @@ class NewtonSteps(Steps):
     def _builds_of(self, passes: AnyPasses) -> list[KeptLaunch]:
         return []  # built at each trial
 
+    def _may_join(self, passes: AnyPasses) -> bool:
+        return False
+
     def _launches(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
         run, kept, shape, n = passes.run, self.kept, self._shape, passes.n_atoms
-        n_chunks = -(-n // shape.chunk)
+        n_chunks = self._n_chunks
         bends = run.zeros(4 * passes.batch * n_chunks, self.fine)
         reaches = run.zeros(2 * passes.batch * n_chunks, self.fine)
         positions, results = passes.named("positions", "results")
         base, gradient, directions, history, solutions = (
             kept[name][0] for name in ("base", "gradient", "directions", "history", "solutions")
         )  # fmt: skip
-        step, macros = run.dtype.type(passes.encoding.step), {"GROUP": shape.measuring, **self._macros(passes)}
+        step, macros = run.dtype.type(passes.encoding.step), self._macros(passes)
 
         def launch(name: str, *args: Argument) -> KeptLaunch:
             return run.keep(
-                "minimize/newton.cl", name, (n_chunks * shape.measuring, 1), (shape.measuring, 1), np.int32(n),
+                "minimize/newton.cl", name, (n_chunks * shape.items, 1), (shape.items, 1), np.int32(n),
                 np.int32(passes.n_energies), np.int32(shape.chunk), *args, **macros,
             )  # fmt: skip
 
@@ -48,9 +51,9 @@ class NewtonSteps(Steps):
                 bends,
             ),
             launch(
-                "step_newton", np.int32(self._descent), self._stopping, step, self._free, *self._preconditioned,
-                results, self._sums, bends, kept[before][0], kept[after][0], positions, base, gradient, directions,
-                history, solutions, reaches,
+                "step_newton", np.int32(self._sharing), np.int32(self._descent), self._stopping, step, self._free,
+                *self._preconditioned, results, self._sums, bends, kept[before][0], kept[after][0], positions, base,
+                gradient, directions, history, solutions, reaches,
             ),
             launch("probe_newton", step, reaches, history, base, positions, kept[after][0]),
         ]  # fmt: skip

@@ -23,13 +23,31 @@ if TYPE_CHECKING:
     from ..opencl.run import Run
 
 BLOCK = 32  # atoms
+HALF = BLOCK // 2  # of which the next block has, too
 SIDE = 3 * BLOCK
-REST = 40.0  # kcal/mol/A^2, of all that is not bonded terms
+REST = 15.0  # kcal/mol/A^2, of all that is not bonded terms
+# What is added to it, so that noise does not decide where atoms go: as much as lets no gradient move them farther than
+# this, root mean square, and before there is a gradient so much.
+REACH = 0.2  # A
+FIRST_STIFFNESS = 1e4  # kcal/mol/A^2
 LOCAL_BYTES = 10 << 10  # of local memory that building a block takes beside it
 MOST_LOCAL = 48 << 10  # of a group; more would keep others away
 MOST_BYTES = 1 << 30  # of the blocks of all structures that are minimised together
-# Evaluations of a structure after which its blocks are built anew: its geometry is that of its force field by and by.
-BUILDS = (0, *(5 << k for k in range(24)))
+# Evaluations of a structure after which its blocks are built anew, first and then again and again: its geometry is that
+# of its force field by and by, and torsions go on turning.
+FIRST_BUILDS = (0, 5, 10, 20)
+BUILD_EVERY = 40
+
+
+def is_due(evaluations: int) -> bool:
+    """Whether the blocks of a structure that had so many evaluations are built anew."""
+    return evaluations in FIRST_BUILDS or (evaluations > 0 and evaluations % BUILD_EVERY == 0)
+
+
+def until_due(evaluations: int) -> int:
+    """After how many more it is the blocks' turn next."""
+    later = (first - evaluations for first in FIRST_BUILDS if first > evaluations)
+    return min(*later, BUILD_EVERY - evaluations % BUILD_EVERY, BUILD_EVERY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,26 +73,30 @@ class Preconditioner:
     def of(cls, passes: AnyPasses, free: NDArray[np.bool_]) -> Preconditioner:
         """That of the molecule of some passes. free : (n,) atoms that move"""
         atoms, tasks = passes.atoms, _springs(passes)
-        slots = -(-len(atoms) // BLOCK) * BLOCK
-        order = block_order(atoms)
-        rest = np.full(slots, REST)
+        order, n_blocks = block_order(atoms), blocks_of(len(atoms))
+        slots = HALF * np.arange(n_blocks)[:, None] + np.arange(BLOCK)  # where their atoms stand in the order
+        padded = np.full(slots.max() + 1, -1, np.int32)
+        padded[: len(order)] = order
+        rest = np.full(len(padded), REST)
         for addend in passes.contents.addends:
             rest[: len(atoms)] += np.broadcast_to(addend.stiffness(atoms), len(atoms))[order]
-        places = np.full(len(atoms) + 1, -1, np.int32)  # of each atom that moves; the last one is that of no atom
-        places[order] = np.where(free[order], np.arange(len(atoms)), -1)
+        stands = np.full(len(atoms) + 1, -1)  # of each atom that moves; the last one is that of no atom
+        stands[order] = np.where(free[order], np.arange(len(atoms)), -1)
         atoms_of = tasks.members[:, :MEMBERS]
-        members = places[atoms_of]
-        task, own = np.nonzero(members >= 0)
-        by_slot = stable_order(members[task, own])
-        task, own = task[by_slot], own[by_slot]
-        slot, others = members[task, own], members[task]
-        together = (others >= 0) & (others // BLOCK == slot[:, None] // BLOCK)
+        members = stands[atoms_of]
+        task, own, block = _in_blocks(members, n_blocks)
+        slot = BLOCK * block + members[task, own] - HALF * block
+        by_slot = stable_order(slot)
+        task, own, block, slot = task[by_slot], own[by_slot], block[by_slot], slot[by_slot]
+        others = members[task]
+        places = others - HALF * block[:, None]
+        together = (others >= 0) & (places >= 0) & (places < BLOCK)
         return cls(
-            np.append(order, np.full(slots - len(atoms), -1)).astype(np.int32),
-            rest,
-            np.searchsorted(slot, np.arange(slots + 1)).astype(np.int32),
+            padded[slots].ravel(),
+            rest[slots].ravel(),
+            np.searchsorted(slot, np.arange(slots.size + 1)).astype(np.int32),
             np.maximum(atoms_of[task], 0),
-            np.where(together, others % BLOCK, np.int32(-1)),
+            np.where(together, places, -1).astype(np.int32),
             np.column_stack([tasks.kinds[task], tasks.first[task], tasks.counts[task], own]).astype(np.int32),
             tasks.parameters,
         )
@@ -100,13 +122,14 @@ class Preconditioner:
         fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         args: list[Argument] = [
             np.int32(passes.n_atoms), np.int32(self.n_blocks), run.dtype.type(passes.encoding.step),
-            run.dtype.type(self.rest.min()), run.upload(self.rest), run.upload(self.starts, np.int32),
-            run.upload(self.members, np.int32), run.upload(self.places, np.int32),
-            run.upload(self.details, np.int32), run.upload(self.parameters, fine), *buffers,
+            *map(run.dtype.type, (self.rest.min(), FIRST_STIFFNESS, REACH)), run.upload(self.rest),
+            run.upload(self.starts, np.int32), run.upload(self.members, np.int32),
+            run.upload(self.places, np.int32), run.upload(self.details, np.int32),
+            run.upload(self.parameters, fine), *buffers,
         ]  # fmt: skip
         return run.keep(
             "minimize/precondition.cl", "build_blocks", (self.n_blocks * items, 1), (items, 1), *args,
-            width=block_width(run.device, run.precision, items), GROUP=items, LOCAL_BLOCK=int(_fits(run)), **macros,
+            width=block_width(run.device, run.precision, items), LOCAL_BLOCK=int(_fits(run)), **macros,
         )  # fmt: skip
 
 
@@ -121,12 +144,28 @@ def block_width(device: Device, precision: str, items: int) -> int:
     return device.vector_width(precision) if items == 1 else 1
 
 
+def blocks_of(n_atoms: int) -> int:
+    """Blocks of so many atoms, each of which begins in the middle of the one before."""
+    return max(1, -(-n_atoms // HALF) - 1)
+
+
+def _in_blocks(stands: NDArray[np.int64], n_blocks: int) -> tuple[NDArray[np.int64], ...]:
+    """Tasks, members, blocks of all that blocks have of tasks. stands : (n_tasks, MEMBERS) in the order, -1 for none"""
+    task, own = np.nonzero(stands >= 0)
+    found = []
+    for before in (0, 1):
+        block = stands[task, own] // HALF - before
+        fits = (block >= 0) & (block < n_blocks)
+        found.append((task[fits], own[fits], block[fits]))
+    return tuple(np.concatenate(of) for of in zip(*found, strict=True))
+
+
 def is_preconditioned(passes: AnyPasses, descent: Descent) -> bool:
     """Whether directions are: by truncated Newton, and by L-BFGS where bonded terms count and there is room."""
     if descent != Descent.LBFGS:
         return descent == Descent.NEWTON
     most = max(1, CHUNK_ATOMS // passes.n_atoms)  # structures at once; the same whether they are so many or not
-    size = most * -(-passes.n_atoms // BLOCK) * SIDE**2 * passes.run.dtype.itemsize
+    size = most * blocks_of(passes.n_atoms) * SIDE**2 * passes.run.dtype.itemsize
     return size <= min(MOST_BYTES, passes.run.device.largest_buffer) and bool(_spring_names(passes))
 
 

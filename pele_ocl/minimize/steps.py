@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,7 +15,7 @@ from ..energy.result import PASS_TERMS
 from ..opencl.shared import N_STATE, Descent, StepState
 from .constraints import BondConstraints
 from .options import FIRST_LENGTH
-from .preconditioner import BLOCK, BUILDS, Preconditioner, block_width, is_preconditioned
+from .preconditioner import BLOCK, BUILD_EVERY, Preconditioner, block_width, is_due, is_preconditioned, until_due
 
 if TYPE_CHECKING:
     from ..opencl.device import Device
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 PAIRS = 8  # of steps and changes of gradients that L-BFGS keeps
 FIRST_MIX = 0.1  # of FIRE
 MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
-ROUND = 64  # atoms that a group of a step moves at a time
-BLOCK_GROUPS = 8  # that share the preconditioner's blocks of a chunk on a GPU
+MOST_SHARING = 8  # groups that share the preconditioner's blocks of a chunk on a GPU
 MOST_ROUNDS = 512  # of all groups of a step, where a group is to have one alone
 
 
@@ -36,37 +34,38 @@ MOST_ROUNDS = 512  # of all groups of a step, where a group is to have one alone
 class Shape:
     """How the work of an iteration behind the evaluation is shared out.
 
-    chunk : atoms whose sums a group adds up, of so many work-items
-    moved : atoms that a group moves, of so many work-items
-    sharing : groups that share the preconditioner's blocks of a chunk
+    items : work-items of a group
+    chunk : atoms whose sums a group adds up
+    moved : atoms that a group moves, so many of them at a time
+    sharing : groups that share the preconditioner's blocks of a chunk, at most
     """
 
+    items: int
     chunk: int
-    measuring: int
     moved: int
-    moving: int
+    round: int
     sharing: int
 
     @classmethod
     def of(cls, device: Device, n_atoms: int) -> Shape:
         """The shape for a device and a number of atoms."""
         if device.kind == "CPU":
-            return cls(max(1024, -(-n_atoms // MOST_CHUNKS)), 1, 16 * ROUND, 1, 1)
-        least = -(-n_atoms // MOST_CHUNKS)
-        rounds = -(-n_atoms // (ROUND * MOST_ROUNDS))
-        measuring, moving = (min(items, device.largest_group) for items in (256, 192))
-        return cls(max(85, least), measuring, rounds * ROUND, moving, BLOCK_GROUPS)
+            return cls(1, max(1024, -(-n_atoms // MOST_CHUNKS)), 1024, 16, 1)
+        items = min(192, device.largest_group)
+        atoms = 64  # of which a work-item of such a group has a coordinate
+        rounds = -(-n_atoms // (atoms * MOST_ROUNDS))
+        return cls(items, max(atoms, -(-n_atoms // MOST_CHUNKS)), rounds * atoms, atoms, MOST_SHARING)
 
 
 def build_in_turn(run: Run, build: KeptLaunch, evaluations: Sequence[int]) -> int:
     """As `Steps.prepare`, by this launch."""
     first = 0
-    for is_due, seats in groupby(count in BUILDS for count in evaluations):
+    for due, seats in groupby(is_due(count) for count in evaluations):
         n_seats = len(list(seats))
-        if is_due:
+        if due:
             run.launch_kept([build], n_seats, first=first)
         first += n_seats
-    return min(BUILDS[bisect_right(BUILDS, count)] - count for count in evaluations)
+    return min(until_due(count) for count in evaluations)
 
 
 class Steps:
@@ -77,6 +76,7 @@ class Steps:
     kept : by name, the buffer of what is kept of each structure, and the bytes of a seat
     begin : the launches that find what stays as it is while a structure is minimised
     evaluation : those of an evaluation; both : of an iteration, for either buffer of the states
+    alone : the same where nothing runs beside them
     builds : those that build the preconditioner, for either
     """
 
@@ -95,7 +95,7 @@ class Steps:
         self._size, self._coordinate = 3 * n, passes.encoding.dtype
         self.fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         self._shape = Shape.of(run.device, n)
-        n_chunks = -(-n // self._shape.chunk)
+        self._n_chunks = -(-n // self._shape.chunk)
         self.state_size = N_STATE + 3 * self.pairs + 2 * self.pairs**2
         real, coordinate = run.dtype, passes.encoding.dtype
         self._preconditioner = Preconditioner.of(passes, free) if is_preconditioned(passes, descent) else None
@@ -116,14 +116,20 @@ class Steps:
             self.begin, self.evaluation = passes.apart_at_radii
         self._looked = run.host_array((batch, self.state_size), self.fine)
         self._seen: Event | None = None  # when they are there
-        self._n_rows = self.pairs + 2 + (self._shape.sharing if self._preconditioner else 0)
-        self._sums = run.empty(batch * 4 * self._n_rows * n_chunks, self.fine)
-        # P g and P y of a trial, between two launches.
-        self._preconditioned = [run.empty(batch * 3 * n) for _ in range(2)] if self._preconditioner else []
+        n_blocks = self._preconditioner.n_blocks if self._preconditioner else 0
+        self._sharing = min(self._shape.sharing, -(-n_blocks // self._n_chunks))
+        self._n_rows = self.pairs + 2 + self._sharing
+        self._sums = run.empty(batch * 4 * self._n_rows * self._n_chunks, self.fine)
+        # P g and P y of a trial, between two launches, of two blocks for each atom; 0 where there is but one.
+        self._preconditioned = [run.zeros(batch * 6 * n) for _ in range(2)] if self._preconditioner else []
         self._free, self._stopping, self._descent = run.upload(free.astype(real)), stopping, descent
+        self._done = [run.zeros(1, np.int32) for _ in range(2)]  # counters of cl/minimize/iterate.cl
         held = () if constraints is None else constraints.launches(passes, self.kept["base"][0])
         self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
-        self.both = [self._launches(passes, *names) for names in (("state", "next_state"), ("next_state", "state"))]
+        either = ("state", "next_state"), ("next_state", "state")
+        self.both = [self._launches(passes, *names) for names in either]
+        self._joins = self._may_join(passes)
+        self.alone = [self._joined(passes, *names) for names in either] if self._joins else self.both
         self.builds = self._builds_of(passes)
         self.count = 0
 
@@ -132,11 +138,11 @@ class Steps:
         return []
 
     def _macros(self, passes: AnyPasses) -> dict[str, int]:
-        blocks = {"BLOCK": BLOCK, "BLOCK_GROUPS": self._shape.sharing} if self._preconditioner else {}
         return {
             "M": self.pairs,
+            "GROUP": self._shape.items,
             "PRECONDITIONED": int(self._preconditioner is not None),
-            **blocks,
+            **({"BLOCK": BLOCK} if self._preconditioner else {}),
             **passes.encoding.macros,
             **passes.result_macros,
         }
@@ -149,41 +155,75 @@ class Steps:
         """The launch that builds the blocks at those positions."""
         assert self._preconditioner is not None
         buffers = [self.kept[name][0] for name in (positions, state, "inverses")]
-        return self._preconditioner.launch(passes, buffers, self._shape.measuring, **self._macros(passes))
+        return self._preconditioner.launch(passes, buffers, self._shape.items, **self._macros(passes))
 
     def _measure(self, passes: AnyPasses) -> KeptLaunch:
         """The sums over the atoms at the trials."""
-        n, shape, base, gradient = passes.n_atoms, self._shape, self.kept["base"][0], self.kept["gradient"][0]
-        counted = np.int32(sum(1 << k for k, name in enumerate(PASS_TERMS) if name in passes.contents.names))
-        run, blocks = passes.run, self._preconditioner
-        own: list[Argument] = []
-        if blocks is not None:
-            order = run.upload(blocks.order, np.int32)
-            own = [np.int32(blocks.n_blocks), order, self.kept["inverses"][0], *self._preconditioned]
+        shape, run = self._shape, passes.run
+        base, gradient, history = (self.kept[name][0] for name in ("base", "gradient", "history"))
         return run.keep(
-            "minimize/measure.cl", "measure", (-(-n // shape.chunk) * shape.measuring, self._n_rows),
-            (shape.measuring, 1), np.int32(n), np.int32(passes.n_energies), np.int32(shape.chunk), counted,
-            run.dtype.type(passes.encoding.step), passes.buffers["positions"], base, gradient, self.kept["history"][0],
-            self._free, passes.buffers["results"], *own, self._sums, GROUP=shape.measuring,
-            width=block_width(run.device, run.precision, shape.measuring) if own else 1, **self._macros(passes),
+            "minimize/measure.cl", "measure", (self._n_chunks * shape.items, self._n_rows), (shape.items, 1),
+            *self._counts(passes), run.dtype.type(passes.encoding.step), passes.buffers["positions"], base, gradient,
+            history, self._free, passes.buffers["results"], *self._blocks(run), self._sums, width=self._width(run),
+            **self._macros(passes),
         )  # fmt: skip
+
+    def _counts(self, passes: AnyPasses) -> list[Argument]:
+        """The integers of MEASURE_ARGUMENTS, cl/minimize/measure.clh."""
+        names = passes.contents.names
+        counted = sum(1 << k for k, name in enumerate(PASS_TERMS) if name in names)
+        sizes = passes.n_atoms, passes.n_energies, self._shape.chunk, self._n_chunks, self._sharing, counted
+        return [np.int32(size) for size in sizes]
+
+    def _blocks(self, run: Run) -> list[Argument]:
+        """BLOCK_ARGUMENTS of cl/minimize/measure.clh."""
+        if self._preconditioner is None:
+            return []
+        n_blocks, order = self._preconditioner.n_blocks, run.upload(self._preconditioner.order, np.int32)
+        sizes = n_blocks, -(-n_blocks // self._n_chunks)
+        return [*map(np.int32, sizes), order, self.kept["inverses"][0], *self._preconditioned]
+
+    def _width(self, run: Run) -> int:
+        """Reals in a vector of the kernels that take blocks."""
+        return block_width(run.device, run.precision, self._shape.items) if self._preconditioner else 1
 
     def _launches(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
         """Those of one iteration: an evaluation, its sums, a step."""
-        run, n, kept, shape = passes.run, passes.n_atoms, self.kept, self._shape
-        n_chunks, step = -(-n // shape.chunk), run.dtype.type(passes.encoding.step)
-        positions, results = passes.named("positions", "results")
-        base, gradient, directions, history = (
-            kept[name][0] for name in ("base", "gradient", "directions", "history")
-        )  # fmt: skip
+        run, shape = passes.run, self._shape
+        n_groups = -(-passes.n_atoms // shape.moved)
+        sizes = passes.n_atoms, passes.n_energies, shape.moved, self._n_chunks, self._sharing, self._descent
         step_on = run.keep(
-            "minimize/step.cl", "step_on", (-(-n // shape.moved) * shape.moving, 1), (shape.moving, 1), np.int32(n),
-            np.int32(passes.n_energies), np.int32(shape.moved), np.int32(n_chunks), np.int32(self._descent),
-            self._stopping, step, self._free, results, self._sums, *self._preconditioned, kept[before][0],
-            kept[after][0], positions, base, gradient, directions, history, GROUP=shape.moving, ROUND=ROUND,
-            **self._macros(passes),
+            "minimize/step.cl", "step_on", (n_groups * shape.items, 1), (shape.items, 1), *map(np.int32, sizes),
+            self._stopping, run.dtype.type(passes.encoding.step), self._free, passes.buffers["results"], self._sums,
+            *self._preconditioned, *self._moved(passes, before, after), ROUND=shape.round, **self._macros(passes),
         )  # fmt: skip
         return [*self.evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
+
+    def _may_join(self, passes: AnyPasses) -> bool:
+        """Whether the sums and the step are one launch: where all groups that wait in it leave room for others."""
+        device, n_waiting = passes.run.device, -(-passes.n_atoms // self._shape.moved)
+        has_room = n_waiting < device.handle.max_compute_units
+        is_one = passes.batch == 1 and not passes.run.is_shared
+        return is_one and has_room and device.kind == "GPU" and device.has_device_fence
+
+    def _joined(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
+        """The same, with the sums and the step in one launch: cl/minimize/iterate.cl."""
+        run, shape = passes.run, self._shape
+        n_groups = max(self._n_chunks, -(-passes.n_atoms // shape.moved))
+        done = self._done if before == "state" else self._done[::-1]
+        iterate = run.keep(
+            "minimize/iterate.cl", "iterate", (n_groups * shape.items, self._n_rows + 1), (shape.items, 1),
+            *self._counts(passes), np.int32(shape.moved), np.int32(self._descent), self._stopping,
+            run.dtype.type(passes.encoding.step), self._free, passes.buffers["results"], *self._blocks(run),
+            self._sums, *self._moved(passes, before, after), *done, ROUND=shape.round, **self._macros(passes),
+        )  # fmt: skip
+        return [*self.evaluation, *self._evaluated, iterate, *self._stepped]
+
+    def _moved(self, passes: AnyPasses, before: str, after: str) -> list[Argument]:
+        """The last of STEP_ARGUMENTS, cl/minimize/step.clh: what a step changes."""
+        kept = [self.kept[name][0] for name in (before, after)]
+        names = "base", "gradient", "directions", "history"
+        return [*kept, passes.buffers["positions"], *(self.kept[name][0] for name in names)]
 
     def prepare(self, run: Run, evaluations: Sequence[int]) -> int:
         """Build the blocks of those structures whose turn it is, by the evaluations that each had so far.
@@ -191,13 +231,14 @@ class Steps:
         Returns after how many evaluations it is the next one's turn.
         """
         if not self.builds:
-            return BUILDS[-1]
+            return BUILD_EVERY
         return build_in_turn(run, self.builds[self.count % 2], evaluations)
 
     def iterate(self, run: Run, n_seats: int, count: int) -> None:
         """Start so many iterations of the first seats."""
         for _ in range(count):
-            run.launch_kept(self.both[self.count % 2], n_seats)
+            launches = self.both if run.beside else self.alone
+            run.launch_kept(launches[self.count % 2], n_seats)
             self.count += 1
 
     @property
@@ -216,6 +257,8 @@ class Steps:
         """Let a structure begin in a seat. positions : (3 n) encoded"""
         for name, values in (("positions", positions), ("base", positions), (self._state, self.first_state())):
             run.write(self.kept[name][0], values, seat * len(values))
+        for counter in self._done if self._joins else ():
+            run.clear(counter)
         run.launch_kept(self.begin, 1, first=seat)
 
     def move(self, run: Run, source: int, target: int) -> None:

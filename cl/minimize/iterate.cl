@@ -1,0 +1,68 @@
+// The sums at the trial of one structure and the step from them in one launch, for small molecules on GPUs, where launches are
+// what costs. Groups that move atoms wait for those that add up; they are fewer than the device has units, each of which has
+// room for a group, and nothing else may run beside this launch, so that all others run meanwhile. Second dimension: rows of sums,
+// those of blocks first, which take longest; last the groups that move. First dimension: chunks.
+#include "common/real.clh"
+#include "common/tickets.clh"
+#include "minimize/measure.clh"
+#include "minimize/step.clh"
+
+typedef union {
+    MeasureMemory measure;
+    StepMemory step;
+} Memory;
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void iterate(
+    const int n_atoms,                       // MEASURE_ARGUMENTS
+    const int n_rows,
+    const int chunk_size,
+    const int n_chunks,
+    const int sharing,
+    const int counted,
+    const int moved,                         // STEP_ARGUMENTS
+    const int descent,
+    const Stopping stopping,
+    const real step,
+    global const real *restrict free,
+    global const real *restrict results,
+#if PRECONDITIONED
+    const int n_blocks,                      // BLOCK_ARGUMENTS
+    const int blocks_of_chunk,
+    global const int *restrict order,
+    global const real *restrict inverses,
+    // Written by one group and read by another one, and so never cached as constant.
+    global real *softened,
+    global real *changes,
+#endif
+    global fine4 *sums,
+    global const fine *restrict before,      // STEP_ARGUMENTS
+    global fine *restrict after,
+    global coordinate *positions,
+    global coordinate *base,
+    global real *base_gradient,
+    global real *directions,
+    global real *history,
+    volatile global int *done,               // (1) 0; sums that are there
+    global int *done_next)                   // (1) of the next launch, for which it is 0 again
+{
+    local Memory memory;
+    const bool first = get_local_id(0) == 0;
+    const int chunk = get_group_id(0), row = M + 1 + sharing - (int)get_group_id(1);
+    if (row >= 0) {
+        if (chunk >= n_chunks) return;
+        measure_row(row, chunk, 0, &memory.measure, MEASURE_PASSED);
+        PUBLISH();
+        if (first) count_done(done, 1);
+        return;
+    }
+    if (chunk * moved >= n_atoms) return;
+    if (first && chunk == 0) *done_next = 0;
+    Coordinate own[OWN];
+    take_state(&memory.step, 0, STEP_PASSED);
+    take_round(own, chunk * moved, 0, STEP_PASSED);
+    if (first) wait_for(done, N_PARTS(n_chunks, sharing));
+    TAKE_OVER();
+    take_softened(own, chunk * moved, 0, STEP_PASSED);
+    step_chunk(own, chunk, 0, &memory.step, STEP_PASSED);
+}
