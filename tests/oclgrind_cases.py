@@ -306,13 +306,13 @@ def minimize_cases(device: Device) -> None:
     bonds = np.column_stack([np.arange(0, 20, 2), np.arange(1, 21, 2)])
     held = replace(atoms, bonds=bonds, labels=labels_of_elements(["C", "H"] * 10))
     sprung = replace(of_every_kind(20), lj_epsilon=np.zeros(20), charges=np.zeros(20))
-    for shape, methods in ((steps.Shape(32, 64, 64, 16, 2), METHODS), (steps.Shape(1024, 1, 1024, 1, 1), ("lbfgs",))):
+    for shape, methods in ((steps.Shape(64, 32, 64, 16, 2), METHODS), (steps.Shape(1, 1024, 1024, 16, 1), ("lbfgs",))):
         with (
             patch.object(steps.Shape, "of", lambda *_: shape),  # noqa: B023
             patch.object(plans, "CHUNK_ATOMS", 40),
-            patch.multiple(preconditioner, BLOCK=16, SIDE=48),
+            patch.multiple(preconditioner, BLOCK=16, HALF=8, SIDE=48),
             patch.object(steps, "BLOCK", 16),
-            patch.object(preconditioner, "_fits", lambda run: shape.measuring > 1),  # noqa: B023
+            patch.object(preconditioner, "_fits", lambda run: shape.items > 1),  # noqa: B023
         ):
             options = dict(max_iterations=2, device=device)
             for method in methods:

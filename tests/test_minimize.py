@@ -149,15 +149,17 @@ def test_a_batch_has_the_bits_of_its_members(device, monkeypatch):
     assert watched[0][2] > 0.5
 
 
-def test_a_joined_launch_has_the_same_bits(device, monkeypatch):
-    """On GPUs, where one small molecule has its sums and its step in one launch; also from one run to the next one."""
-    plan = Minimizer(PEPTIDE, tolerance=0.1, max_iterations=41, device=device)
+@pytest.mark.parametrize("method", ["lbfgs", "fire", "steepest"])
+def test_a_joined_launch_has_the_same_bits(device, precision, method, monkeypatch):
+    """On NVIDIA's GPUs, where one small molecule has its sums and its step in one launch; also a second time."""
+    options = dict(method=method, tolerance=0.1, max_iterations=41, precision=precision, device=device)
+    plan = Minimizer(PEPTIDE, **options)
     with plan.energy.lent(1) as pipeline:
         if not plan.steps_of(pipeline.passes)._joins:
-            pytest.skip("no GPU with a fence")
+            pytest.skip("not one of NVIDIA's")
     found = [plan.minimize(shaken(0.1)).positions for _ in range(2)]
     monkeypatch.setattr("pele_ocl.minimize.steps.Steps._may_join", lambda *_: False)
-    apart = Minimizer(PEPTIDE, tolerance=0.1, max_iterations=41, device=device).minimize(shaken(0.1)).positions
+    apart = Minimizer(PEPTIDE, **options).minimize(shaken(0.1)).positions
     for positions in found:
         np.testing.assert_array_equal(positions, apart)
 

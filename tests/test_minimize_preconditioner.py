@@ -70,7 +70,7 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
         steps.load(run, 0, encoded[0])
         if gradient is not None:
             state = steps.first_state()
-            state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, len(x) * gradient**2
+            state[StepState.EVALUATIONS], state[StepState.GRADIENT2] = 1, plan.free.sum() * gradient**2
             run.write(steps.kept["state"][0], state)
         assert steps.prepare(run, [0]) == 5
         blocks = run.download(steps.kept["inverses"][0], steps.kept["inverses"][1] // run.dtype.itemsize)

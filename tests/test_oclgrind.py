@@ -39,6 +39,7 @@ def kernels_of(cases: str) -> set[str]:
 # Kernels whose groups take over what others left in the same launch: a race for the simulator, which has no fence.
 JOINED = {"solvent/joined.cl:joined", "energy/squares/joined.cl:joined"}
 HANDING_OVER = JOINED | {"energy/squares/born.cl:born_squares"}
+ON_NVIDIA = {"minimize/iterate.cl:iterate"}  # waits as they do, on one vendor's GPUs
 
 
 @pytest.mark.parametrize("cases", ["solvent", "nonbond", "energy", "binding", "minimize", "potmap", "ions"])
@@ -48,7 +49,7 @@ def test_no_race_and_no_invalid_access(cases):
         assert complaint not in report, report[:3000]
     ran = set(re.findall(r"[\w/]+\.cl:\w+", report[report.index("kernels: ") :]))
     assert kernels_of(cases)
-    assert kernels_of(cases) - HANDING_OVER <= ran
+    assert kernels_of(cases) - HANDING_OVER - ON_NVIDIA <= ran
 
 
 def test_joined_steps_give_the_same_bits():

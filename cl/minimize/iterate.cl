@@ -1,5 +1,5 @@
 // The sums at the trial of one structure and the step from them in one launch, for small molecules on GPUs, where launches are
-// what costs. Groups that move atoms wait for those that add up; they are fewer than the device has units, each of which has
+// what costs. Groups that move atoms wait for those that add up; those that wait are fewer than the device has units, each of which has
 // room for a group, and nothing else may run beside this launch, so that all others run meanwhile. Second dimension: rows of sums,
 // those of blocks first, which take longest; last the groups that move. First dimension: chunks.
 #include "common/real.clh"
@@ -43,7 +43,7 @@ void iterate(
     global real *base_gradient,
     global real *directions,
     global real *history,
-    volatile global int *done,               // (1) 0; sums that are there
+    volatile global int *done,               // (1) parts of sums that are there; 0 at the begin
     global int *done_next)                   // (1) of the next launch, for which it is 0 again
 {
     local Memory memory;

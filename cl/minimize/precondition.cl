@@ -138,6 +138,7 @@ INLINE void add_spring(MATRIX real *row, local const Found *found, int axis) {
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void build_blocks(
     const int n_atoms,
+    const int n_moving,                           // atoms that are not frozen
     const int n_blocks,
     const real step,                              // A of a coordinate's unit
     const real least,                             // of all `rest`
@@ -171,7 +172,7 @@ void build_blocks(
     global const coordinate *from = positions + (size_t)structure * 3 * n_atoms;
     for (int k = item; k < SIDE * ROW_STEP; k += GROUP) matrix[k] = 0;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    const real stiffer = own[EVALUATIONS] > 0 ? sqrt((real)own[GRADIENT2] / n_atoms) / reach : first_stiffness;
+    const real stiffer = own[EVALUATIONS] > 0 ? sqrt((real)own[GRADIENT2] / n_moving) / reach : first_stiffness;
     for (int k = item; k < SIDE; k += GROUP) matrix[k * ROW_STEP + k] = rest[block * BLOCK + k / 3] + stiffer;
     global const int *own_starts = starts + block * BLOCK;
     int most = 0;

@@ -59,6 +59,7 @@ class Preconditioner:
     starts : (n_slots + 1,) first spring of each slot
     members, places, details : (n_springs, 4) as cl/minimize/precondition.cl takes them
     parameters : (k, 4) of the bonded terms
+    n_moving : atoms that move
     """
 
     order: NDArray[np.int32]
@@ -68,6 +69,7 @@ class Preconditioner:
     places: NDArray[np.int32]
     details: NDArray[np.int32]
     parameters: Floats
+    n_moving: int
 
     @classmethod
     def of(cls, passes: AnyPasses, free: NDArray[np.bool_]) -> Preconditioner:
@@ -99,6 +101,7 @@ class Preconditioner:
             np.where(together, places, -1).astype(np.int32),
             np.column_stack([tasks.kinds[task], tasks.first[task], tasks.counts[task], own]).astype(np.int32),
             tasks.parameters,
+            int(free.sum()),
         )
 
     @property
@@ -121,7 +124,7 @@ class Preconditioner:
         run = passes.run
         fine = run.dtype if passes.encoding.is_fixed else np.dtype(np.float64)
         args: list[Argument] = [
-            np.int32(passes.n_atoms), np.int32(self.n_blocks), run.dtype.type(passes.encoding.step),
+            *map(np.int32, (passes.n_atoms, self.n_moving, self.n_blocks)), run.dtype.type(passes.encoding.step),
             *map(run.dtype.type, (self.rest.min(), FIRST_STIFFNESS, REACH)), run.upload(self.rest),
             run.upload(self.starts, np.int32), run.upload(self.members, np.int32),
             run.upload(self.places, np.int32), run.upload(self.details, np.int32),

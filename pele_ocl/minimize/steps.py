@@ -27,7 +27,7 @@ PAIRS = 8  # of steps and changes of gradients that L-BFGS keeps
 FIRST_MIX = 0.1  # of FIRE
 MOST_CHUNKS = 32  # of atoms; each group of a step adds up the sums of all chunks
 MOST_SHARING = 8  # groups that share the preconditioner's blocks of a chunk on a GPU
-MOST_ROUNDS = 512  # of all groups of a step, where a group is to have one alone
+MOST_GROUPS = 512  # of a step, while each moves its atoms all at once
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Shape:
 
     items : work-items of a group
     chunk : atoms whose sums a group adds up
-    moved : atoms that a group moves, so many of them at a time
+    moved : atoms that a group moves; round : so many of them at a time
     sharing : groups that share the preconditioner's blocks of a chunk, at most
     """
 
@@ -53,7 +53,7 @@ class Shape:
             return cls(1, max(1024, -(-n_atoms // MOST_CHUNKS)), 1024, 16, 1)
         items = min(192, device.largest_group)
         atoms = 64  # of which a work-item of such a group has a coordinate
-        rounds = -(-n_atoms // (atoms * MOST_ROUNDS))
+        rounds = -(-n_atoms // (atoms * MOST_GROUPS))
         return cls(items, max(atoms, -(-n_atoms // MOST_CHUNKS)), rounds * atoms, atoms, MOST_SHARING)
 
 
@@ -200,11 +200,14 @@ class Steps:
         return [*self.evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
 
     def _may_join(self, passes: AnyPasses) -> bool:
-        """Whether the sums and the step are one launch: where all groups that wait in it leave room for others."""
+        """Whether the sums and the step are one launch: where all groups that wait in it leave room for others.
+
+        On NVIDIA's GPUs alone, whose units each have room for a group.
+        """
         device, n_waiting = passes.run.device, -(-passes.n_atoms // self._shape.moved)
         has_room = n_waiting < device.handle.max_compute_units
         is_one = passes.batch == 1 and not passes.run.is_shared
-        return is_one and has_room and device.kind == "GPU" and device.has_device_fence
+        return is_one and has_room and device.vendor == "NVIDIA"
 
     def _joined(self, passes: AnyPasses, before: str, after: str) -> list[KeptLaunch]:
         """The same, with the sums and the step in one launch: cl/minimize/iterate.cl."""
@@ -237,6 +240,7 @@ class Steps:
     def iterate(self, run: Run, n_seats: int, count: int) -> None:
         """Start so many iterations of the first seats."""
         for _ in range(count):
+            # A run keeps to one of the two: `load` alone makes the counters of joined launches 0.
             launches = self.both if run.beside else self.alone
             run.launch_kept(launches[self.count % 2], n_seats)
             self.count += 1
