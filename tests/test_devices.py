@@ -15,9 +15,10 @@ import pytest
 
 from pele_ocl import DeviceError
 from pele_ocl.opencl import device as devices
-from pele_ocl.opencl import handles, runtimes
+from pele_ocl.opencl import handles
 from pele_ocl.opencl.device import Device, get_cpu_device, get_device, list_devices
 from pele_ocl.opencl.run import Run
+from pele_ocl.opencl.runtimes import announced
 from pele_ocl.solvent.layout import SolventLayout
 
 
@@ -207,17 +208,17 @@ def test_layouts_fit_their_tiles(kind, width, n_atoms):
 
 def test_nothing_found_changes_nothing(monkeypatch):
     monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
-    monkeypatch.setattr(runtimes, "_unnamed_runtimes", dict)
-    with runtimes.announced_runtimes():
+    monkeypatch.setattr(announced, "_unnamed_runtimes", dict)
+    with announced.announced_runtimes():
         assert "OCL_ICD_VENDORS" not in os.environ
 
 
 def test_found_runtimes_stand_beside_the_systems(monkeypatch, tmp_path):
     (tmp_path / "mesa.icd").write_text("libMesaOpenCL.so.1\n")
     monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
-    monkeypatch.setattr(runtimes, "SYSTEM_VENDORS", tmp_path)
-    monkeypatch.setattr(runtimes, "_unnamed_runtimes", lambda: {"intel-pip.icd": "/venv/lib/libintelocl.so"})
-    with runtimes.announced_runtimes():
+    monkeypatch.setattr(announced, "SYSTEM_VENDORS", tmp_path)
+    monkeypatch.setattr(announced, "_unnamed_runtimes", lambda: {"intel-pip.icd": "/venv/lib/libintelocl.so"})
+    with announced.announced_runtimes():
         folder = Path(os.environ["OCL_ICD_VENDORS"])
         assert {icd.name: icd.read_text() for icd in folder.iterdir()} == {
             "mesa.icd": "libMesaOpenCL.so.1\n",
@@ -229,7 +230,7 @@ def test_found_runtimes_stand_beside_the_systems(monkeypatch, tmp_path):
 
 def test_the_users_own_choice_stands(monkeypatch):
     monkeypatch.setenv("OCL_ICD_VENDORS", "/opt/vendors")
-    with runtimes.announced_runtimes():
+    with announced.announced_runtimes():
         assert os.environ["OCL_ICD_VENDORS"] == "/opt/vendors"
 
 

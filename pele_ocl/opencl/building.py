@@ -92,6 +92,11 @@ def _build_source(device: Device, file: str, source: str, options: list[str], en
             uncached: Any = False
             program: cl.Program = cl.Program(device.context, source).build(options, cache_dir=uncached)
     except cl.Error as error:
+        if "unknown target CPU" in str(error):
+            raise KernelBuildError(
+                f"the compiler of {device} does not know this processor; install another "
+                "runtime: pip install 'pele-ocl[intel]'"
+            ) from error
         kind = GroupTooLargeError if is_about_the_group(error) else KernelBuildError
         raise kind(f"cl/{file} does not compile on {device.name} with {' '.join(options)}: {error}") from error
     entry.write(program)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..errors import DeviceError, DeviceMemoryError
 from . import handles
 from .memory import Buffer, BufferBytes
-from .platforms import find_platforms
+from .runtimes import find_platforms, name_processors
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -258,6 +258,7 @@ def list_devices() -> tuple[Device, ...]:
             found += [handle for handle in platform.get_devices() if handle.available and handle.compiler_available]
         except cl.Error:  # a runtime that is installed but finds no hardware
             continue
+    name_processors(found)
     return tuple(Device(index, handle) for index, handle in enumerate(sorted(found, key=handles.rank)))
 
 

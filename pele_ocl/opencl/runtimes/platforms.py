@@ -14,8 +14,8 @@ from typing import Any
 
 import pyopencl as cl
 
-from ..errors import CacheWarning
-from .runtimes import announced_runtimes
+from ...errors import CacheWarning
+from .announced import announced_runtimes
 
 # PoCL aborts the process where it cannot write its kernels; a large program's take some 10 MiB.
 LEAST_FREE_BYTES = 64 << 20

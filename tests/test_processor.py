@@ -1,0 +1,73 @@
+"""PoCL on processors that its compiler does not know."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import pyopencl as cl
+import pytest
+from test_runtime_refusals import opencl_error
+
+from pele_ocl import KernelBuildError, list_devices
+from pele_ocl.opencl.device import Device
+from pele_ocl.opencl.run import Run
+from pele_ocl.opencl.runtimes.processor import HASWELL, known_name, rename
+
+TARGET, PROCESSOR, FIRST = 64, 96, 128  # where a memory has the names, and a device with pointers to them
+
+
+def memory_of(*pointers: int, name: bytes = b"generic\0", target: bytes = b"x86_64-unknown-linux-gnu\0") -> io.BytesIO:
+    memory = io.BytesIO()
+    for first, content in ((TARGET, target), (PROCESSOR, name), (FIRST, struct.pack(f"{len(pointers)}Q", *pointers))):
+        memory.seek(first)
+        memory.write(content)
+    return memory
+
+
+def test_the_name_is_replaced_behind_that_of_the_target():
+    memory = memory_of(7, 2**64 - 1, TARGET, PROCESSOR, 0)
+    assert rename(memory, FIRST, b"haswell")
+    assert memory.getvalue()[PROCESSOR : PROCESSOR + 9] == b"haswell\0\0"
+    assert not rename(memory, FIRST, b"x86-64")
+    assert memory.getvalue()[PROCESSOR : PROCESSOR + 9] == b"haswell\0\0"
+
+
+@pytest.mark.parametrize(
+    ("memory", "first"),
+    [
+        (memory_of(TARGET, PROCESSOR, name=b"znver3\0"), FIRST),
+        (memory_of(PROCESSOR, TARGET), FIRST),
+        (memory_of(TARGET, PROCESSOR, target=b"aarch64-\0"), FIRST),
+        (memory_of(TARGET, PROCESSOR, TARGET, PROCESSOR), FIRST),
+        (memory_of(TARGET, PROCESSOR), 1 << 20),
+    ],
+    ids=["another name", "alone", "another target", "twice", "nothing there"],
+)
+def test_what_looks_otherwise_is_left(memory, first):
+    before = memory.getvalue()
+    assert not rename(memory, first, b"haswell")
+    assert memory.getvalue() == before
+
+
+def test_the_name_goes_by_what_the_processor_has():
+    def told(flags: set[str]) -> str:
+        return f"processor\t: 0\nflags\t\t: fpu {' '.join(sorted(flags))} avx512f\nbugs\t\t: none\n"
+
+    assert known_name(told(HASWELL)) == b"haswell"
+    assert known_name(told(HASWELL - {"fma"})) == b"x86-64"
+    assert known_name("") == b"x86-64"
+
+
+def test_every_device_of_this_machine_builds():
+    for device in list_devices():
+        Run(device, "float32").kernel("nonbond/pair_index.cl", "permute_pairs")
+
+
+def test_a_compiler_that_does_not_know_the_processor_says_what_helps(device, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise opencl_error(cl.status_code.BUILD_PROGRAM_FAILURE, "error: unknown target CPU 'generic'")
+
+    monkeypatch.setattr(cl.Program, "build", refuse)
+    with pytest.raises(KernelBuildError, match=r"does not know this processor; install another runtime: pip install"):
+        Run(Device(device.index, device.handle), "float32").kernel("nonbond/pair_index.cl", "permute_pairs")
