@@ -106,19 +106,20 @@ INLINE void invert_in_place(global real *matrix, real least, local real *column,
 
 // A spring as it adds to the rows of one of its atoms.
 typedef struct {
-    int places[4];              // of its atoms in the block, -1 of those in none, and of all where it does not count
+    int places[4];              // of its atoms in the block, negative of those in none, and of all where it does not count
     real own[3], slopes[4][3];  // stiffness times the slope by this atom, slopes by all
 } Found;
 
-INLINE void keep_spring(local Found *found, const Spring *spring, int member, int4 places) {
+// stands: of its atoms in the order, of which the block has BLOCK from the begin-th one on
+INLINE void keep_spring(local Found *found, const Spring *spring, int member, int4 stands, int begin) {
     if (!(spring->stiffness > 0)) return;
-    const int where[4] = {places.x, places.y, places.z, places.w};
+    const int where[4] = {stands.x - begin, stands.y - begin, stands.z - begin, stands.w - begin};
     const Vector own = spring->slopes[member];
     found->own[0] = (real)(spring->stiffness * own.x);
     found->own[1] = (real)(spring->stiffness * own.y);
     found->own[2] = (real)(spring->stiffness * own.z);
     for (int m = 0; m < 4; ++m) {
-        found->places[m] = where[m];
+        found->places[m] = where[m] < BLOCK ? where[m] : -1;
         found->slopes[m][0] = (real)spring->slopes[m].x;
         found->slopes[m][1] = (real)spring->slopes[m].y;
         found->slopes[m][2] = (real)spring->slopes[m].z;
@@ -145,10 +146,11 @@ void build_blocks(
     const real first_stiffness,                   // added to `rest` before there is a gradient [kcal/mol/A^2]
     const real reach,                             // root mean square gradient divided by what is added later [A]
     global const real *restrict rest,             // (n_blocks, BLOCK) stiffness beside the springs [kcal/mol/A^2]
-    global const int *restrict starts,            // (n_blocks * BLOCK + 1) first spring of each atom
+    global const int *restrict starts,            // (n_blocks * BLOCK / 2 + BLOCK / 2 + 1) first entry of each atom in order
+    global const int *restrict entries,           // 4 spring + which member this atom is
     global const int4 *restrict members,          // (n_springs) atoms
-    global const int4 *restrict places,           // (n_springs) their places in the block, -1 where they are in none
-    global const int4 *restrict details,          // (n_springs) kind, first parameters, count, which member this atom is
+    global const int4 *restrict stands,           // (n_springs) where these stand in the order, -1 where they do not move
+    global const int4 *restrict details,          // (n_springs) kind, first parameters, count, 0
     global const fine4 *restrict parameters,
     global const coordinate *restrict positions,  // (n_structures, n_atoms, 3)
     global fine *state,                           // (n_structures, STATE_SIZE) whose pairs are forgotten
@@ -174,7 +176,8 @@ void build_blocks(
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     const real stiffer = own[EVALUATIONS] > 0 ? sqrt((real)own[GRADIENT2] / n_moving) / reach : first_stiffness;
     for (int k = item; k < SIDE; k += GROUP) matrix[k * ROW_STEP + k] = rest[block * BLOCK + k / 3] + stiffer;
-    global const int *own_starts = starts + block * BLOCK;
+    const int begin = block * (BLOCK / 2);
+    global const int *own_starts = starts + begin;
     int most = 0;
     for (int atom = 0; atom < BLOCK; ++atom) most = max(most, own_starts[atom + 1] - own_starts[atom]);
     for (int first = 0; first < most; first += TEAM) {
@@ -182,10 +185,11 @@ void build_blocks(
             const int atom = seat / TEAM, k = own_starts[atom] + first + seat % TEAM;
             for (int m = 0; m < 4; ++m) found[seat].places[m] = -1;
             if (k >= own_starts[atom + 1]) continue;
-            const int4 detail = details[k];
+            const int entry = entries[k], spring_of = entry / 4;
+            const int4 detail = details[spring_of];
             Spring spring;
-            find_spring(&spring, detail.x, members[k], parameters + detail.y, detail.z, from, step);
-            keep_spring(found + seat, &spring, detail.w, places[k]);
+            find_spring(&spring, detail.x, members[spring_of], parameters + detail.y, detail.z, from, step);
+            keep_spring(found + seat, &spring, entry % 4, stands[spring_of], begin);
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int row = item; row < SIDE; row += GROUP)

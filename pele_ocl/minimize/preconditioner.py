@@ -56,8 +56,9 @@ class Preconditioner:
 
     order : (n_slots,) atoms, -1 behind the last one
     rest : (n_slots,) kcal/mol/A^2, stiffness beside the springs
-    starts : (n_slots + 1,) first spring of each slot
-    members, places, details : (n_springs, 4) as cl/minimize/precondition.cl takes them
+    starts : (HALF * n_blocks + HALF + 1,) first entry of each atom, as they stand in the order
+    entries : 4 spring + which member of it the atom is
+    members, stands, details : (n_springs, 4) as cl/minimize/precondition.cl takes them
     parameters : (k, 4) of the bonded terms
     n_moving : atoms that move
     """
@@ -65,8 +66,9 @@ class Preconditioner:
     order: NDArray[np.int32]
     rest: Floats
     starts: NDArray[np.int32]
+    entries: NDArray[np.int32]
     members: NDArray[np.int32]
-    places: NDArray[np.int32]
+    stands: NDArray[np.int32]
     details: NDArray[np.int32]
     parameters: Floats
     n_moving: int
@@ -74,7 +76,7 @@ class Preconditioner:
     @classmethod
     def of(cls, passes: AnyPasses, free: NDArray[np.bool_]) -> Preconditioner:
         """That of the molecule of some passes. free : (n,) atoms that move"""
-        atoms, tasks = passes.atoms, _springs(passes)
+        atoms, springs = passes.atoms, _springs(passes)
         order, n_blocks = block_order(atoms), blocks_of(len(atoms))
         slots = HALF * np.arange(n_blocks)[:, None] + np.arange(BLOCK)  # where their atoms stand in the order
         padded = np.full(slots.max() + 1, -1, np.int32)
@@ -82,25 +84,21 @@ class Preconditioner:
         rest = np.full(len(padded), REST)
         for addend in passes.contents.addends:
             rest[: len(atoms)] += np.broadcast_to(addend.stiffness(atoms), len(atoms))[order]
-        stands = np.full(len(atoms) + 1, -1)  # of each atom that moves; the last one is that of no atom
-        stands[order] = np.where(free[order], np.arange(len(atoms)), -1)
-        atoms_of = tasks.members[:, :MEMBERS]
-        members = stands[atoms_of]
-        task, own, block = _in_blocks(members, n_blocks)
-        slot = BLOCK * block + members[task, own] - HALF * block
-        by_slot = stable_order(slot)
-        task, own, block, slot = task[by_slot], own[by_slot], block[by_slot], slot[by_slot]
-        others = members[task]
-        places = others - HALF * block[:, None]
-        together = (others >= 0) & (places >= 0) & (places < BLOCK)
+        stands_of = np.full(len(atoms) + 1, -1, np.int32)  # of each atom that moves; the last one is that of no atom
+        stands_of[order] = np.where(free[order], np.arange(len(atoms)), -1)
+        members = springs.members[:, :MEMBERS]
+        stands = stands_of[members]
+        entries = np.flatnonzero(stands >= 0)
+        owners = stands.ravel()[entries]
         return cls(
             padded[slots].ravel(),
             rest[slots].ravel(),
-            np.searchsorted(slot, np.arange(slots.size + 1)).astype(np.int32),
-            np.maximum(atoms_of[task], 0),
-            np.where(together, places, -1).astype(np.int32),
-            np.column_stack([tasks.kinds[task], tasks.first[task], tasks.counts[task], own]).astype(np.int32),
-            tasks.parameters,
+            np.append(0, np.cumsum(np.bincount(owners, minlength=len(padded)))).astype(np.int32),
+            entries[stable_order(owners)].astype(np.int32),
+            np.maximum(members, 0),
+            stands,
+            np.column_stack([springs.kinds, springs.first, springs.counts, np.zeros(len(springs))]).astype(np.int32),
+            springs.parameters,
             int(free.sum()),
         )
 
@@ -126,8 +124,7 @@ class Preconditioner:
         args: list[Argument] = [
             *map(np.int32, (passes.n_atoms, self.n_moving, self.n_blocks)), run.dtype.type(passes.encoding.step),
             *map(run.dtype.type, (self.rest.min(), FIRST_STIFFNESS, REACH)), run.upload(self.rest),
-            run.upload(self.starts, np.int32), run.upload(self.members, np.int32),
-            run.upload(self.places, np.int32), run.upload(self.details, np.int32),
+            *(run.upload(of, np.int32) for of in (self.starts, self.entries, self.members, self.stands, self.details)),
             run.upload(self.parameters, fine), *buffers,
         ]  # fmt: skip
         return run.keep(
@@ -150,17 +147,6 @@ def block_width(device: Device, precision: str, items: int) -> int:
 def blocks_of(n_atoms: int) -> int:
     """Blocks of so many atoms, each of which begins in the middle of the one before."""
     return max(1, -(-n_atoms // HALF) - 1)
-
-
-def _in_blocks(stands: NDArray[np.int64], n_blocks: int) -> tuple[NDArray[np.int64], ...]:
-    """Tasks, members, blocks of all that blocks have of tasks. stands : (n_tasks, MEMBERS) in the order, -1 for none"""
-    task, own = np.nonzero(stands >= 0)
-    found = []
-    for before in (0, 1):
-        block = stands[task, own] // HALF - before
-        fits = (block >= 0) & (block < n_blocks)
-        found.append((task[fits], own[fits], block[fits]))
-    return tuple(np.concatenate(of) for of in zip(*found, strict=True))
 
 
 def is_preconditioned(passes: AnyPasses, descent: Descent) -> bool:
