@@ -246,12 +246,16 @@ def groups_of(molecules: Sequence[Atoms], alone: bool) -> list[list[int]]:
 
     alone : each by itself, as restraints need it, which hold to the positions of their own molecule
     """
-    groups: dict[object, list[int]] = {}
+    alike: dict[object, list[int]] = {}  # by charges, which tell most molecules apart, and sooner than all there is
     for k, atoms in enumerate(molecules):
         if not isinstance(atoms, Atoms):
             raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
-        groups.setdefault(k if alone else digest(atoms), []).append(k)
-    return list(groups.values())
+        alike.setdefault(k if alone else atoms.charges.tobytes(), []).append(k)
+    groups: dict[object, list[int]] = {}
+    for key, numbers in alike.items():
+        for k in numbers:
+            groups.setdefault(key if len(numbers) == 1 else digest(molecules[k]), []).append(k)
+    return sorted(groups.values())
 
 
 def digest(atoms: Atoms) -> bytes:

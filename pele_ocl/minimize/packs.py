@@ -22,8 +22,10 @@ from .result import MinimizeResult
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-LOOK = 16  # iterations after which the host looks which structures are done
-AHEAD = 1  # of them that the device does while the host looks
+LOOK = 12  # iterations after which the host looks which structures are done
+# Of them so many come behind the look, so that the device is at work until the host, which may be preparing a molecule
+# when the states come, has let others in.
+AHEAD = 6
 MOST_READY = 8  # structures that wait on the device for a seat
 
 
