@@ -301,6 +301,28 @@ def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
     assert "choose a larger device" in errors[2]
 
 
+def test_a_gradient_that_dips_on_a_slope_is_no_minimum(device):
+    """Down the long slope of a hydroxyl group that turns, some have a gradient below the tolerance once."""
+    plan = Minimizer(PEPTIDE, tolerance=3 * KJ_PER_MOL_NM, device=device)
+    found = plan.minimize_batch(np.stack([shaken(0.1, seed) for seed in range(20)]))
+    energies = [result.energy_after.total for result in found]
+    assert {result.stopped_by for result in found} == {"gradient"}
+    assert max(energies) - min(energies) < 0.5
+
+
+def test_a_gradient_that_fell_at_once_ends_the_last_iteration_alone(device):
+    start = three_atoms([[1.4, 0.2, 0], [0, 0, 0.1], [0.3, 1.1, 0]])
+    options = dict(model=VACUUM, precision="float64", device=device)
+    one = minimize(start, tolerance=0.0, max_iterations=1, **options)
+    before = rms(Energy(start, model=VACUUM, precision="float64", device=device).evaluate().gradient)
+    assert before > 2 * one.rms_gradient
+    options["tolerance"] = 1.1 * one.rms_gradient
+    last = minimize(start, max_iterations=1, **options)
+    assert (last.stopped_by, last.iterations) == ("gradient", 1)
+    assert minimize(start, **options).iterations > 1
+    assert minimize(one.atoms, **options).iterations == 0
+
+
 def test_works_take_turns():
     """Two at a time, or one that is large; the next one begins where there is room."""
     told: list[str] = []
