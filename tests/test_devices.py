@@ -175,6 +175,7 @@ def test_float_atomics_are_asked_for_by_precision(monkeypatch):
 @pytest.mark.parametrize(("capability", "float64"), [(5, False), (6, True), (9, True)])
 def test_float_atomics_of_nvidia_go_by_generation(capability, float64):
     device = Device(0, FakeHandle(compute_capability_major_nv=capability))
+    assert handles.generation(device.handle) == capability
     assert device.has_float_atomics("float32")
     assert device.has_float_atomics("float64") == float64
 

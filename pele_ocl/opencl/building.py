@@ -14,7 +14,7 @@ import pyopencl as cl
 
 from ..errors import KernelBuildError
 from ..paths import shipped
-from . import notices, shared
+from . import handles, notices, shared
 from .cache import Entry
 from .device import Device
 from .packing import ARGUMENT_INFO, packed_source, parameters_of, signature_source
@@ -55,7 +55,8 @@ def get_program(
 
 
 def _options(device: Device, precision: str, width: int, portable: bool, defines: Mapping[str, int]) -> list[str]:
-    macros = {"REAL_BITS": int(precision[-2:]), "WIDTH": width, f"VENDOR_{device.vendor}": 1, **defines}
+    vendor, generation = f"VENDOR_{device.vendor}", handles.generation(device.handle)
+    macros = {"REAL_BITS": int(precision[-2:]), "WIDTH": width, vendor: generation, **defines}
     if portable:
         macros["PORTABLE"] = 1
     # Floating-point atomics and fences over the device are of OpenCL C 3.0, but for NVIDIA's, which are PTX.

@@ -54,10 +54,15 @@ def rank(handle: cl.Device) -> tuple[int, int, tuple[int, ...]]:
     return place, intel_first, tuple(-number for number in numbers)
 
 
+def generation(handle: cl.Device) -> int:
+    """The value of the macro VENDOR_<NAME>: of NVIDIA's GPUs the major compute capability, of all others 1."""
+    return max(1, getattr(handle, "compute_capability_major_nv", 1)) if vendor(handle) == "NVIDIA" else 1
+
+
 def has_float_atomics(handle: cl.Device, precision: str) -> bool:
     """Whether kernels may add to reals of `precision` in global memory by one atomic instruction."""
     if vendor(handle) == "NVIDIA":  # PTX has it in 32 bits everywhere, in 64 from compute capability 6 on
-        return precision == "float32" or getattr(handle, "compute_capability_major_nv", 0) >= 6
+        return precision == "float32" or generation(handle) >= 6
     listed = "cl_ext_float_atomics" in handle.extensions.split()
     return listed and bool(capabilities(handle, FLOAT_ATOMICS[precision]) & GLOBAL_ADDITION)
 
