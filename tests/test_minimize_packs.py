@@ -31,7 +31,7 @@ MOLECULES = [PEPTIDE[:n].moved(shaken(0.1, n, PEPTIDE[:n])) for n in (88, 30, 57
 def shared(monkeypatch) -> list[int]:
     """Molecules share launches on this device, too, two at a time; the numbers of those that went that way."""
     monkeypatch.setattr(many, "most_under_way", lambda options: 2)
-    monkeypatch.setattr(packs, "CHUNK_ATOMS", 150)
+    monkeypatch.setattr(packs, "MOST_ATOMS", 150)
     numbers: list[int] = []
     own = packs.Packs.structure
 
@@ -91,7 +91,7 @@ def test_options_of_each_and_what_shares_no_launches(device, shared):
 
 def test_no_room_and_kernels_that_cannot_be_packed(device, shared, monkeypatch):
     """Such molecules are minimised side by side."""
-    monkeypatch.setattr(packs, "BATCH_BYTES", 1 << 18)
+    monkeypatch.setattr(packs, "MOST_BYTES", 1 << 18)
     batch = minimize_many(MOLECULES[:2], tolerance=1.0, device=device)
     assert shared == [1]
     assert_as_alone(batch, MOLECULES[:2], tolerance=1.0, device=device)

@@ -128,19 +128,26 @@ class Together:
 
     def _structures(
         self, packs: Packs, groups: Sequence[Sequence[int]], others: list[Sequence[int]]
-    ) -> Iterator[Seated]:
-        """The structures of groups, each prepared when it is asked for. others : gets groups that cannot be packed"""
+    ) -> Iterator[Seated | None]:
+        """The structures of groups, each prepared when it is asked for, with None between the parts of that.
+
+        others : gets groups that cannot be packed
+        """
         for group in groups:
             try:
                 minimizer = self._minimizer(group)
+                yield None
                 member = Member(minimizer) if packs.suits(minimizer) else None
+                yield None
+                if member is not None and not packs.fits(member):
+                    member = None
             except (DeviceError, KernelBuildError):  # the plain kernels may build
                 member = None
             except PeleError as error:
                 for k in group:
                     self._keep(k, str(error))
                 continue
-            if member is None or not packs.fits(member):
+            if member is None:
                 others.append(group)
                 continue
             for k in group:

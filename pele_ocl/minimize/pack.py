@@ -15,12 +15,12 @@ from ..energy import EnergyBatch
 from ..energy.passes import EnergyPasses
 from ..opencl.shared import N_STATE
 from ..plan.evaluator import Failures
-from .steps import build_in_turn
+from .steps import Steps, build_in_turn
 
 if TYPE_CHECKING:
     from ..opencl.launch import Argument, KeptLaunch
     from ..opencl.memory import Buffer
-    from ..opencl.recording import Piece, RecordedLaunch
+    from ..opencl.recording import Piece, RecordedLaunch, Region
     from ..opencl.run import Run
     from ..opencl.timing import Event
     from .minimizer import Minimizer
@@ -29,22 +29,33 @@ TABLE_BYTES = 64 << 10  # of a table at most: some devices have as much constant
 
 
 class Member:
-    """A molecule as its minimiser would keep it on a device for itself, recorded; several seats may be of it.
-
-    before : a copy of the results of where a structure began
-    """
+    """A molecule as its minimiser would keep it on a device for itself, recorded; several seats may be of it."""
 
     def __init__(self, minimizer: Minimizer) -> None:
         from ..opencl.recording import Recorder
 
         energy = minimizer.energy
-        recorder = Recorder(energy.device, energy.precision, profile=False)
-        self.minimizer, self.pipeline = minimizer, energy._prepared(recorder, 1)
+        self._recorder = Recorder(energy.device, energy.precision, profile=False)
+        self.minimizer, self.pipeline = minimizer, energy._prepared(self._recorder, 1)
         passes = self.pipeline.passes
         assert isinstance(passes, EnergyPasses)
-        self.passes, self.steps = passes, minimizer.steps_of(passes)
-        self.before = cast("Piece", recorder.empty(self.passes.n_results))
-        self.region, self.slot = recorder.region, recorder.slot
+        self.passes, self.slot = passes, self._recorder.slot
+
+    @cached_property
+    def steps(self) -> Steps:
+        """What follows each evaluation."""
+        return self.minimizer.steps_of(self.passes)
+
+    @cached_property
+    def before(self) -> Piece:
+        """A copy of the results of where a structure began."""
+        return cast("Piece", self._recorder.empty(self.passes.n_results))
+
+    @cached_property
+    def region(self) -> Region:
+        """The region of all that it keeps, which is recorded by then."""
+        assert self.steps and self.before
+        return self._recorder.region
 
     @cached_property
     def launches(self) -> list[RecordedLaunch]:

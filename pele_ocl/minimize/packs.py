@@ -22,10 +22,13 @@ from .result import MinimizeResult
 if TYPE_CHECKING:
     from ..opencl.device import Device
 
-LOOK = 12  # iterations after which the host looks which structures are done
+LOOK = 8  # iterations after which the host looks which structures are done
 # Of them so many come behind the look, so that the device is at work until the host, which may be preparing a molecule
 # when the states come, has let others in.
-AHEAD = 6
+AHEAD = 4
+# Of structures on the device: twice as much as conformations have, so that iterations take longer than the host's part.
+MOST_ATOMS = 2 * CHUNK_ATOMS
+MOST_BYTES = 2 * BATCH_BYTES
 MOST_READY = 8  # structures that wait on the device for a seat
 
 
@@ -67,7 +70,7 @@ class Packs:
         plain = Run(device, precision, profile=False)
         self._run, self._aside = (plain.aside(stack.enter_context(device.queue_aside())) for _ in range(2))
         self.device, self.precision = device, precision
-        size = min(BATCH_BYTES, device.largest_buffer, device.memory // 4)
+        size = min(MOST_BYTES, device.largest_buffer, device.memory // 4)
         self._large, self._room, self._size = plain.empty(size, np.uint8), Room(size), size
         self._packs: dict[Hashable, Pack] = {}
         self._next: Seated | None = None  # that comes as soon as there is room
@@ -111,21 +114,29 @@ class Packs:
         failures.check(1)
         return Seated(member, k, given, start[0], encoded[0], member.pipeline.aside(start[0], encoded))
 
-    def fill(self, structures: Iterator[Seated]) -> None:
-        """Make the next structures ready: one, and more while the device is at work."""
+    def fill(self, structures: Iterator[Seated | None]) -> None:
+        """Make the next structures ready: a part of that at least, and more while the device is at work or has none.
+
+        structures : gives None wherever the host may look at the device meanwhile
+        """
         while len(self._ready) < MOST_READY:
-            self._next = self._next or next(structures, None)
-            if self._next is None or not self._bring(self._next):
-                return
-            self._next = None
-            if not any(pack.is_at_work for pack in self._packs.values()):
+            if self._next is None:
+                try:
+                    self._next = next(structures)
+                except StopIteration:
+                    return
+            if self._next is not None:
+                if not self._bring(self._next):
+                    return
+                self._next = None
+            if self and not any(pack.is_at_work for pack in self._packs.values()):
                 return
 
     def _bring(self, structure: Seated) -> bool:
         """Fill the region of a structure, beside what the device does; False where there is no room at the moment."""
         member = structure.member
         n_atoms = self._n_atoms + len(structure.given)
-        first = None if self._n_atoms and n_atoms > CHUNK_ATOMS else self._room.take(member.region.size)
+        first = None if self._n_atoms and n_atoms > MOST_ATOMS else self._room.take(member.region.size)
         if first is None:
             return False
         self._n_atoms, structure.first, run, region = n_atoms, first, self._aside, member.region
