@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import array, callback, whole_number
 from ..atoms import Atoms, Floats
+from ..atoms.close_pairs import close_pair
 from ..energy import Energy, EnergyBatch, Term
 from ..energy.frozen import are_in_place
 from ..energy.passes import AnyPasses, EnergyPasses
@@ -42,6 +43,7 @@ Done = TypeVar("Done")
 Turns = Generator[None, None, Done]  # work that others' work may come between, and what it gives in the end
 
 MOST_ROUNDS = 1000
+LEAST_APART = 1e-4  # A; the forces of closer atoms have no direction, and rounding would choose one
 COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 
 
@@ -141,7 +143,7 @@ class Minimizer:
         begin = time.perf_counter()
         given, failures = self.energy._checked(conformations, errors)
         given = given.astype(np.float64)
-        self._check_finite(given, failures)
+        self._check_starts(given, failures)
         start = self._placed(given)
         plan = self._plan_for(start)
         before = plan.evaluate_batch(computable(start, self.atoms), errors="record")
@@ -232,13 +234,14 @@ class Minimizer:
             passes.run.finish()  # what was made there goes to another queue
         return self._steps[passes]
 
-    def _check_finite(self, given: Floats, failures: Failures) -> None:
-        """Record the conformations that are no positions."""
-        for k in np.flatnonzero(~np.isfinite(given).all(axis=(1, 2))).tolist():
-            try:
-                self.atoms.moved(given[k])
-            except InputError as error:
-                failures.add(k, error)
+    def _check_starts(self, given: Floats, failures: Failures) -> None:
+        """Record the conformations that are no positions, or in which two atoms stand at one place."""
+        for k, start in enumerate(given):
+            if not np.isfinite(start).all() or close_pair(start, LEAST_APART) is not None:
+                try:
+                    self.atoms.moved(start).require_apart(LEAST_APART)
+                except InputError as error:
+                    failures.add(k, error)
         failures.check(len(given))
 
     def _result(

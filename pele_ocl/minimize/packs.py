@@ -107,7 +107,7 @@ class Packs:
         """A structure at positions (n, 3) A that begin. Raises InputError for those that no molecule has."""
         minimizer, failures = member.minimizer, Failures(1)
         given = np.asarray(given, np.float64)
-        minimizer._check_finite(given[np.newaxis], failures)
+        minimizer._check_starts(given[np.newaxis], failures)
         start = minimizer._placed(given[np.newaxis])
         encoded = np.empty((1, start.size), member.passes.encoding.dtype)
         member.pipeline.encode(start, slice(0, 1), encoded, failures)
