@@ -198,6 +198,33 @@ def test_clashes_end(device, precision, count):
     assert min(result.energy_before.total for result in results) > 1e3
 
 
+def test_crossed_rings_end(device, precision, tmp_path):
+    """The ring of a phenylalanine through that of another one, which no step can take apart."""
+    names, residues = PEPTIDE.labels.names, PEPTIDE.labels.residue_names
+    ring = PEPTIDE.positions[np.isin(names, ["CG", "CD1", "CE1", "CZ", "CE2", "CD2"]) & (residues == "PHE")]
+    centre = ring.mean(axis=0)
+    across = (ring[0] - centre) / np.linalg.norm(ring[0] - centre)
+    normal = np.cross(across, ring[1] - centre)
+    normal /= np.linalg.norm(normal)
+    frame = np.array([across, np.cross(normal, across), normal])
+    turned = np.array([frame[0], frame[2], -frame[1]]).T @ frame
+    other = (PEPTIDE.positions - centre) @ turned.T + centre + 1.39 * across
+    pdb_path = shipped("data") / "structures" / "hexapeptide.pdb"
+    lines = [line for line in pdb_path.read_text().splitlines() if line.startswith("ATOM")]
+    moved = [
+        f"{line[:21]}B{line[22:30]}{x:8.3f}{y:8.3f}{z:8.3f}{line[54:]}"
+        for line, (x, y, z) in zip(lines, other, strict=True)
+    ]
+    (tmp_path / "crossed.pdb").write_text("\n".join([*lines, "TER", *moved, "END", ""]))
+    atoms = pele_ocl.read(tmp_path / "crossed.pdb")
+    result = minimize(atoms, tolerance=0.5, precision=precision, device=device)
+    assert result.stopped_by == "gradient"
+    assert np.isfinite(result.positions).all()
+    assert result.energy_after.total < result.energy_before.total
+    alone = minimize(PEPTIDE, tolerance=0.5, precision=precision, device=device).energy_after.total
+    assert result.energy_after.total > 2 * alone + 20  # still one through the other
+
+
 def test_failures_are_named(device):
     on_top, nowhere = shaken(0.1), shaken(0.1)
     on_top[5] = on_top[6]
