@@ -53,8 +53,8 @@ class Member:
 
     @cached_property
     def region(self) -> Region:
-        """The region of all that it keeps, which is recorded by then."""
-        assert self.steps and self.before
+        """The region of all that it keeps, which is recorded first."""
+        _ = self.steps, self.before
         return self._recorder.region
 
     @cached_property
