@@ -150,7 +150,7 @@ class StructureReader:
     @cached_property
     def _topologies(self) -> tuple[Path, ...]:
         """The structures without positions of their own."""
-        return tuple(path for path in self.structures if is_topology(path))
+        return tuple(path for path in self.structures if not path.is_dir() and is_topology(path))
 
     @cached_property
     def _shared_coordinates(self) -> InputFile | Path | None:
