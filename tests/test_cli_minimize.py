@@ -82,15 +82,19 @@ def test_units_of_the_tolerance(text, value):
 def test_a_folder_of_files_one_of_which_fails(peptide, tmp_path):
     paths = shaken(tmp_path, peptide, 3)
     (tmp_path / "bad.pdb").write_text("ATOM      1  N   GLY A   1      11.1\nEND\n")
-    table = tmp_path / "report.csv"
+    (tmp_path / "dir.pdb").mkdir()
+    table = tmp_path / "out" / "report.csv"
     result = run("minimize", str(tmp_path / "*.pdb"), "-o", tmp_path / "out", *QUICK, "--report", table, code=1)
     assert sorted(p.name for p in (tmp_path / "out").glob("*.pdb")) == ["p0.pdb", "p1.pdb", "p2.pdb"]
-    assert "Error: 1 structure of 4 failed" in result.stderr
+    assert "Error: 2 structures of 5 failed" in result.stderr
     lines = [line for line in table.read_text().splitlines() if not line.startswith("#")]
     rows = list(csv.DictReader(lines))
-    assert [Path(row["name"]).name for row in rows] == ["bad.pdb", "p0.pdb", "p1.pdb", "p2.pdb"]
+    assert [Path(row["name"]).name for row in rows] == ["bad.pdb", "dir.pdb", "p0.pdb", "p1.pdb", "p2.pdb"]
     assert "bad.pdb:1" in rows[0]["error"]
-    assert float(rows[1]["energy_after_total [kcal/mol]"]) < float(rows[1]["energy_before_total [kcal/mol]"])
+    assert result.stderr.count("bad.pdb") == 1
+    assert "a folder" in rows[1]["error"]
+    assert float(rows[2]["energy_after_total [kcal/mol]"]) < float(rows[2]["energy_before_total [kcal/mol]"])
+    assert rows[2]["iterations"].isdecimal()
     json_rows = rows_of(*paths, tmp_path / "bad.pdb", "-o", tmp_path / "again" / "{name}-m.cif", *QUICK, code=1)
     assert [row.get("error") is None for row in json_rows] == [True, True, True, False]
     assert (tmp_path / "again" / "p1-m.cif").exists()
@@ -125,6 +129,37 @@ def test_what_is_held_stays(peptide, tmp_path):
     assert np.abs(held - begin)[peptide.labels.names == "CA"].max() < 0.03
     (row,) = rows_of(source, "-o", tmp_path / "bonds.pdb", *QUICK, "--constraints", "hbonds")
     assert row["stopped_by"] in ("gradient", "iterations")
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        ("--freeze", "resname FOO"), ("--freeze", "resnam PHE"), ("--constraints", "hbonds", "--method", "newton"),
+        ("--largest", "-1"), ("--device", "nope"), ("--terms", "foo"), ("--select", "chain Q"),
+    ],
+)  # fmt: skip
+def test_a_mistake_leaves_all_that_is_there(mistake, peptide, tmp_path):
+    paths = shaken(tmp_path, peptide, 2)
+    (tmp_path / "old").mkdir()
+    kept = [tmp_path / name for name in ("keep.nc", "keep.nc.jsonl", "keep.h5", "old/minimize.jsonl", "old/p0.pdb")]
+    for path in kept:
+        path.write_text("precious")
+    there = sorted(tmp_path.rglob("*"))
+    error_of("minimize", paths[0], "-t", paths[0], "-o", kept[0], *mistake)
+    error_of("minimize", paths[0], "-o", kept[2], *mistake)
+    error_of("minimize", *paths, "-o", tmp_path / "old", *mistake)
+    error_of("minimize", *paths, "-o", tmp_path / "new", "--report", tmp_path / "new" / "r.csv", *mistake)
+    assert [path.read_text() for path in kept] == ["precious"] * len(kept)
+    assert sorted(tmp_path.rglob("*")) == there
+
+
+def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
+    source = write_trajectory(tmp_path / "run.nc", np.full((2, *peptide.positions.shape), np.nan))
+    out = tmp_path / "out.nc"
+    out.write_text("precious")
+    rows_of(HEXAPEPTIDE, "-t", source, "-o", out, *QUICK, code=1)
+    assert out.read_text() == "precious"
+    assert not list(tmp_path.glob("*.jsonl"))
 
 
 def test_a_limit_is_a_note(peptide, tmp_path):
@@ -170,9 +205,12 @@ def test_frames_that_are_held_by_restraints(peptide, tmp_path):
 
 def test_all_models_of_a_file(peptide, tmp_path):
     text = "".join(f"MODEL {k + 1}\n{p.read_text()[:-5]}ENDMDL\n" for k, p in enumerate(shaken(tmp_path, peptide, 2)))
-    (tmp_path / "models.pdb").write_text(text + "END\n")
+    (tmp_path / "models.pdb").write_text(text.replace("  1.00  0.00", "  0.50 12.34") + "END\n")
     rows = rows_of(tmp_path / "models.pdb", "--models", "all", "-o", tmp_path / "out.pdb", *QUICK)
     assert [row["name"] for row in rows] == ["model 1", "model 2"]
+    assert {line[54:66] for line in (tmp_path / "out.pdb").read_text().splitlines() if line[:4] == "ATOM"} == {
+        "  0.50 12.34"
+    }
     held = rows_of(
         tmp_path / "models.pdb", "--models", "all", "-o", tmp_path / "held.pdb", *QUICK, "--restrain", "all:50"
     )
@@ -225,7 +263,9 @@ def test_refusals(peptide, tmp_path):
     assert run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2)
     assert "takes no atom" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
     assert "no such file" in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb").lower()
-    assert not (tmp_path / "o.pdb").exists()
+    assert "stands in the name of a folder" in error_of("minimize", *paths, "-o", tmp_path / "{name}" / "x.pdb")
+    assert "cannot be made" in error_of("minimize", *paths, "-o", paths[0] / "out")
+    assert sorted(tmp_path.iterdir()) == paths
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

@@ -8,12 +8,11 @@ from typing import Literal
 
 import click
 
-from ...errors import FormatError
 from ...formats import require_table_suffix
 from ...minimize import METHODS
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
-from ..command import OUTPUT, EachOnce
+from ..command import EachOnce
 from ..frames import FrameOptions, trajectory_options
 from ..molecule import models_option
 from ..options import (
@@ -29,7 +28,7 @@ from .holding import Holding, holding_options, tolerance_of
 from .report import report
 from .run import outcomes_of
 from .targets import TARGET, Targets, expanded
-from .work import Work
+from .work import Work, require_options
 
 __all__ = ["minimize"]
 
@@ -63,7 +62,7 @@ __all__ = ["minimize"]
 )  # fmt: skip
 @holding_options
 @click.option(
-    "--report", "table", type=OUTPUT, metavar="FILE", help="Write a row for each structure: .csv, .h5, .json."
+    "--report", "table", type=TARGET, metavar="FILE", help="Write a row for each structure: .csv, .h5, .json."
 )
 @pair_options
 @models_option
@@ -106,9 +105,8 @@ def minimize(
         "constraints": holding.constraints, "precision": precision, "variant": variant, "device": device,
         "model": constants,
     }  # fmt: skip
-    targets = Targets.of(output, paths, are_many, table)
-    if table is not None and targets.are_taken(table):
-        raise FormatError(f"{table}: is written as a structure, too; give the report another name")
+    require_options(options)
+    targets = Targets.planned(output, paths, are_many, table)
     _check_cluster(are_many, paths, table)
     work = Work(read_atoms, options, holding, targets, over, models, resume)
     report(*outcomes_of(work, paths), work, table, as_json, verbose)
