@@ -113,24 +113,6 @@ def test_a_finished_structure_is_not_done_again(peptide, tmp_path):
     assert "was made with other settings" in error_of("minimize", *paths, "-o", out, "--tolerance", "3", "--resume")
 
 
-def test_what_is_held_stays(peptide, tmp_path):
-    (source,) = shaken(tmp_path, peptide, 1)
-    begin = read(source).positions
-    run("minimize", source, "-o", tmp_path / "frozen.nc", *QUICK, "--freeze", "resid 3")
-    frozen = np.concatenate(list(trajectory(tmp_path / "frozen.nc")))[0]
-    of_third = peptide.labels.residue_numbers == 3
-    assert np.abs(frozen - begin)[of_third].max() < 1e-5
-    assert np.abs(frozen - begin)[~of_third].max() > 0.05
-    (row,) = rows_of(
-        source, "-o", tmp_path / "held.pdb", *QUICK, "--restrain", "name CA:1000", "--restrain", "resname PHE:20"
-    )
-    assert {"restraint", "restraint_2"} <= set(row["energy_after"])
-    held = read_structure(tmp_path / "held.pdb").positions
-    assert np.abs(held - begin)[peptide.labels.names == "CA"].max() < 0.03
-    (row,) = rows_of(source, "-o", tmp_path / "bonds.pdb", *QUICK, "--constraints", "hbonds")
-    assert row["stopped_by"] in ("gradient", "iterations")
-
-
 @pytest.mark.parametrize(
     "mistake",
     [
@@ -184,23 +166,6 @@ def test_frames_of_a_trajectory(suffix, peptide, tmp_path):
     assert len(found) == (2 if suffix in ("pdb", "cif") else 3)
     totals = pele_ocl.Energy(peptide).evaluate_batch(kept).total
     assert totals == pytest.approx([rows[0]["energy_after"]["total"], rows[2]["energy_after"]["total"]], abs=0.2)
-
-
-def test_frames_that_are_held_by_restraints(peptide, tmp_path):
-    """A frame that is no number fails by itself; the atoms of a selection are those of the structure in all frames."""
-    frames = peptide.positions + np.random.default_rng(1).normal(0, 0.05, (2, *peptide.positions.shape))
-    last = peptide.labels.residue_numbers == 6
-    frames[0, last] += 30  # so that by distance others would be chosen
-    frames = np.insert(frames, 1, np.nan, axis=0)
-    source, out = write_trajectory(tmp_path / "run.nc", frames), tmp_path / "out.nc"
-    chosen = peptide.selected("not within 4 of resid 6")
-    held = ("--freeze", "not within 4 of resid 6", "--restrain", "resid 6:1")
-    rows = rows_of(HEXAPEPTIDE, "-t", source, "-o", out, "--max-iterations", "5", *held, code=1)
-    assert ["error" in row for row in rows] == [False, True, False]
-    moved = np.abs(np.concatenate(list(trajectory(out))) - frames)[[0, 2]].max(axis=2)
-    assert (moved[:, chosen] < 1e-5).all()
-    assert (moved[:, ~chosen] > 1e-3).any(axis=1).all()
-    assert moved[0, last].max() > 1e-3
 
 
 def test_all_models_of_a_file(peptide, tmp_path):

@@ -35,7 +35,7 @@ class Relaxing:
 
     @cached_property
     def held(self) -> Mapping[str, Any]:
-        """The options of what is held: the same atoms in all conformations; restraints hold to each one's positions."""
+        """The options of what is held: the same atoms in all, to each one's positions or a reference's."""
         return self.work.holding.of(self.conformations.atoms)
 
     @cached_property
@@ -55,7 +55,7 @@ class Relaxing:
         ]
 
     def _batch(self, positions: Positions) -> MinimizeBatch:
-        if self.work.holding.restraints:
+        if self.work.holding.to_starts:
             return self._restrained(positions)
         told, watch = (
             (None, None) if self.progress is None else (self.progress.share_of(positions), self.progress.watch)

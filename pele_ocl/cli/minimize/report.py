@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -117,6 +116,6 @@ def save(path: Path, rows: Sequence[Row]) -> None:
     write_table(path, columns, units, call_facts())
 
 
-def _column(values: Sequence[float | None]) -> np.ma.MaskedArray[Any, Any]:
+def _column(values: Sequence[float | None]) -> ArrayLike:
     """Numbers of which some are not known; counts stay whole."""
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])
