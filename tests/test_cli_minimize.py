@@ -72,7 +72,13 @@ def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):
     assert "1 structure -> " in text
 
 
-@pytest.mark.parametrize(("text", "value"), [("10kJ/mol/nm", 0.239006), ("2.39 kcal/mol/nm", 0.239), ("1e-1", 0.1)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("10kJ/mol/nm", 0.239006), ("2.39 kcal/mol/nm", 0.239), ("1e-1", 0.1), ("0.1 kcal/mol/Å", 0.1),
+        ("0.2kcal/mol/\N{ANGSTROM SIGN}", 0.2), ("4kJ/mol/A", 0.956023), (" 4 kJ/mol/Å ", 0.956023),
+    ],
+)  # fmt: skip
 def test_units_of_the_tolerance(text, value):
     from pele_ocl.cli.minimize.holding import tolerance_of
 
@@ -168,6 +174,24 @@ def test_frames_of_a_trajectory(suffix, peptide, tmp_path):
     assert totals == pytest.approx([rows[0]["energy_after"]["total"], rows[2]["energy_after"]["total"]], abs=0.2)
 
 
+def test_progress_tells_of_the_slowest_from_the_first_look_on(monkeypatch, capsys):
+    from pele_ocl.cli.minimize.progress import StructureLine
+
+    times = iter([0.0, 30.0, 60.0, 0.0, 20.0, 30.0])
+    monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: next(times))
+    with StructureLine(1) as line:
+        line.watch(0, 1, 3.21)
+        line.watch(1, 1, 0.0)
+    with StructureLine(100) as line:
+        line.watch(29, 100, 0.5)  # 29 / 100 * 100 is less than 29
+        line.watch(50, 100, 0.5)
+    assert capsys.readouterr().err == (
+        "Minimizing: 0 of 1 structure, the slowest at 3.21 kcal/mol/A\nMinimizing: 1 of 1 structure\n"
+        "Minimizing: 29 of 100 structures, the slowest at 0.5 kcal/mol/A, 48.97 s left\n"
+        "Minimizing: 50 of 100 structures, the slowest at 0.5 kcal/mol/A, 30.00 s left\n"
+    )
+
+
 def test_all_models_of_a_file(peptide, tmp_path):
     text = "".join(f"MODEL {k + 1}\n{p.read_text()[:-5]}ENDMDL\n" for k, p in enumerate(shaken(tmp_path, peptide, 2)))
     (tmp_path / "models.pdb").write_text(text.replace("  1.00  0.00", "  0.50 12.34") + "END\n")
@@ -222,7 +246,10 @@ def test_refusals(peptide, tmp_path):
     assert "is one file for 2 structures" in error_of("minimize", *paths, "-o", tmp_path / "out.pdb")
     assert "the same file as the input" in error_of("minimize", paths[0], "-o", paths[0])
     assert "the same file as the input" in error_of("minimize", *paths, "-o", tmp_path)
-    assert "the tolerance is 'much'" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--tolerance", "much")
+    for text in ("much", "1 kcal/mol/pm", "-1", "1e999"):
+        sentence = error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", f"--tolerance={text}")
+        assert f"the tolerance is {text!r}" in sentence
+        assert "kcal/mol/A, kJ/mol/nm, kcal/mol/nm, kJ/mol/A" in sentence
     assert "SELECTION:K is needed" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--restrain", "all")
     assert "structures are written as" in error_of("minimize", paths[0], "-o", tmp_path / "o.xyz")
     assert run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2)

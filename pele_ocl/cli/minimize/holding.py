@@ -20,19 +20,24 @@ from ..command import INPUT
 from ..options import Command, ReadAtoms
 from .restraints import Reference, Restraint, terms_of
 
-_UNITS = {"": 1.0, "kcal/mol/a": 1.0, "kj/mol/nm": KJ_PER_MOL_NM, "kcal/mol/nm": 0.1}
+_UNITS = {"kcal/mol/A": 1.0, "kJ/mol/nm": KJ_PER_MOL_NM, "kcal/mol/nm": 0.1, "kJ/mol/A": 10 * KJ_PER_MOL_NM}
+_FACTORS = {"": 1.0, **{unit.lower(): factor for unit, factor in _UNITS.items()}}
+_ANGSTROM = str.maketrans({"Å": "a", "å": "a", "\N{ANGSTROM SIGN}": "a"})
 
 
 def tolerance_of(text: str) -> float:
-    """The rms gradient, kcal/mol/A, that a text says: `0.1`, `1kJ/mol/nm` or `2.39kcal/mol/nm`.
+    """The rms gradient, kcal/mol/A, that a text says: `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
 
     Raises InputError for anything else.
     """
     found = re.fullmatch(r"\s*([-+.\deE]+)\s*(\S*)\s*", text)
     value = number(found[1]) if found else None
-    factor = _UNITS.get(found[2].lower()) if found else None
-    if value is None or factor is None or not value >= 0:
-        raise InputError(f"the tolerance is {text[:60]!r}; a number of kcal/mol/A is needed, or 1kJ/mol/nm, say")
+    factor = _FACTORS.get(found[2].translate(_ANGSTROM).lower()) if found else None
+    if value is None or factor is None or not 0 <= value < float("inf"):
+        raise InputError(
+            f"the tolerance is {text[:60]!r}; a number, 0 or more, is needed, of kcal/mol/A or with its unit: "
+            f"{', '.join(_UNITS)}"
+        )
     return value * factor
 
 

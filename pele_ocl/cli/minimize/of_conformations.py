@@ -57,10 +57,8 @@ class Relaxing:
     def _batch(self, positions: Positions) -> MinimizeBatch:
         if self.work.holding.to_starts:
             return self._restrained(positions)
-        told, watch = (
-            (None, None) if self.progress is None else (self.progress.share_of(positions), self.progress.watch)
-        )
-        return self.minimizer.minimize_batch(positions, errors="record", progress=told, watch=watch)
+        watch = None if self.progress is None else self.progress.watch
+        return self.minimizer.minimize_batch(positions, errors="record", watch=watch)
 
     def _restrained(self, positions: Positions) -> MinimizeBatch:
         """The results of conformations (m, n, 3) A, each restrained to its own positions."""

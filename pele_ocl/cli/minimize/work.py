@@ -121,8 +121,8 @@ class Work:
         self, molecules: Sequence[Atoms], each: EachOptions | None, progress: StructureLine | None
     ) -> MinimizeBatch:
         """The results of molecules, each held as `each` says; failures are recorded."""
-        told, watch = (None, None) if progress is None else (progress.share_of(molecules), progress.watch)
-        return minimize_many(molecules, each=each, errors="record", progress=told, watch=watch, **self.options)
+        watch = None if progress is None else progress.watch
+        return minimize_many(molecules, each=each, errors="record", watch=watch, **self.options)
 
     def content(self, source: InputFile, atoms: Atoms, n: int) -> Content:
         """The content of a file of n conformations, with the occupancies and B-factors of the source."""
