@@ -155,6 +155,8 @@ def test_a_limit_is_a_note(peptide, tmp_path):
     result = run("minimize", source, "-o", tmp_path / "out.pdb", "--max-iterations", "2")
     assert "Note: 1 structure of 1 reached --max-iterations before the tolerance was met" in result.stderr
     assert read_structure(tmp_path / "out.pdb").positions.shape == (96, 3)
+    (row,) = rows_of(source, "-o", tmp_path / "out.pdb", "--max-iterations", "2", "--rounds", "3", "--fixed-radii")
+    assert row["iterations"] == 6
 
 
 @pytest.mark.parametrize("suffix", ["nc", "h5", "pdb", "cif"])
@@ -254,6 +256,9 @@ def test_refusals(peptide, tmp_path):
     assert "structures are written as" in error_of("minimize", paths[0], "-o", tmp_path / "o.xyz")
     assert run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2)
     assert "takes no atom" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
+    for mistake, reason in (("--largest", "largest is -1"), ("--cutoff", "cutoff is -1"), ("--device", "fits '-1'")):
+        # Before any file is read.
+        assert reason in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb", f"{mistake}=-1")
     assert "no such file" in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb").lower()
     assert "stands in the name of a folder" in error_of("minimize", *paths, "-o", tmp_path / "{name}" / "x.pdb")
     assert "cannot be made" in error_of("minimize", *paths, "-o", paths[0] / "out")
