@@ -256,7 +256,10 @@ def test_refusals(peptide, tmp_path):
     assert "structures are written as" in error_of("minimize", paths[0], "-o", tmp_path / "o.xyz")
     assert run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2)
     assert "takes no atom" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
-    for mistake, reason in (("--largest", "largest is -1"), ("--cutoff", "cutoff is -1"), ("--device", "fits '-1'")):
+    for mistake, reason in (
+        ("--largest", "largest is -1"), ("--cutoff", "cutoff is -1"), ("--device", "fits '-1'"),
+        ("--terms", "there is no term '-1'"), ("--forcefield", "-1"),
+    ):  # fmt: skip
         # Before any file is read.
         assert reason in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb", f"{mistake}=-1")
     assert "no such file" in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb").lower()

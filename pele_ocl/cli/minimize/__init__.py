@@ -111,6 +111,7 @@ def minimize(
         "model": constants,
     }  # fmt: skip
     require_options(options)
+    read_atoms.require_forcefield()
     targets = Targets.planned(output, paths, are_many, table)
     _check_cluster(are_many, paths, table)
     work = Work(read_atoms, options, holding.referring(read_atoms), targets, over, models, resume)

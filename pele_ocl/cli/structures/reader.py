@@ -14,7 +14,7 @@ from ...atoms import Atoms, Floats
 from ...atoms.selection import Composition, Selection
 from ...errors import InputError
 from ...forcefield import ForceField
-from ...formats import is_pqr, is_topology, read_molecule, read_placed, read_topology, structure_format
+from ...formats import is_pqr, is_structure, is_topology, read_molecule, read_placed, read_topology, structure_format
 from ...formats.amber import is_netcdf
 from ...gb_models import default_radii, radii_note
 from ...inputfile import InputFile, read_file
@@ -98,6 +98,12 @@ class StructureReader:
             atoms = atoms[Selection(self.selection).mask_and_unknown(atoms)[0]]
         self._tell_notes(source, atoms)
         return atoms
+
+    def require_forcefield(self) -> None:
+        """Load the force field where a structure needs one. Raises as ForceField.load."""
+        structures = (path for path in self.structures if is_structure(path) and not path.is_dir())
+        if not all(map(is_pqr, structures)):
+            assert self._forcefield is not None
 
     @cached_property
     def _forcefield(self) -> ForceField:
