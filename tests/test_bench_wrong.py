@@ -100,3 +100,17 @@ def test_no_number_is_wrong_and_an_unknown_error_is_not():
 def test_a_variant_is_exact_unless_it_says_otherwise():
     assert Variant("f", "k", "s", print).exact
     assert [name for name, variant in nonbond.VARIANTS.items() if not variant.exact] == ["naive"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("minimize", "--tolerance", "-1"), "-1.0 is not in the range x>0"),
+        (("minimize", "--noise", "-1"), "-1.0 is not in the range x>=0"),
+        (("peers", "--work", "minimize", "--structure", "mine.pdb"), "is timed on shipped structures alone"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused_first(words, reason):
+    done = run("bench", *words, code=2)
+    assert done.stdout == ""
+    assert reason in done.stderr

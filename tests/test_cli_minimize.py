@@ -72,7 +72,13 @@ def test_one_structure_is_lower_and_keeps_its_names(peptide, tmp_path):
     assert "1 structure -> " in text
 
 
-@pytest.mark.parametrize(("text", "value"), [("10kJ/mol/nm", 0.239006), ("2.39 kcal/mol/nm", 0.239), ("1e-1", 0.1)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("10kJ/mol/nm", 0.239006), ("2.39 kcal/mol/nm", 0.239), ("1e-1", 0.1), ("0.1 kcal/mol/Å", 0.1),
+        ("0.2kcal/mol/\N{ANGSTROM SIGN}", 0.2), ("4kJ/mol/A", 0.956023), (" 4 kJ/mol/Å ", 0.956023),
+    ],
+)  # fmt: skip
 def test_units_of_the_tolerance(text, value):
     from pele_ocl.cli.minimize.holding import tolerance_of
 
@@ -82,15 +88,19 @@ def test_units_of_the_tolerance(text, value):
 def test_a_folder_of_files_one_of_which_fails(peptide, tmp_path):
     paths = shaken(tmp_path, peptide, 3)
     (tmp_path / "bad.pdb").write_text("ATOM      1  N   GLY A   1      11.1\nEND\n")
-    table = tmp_path / "report.csv"
+    (tmp_path / "dir.pdb").mkdir()
+    table = tmp_path / "out" / "report.csv"
     result = run("minimize", str(tmp_path / "*.pdb"), "-o", tmp_path / "out", *QUICK, "--report", table, code=1)
     assert sorted(p.name for p in (tmp_path / "out").glob("*.pdb")) == ["p0.pdb", "p1.pdb", "p2.pdb"]
-    assert "Error: 1 structure of 4 failed" in result.stderr
+    assert "Error: 2 structures of 5 failed" in result.stderr
     lines = [line for line in table.read_text().splitlines() if not line.startswith("#")]
     rows = list(csv.DictReader(lines))
-    assert [Path(row["name"]).name for row in rows] == ["bad.pdb", "p0.pdb", "p1.pdb", "p2.pdb"]
+    assert [Path(row["name"]).name for row in rows] == ["bad.pdb", "dir.pdb", "p0.pdb", "p1.pdb", "p2.pdb"]
     assert "bad.pdb:1" in rows[0]["error"]
-    assert float(rows[1]["energy_after_total [kcal/mol]"]) < float(rows[1]["energy_before_total [kcal/mol]"])
+    assert result.stderr.count("bad.pdb") == 1
+    assert "a folder" in rows[1]["error"]
+    assert float(rows[2]["energy_after_total [kcal/mol]"]) < float(rows[2]["energy_before_total [kcal/mol]"])
+    assert rows[2]["iterations"].isdecimal()
     json_rows = rows_of(*paths, tmp_path / "bad.pdb", "-o", tmp_path / "again" / "{name}-m.cif", *QUICK, code=1)
     assert [row.get("error") is None for row in json_rows] == [True, True, True, False]
     assert (tmp_path / "again" / "p1-m.cif").exists()
@@ -109,22 +119,35 @@ def test_a_finished_structure_is_not_done_again(peptide, tmp_path):
     assert "was made with other settings" in error_of("minimize", *paths, "-o", out, "--tolerance", "3", "--resume")
 
 
-def test_what_is_held_stays(peptide, tmp_path):
-    (source,) = shaken(tmp_path, peptide, 1)
-    begin = read(source).positions
-    run("minimize", source, "-o", tmp_path / "frozen.nc", *QUICK, "--freeze", "resid 3")
-    frozen = np.concatenate(list(trajectory(tmp_path / "frozen.nc")))[0]
-    of_third = peptide.labels.residue_numbers == 3
-    assert np.abs(frozen - begin)[of_third].max() < 1e-5
-    assert np.abs(frozen - begin)[~of_third].max() > 0.05
-    (row,) = rows_of(
-        source, "-o", tmp_path / "held.pdb", *QUICK, "--restrain", "name CA:1000", "--restrain", "resname PHE:20"
-    )
-    assert {"restraint", "restraint_2"} <= set(row["energy_after"])
-    held = read_structure(tmp_path / "held.pdb").positions
-    assert np.abs(held - begin)[peptide.labels.names == "CA"].max() < 0.03
-    (row,) = rows_of(source, "-o", tmp_path / "bonds.pdb", *QUICK, "--constraints", "hbonds")
-    assert row["stopped_by"] in ("gradient", "iterations")
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        ("--freeze", "resname FOO"), ("--freeze", "resnam PHE"), ("--constraints", "hbonds", "--method", "newton"),
+        ("--largest", "-1"), ("--device", "nope"), ("--terms", "foo"), ("--select", "chain Q"),
+    ],
+)  # fmt: skip
+def test_a_mistake_leaves_all_that_is_there(mistake, peptide, tmp_path):
+    paths = shaken(tmp_path, peptide, 2)
+    (tmp_path / "old").mkdir()
+    kept = [tmp_path / name for name in ("keep.nc", "keep.nc.jsonl", "keep.h5", "old/minimize.jsonl", "old/p0.pdb")]
+    for path in kept:
+        path.write_text("precious")
+    there = sorted(tmp_path.rglob("*"))
+    error_of("minimize", paths[0], "-t", paths[0], "-o", kept[0], *mistake)
+    error_of("minimize", paths[0], "-o", kept[2], *mistake)
+    error_of("minimize", *paths, "-o", tmp_path / "old", *mistake)
+    error_of("minimize", *paths, "-o", tmp_path / "new", "--report", tmp_path / "new" / "r.csv", *mistake)
+    assert [path.read_text() for path in kept] == ["precious"] * len(kept)
+    assert sorted(tmp_path.rglob("*")) == there
+
+
+def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
+    source = write_trajectory(tmp_path / "run.nc", np.full((2, *peptide.positions.shape), np.nan))
+    out = tmp_path / "out.nc"
+    out.write_text("precious")
+    rows_of(HEXAPEPTIDE, "-t", source, "-o", out, *QUICK, code=1)
+    assert out.read_text() == "precious"
+    assert not list(tmp_path.glob("*.jsonl"))
 
 
 def test_a_limit_is_a_note(peptide, tmp_path):
@@ -132,6 +155,8 @@ def test_a_limit_is_a_note(peptide, tmp_path):
     result = run("minimize", source, "-o", tmp_path / "out.pdb", "--max-iterations", "2")
     assert "Note: 1 structure of 1 reached --max-iterations before the tolerance was met" in result.stderr
     assert read_structure(tmp_path / "out.pdb").positions.shape == (96, 3)
+    (row,) = rows_of(source, "-o", tmp_path / "out.pdb", "--max-iterations", "2", "--rounds", "3", "--fixed-radii")
+    assert row["iterations"] == 6
 
 
 @pytest.mark.parametrize("suffix", ["nc", "h5", "pdb", "cif"])
@@ -151,28 +176,32 @@ def test_frames_of_a_trajectory(suffix, peptide, tmp_path):
     assert totals == pytest.approx([rows[0]["energy_after"]["total"], rows[2]["energy_after"]["total"]], abs=0.2)
 
 
-def test_frames_that_are_held_by_restraints(peptide, tmp_path):
-    """A frame that is no number fails by itself; the atoms of a selection are those of the structure in all frames."""
-    frames = peptide.positions + np.random.default_rng(1).normal(0, 0.05, (2, *peptide.positions.shape))
-    last = peptide.labels.residue_numbers == 6
-    frames[0, last] += 30  # so that by distance others would be chosen
-    frames = np.insert(frames, 1, np.nan, axis=0)
-    source, out = write_trajectory(tmp_path / "run.nc", frames), tmp_path / "out.nc"
-    chosen = peptide.selected("not within 4 of resid 6")
-    held = ("--freeze", "not within 4 of resid 6", "--restrain", "resid 6:1")
-    rows = rows_of(HEXAPEPTIDE, "-t", source, "-o", out, "--max-iterations", "5", *held, code=1)
-    assert ["error" in row for row in rows] == [False, True, False]
-    moved = np.abs(np.concatenate(list(trajectory(out))) - frames)[[0, 2]].max(axis=2)
-    assert (moved[:, chosen] < 1e-5).all()
-    assert (moved[:, ~chosen] > 1e-3).any(axis=1).all()
-    assert moved[0, last].max() > 1e-3
+def test_progress_tells_of_the_slowest_from_the_first_look_on(monkeypatch, capsys):
+    from pele_ocl.cli.minimize.progress import StructureLine
+
+    times = iter([0.0, 30.0, 60.0, 0.0, 20.0, 30.0])
+    monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: next(times))
+    with StructureLine(1) as line:
+        line.watch(0, 1, 3.21)
+        line.watch(1, 1, 0.0)
+    with StructureLine(100) as line:
+        line.watch(29, 100, 0.5)  # 29 / 100 * 100 is less than 29
+        line.watch(50, 100, 0.5)
+    assert capsys.readouterr().err == (
+        "Minimizing: 0 of 1 structure, the slowest at 3.21 kcal/mol/A\nMinimizing: 1 of 1 structure\n"
+        "Minimizing: 29 of 100 structures, the slowest at 0.5 kcal/mol/A, 48.97 s left\n"
+        "Minimizing: 50 of 100 structures, the slowest at 0.5 kcal/mol/A, 30.00 s left\n"
+    )
 
 
 def test_all_models_of_a_file(peptide, tmp_path):
     text = "".join(f"MODEL {k + 1}\n{p.read_text()[:-5]}ENDMDL\n" for k, p in enumerate(shaken(tmp_path, peptide, 2)))
-    (tmp_path / "models.pdb").write_text(text + "END\n")
+    (tmp_path / "models.pdb").write_text(text.replace("  1.00  0.00", "  0.50 12.34") + "END\n")
     rows = rows_of(tmp_path / "models.pdb", "--models", "all", "-o", tmp_path / "out.pdb", *QUICK)
     assert [row["name"] for row in rows] == ["model 1", "model 2"]
+    assert {line[54:66] for line in (tmp_path / "out.pdb").read_text().splitlines() if line[:4] == "ATOM"} == {
+        "  0.50 12.34"
+    }
     held = rows_of(
         tmp_path / "models.pdb", "--models", "all", "-o", tmp_path / "held.pdb", *QUICK, "--restrain", "all:50"
     )
@@ -219,13 +248,24 @@ def test_refusals(peptide, tmp_path):
     assert "is one file for 2 structures" in error_of("minimize", *paths, "-o", tmp_path / "out.pdb")
     assert "the same file as the input" in error_of("minimize", paths[0], "-o", paths[0])
     assert "the same file as the input" in error_of("minimize", *paths, "-o", tmp_path)
-    assert "the tolerance is 'much'" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--tolerance", "much")
+    for text in ("much", "1 kcal/mol/pm", "-1", "1e999"):
+        sentence = error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", f"--tolerance={text}")
+        assert f"the tolerance is {text!r}" in sentence
+        assert "kcal/mol/A, kJ/mol/nm, kcal/mol/nm, kJ/mol/A" in sentence
     assert "SELECTION:K is needed" in error_of("minimize", paths[0], "-o", tmp_path / "o.pdb", "--restrain", "all")
     assert "structures are written as" in error_of("minimize", paths[0], "-o", tmp_path / "o.xyz")
     assert run("minimize", *paths, "-t", paths[0], "-o", tmp_path / "o.nc", code=2)
     assert "takes no atom" in error_of("minimize", *paths, "-o", tmp_path / "two", "--freeze", "resname XYZ")
+    for mistake, reason in (
+        ("--largest", "largest is -1"), ("--cutoff", "cutoff is -1"), ("--device", "fits '-1'"),
+        ("--terms", "there is no term '-1'"), ("--forcefield", "-1"),
+    ):  # fmt: skip
+        # Before any file is read.
+        assert reason in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb", f"{mistake}=-1")
     assert "no such file" in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb").lower()
-    assert not (tmp_path / "o.pdb").exists()
+    assert "stands in the name of a folder" in error_of("minimize", *paths, "-o", tmp_path / "{name}" / "x.pdb")
+    assert "cannot be made" in error_of("minimize", *paths, "-o", paths[0] / "out")
+    assert sorted(tmp_path.iterdir()) == paths
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

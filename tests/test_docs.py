@@ -85,7 +85,7 @@ def test_python_of_a_page_runs(page, tmp_path, monkeypatch):
 
 def test_python_of_the_minimizing_page_runs(tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "minimizing.md").read_text(), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     shutil.copy(shipped("data") / "structures" / "hexapeptide.pdb", tmp_path / "protein.pdb")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))

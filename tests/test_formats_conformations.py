@@ -13,7 +13,7 @@ import pele_ocl
 from pele_ocl import Atoms, FormatError, trajectory
 from pele_ocl.formats import read_structure
 from pele_ocl.formats.b_factors import read_b_factors
-from pele_ocl.formats.conformation_files import LAYOUTS, Content, open_conformations, write_conformation
+from pele_ocl.formats.conformation_files import LAYOUTS, ConformationFile, Content, layout_of, write_conformation
 from pele_ocl.inputfile import read_file
 from pele_ocl.paths import shipped
 
@@ -32,7 +32,7 @@ def frames(peptide):
 
 
 def written(path: Path, content: Content, frames, size=None, first=0):
-    with open_conformations(path, content, size) as file:
+    with ConformationFile(path, layout_of(path, content), size) as file:
         for number, positions in enumerate(frames, first + 1):
             file.append(number, positions)
         file.finish()
@@ -57,7 +57,7 @@ def test_a_file_that_was_cut_is_gone_on_with(suffix, peptide, frames, tmp_path):
     whole, broken = tmp_path / f"whole{suffix}", tmp_path / f"broken{suffix}"
     content = Content(peptide, 4)
     written(whole, content, frames)
-    with open_conformations(broken, content) as file:
+    with ConformationFile(broken, layout_of(broken, content), None) as file:
         file.append(1, frames[0])
         file.append(2, frames[1])
         size = file.size
@@ -131,7 +131,7 @@ def test_refusals(peptide, frames, tmp_path):
         write_conformation(tmp_path / "out.cif", Content(nameless))
     write_conformation(tmp_path / "out.nc", Content(nameless))
     with pytest.raises(FormatError, match="is not what the interrupted run left"):
-        open_conformations(tmp_path / "other.pdb", Content(peptide, 4), 100)
+        ConformationFile(tmp_path / "other.pdb", layout_of("other.pdb", Content(peptide, 4)), 100)
 
 
 def test_positions_stand_last_whatever_the_attributes(peptide):

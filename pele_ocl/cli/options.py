@@ -55,7 +55,8 @@ def structure_options(command: Command) -> Command:
         path = others.get("path") or others.get("paths") or ()
         structures = path if isinstance(path, tuple) else (path,)
         reader = StructureReader(structures=structures, selection=chosen_text(select, without, only), **given)
-        return command(read_atoms=AtomsReader(reader.read, reader.read_unparameterised), **others)
+        read_atoms = AtomsReader(reader.read, reader.read_unparameterised, reader.require_forcefield)
+        return command(read_atoms=read_atoms, **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
 

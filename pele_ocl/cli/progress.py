@@ -44,12 +44,17 @@ class ProgressLine:
             self.start = now
         self.share = share
         terminal = sys.stderr.isatty()
-        if now - self.start < PATIENCE_SECONDS or now - self.last < (0.2 if terminal else QUIET_SECONDS) or share <= 0:
+        is_early = now - self.start < PATIENCE_SECONDS or now - self.last < (0.2 if terminal else QUIET_SECONDS)
+        if is_early or not self.is_known(share):
             return
         line = f"{self.what}: {self.told(share, now - self.start)}"
         sys.stderr.write(f"\r\033[K{line}" if terminal else f"{line}\n")
         sys.stderr.flush()
         self.last, self.written = now, True
+
+    def is_known(self, share: float) -> bool:
+        """Whether there is anything to tell yet."""
+        return share > 0
 
     def told(self, share: float, seconds: float) -> str:
         """How far the work is, after so many seconds, and how long it may still take."""

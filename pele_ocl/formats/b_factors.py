@@ -10,6 +10,8 @@ from ..errors import FormatError
 from ..inputfile import InputFile
 from ..textfiles import lines
 from .mmcif import atom_block
+from .models import records
+from .pdb_lines import is_atom_line
 from .registry import structure_suffix
 
 Key = tuple[str, int, str, str]  # chain, residue number, insertion code, atom name
@@ -41,7 +43,8 @@ def _known(source: InputFile, is_mmcif: bool) -> dict[Key, tuple[float, float]]:
         if is_mmcif:
             structure = gemmi.make_structure_from_block(atom_block(source))
         else:
-            structure = gemmi.read_pdb_string("".join(lines(source, "PDB")))
+            atoms = (of for of in records(lines(source, "PDB"), source, is_atom_line) if of.kind == "ATOM")
+            structure = gemmi.read_pdb_string("".join(of.line for of in atoms if of.ordinal == 0))
     except (ValueError, RuntimeError) as error:
         raise FormatError(f"{source}: its B-factors cannot be read: {error}") from None
     found: dict[Key, tuple[float, float]] = {}

@@ -40,7 +40,7 @@ def write_table(
     """Write columns of equal length, one row an atom, as HDF5, CSV or JSON; the suffix says which.
 
     path : file ending in a key of TABLE_WRITERS
-    columns : name -> (n,) or (n, k) numbers, or (n,) texts
+    columns : name -> (n,) or (n, k) numbers, or (n,) texts; numbers that are not known may be masked
     units : name of a column -> its unit, for those that have one
     attributes : what else to record (program, parameters, totals); mappings may be nested
     inputs : files that are read, which `path` must not be
@@ -48,12 +48,13 @@ def write_table(
     HDF5 has a dataset a column with the attribute `unit`, and the attributes at the root, nested names joined by
     points. CSV begins with `# name: value` lines; its header has the units, `born_radius [A]`, and a column (n, 3) is
     split into _x, _y and _z. JSON is one object: the attributes, `units` and `columns`; a number that is not finite
-    becomes null, as JSON has none. In CSV an apostrophe stands before a text that begins with =, +, - or @.
+    becomes null, as JSON has none. In CSV an apostrophe stands before a text that begins with =, +, - or @. What is
+    masked is empty in CSV, null in JSON and NaN in HDF5.
 
     Raises FormatError for an unknown suffix, columns of unequal length, or a folder that cannot be written to.
     """
     suffix = require_table_suffix(path)
-    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    arrays = {name: np.asanyarray(values) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise FormatError(f"{path}: columns of one table have different lengths: {lengths}")
@@ -81,7 +82,8 @@ def _write_hdf5(path: Path, columns: Columns, units: Units, attributes: Attribut
             if values.dtype.kind in "UO":
                 dataset = file.create_dataset(name, data=text_array(values), dtype=text_type())
             else:
-                dataset = file.create_dataset(name, data=values)
+                known = np.ma.filled(values.astype(np.float64), np.nan) if np.ma.is_masked(values) else values
+                dataset = file.create_dataset(name, data=known)
             if name in units:
                 dataset.attrs["unit"] = encodable(units[name])
         write_attributes(file, attributes)

@@ -76,7 +76,7 @@ class Minimizer:
         device: Device | int | str | None = None,
         model: SolventModel | None = None,
     ) -> None:
-        self.descent = descent_of(method)
+        self.descent = descent_of(method, constraints)
         self.rounds = whole_number("rounds", rounds, least=1, most=MOST_ROUNDS)
         self.stopping = Stopping(tolerance, largest, energy_change, max_iterations, max_seconds)
         self._make = partial(
@@ -90,8 +90,6 @@ class Minimizer:
         self._steps: WeakKeyDictionary[AnyPasses, Steps] = WeakKeyDictionary()
         if not self.free.any():
             raise InputError("all atoms are frozen; leave some free to move")
-        if constraints is not None and self.descent == Descent.NEWTON:
-            raise InputError("truncated Newton holds no bonds; take the method lbfgs, or leave out constraints")
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
 
     @property

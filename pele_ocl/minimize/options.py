@@ -64,8 +64,11 @@ class Stopping:
         )
 
 
-def descent_of(method: str) -> Descent:
-    """How the method finds directions. Raises InputError for one that there is not."""
+def descent_of(method: str, constraints: str | None = None) -> Descent:
+    """How the method finds directions. Raises InputError for one that there is not, or that holds no bonds."""
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"there is no method {method!r}; choose {', '.join(METHODS)}")
-    return METHODS[method]
+    descent = METHODS[method]
+    if constraints is not None and descent == Descent.NEWTON:
+        raise InputError("truncated Newton holds no bonds; take the method lbfgs, or leave out constraints")
+    return descent

@@ -27,8 +27,11 @@ HEAD = (
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True, help="Structure; default: ubiquitin."
 )
 @click.option("--method", "methods", type=click.Choice(list(METHODS)), multiple=True, help="Default: lbfgs.")
-@click.option("--tolerance", "tolerances", type=float, multiple=True, help="Rms gradient, kJ/mol/nm; default: 10.")
-@click.option("--noise", type=float, default=0.1, show_default=True, help="Of the starts, Angstrom.")
+@click.option(
+    "--tolerance", "tolerances", type=click.FloatRange(min=0, min_open=True), multiple=True,
+    help="Rms gradient, kJ/mol/nm; default: 10.",
+)  # fmt: skip
+@click.option("--noise", type=click.FloatRange(min=0), default=0.1, show_default=True, help="Of the starts, Angstrom.")
 @click.option("--starts", type=click.IntRange(1), default=3, show_default=True, help="From which each code begins.")
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", show_default=True, help="Of ours.")
 @click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")

@@ -80,6 +80,8 @@ def peers(
     from ...bench.comparison_table import disagreements, draw, groups, markdown
     from ...opencl.device import get_device
 
+    if "minimize" in works and paths and not systems:
+        raise click.UsageError("minimisation is timed on shipped structures alone; name one by --system")
     check_outputs(outputs)
     devices = [get_device(choice) for choice in choices or (None,)]
     names = systems or (() if paths else DEFAULT_SYSTEMS)

@@ -8,12 +8,12 @@ from typing import Literal
 
 import click
 
-from ...errors import FormatError
 from ...formats import require_table_suffix
 from ...minimize import METHODS
+from ...minimize.minimizer import MOST_ROUNDS
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
-from ..command import OUTPUT, EachOnce
+from ..command import EachOnce
 from ..frames import FrameOptions, trajectory_options
 from ..molecule import models_option
 from ..options import (
@@ -29,7 +29,7 @@ from .holding import Holding, holding_options, tolerance_of
 from .report import report
 from .run import outcomes_of
 from .targets import TARGET, Targets, expanded
-from .work import Work
+from .work import Work, require_options
 
 __all__ = ["minimize"]
 
@@ -63,9 +63,13 @@ __all__ = ["minimize"]
 )  # fmt: skip
 @holding_options
 @click.option(
-    "--report", "table", type=OUTPUT, metavar="FILE", help="Write a row for each structure: .csv, .h5, .json."
+    "--report", "table", type=TARGET, metavar="FILE", help="Write a row for each structure: .csv, .h5, .json."
 )
 @pair_options
+@click.option(
+    "--rounds", type=click.IntRange(1, MOST_ROUNDS), default=1, show_default=True,
+    help="Minimise so many times over, each time with the Born radii of its beginning where --fixed-radii keeps them.",
+)  # fmt: skip
 @models_option
 @trajectory_options
 @cluster_options
@@ -78,8 +82,8 @@ __all__ = ["minimize"]
 def minimize(
     paths: tuple[Path, ...], output: Path, method: str, tolerance: str, largest: float | None,
     energy_change: float | None, max_iterations: int, max_seconds: float | None, holding: Holding, table: Path | None,
-    fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None, models: str,
-    over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
+    rounds: int, fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None,
+    models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
     constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
@@ -101,16 +105,16 @@ def minimize(
     options = {
         "method": method, "tolerance": tolerance_of(tolerance), "largest": largest,
         "energy_change": energy_change, "max_iterations": max_iterations,
-        "max_seconds": max_seconds,
+        "max_seconds": max_seconds, "rounds": rounds,
         "fixed_radii": fixed_radii, "one_four": one_four, "cutoff": cutoff, "only_terms": listed(terms),
         "constraints": holding.constraints, "precision": precision, "variant": variant, "device": device,
         "model": constants,
     }  # fmt: skip
-    targets = Targets.of(output, paths, are_many, table)
-    if table is not None and targets.are_taken(table):
-        raise FormatError(f"{table}: is written as a structure, too; give the report another name")
+    require_options(options)
+    read_atoms.require_forcefield()
+    targets = Targets.planned(output, paths, are_many, table)
     _check_cluster(are_many, paths, table)
-    work = Work(read_atoms, options, holding, targets, over, models, resume)
+    work = Work(read_atoms, options, holding.referring(read_atoms), targets, over, models, resume)
     report(*outcomes_of(work, paths), work, table, as_json, verbose)
 
 

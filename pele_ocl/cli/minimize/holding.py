@@ -4,54 +4,75 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ...atoms import Atoms
-from ...energy import PositionalRestraint
+from ...atoms.selection import Selection
 from ...errors import InputError
 from ...textfiles import number
 from ...units import KJ_PER_MOL_NM
-from ..options import Command
+from ..command import INPUT
+from ..options import Command, ReadAtoms
+from .restraints import Reference, Restraint, terms_of
 
-_UNITS = {"": 1.0, "kcal/mol/a": 1.0, "kj/mol/nm": KJ_PER_MOL_NM, "kcal/mol/nm": 0.1}
+_UNITS = {"kcal/mol/A": 1.0, "kJ/mol/nm": KJ_PER_MOL_NM, "kcal/mol/nm": 0.1, "kJ/mol/A": 10 * KJ_PER_MOL_NM}
+_FACTORS = {"": 1.0, **{unit.lower(): factor for unit, factor in _UNITS.items()}}
+_ANGSTROM = str.maketrans({"Å": "a", "å": "a", "\N{ANGSTROM SIGN}": "a"})
 
 
 def tolerance_of(text: str) -> float:
-    """The rms gradient, kcal/mol/A, that a text says: `0.1`, `1kJ/mol/nm` or `2.39kcal/mol/nm`.
+    """The rms gradient, kcal/mol/A, that a text says: `0.1`, `1kJ/mol/nm` or `0.1 kcal/mol/Å`.
 
     Raises InputError for anything else.
     """
     found = re.fullmatch(r"\s*([-+.\deE]+)\s*(\S*)\s*", text)
     value = number(found[1]) if found else None
-    factor = _UNITS.get(found[2].lower()) if found else None
-    if value is None or factor is None or not value >= 0:
-        raise InputError(f"the tolerance is {text[:60]!r}; a number of kcal/mol/A is needed, or 1kJ/mol/nm, say")
+    factor = _FACTORS.get(found[2].translate(_ANGSTROM).lower()) if found else None
+    if value is None or factor is None or not 0 <= value < float("inf"):
+        raise InputError(
+            f"the tolerance is {text[:60]!r}; a number, 0 or more, is needed, of kcal/mol/A or with its unit: "
+            f"{', '.join(_UNITS)}"
+        )
     return value * factor
 
 
 @dataclass(frozen=True)
 class Holding:
-    """Atoms that are held: selections with constants, kcal/mol/A^2; a selection that stays; and bonds."""
+    """Atoms that are held: restraints, to the positions of a reference where there is one; those that stay; and bonds.
 
-    restraints: tuple[tuple[str, float], ...]
+    reference : a path until `referring` has read it
+    """
+
+    restraints: tuple[Restraint, ...]
+    reference: Path | Reference | None
     freeze: str | None
     constraints: str | None
+
+    def referring(self, read_atoms: ReadAtoms) -> Holding:
+        """The same with the reference read."""
+        if not isinstance(self.reference, Path):
+            return self
+        return replace(self, reference=Reference.of(self.reference, read_atoms))
 
     @property
     def each(self) -> Callable[[Atoms], dict[str, Any]] | None:
         """The function that gives the options of a Minimizer for each structure; None where all have the same."""
         return self.of if self.restraints or self.freeze is not None else None
 
+    @property
+    def to_starts(self) -> bool:
+        """Whether each conformation is held to where itself began."""
+        return self.reference is None and any(of.option == "--restrain" for of in self.restraints)
+
     def of(self, atoms: Atoms) -> dict[str, Any]:
-        """The options for a molecule. Raises InputError for selections that take no atom of it."""
-        terms = [
-            PositionalRestraint(constant, atoms=atoms.selected(text), name=f"restraint_{k}" if k > 1 else "restraint")
-            for k, (text, constant) in enumerate(self.restraints, 1)
-        ]
+        """The options for a molecule. Raises InputError for selections and a reference that do not fit."""
+        assert not isinstance(self.reference, Path)
+        terms = terms_of(self.restraints, self.reference, atoms)
         return {"terms": terms, "frozen": None if self.freeze is None else atoms.selected(self.freeze)}
 
 
@@ -59,8 +80,17 @@ def holding_options(command: Command) -> Command:
     """Options about what is held; the command gets `holding`."""
 
     @wraps(command)
-    def gathered(*, restrain: tuple[str, ...], freeze: str | None, constraints: str | None, **others: object) -> Any:
-        return command(holding=Holding(tuple(map(_restraint, restrain)), freeze, constraints), **others)
+    def gathered(
+        *, restrain: tuple[str, ...], distance: tuple[str, ...], torsion: tuple[str, ...], reference: Path | None,
+        freeze: str | None, constraints: str | None, **others: object,
+    ) -> Any:  # fmt: skip
+        if reference is not None and not restrain:
+            raise click.UsageError("--reference has the places that --restrain holds atoms to; give that, too")
+        if freeze is not None:
+            Selection(freeze)
+        given = {"--restrain": restrain, "--distance": distance, "--torsion": torsion}
+        restraints = tuple(Restraint.of(option, text) for option, texts in given.items() for text in texts)
+        return command(holding=Holding(restraints, reference, freeze, constraints), **others)
 
     decorated: Command = gathered
     for option in reversed(_OPTIONS):
@@ -68,18 +98,24 @@ def holding_options(command: Command) -> Command:
     return decorated
 
 
-def _restraint(text: str) -> tuple[str, float]:
-    selection, _, constant = text.rpartition(":")
-    value = number(constant)
-    if not selection.strip() or value is None or not 0 <= value < float("inf"):
-        raise InputError(f"--restrain {text[:60]!r}: SELECTION:K is needed, K in kcal/mol/A^2: 'backbone:10'")
-    return selection, value
-
-
 _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
-        "--restrain", multiple=True, metavar="SELECTION:K",
-        help="Hold atoms where they began by K |x - x0|^2, kcal/mol/A^2: 'backbone:10'; may be given several times.",
+        "--restrain", multiple=True, metavar="SELECTION:K[,FLAT]",
+        help="Hold atoms where they began by K |x - x0|^2, kcal/mol/A^2: 'backbone:10'; with FLAT from that many "
+        "Angstrom on. May be given several times, as the next two.",
+    ),
+    click.option(
+        "--distance", multiple=True, metavar="ATOM|ATOM:K,R0[,FLAT]",
+        help="Hold two atoms, each a selection, at R0 Angstrom by K (r - R0)^2: "
+        "'resid 10 and name OG|resname LIG and name N1:20,2.9,0.2'.",
+    ),
+    click.option(
+        "--torsion", multiple=True, metavar="A|B|C|D:K,DEGREES[,FLAT]",
+        help="Hold a torsion of four atoms at an angle, DEGREES and FLAT in degrees, K in kcal/mol/rad^2.",
+    ),
+    click.option(
+        "--reference", type=INPUT, metavar="FILE",
+        help="Structure of the same atoms, to whose positions --restrain holds them.",
     ),
     click.option("--freeze", metavar="SELECTION", help="Atoms that stay: 'not within 6 of resname LIG'."),
     click.option(

@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from ...errors import FormatError
 from ...formats import appending, replacing
+from .targets import make_folder
 
 Row = dict[str, Any]  # what --json prints of a structure
 _OWN = ("size", "sha256")  # of a line of the journal, not of the report
@@ -17,6 +18,8 @@ _OWN = ("size", "sha256")  # of a line of the journal, not of the report
 
 class Journal:
     """JSON lines: the settings, then a line for each structure, written once its file is.
+
+    The file begins with the first structure that is done, so a call that can do none leaves an earlier file as it is.
 
     rows : of the structures that an earlier run finished, by name; size : of the file of all conformations by then
     """
@@ -28,15 +31,12 @@ class Journal:
 
         Raises FormatError where a run of other settings, or of another shard, left the file.
         """
-        self._path, self.rows = path, dict[str, Row]()
+        self._path, self._is_shard, self.rows = path, shard is not None, dict[str, Row]()
         self.size: int | None = None
         self._head = json.dumps({"settings": settings, **(shard or {})}, ensure_ascii=False, sort_keys=True) + "\n"
-        if path is None:
-            return
-        kept = self._read(path) if resume and path.exists() else ""
-        with replacing(path) as temporary:
-            temporary.write_text(self._head + kept, encoding="utf-8")
-        self._stream = open(path, "ab", buffering=0)
+        self._kept = self._read(path) if resume and path is not None and path.exists() else ""
+        self._waiting = b""  # lines of structures that failed before any was done
+        self._stream: IO[bytes] | None = None
 
     def __enter__(self) -> Journal:
         return self
@@ -44,14 +44,30 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._path is not None:
+        # Shards are merged even where all structures of one failed.
+        if error is None and self._is_shard and self._path is not None and not self._path.exists():
+            self._write(self._path)
+        if self._stream is not None:
             self._stream.close()
 
     def add(self, row: Row, **more: object) -> None:
-        """Write down a structure that is done."""
-        if self._path is not None:
-            with appending(self._path):
-                self._stream.write((json.dumps({**row, **more}, ensure_ascii=False) + "\n").encode())
+        """Write down a structure that is done, or failed."""
+        if self._path is None:
+            return
+        self._waiting += (json.dumps({**row, **more}, ensure_ascii=False) + "\n").encode()
+        if self._stream is not None or "error" not in row:
+            self._write(self._path)
+
+    def _write(self, path: Path) -> None:
+        """Write the lines that wait, into a new file where none was begun."""
+        if self._stream is None:
+            make_folder(path.parent)
+            with replacing(path) as temporary:
+                temporary.write_text(self._head + self._kept, encoding="utf-8")
+            self._stream = open(path, "ab", buffering=0)
+        with appending(path):
+            self._stream.write(self._waiting)
+        self._waiting = b""
 
     def earlier(self, name: str, sha256: str) -> Row | None:
         """The row of a structure that an earlier run finished from the same bytes, None where there is none."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ...atoms import Atoms
 from ...errors import InputError
-from ...formats.conformation_files import open_conformations
+from ...formats.conformation_files import ConformationFile, layout_of
 from ...minimize import MinimizeBatch, Minimizer
 from ...trajectories.files import Positions
 from ...trajectories.reading import PIECE_ATOMS
@@ -20,6 +21,7 @@ from .conformations import Conformations
 from .progress import StructureLine
 from .work import Outcome, Work
 
+_Numbered = tuple[int, Outcome]  # a conformation, from 1
 _LEAST_RANGES = 64  # of conformations, so that many workers have something to do
 
 
@@ -33,7 +35,7 @@ class Relaxing:
 
     @cached_property
     def held(self) -> Mapping[str, Any]:
-        """The options of what is held: the same atoms in all conformations; restraints hold to each one's positions."""
+        """The options of what is held: the same atoms in all, to each one's positions or a reference's."""
         return self.work.holding.of(self.conformations.atoms)
 
     @cached_property
@@ -53,12 +55,10 @@ class Relaxing:
         ]
 
     def _batch(self, positions: Positions) -> MinimizeBatch:
-        if self.work.holding.restraints:
+        if self.work.holding.to_starts:
             return self._restrained(positions)
-        told, watch = (
-            (None, None) if self.progress is None else (self.progress.share_of(positions), self.progress.watch)
-        )
-        return self.minimizer.minimize_batch(positions, errors="record", progress=told, watch=watch)
+        watch = None if self.progress is None else self.progress.watch
+        return self.minimizer.minimize_batch(positions, errors="record", watch=watch)
 
     def _restrained(self, positions: Positions) -> MinimizeBatch:
         """The results of conformations (m, n, 3) A, each restrained to its own positions."""
@@ -86,28 +86,53 @@ def outcomes_of_conformations(work: Work, path: Path) -> tuple[list[Outcome], st
 
 
 def _written(work: Work, conformations: Conformations, shared: SharedWork[range, list[Outcome]]) -> Iterator[Outcome]:
-    """The outcomes of all conformations, which are written and noted down as they come."""
+    """The outcomes of all conformations, which are written and noted down as they come.
+
+    The file begins with the first conformation that is done, so a call that can do none leaves an earlier one as it is.
+    """
+    layout = layout_of(work.targets.output, work.content(conformations.source, conformations.atoms, len(conformations)))
     with work.journal() as journal, StructureLine(len(conformations)) as progress:
         earlier = list(journal.rows.values())
         journal.require(earlier, conformations.names, conformations.sha256)
         yield from (Outcome(journal.reported(row)) for row in earlier)
         progress.done = progress.first = len(earlier)
-        content = work.content(conformations.source, conformations.atoms, len(conformations))
         if shared.is_remote:
             size, over = _size_for_workers(conformations), shared.over
         else:
             size = max(1, work.atoms_together // len(conformations.atoms))
             over = partial(map, Relaxing(work, conformations, progress).outcomes)
         parts = list(_ranges(len(earlier), len(conformations), size))
-        with open_conformations(work.targets.output, content, journal.size) as file:
-            for part, outcomes in zip(parts, over(parts), strict=True):
-                for place, outcome in zip(part, outcomes, strict=True):
-                    file.append(place + 1, outcome.positions)
-                    journal.add(outcome.row, sha256=outcome.sha256, size=file.size)
-                    yield replace(outcome, positions=None)
-                progress.done = part.stop
-                progress.tell(0)
+        numbered = _numbered(parts, over, progress)
+        first = [] if earlier else _to_first_done(numbered)
+        if first and first[-1][1].failed:
+            yield from (outcome for _, outcome in first)
+            return
+        with ConformationFile(work.targets.output, layout, journal.size) as file:
+            for number, outcome in chain(first, numbered):
+                file.append(number, outcome.positions)
+                journal.add(outcome.row, sha256=outcome.sha256, size=file.size)
+                yield replace(outcome, positions=None)
             file.finish()
+
+
+def _numbered(
+    parts: list[range], over: Callable[[Iterable[range]], Iterator[list[Outcome]]], progress: StructureLine
+) -> Iterator[_Numbered]:
+    """The outcomes of conformations, each with its number, and told as they come."""
+    for part, outcomes in zip(parts, over(parts), strict=True):
+        yield from zip((place + 1 for place in part), outcomes, strict=True)
+        progress.done = part.stop
+        progress.tell(0)
+
+
+def _to_first_done(numbered: Iterator[_Numbered]) -> list[_Numbered]:
+    """The outcomes up to the first that did not fail, or all."""
+    found = list[_Numbered]()
+    for number, outcome in numbered:
+        found.append((number, outcome))
+        if not outcome.failed:
+            break
+    return found
 
 
 def _size_for_workers(conformations: Conformations) -> int:

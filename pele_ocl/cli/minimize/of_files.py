@@ -11,7 +11,6 @@ import click
 from ...atoms import Atoms
 from ...cluster import WorkersDiedError
 from ...errors import PeleError
-from ...formats.b_factors import read_b_factors
 from ...formats.conformation_files import write_conformation
 from ...inputfile import InputFile, read_file
 from ..cluster import Call, asked_of, shared_out
@@ -19,6 +18,7 @@ from ..command import COORDINATES
 from ..structures.several import described_by
 from .journal import Journal
 from .progress import StructureLine
+from .targets import make_folder
 from .work import Outcome, Work
 
 Targeted = tuple[Path, Path]  # a structure's file, and the one that it is written to
@@ -109,6 +109,6 @@ def _together(work: Work, read: Sequence[_Waiting], progress: StructureLine | No
 
 def _write(work: Work, source: InputFile, atoms: Atoms, target: Path) -> None:
     """Write a structure as its own call writes it, so that its file does not depend on what else was minimised."""
-    b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
+    make_folder(target.parent)
     with Call.now(paths=(source.path,), output=target, table=None).under_way():
-        write_conformation(target, work.content(source, atoms, 1, b_factors))
+        write_conformation(target, work.content(source, atoms, 1))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from ..progress import ProgressLine
-from ..report import duration
+from ..report import counted, duration
 
 Item = TypeVar("Item")
 
@@ -30,10 +30,6 @@ class StructureLine(ProgressLine):
         """Tell that so many more than `done` are done."""
         self((self.done + more) / self.n)
 
-    def share_of(self, structures: Sized) -> Callable[[float], None]:
-        """The function that is told the share of some structures that is done."""
-        return lambda share: self.tell(share * len(structures))
-
     def counted(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, each of which is told as a structure that is done."""
         for k, item in enumerate(items, 1):
@@ -41,11 +37,18 @@ class StructureLine(ProgressLine):
             self.tell(k)
 
     def watch(self, n_done: int, n: int, gradient: float) -> None:
-        """Hear of the structures that are minimised together, and of the slowest one's rms gradient, kcal/mol/A."""
-        self.slowest = gradient or None  # 0 between two structures
+        """Tell of the structures that are minimised together, and of the slowest one's rms gradient, kcal/mol/A."""
+        self.slowest = gradient or None  # 0 where none goes on
+        self.tell(n_done)
+
+    def is_known(self, share: float) -> bool:
+        return self.slowest is not None or round(share * self.n) > self.first
 
     def told(self, share: float, seconds: float) -> str:
-        done = share * self.n
-        rate = max(done - self.first, 1e-9) / seconds
-        slowest = "" if self.slowest is None else f"the slowest at {self.slowest:.3g} kcal/mol/A, "
-        return f"{int(done):,} of {self.n:,} structures, {slowest}{duration((self.n - done) / rate)} left"
+        done = round(share * self.n)
+        parts = [f"{done:,} of {counted(self.n, 'structure')}"]
+        if self.slowest is not None:
+            parts.append(f"the slowest at {self.slowest:.3g} kcal/mol/A")
+        if self.first < done < self.n:
+            parts.append(f"{duration((self.n - done) * seconds / (done - self.first))} left")
+        return ", ".join(parts)

@@ -19,6 +19,7 @@ from ..report import call_facts, counted, duration
 from ..tables import table
 from ..terminal import note, one_line, say, say_json
 from .journal import Row
+from .targets import make_folder
 from .work import Outcome, Work
 
 _SHOWN = 60  # structures in the table
@@ -36,6 +37,7 @@ def report(
     if len(reasons) == 1 and (reason := reasons.pop()) is not None and not as_json:
         raise InputError(reason)  # of the one structure, or about an option
     if path is not None:
+        make_folder(path.parent)
         save(path, [outcome.row for outcome in outcomes])
     if as_json:
         for outcome in outcomes:
@@ -45,10 +47,16 @@ def report(
     _tell_limits(outcomes)
     failed = [outcome for outcome in outcomes if outcome.failed]
     if failed:
-        shown = "; ".join(f"{one_line(of.row['name'])}: {of.row['error']}" for of in failed[:3])
+        shown = "; ".join(_sentence(of.row) for of in failed[:3])
         rest = f"; and {len(failed) - 3:,} more" if len(failed) > 3 else ""
         note(f"Error: {counted(len(failed), 'structure')} of {len(outcomes):,} failed: {shown}{rest}")
         click.get_current_context().exit(1)
+
+
+def _sentence(row: Row) -> str:
+    """Why a structure failed, with its name once."""
+    name, reason = one_line(row["name"]), row["error"]
+    return str(reason) if reason.startswith(f"{name}:") else f"{name}: {reason}"
 
 
 def _tell_limits(outcomes: Sequence[Outcome]) -> None:
@@ -68,7 +76,8 @@ def _as_text(outcomes: Sequence[Outcome], device: str, work: Work, verbose: bool
     lines = table(heads, rows, "<>>>><>>").split("\n")
     for k, of in enumerate(shown, 1):
         if of.failed:
-            lines[k] = f"{lines[k].rstrip()}  {of.row['error']}"
+            reason = of.row["error"].removeprefix(f"{one_line(of.row['name'])}: ")
+            lines[k] = f"{lines[k].rstrip()}  {reason}"
     rest = len(outcomes) - len(shown)
     more = [f"and {counted(rest, 'structure')} more; --report FILE and --json have them all"] if rest > 0 else []
     n_done = sum(not of.failed for of in outcomes)
@@ -97,12 +106,16 @@ def save(path: Path, rows: Sequence[Row]) -> None:
     for which in ("energy_before", "energy_after"):
         terms = dict.fromkeys(term for row in rows if "error" not in row for term in row[which])
         for term in terms:
-            values = [row.get(which, {}).get(term) for row in rows]
-            columns[f"{which}_{term}"] = np.array([np.nan if value is None else value for value in values])
+            columns[f"{which}_{term}"] = _column([row.get(which, {}).get(term) for row in rows])
             units[f"{which}_{term}"] = UNIT
     for name, unit in _NUMBERS.items():
-        columns[name] = np.array([row.get(name, np.nan) for row in rows])
+        columns[name] = _column([row.get(name) for row in rows])
         units |= {name: unit} if unit else {}
     columns["stopped_by"] = np.array([row.get("stopped_by", "") for row in rows])
     columns["error"] = np.array([row.get("error", "") for row in rows])
     write_table(path, columns, units, call_facts())
+
+
+def _column(values: Sequence[float | None]) -> ArrayLike:
+    """Numbers of which some are not known; counts stay whole."""
+    return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])

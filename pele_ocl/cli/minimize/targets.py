@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ _LIKE = {".pdb": ".pdb", ".ent": ".pdb", ".cif": ".cif", ".mmcif": ".cif"}
 
 
 class Target(_File):
-    """The path of a structure, of a folder of them, or a pattern of their names."""
+    """The path of a structure, of a folder of them, a pattern of their names, or of a report beside them."""
 
     input: Input = INPUT
 
@@ -42,37 +43,51 @@ def expanded(_: click.Context, __: click.Parameter, given: tuple[Path, ...]) -> 
 class Targets:
     """The names of what is written.
 
-    output : as the user gave it; is_folder : whether each input has a file of its own; journal : of results, None
-        where there is one structure
+    output : as the user gave it; files : of each input; folder : in which they are
+    journal : of results, None where there is one structure
     """
 
     output: Path
     files: dict[Path, Path]
+    folder: Path
     journal: Path | None
 
     @classmethod
     def of(cls, output: Path, paths: Sequence[Path], are_many: bool, report: Path | None) -> Targets:
-        """The targets of inputs; are_many : whether one input has many conformations, which go to one file.
+        """As `planned`, in a folder that is there."""
+        targets = cls.planned(output, paths, are_many, report)
+        make_folder(targets.folder)
+        return targets
+
+    @classmethod
+    def planned(cls, output: Path, paths: Sequence[Path], are_many: bool, report: Path | None) -> Targets:
+        """The targets of inputs, in a folder that is still to be made; nothing is written.
+
+        are_many : whether one input has many conformations, which go to one file; report : a file to be written, too
 
         Raises FormatError for what cannot be written, or would be written over an input.
         """
         is_folder = _NAME not in output.name and (output.is_dir() or str(output).endswith("/") or not output.suffix)
+        if _NAME in str(output.parent) or (is_folder and _NAME in str(output)):
+            raise FormatError(f"{output}: {_NAME} stands in the name of a folder; use it in that of the files alone")
         if are_many and (is_folder or _NAME in output.name):
             raise FormatError(f"{output}: all conformations go to one file; name it, .pdb, .cif, .h5 or .nc")
         pattern = str(output / _NAME) if is_folder else str(output)
         if len(paths) > 1 and _NAME not in pattern:
             raise FormatError(f"{output}: is one file for {len(paths):,} structures; name a folder, or use {_NAME}")
         folder = output if is_folder else output.parent
-        if is_folder or _NAME in pattern:
-            folder.mkdir(parents=True, exist_ok=True)
         files = {path: _named(pattern, path, is_folder) for path in paths}
-        _refuse(files)
+        _refuse(files, report, folder if _NAME in pattern else None)
         several = f"{output.name}.jsonl" if are_many else "minimize.jsonl"
-        return cls(output, files, folder / several if are_many or len(paths) > 1 else None)
+        return cls(output, files, folder, folder / several if are_many or len(paths) > 1 else None)
 
-    def are_taken(self, path: Path) -> bool:
-        """Whether a path is one of the files."""
-        return any(same_file(path, target) for target in self.files.values())
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, where there is none, and those above it. Raises FormatError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FormatError(f"{folder}: this folder cannot be made: {os.strerror(error.errno or 0)}") from None
 
 
 def _named(pattern: str, path: Path, is_folder: bool) -> Path:
@@ -84,8 +99,11 @@ def _named(pattern: str, path: Path, is_folder: bool) -> Path:
     return target
 
 
-def _refuse(files: dict[Path, Path]) -> None:
-    """Raise FormatError for two files of one name, and for inputs that would be written over."""
+def _refuse(files: dict[Path, Path], report: Path | None, new_folder: Path | None) -> None:
+    """Raise FormatError for two files of one name, for inputs that would be written over, and for bad places.
+
+    new_folder : that is made where it is not there
+    """
     context = click.get_current_context()
     inputs = cast(EachOnce, context.command).inputs(context)
     seen: dict[Path, Path] = {}
@@ -93,4 +111,17 @@ def _refuse(files: dict[Path, Path]) -> None:
         other = seen.setdefault(target.absolute(), path)
         if other != path:
             raise FormatError(f"{target}: would be written for {other} and for {path}; minimise one of them by itself")
-        refuse_overwriting(target, inputs)
+        _refuse_place(target, inputs, new_folder)
+    if report is not None:
+        if any(same_file(report, target) for target in files.values()):
+            raise FormatError(f"{report}: is written as a structure, too; give the report another name")
+        _refuse_place(report, inputs, new_folder)
+
+
+def _refuse_place(path: Path, inputs: Sequence[Path], new_folder: Path | None) -> None:
+    if new_folder is None or new_folder.exists() or path.parent.absolute() != new_folder.absolute():
+        refuse_overwriting(path, inputs)
+        return
+    there = next(folder for folder in new_folder.absolute().parents if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise FormatError(f"{path}: the folder {new_folder} cannot be made in {there}; name another output")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import click
 
 from ...atoms import Atoms, Floats
+from ...energy.options import Options as EnergyOptions
+from ...formats.b_factors import read_b_factors
 from ...formats.conformation_files import Content
 from ...inputfile import InputFile
 from ...minimize import MinimizeBatch, minimize_many
 from ...minimize.many import EachOptions
+from ...minimize.options import Stopping, descent_of
 from ...opencl.device import get_device
 from ..cluster import asked_of
 from ..frames import FrameOptions
@@ -51,6 +54,14 @@ class Outcome:
     @property
     def failed(self) -> bool:
         return "error" in self.row
+
+
+def require_options(options: Mapping[str, Any]) -> None:
+    """Raise InputError or DeviceError for options of the Minimizer with which no structure can be minimised."""
+    Stopping(**{field.name: options[field.name] for field in fields(Stopping)})
+    descent_of(options["method"], options["constraints"])
+    EnergyOptions(True, True, False, options["cutoff"], options["one_four"])
+    get_device(options["device"]).require_precision(options["precision"])
 
 
 @dataclass(frozen=True)
@@ -110,11 +121,12 @@ class Work:
         self, molecules: Sequence[Atoms], each: EachOptions | None, progress: StructureLine | None
     ) -> MinimizeBatch:
         """The results of molecules, each held as `each` says; failures are recorded."""
-        told, watch = (None, None) if progress is None else (progress.share_of(molecules), progress.watch)
-        return minimize_many(molecules, each=each, errors="record", progress=told, watch=watch, **self.options)
+        watch = None if progress is None else progress.watch
+        return minimize_many(molecules, each=each, errors="record", watch=watch, **self.options)
 
-    def content(self, source: InputFile, atoms: Atoms, n: int, b_factors: Any = None) -> Content:
-        """The content of a file of n conformations."""
+    def content(self, source: InputFile, atoms: Atoms, n: int) -> Content:
+        """The content of a file of n conformations, with the occupancies and B-factors of the source."""
+        b_factors = None if atoms.labels is None else read_b_factors(source, atoms.labels)
         return Content(
             atoms, n, str(source), b_factors, self.options["precision"],
             {**provenance(source), "notes": list(atoms.notes) or ""},

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from ...energy import BORN, VARIANTS
+from ...energy.contents import GROUPS
+from ...energy.result import ALL_TERMS
 from ...errors import InputError
 from ...grid import FARTHEST
 from ..options import Command
@@ -50,5 +52,16 @@ def require_near(cutoff: float | None) -> None:
 
 
 def listed(terms: str | None) -> list[str] | None:
-    """The names of --terms, in which blanks may stand for underscores, as on the screen."""
-    return None if terms is None else ["_".join(name.split()) for name in terms.split(",")]
+    """The names of --terms, in which blanks may stand for underscores, as on the screen.
+
+    Raises InputError, before any file is read, for a name that no atoms have a term of.
+    """
+    if terms is None:
+        return None
+    names = ["_".join(name.split()) for name in terms.split(",")]
+    unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
+    if unknown is not None:
+        raise InputError(
+            f"there is no term {unknown!r}; choose of {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
+        )
+    return names

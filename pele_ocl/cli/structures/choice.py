@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms
+from ...atoms.selection import Selection
 from ...inputfile import InputFile
 
 Bools = NDArray[np.bool_]
@@ -26,10 +27,12 @@ class AtomsReader:
     chosen(source, number) : Atoms of a model, by default the one that --model says, and (n,) True for each atom of the
         file that was taken, None where all were
     unparameterised(source) : the same Atoms without charges and other parameters, which need no force field
+    require_forcefield() : raises where a structure needs a force field that cannot be had
     """
 
     chosen: Callable[..., Chosen]
     unparameterised: Callable[[InputFile], Atoms]
+    require_forcefield: Callable[[], None]
 
     def __call__(self, source: InputFile, number: int | None = None) -> Atoms:
         """The chosen atoms of a file; number : of the model, by default that of --model."""
@@ -53,7 +56,10 @@ def choice_options() -> list[Callable[..., Callable[..., object]]]:
 
 
 def chosen_text(select: str | None, without: str | None, only: str | None) -> str | None:
-    """One selection of what the three options say, None where none is given."""
+    """One selection of what the three options say, None where none is given.
+
+    Raises InputError, before any file is read, for a text that is no selection.
+    """
     parts = []
     if select is not None:
         parts.append(select)
@@ -67,7 +73,8 @@ def chosen_text(select: str | None, without: str | None, only: str | None) -> st
         if unknown is not None:
             raise click.UsageError(f"--only {only}: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
         parts.append(" or ".join(_KINDS[kind] for kind in kinds))
-    return " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts]) or None
+    text = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
+    return Selection(text).text if text else None
 
 
 def _split(option: str, names: str) -> list[str]:

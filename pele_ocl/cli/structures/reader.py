@@ -14,7 +14,7 @@ from ...atoms import Atoms, Floats
 from ...atoms.selection import Composition, Selection
 from ...errors import InputError
 from ...forcefield import ForceField
-from ...formats import is_pqr, is_topology, read_molecule, read_placed, read_topology, structure_format
+from ...formats import is_pqr, is_structure, is_topology, read_molecule, read_placed, read_topology, structure_format
 from ...formats.amber import is_netcdf
 from ...gb_models import default_radii, radii_note
 from ...inputfile import InputFile, read_file
@@ -99,6 +99,12 @@ class StructureReader:
         self._tell_notes(source, atoms)
         return atoms
 
+    def require_forcefield(self) -> None:
+        """Load the force field where a structure needs one. Raises as ForceField.load."""
+        structures = (path for path in self.structures if is_structure(path) and not path.is_dir())
+        if not all(map(is_pqr, structures)):
+            assert self._forcefield is not None
+
     @cached_property
     def _forcefield(self) -> ForceField:
         """The force field of files that bring no parameters."""
@@ -150,7 +156,7 @@ class StructureReader:
     @cached_property
     def _topologies(self) -> tuple[Path, ...]:
         """The structures without positions of their own."""
-        return tuple(path for path in self.structures if is_topology(path))
+        return tuple(path for path in self.structures if not path.is_dir() and is_topology(path))
 
     @cached_property
     def _shared_coordinates(self) -> InputFile | Path | None:

@@ -25,10 +25,9 @@ class DistanceRestraint(InternalRestraint):
     members: ClassVar[int] = 2
     units: ClassVar[tuple[str, str]] = "Angstrom", "kcal/mol/A^2"
 
-    name: str = "distance_restraint"
+    targets: ClassVar[tuple[float, float, str]] = 0.0, np.inf, ", 0 or more"
 
-    def _least_target(self) -> float:
-        return 0.0
+    name: str = "distance_restraint"
 
     def _away(self, positions: Floats) -> tuple[Floats, Floats]:
         d = positions[:, 0] - positions[:, 1]

@@ -28,10 +28,12 @@ class InternalRestraint(Term):
 
     members : how many atoms the coordinate has
     units : its unit, and that of the force constant
+    targets : the least and the most that a target may be, and the words for that
     """
 
     members: ClassVar[int]
     units: ClassVar[tuple[str, str]]
+    targets: ClassVar[tuple[float, float, str]]
 
     atoms: ArrayLike
     target: ArrayLike
@@ -43,22 +45,26 @@ class InternalRestraint(Term):
         atoms = array("atoms to restrain", self.atoms, "iu", "indices")
         if atoms.ndim != 2 or atoms.shape[1] != self.members or not len(atoms):
             raise InputError(f"atoms to restrain have shape {atoms.shape}; (m, {self.members}) is needed")
+        ordered = np.sort(atoms, axis=1)
+        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if len(twice):
+            raise InputError(f"atoms to restrain must be {self.members} different ones; {atoms[twice[0]]} are not")
         object.__setattr__(self, "atoms", frozen(atoms, np.int64))
         unit, unit_of_k = self.units
-        for name, of, least in (
-            ("target", unit, self._least_target()), ("force_constant", unit_of_k, 0.0), ("flat", unit, 0.0),
+        positive = 0.0, np.inf, ", 0 or more"
+        for name, of, (least, most, bound) in (
+            ("target", unit, self.targets), ("force_constant", unit_of_k, positive), ("flat", unit, positive),
         ):  # fmt: skip
             values = numbers(name, getattr(self, name))
-            if values.shape not in ((), (len(atoms),)) or not (np.isfinite(values) & (values >= least)).all():
-                bound = "" if least < 0 else ", 0 or more"
+            fits = np.isfinite(values) & (values >= least) & (values <= most)
+            if values.shape not in ((), (len(atoms),)) or not fits.all():
                 raise InputError(f"{name} must be one or {len(atoms)} numbers of {of}{bound}")
             object.__setattr__(self, name, frozen(np.broadcast_to(values, len(atoms)), np.float64))
 
     def check(self, atoms: Atoms) -> None:
         require_atoms(atoms)
-        ordered = np.sort(self._atoms(), axis=1)
-        if ordered.min() < 0 or ordered.max() >= len(atoms) or (ordered[:, 1:] == ordered[:, :-1]).any():
-            raise InputError(f"atoms to restrain must be {self.members} different ones, 0 to {len(atoms) - 1}")
+        if self._atoms().min() < 0 or self._atoms().max() >= len(atoms):
+            raise InputError(f"atoms to restrain must be of 0 to {len(atoms) - 1}")
 
     def energies(self, atoms: Atoms) -> tuple[Floats, Floats]:
         self.check(atoms)
@@ -87,10 +93,6 @@ class InternalRestraint(Term):
     def _atoms(self) -> NDArray[np.int64]:
         """The atoms of each restraint, (m, members)."""
         return np.asarray(self.atoms, np.int64)
-
-    @abstractmethod
-    def _least_target(self) -> float:
-        """The least value of a target."""
 
     @abstractmethod
     def _away(self, positions: Floats) -> tuple[Floats, Floats]:

@@ -18,21 +18,23 @@ class TorsionRestraint(InternalRestraint):
     """Harmonic restraint of torsions: the sum of k max(|phi - phi0| - flat, 0)^2 over fours of atoms, kcal/mol.
 
     The difference is taken the shorter way round, at most pi. Atoms on a line count as a torsion of 0 without slope.
+    All angles are in radians, not in degrees: `numpy.radians(-60)`.
 
     atoms : (m, 4) atoms of each torsion in order, from 0
-    target : phi0, (m,) or one for all, rad; 0 for cis
+    target : phi0, (m,) or one for all, rad, -2 pi to 2 pi; 0 for cis, pi for trans
     force_constant : k, (m,) or one for all, kcal/mol/rad^2, >= 0; the whole factor of the square, as Amber has it
     flat : (m,) or one for all, rad, >= 0; so far from phi0 there is no energy
     name : of the term in results
     """
 
     members: ClassVar[int] = 4
-    units: ClassVar[tuple[str, str]] = "rad", "kcal/mol/rad^2"
+    units: ClassVar[tuple[str, str]] = "radians", "kcal/mol/rad^2"
+
+    targets: ClassVar[tuple[float, float, str]] = (
+        -2 * np.pi, 2 * np.pi, ", -2 pi to 2 pi; numpy.radians turns degrees into them",
+    )  # fmt: skip
 
     name: str = "torsion_restraint"
-
-    def _least_target(self) -> float:
-        return -np.inf
 
     def _away(self, positions: Floats) -> tuple[Floats, Floats]:
         """By eqs. 4 to 6 of docs/theory/bonded.md."""

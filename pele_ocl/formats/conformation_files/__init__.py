@@ -19,7 +19,7 @@ from .mmcif import MmcifLayout
 from .netcdf import NetcdfLayout
 from .pdb import PdbLayout
 
-__all__ = ["LAYOUTS", "ConformationFile", "Content", "open_conformations", "require_suffix", "write_conformation"]
+__all__ = ["LAYOUTS", "ConformationFile", "Content", "layout_of", "require_suffix", "write_conformation"]
 
 LAYOUTS: dict[str, Callable[[Content], Layout]] = {
     ".pdb": PdbLayout, ".cif": MmcifLayout, ".h5": Hdf5Layout, ".nc": NetcdfLayout,
@@ -34,19 +34,20 @@ def require_suffix(path: str | PathLike[str]) -> str:
     return suffix
 
 
-def open_conformations(path: str | PathLike[str], content: Content, size: int | None = None) -> ConformationFile:
-    """A file for content.n conformations, to be closed by leaving its `with` block.
+def layout_of(path: str | PathLike[str], content: Content) -> Layout:
+    """The layout of a ConformationFile for content.n conformations; nothing is written.
 
-    size : bytes at which a file that is there goes on, as `ConformationFile.size` had it; None for a new file
-
-    Raises FormatError for names that the format cannot hold, and for files that cannot be written or gone on with.
+    Raises FormatError for a suffix that is not in LAYOUTS, and for names that the format cannot hold.
     """
-    return ConformationFile(Path(path), LAYOUTS[require_suffix(path)](content), size)
+    return LAYOUTS[require_suffix(path)](content)
 
 
 def write_conformation(path: str | PathLike[str], content: Content) -> None:
-    """Write the one conformation that the content's atoms have. Raises FormatError as `open_conformations` does."""
-    suffix = require_suffix(path)
-    with replacing(path) as temporary, ConformationFile(temporary, LAYOUTS[suffix](content), None) as file:
+    """Write the one conformation that the content's atoms have.
+
+    Raises FormatError as `layout_of` does, and for a file that cannot be written.
+    """
+    layout = layout_of(path, content)
+    with replacing(path) as temporary, ConformationFile(temporary, layout, None) as file:
         file.append(1, content.atoms.positions)
         file.finish()

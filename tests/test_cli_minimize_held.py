@@ -1,0 +1,102 @@
+"""`pele-ocl minimize` with atoms that are held: frozen ones, restraints of all kinds, bonds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run  # noqa: F401
+from test_cli_minimize import QUICK, rows_of, shaken
+from trajectory_helpers import write_trajectory
+
+from pele_ocl import read, trajectory
+from pele_ocl.formats import read_structure
+from pele_ocl.reference.bonded import torsion as reference_torsion
+
+
+@pytest.fixture(scope="module")
+def peptide():
+    return read(HEXAPEPTIDE)
+
+
+def test_what_is_held_stays(peptide, tmp_path):
+    (source,) = shaken(tmp_path, peptide, 1)
+    begin = read(source).positions
+    run("minimize", source, "-o", tmp_path / "frozen.nc", *QUICK, "--freeze", "resid 3")
+    frozen = np.concatenate(list(trajectory(tmp_path / "frozen.nc")))[0]
+    of_third = peptide.labels.residue_numbers == 3
+    assert np.abs(frozen - begin)[of_third].max() < 1e-5
+    assert np.abs(frozen - begin)[~of_third].max() > 0.05
+    (row,) = rows_of(
+        source, "-o", tmp_path / "held.pdb", *QUICK, "--restrain", "name CA:1000", "--restrain", "resname PHE:20"
+    )
+    assert {"restraint", "restraint_2"} <= set(row["energy_after"])
+    held = read_structure(tmp_path / "held.pdb").positions
+    assert np.abs(held - begin)[peptide.labels.names == "CA"].max() < 0.03
+    (row,) = rows_of(source, "-o", tmp_path / "bonds.pdb", *QUICK, "--constraints", "hbonds")
+    assert row["stopped_by"] in ("gradient", "iterations")
+
+
+def test_frames_that_are_held_by_restraints(peptide, tmp_path):
+    """A frame that is no number fails by itself; the atoms of a selection are those of the structure in all frames."""
+    frames = peptide.positions + np.random.default_rng(1).normal(0, 0.05, (2, *peptide.positions.shape))
+    last = peptide.labels.residue_numbers == 6
+    frames[0, last] += 30  # so that by distance others would be chosen
+    frames = np.insert(frames, 1, np.nan, axis=0)
+    source, out = write_trajectory(tmp_path / "run.nc", frames), tmp_path / "out.nc"
+    chosen = peptide.selected("not within 4 of resid 6")
+    held = ("--freeze", "not within 4 of resid 6", "--restrain", "resid 6:1")
+    rows = rows_of(HEXAPEPTIDE, "-t", source, "-o", out, "--max-iterations", "5", *held, code=1)
+    assert ["error" in row for row in rows] == [False, True, False]
+    moved = np.abs(np.concatenate(list(trajectory(out))) - frames)[[0, 2]].max(axis=2)
+    assert (moved[:, chosen] < 1e-5).all()
+    assert (moved[:, ~chosen] > 1e-3).any(axis=1).all()
+    assert moved[0, last].max() > 1e-3
+
+
+def test_restraints_of_all_kinds(peptide, tmp_path):
+    """A flat bottom, a reference, a distance and a torsion in degrees: each is held where the options say."""
+    source, reference = shaken(tmp_path, peptide, 2)
+    held = (
+        "--restrain", "resid 2:3 and heavy:500,0.02", "--reference", reference,
+        "--distance", "resid 1 and name CA|resid 5 and name CA:200,13,0.1",
+        "--torsion", "resid 6 and name N|resid 6 and name CA|resid 6 and name C|resid 6 and name O:500,-20,2",
+    )  # fmt: skip
+    (row,) = rows_of(source, "-o", tmp_path / "out.nc", *QUICK, *held)
+    assert {"restraint", "distance_restraint", "torsion_restraint"} <= set(row["energy_after"])
+    found = peptide.moved(np.concatenate(list(trajectory(tmp_path / "out.nc")))[0])
+    away = np.linalg.norm(found.positions - read(reference).positions, axis=1)
+    assert away[peptide.selected("resid 2:3 and heavy")].max() < 0.1
+    members = [int(np.flatnonzero(peptide.selected(f"resid 6 and name {name}"))[0]) for name in ("N", "CA", "C", "O")]
+    angle = np.degrees(reference_torsion(found.positions[[members]])[0][0])
+    assert abs(angle + 20) < 4
+    ends = found.positions[peptide.selected("(resid 1 or resid 5) and name CA")]
+    assert abs(np.linalg.norm(ends[0] - ends[1]) - 13) < 0.4
+    frames = write_trajectory(tmp_path / "run.nc", [read(path).positions for path in (source, reference)])
+    rows = rows_of(HEXAPEPTIDE, "-t", frames, "-o", tmp_path / "frames.nc", "--max-iterations", "0", *held[:4])
+    assert rows[0]["energy_before"]["restraint"] > 1  # which is from the reference
+    assert rows[1]["energy_before"]["restraint"] < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--restrain", "all:1,-1"), "or SELECTION:K,FLAT, FLAT in A"),
+        (("--restrain", "resnam X:1"), "known words are"),
+        (("--distance", "index 1|index 2:5"), "ATOM|ATOM:K,R0 or"),
+        (("--distance", "index 1:5,2"), "ATOM|ATOM:K,R0 or"),
+        (("--distance", "index 1|resid 2:5,2"), "'resid 2' takes 22 atoms; one is needed"),
+        (("--torsion", "index 1|index 2|index 3|index 4:5,400"), "degrees from -360 to 360"),
+        (("--torsion", "index 1|index 2|index 3|index 1:5,40"), "names an atom twice"),
+        (("--restrain", "all:1", "--reference", "other.pdb"), "other.pdb: has 95 atoms, the structure 96"),
+        (("--restrain", "all:1", "--reference", "none.pdb"), "none.pdb: no such file"),
+    ],
+)
+def test_restraints_that_are_none(words, reason, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = HEXAPEPTIDE.read_text().splitlines(keepends=True)
+    last = max(k for k, line in enumerate(lines) if line.startswith("ATOM"))
+    Path("other.pdb").write_text("".join(lines[:last] + lines[last + 1 :]))
+    assert reason in error_of("minimize", HEXAPEPTIDE, "-o", "out.pdb", *words)
+    assert not Path("out.pdb").exists()
