@@ -43,7 +43,7 @@ class Member:
 
     @cached_property
     def steps(self) -> Steps:
-        """What follows each evaluation."""
+        """The steps behind each evaluation, recorded."""
         return self.minimizer.steps_of(self.passes)
 
     @cached_property
