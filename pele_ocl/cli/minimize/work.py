@@ -27,7 +27,7 @@ from .journal import Journal, Row
 from .progress import StructureLine
 from .targets import Targets
 
-_ATOMS_TOGETHER = {"GPU": 1 << 19}  # of the structures that are minimised together
+_ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
 _FEWER_ATOMS = 1 << 14  # of other devices, which compute one after the other anyway
 _NOT_SETTINGS = ("paths", "output", "table", "resume", "as_json", "verbose")  # parameters that change no result
 
