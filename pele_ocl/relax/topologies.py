@@ -19,6 +19,7 @@ from ..formats import read_structure
 from ..formats.b_factors import read_b_factors
 from ..inputfile import InputFile, read_file
 from ..interop.preparing import prepare
+from .chains import in_chains
 from .placing import Indices, Placing
 from .violations import Violations
 
@@ -68,25 +69,25 @@ class Topologies:
         `prepare` is needed and PDBFixer is not installed.
         """
         source = read_file(path)
-        structure = read_structure(source)
+        structure = in_chains(read_structure(source))
         key = _key(structure)
         if key not in self._known:
             self._known[key] = self._first(source, structure)
         known = self._known[key]
         labels = _renumbered(known, structure.labels)
         atoms = replace(known.atoms, labels=labels, positions=known.placing.placed(structure.positions))
-        rule = known.rule if labels is known.atoms.labels else Violations(labels)
+        rule = known.rule if labels is known.atoms.labels else Violations(labels, atoms.bonds)
         return Model(source, atoms, rule, read_b_factors(source, labels), len(known.placing.added))
 
     def _first(self, source: InputFile, structure: Structure) -> _Topology:
         try:
-            atoms = self._field.assign(structure)
+            atoms = self._field.assign(structure, whole_segments=True)
         except ParameterError:
             _refuse_strangers(source, structure)
             with tempfile.TemporaryDirectory() as folder:
                 ready = Path(folder) / "ready.pdb"
                 prepare(source, ready)
-                atoms = self._field.assign(read_structure(ready))
+                atoms = self._field.assign(in_chains(read_structure(ready)), whole_segments=True)
         assert atoms.labels is not None
         places = {name: i for i, name in enumerate(_names(structure.labels))}
         names = _names(atoms.labels)
@@ -97,7 +98,7 @@ class Topologies:
         if len(lacking):
             name = atoms.labels.residue(int(starts[lacking[0]]))
             raise FormatError(f"{source}: the residue {name} has no atoms, as its sequence says it should; build it")
-        return _Topology(atoms, Placing.of(atoms.positions, atoms.bonds, own), Violations(atoms.labels), residues)
+        return _Topology(atoms, Placing.of(atoms.positions, atoms.bonds, own), Violations(atoms.labels, atoms.bonds), residues)
 
 
 def _refuse_strangers(source: InputFile, structure: Structure) -> None:
