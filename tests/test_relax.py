@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from test_cli import error_of, on_the_chosen_device, run  # noqa: F401
 
 import pele_ocl
 from pele_ocl import InputError, ParameterError, Relaxer
+from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import read_structure
 from pele_ocl.formats.b_factors import read_b_factors
 from pele_ocl.formats.conformation_files import Content, write_conformation
@@ -152,27 +154,118 @@ def test_a_clashing_model_is_relaxed(tmp_path):
     assert length == pytest.approx(1.09, abs=2e-5)  # held
 
 
-def test_hydrogens_of_a_sequence_are_prepared_once(tmp_path, monkeypatch):
-    pytest.importorskip("pdbfixer")
-    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM") and line[76:78] != " H"]
-    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
-    places = [[float(line[k : k + 8]) for k in (30, 38, 46)] for line in lines] @ turn.T + 3
-    turned = [
-        f"{line[:21]}B{int(line[22:26]) + 10:4d}{line[26:30]}{'{:8.3f}{:8.3f}{:8.3f}'.format(*place)}{line[54:]}"
+def heavy_lines() -> list[str]:
+    """The lines of ubiquitin's atoms but for hydrogens."""
+    lines = (STRUCTURES / "ubiquitin.pdb").read_text().splitlines()
+    return [line for line in lines if line.startswith("ATOM") and line[76:78] != " H"]
+
+
+def model(path: Path, lines: list[str], moved=lambda places: places) -> Path:
+    """A file of atoms, which are moved. moved : from positions (n, 3) A to positions"""
+    places = moved(np.array([[float(line[k : k + 8]) for k in (30, 38, 46)] for line in lines]))
+    rows = [
+        f"{line[:30]}{'{:8.3f}{:8.3f}{:8.3f}'.format(*place)}{line[54:]}"
         for line, place in zip(lines, places, strict=True)
     ]
-    for name, content in (("one.pdb", lines), ("two.pdb", turned)):
-        (tmp_path / name).write_text("\n".join([*content, "END\n"]))
-    calls = []
-    prepare = topologies.prepare
-    monkeypatch.setattr(topologies, "prepare", lambda *paths: calls.append(paths) or prepare(*paths))
+    path.write_text("\n".join([*rows, "END\n"]))
+    return path
+
+
+def hydrogens(atoms) -> dict[str, np.ndarray]:
+    """The positions of the hydrogens on each other atom, by its name."""
+    found: dict[str, list[np.ndarray]] = {}
+    is_hydrogen = atoms.labels.elements == "H"
+    for i, j in atoms.bonds.tolist():
+        for heavy, other in ((i, j), (j, i)):
+            if is_hydrogen[other]:
+                found.setdefault(atoms.labels.atom(heavy), []).append(atoms.positions[other])
+    return {name: np.array(places) for name, places in found.items()}
+
+
+def test_hydrogens_stand_where_another_program_puts_them(tmp_path):
+    """But for those that turn: of hydroxyl groups, methyl groups and lysine."""
+    placed = topologies.Topologies().read(model(tmp_path / "heavy.pdb", heavy_lines())).atoms
+    ours, theirs = hydrogens(placed), hydrogens(pele_ocl.read(STRUCTURES / "ubiquitin.pdb"))
+    assert {name: len(places) for name, places in ours.items()} == {
+        name: len(places) for name, places in theirs.items()
+    }
+    for name, places in ours.items():
+        if len(places) < 3 and name.split(":")[-1] not in ("OG", "OG1", "OH"):
+            away = np.linalg.norm(places[:, None] - theirs[name], axis=2)
+            assert away.min(axis=1).max() < 0.25, name
+
+
+def test_no_model_depends_on_those_before_it(tmp_path):
+    """A torn bond is closed, and neither it nor noise that turns centres over reaches the next model."""
+    lines = heavy_lines()
+    behind = np.array([int(line[22:26]) for line in lines])[:, None] >= 30
+    noise = np.random.default_rng(1).normal(0, 0.35, (len(lines), 3))
+    clean = model(tmp_path / "clean.pdb", lines)
+    torn = model(tmp_path / "torn.pdb", lines, lambda places: places + 0.5 * behind)
+    noisy = model(tmp_path / "noisy.pdb", lines, lambda places: places + noise)
+    alone, relaxer = Relaxer().relax(clean), Relaxer()
+    of_torn, of_noisy, last = map(relaxer.relax, (torn, noisy, clean))
+    assert "bond C-N" in kinds(of_torn.before)
+    assert "chirality" in kinds(of_noisy.before)
+    assert of_torn.is_clean
+    assert last.after == []
+    assert (last.atoms.positions == alone.atoms.positions).all()
+    assert len(last.atoms.bonds) == len(of_torn.atoms.bonds) == len(alone.atoms.bonds)
+
+
+def test_models_of_a_sequence_share_parameters_and_keep_their_numbers(tmp_path, monkeypatch):
+    calls, assign = [], ForceField.assign
+    monkeypatch.setattr(ForceField, "assign", lambda field, structure: calls.append(1) or assign(field, structure))
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    lines = heavy_lines()
+    renumbered = [f"{line[:21]}B{int(line[22:26]) + 10:4d}{line[26:]}" for line in lines]
     known = topologies.Topologies()
-    one, two = (known.read(tmp_path / name) for name in ("one.pdb", "two.pdb"))
+    one = known.read(model(tmp_path / "one.pdb", lines))
+    two = known.read(model(tmp_path / "two.pdb", renumbered, lambda places: places @ turn.T + 3))
     assert len(calls) == 1
-    assert one.n_added == two.n_added > 40
+    assert (one.atoms.charges == two.atoms.charges).all()
+    assert (~two.given).sum() == 629
     assert two.atoms.positions == pytest.approx(one.atoms.positions @ turn.T + 3, abs=5e-3)
     assert str(two.atoms.labels.residues[0]) == "B:MET11"
-    assert (one.atoms.charges == two.atoms.charges).all()
+
+
+def test_numbers_that_jump(tmp_path):
+    """Across a bond they are no clash, and across a gap no bond."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    jumping = [f"{line[:22]}{int(line[22:26]) + 10 * (int(line[22:26]) > 3):4d}{line[26:]}" for line in lines]
+    behind = np.array([int(line[22:26]) for line in jumping])[:, None] > 3
+    bonded = pele_ocl.relax(model(tmp_path / "bonded.pdb", jumping))
+    assert (bonded.before, bonded.notes) == ([], ())
+    gap = pele_ocl.relax(model(tmp_path / "gap.pdb", jumping, lambda places: places + 2 * behind))
+    (note,) = gap.notes
+    assert "A:GLU2" not in note
+    assert "A:PHE4" not in note
+    assert re.search(r"gap\.pdb:\d+ \(A:\w+3:N\) and A:\w+14 are not bonded: their numbers jump, .* A apart", note)
+
+
+def test_notes_tell_what_became_of_the_file(tmp_path):
+    """A further model and a water are left out, selenomethionine is replaced, and atoms are built."""
+    pytest.importorskip("pdbfixer")
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM") and line[76:78] != " H"]
+    lines = [line for line in lines if (line[12:16], line[17:20]) != (" CZ ", "PHE")]
+    selenium = [
+        line.replace("MET", "MSE").replace(" SD  ", "SE   ").replace("ATOM  ", "HETATM").replace(" S ", "SE ")
+        for line in lines
+    ]
+    water = "HETATM 9001  O   HOH A 201      20.000  40.000  10.000  1.00  0.00           O"
+    path = tmp_path / "model.pdb"
+    path.write_text(
+        "\n".join(["MODEL        1", *selenium, "TER", water, "ENDMDL", "MODEL        2", *lines, "ENDMDL", "END\n"])
+    )
+    read = topologies.Topologies().read(path)
+    told = "\n".join(read.notes)
+    assert "holds several models; model 1, the first, was read" in told
+    assert "--model" not in told
+    assert "1 water was left out" in told
+    assert "A:MSE1 was turned into MET" in told
+    assert "CZ of A:PHE" in told
+    heavy = read.atoms.labels.elements != "H"
+    assert not read.given[(read.atoms.labels.names == "CZ") & heavy].any()
 
 
 def test_the_command_keeps_b_factors_and_numbers(tmp_path):

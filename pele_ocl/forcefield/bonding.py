@@ -24,7 +24,7 @@ class Bonding(NamedTuple):
 
 
 def bonding_of(structure: Structure, matches: Sequence[Match], whole_segments: bool = False) -> Bonding:
-    """The bonds of a structure whose residues have their templates; whole_segments : as in ForceField.assign"""
+    """The bonds of a structure whose residues have their templates; whole_segments : of the ForceField"""
     starts = structure.labels.residue_starts.tolist()
     inside = [m.bonds + start for m, start in zip(matches, starts, strict=True)]
     polymer, notes = _polymer_bonds(structure, matches, whole_segments)

@@ -53,6 +53,7 @@ class ForceField:
     origin: Origin = field(default_factory=Origin)
     links: Links = field(default_factory=dict)
     allow_missing_terminals: bool = True
+    whole_segments: bool = False
 
     def __repr__(self) -> str:
         own = f"{len(self.templates):,} templates, {len(self.radii):,} radii"
@@ -101,21 +102,17 @@ class ForceField:
             allow_missing_terminals,
         )  # fmt: skip
 
-    def assign(self, structure: Structure, *, whole_segments: bool = False) -> Atoms:
+    def assign(self, structure: Structure) -> Atoms:
         """Parameters for every atom of a structure.
-
-        whole_segments : bond neighbours in a segment of the structure whatever their distance, as predicted models
-            need it; else those of 2 A and more have a gap between them
 
         Raises ParameterError for residues without a template and atoms without a row, FormatError for atom names that
         stand twice in a residue.
         """
         arguments.instance("structure", structure, Structure, "a Structure")
-        arguments.flag("whole_segments", whole_segments)
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
         matches = match_residues(structure, self.templates, self.allow_missing_terminals)
-        bonding = bonding_of(structure, matches, whole_segments)
+        bonding = bonding_of(structure, matches, self.whole_segments)
         used = list({id(m.template): m.template for m in matches}.values())
         index = _index(matches, used)
         gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonding.bonds)

@@ -57,8 +57,9 @@ class Rounds:
         total = time.perf_counter() - begin
         seconds = {"preparation": prepared, "minimisation": total - searching, "violations": searching}
         return RelaxResult(
-            name=name, atoms=atoms, b_factors=model.b_factors, before=before, rounds=rounds, n_added=model.n_added,
-            rms_displacement=_moved(model.atoms, atoms.positions), seconds={**seconds, "total": prepared + total},
+            name=name, atoms=atoms, b_factors=model.b_factors, before=before, rounds=rounds,
+            n_added=int((~model.given).sum()), rms_displacement=_moved(model, atoms.positions),
+            seconds={**seconds, "total": prepared + total}, notes=model.notes,
         )  # fmt: skip
 
     def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp]) -> Minimizer:
@@ -94,6 +95,6 @@ def _names(atoms: Atoms, residues: NDArray[np.intp]) -> tuple[str, ...]:
     return tuple(str(atoms.labels.residues[k]) for k in residues.tolist())
 
 
-def _moved(atoms: Atoms, positions: Floats) -> float:
-    away = (positions - atoms.positions)[is_heavy(atoms)]
+def _moved(model: Model, positions: Floats) -> float:
+    away = (positions - model.atoms.positions)[is_heavy(model.atoms) & model.given]
     return float(np.sqrt((away**2).sum(axis=1).mean()))
