@@ -273,13 +273,20 @@ def test_the_command_keeps_b_factors_and_numbers(tmp_path):
     (tmp_path / "c.pdb").write_text(
         "ATOM      1  C1  LIG A   1      11.100  11.100  11.100  1.00  0.00           C\nEND\n"
     )
-    result = run("relax", *models, tmp_path / "c.pdb", "-o", tmp_path / "out", "--json", code=1)
+    command = ("relax", *models, tmp_path / "c.pdb", "-o", tmp_path / "out", "--json")
+    result = run(*command, "--report", tmp_path / "report.csv", code=1)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row.get("is_clean") for row in rows] == [True, True, None]
     assert rows[0]["violations_before"]["clash"] > 0
     assert set(rows[0]["seconds"]) == {"preparation", "minimisation", "violations", "total"}
     assert "error" in rows[2]
-    assert "Error: 1 model of 3 failed" in result.stderr
+    assert re.search(r"Error: 1 model of 3 failed: \S*c\.pdb:1 .*relax is for proteins", result.stderr)
+    head, *lines = [line for line in (tmp_path / "report.csv").read_text().splitlines() if line[0] != "#"]
+    assert head.startswith("name,violations,left,")
+    assert float(lines[0].split(",")[1]) == rows[0]["n_before"] > 0
+    assert "relax is for proteins" in lines[2]
+    again = run(*command, "--resume", code=1)
+    assert [json.loads(line) for line in again.stdout.splitlines()] == rows  # seconds of the first run included
     labels = read_structure(models[0]).labels
     relaxed = tmp_path / "out" / "a.pdb"
     assert [str(r) for r in read_structure(relaxed).labels.residues] == [str(r) for r in labels.residues]
@@ -306,3 +313,9 @@ def test_refusals(tmp_path):
     with pytest.raises(ParameterError, match=r"x\.pdb:\d+ .*relax is for proteins, and XYZ is no part"):
         pele_ocl.relax(path)
     assert "same file as the input" in error_of("relax", HEXAPEPTIDE, "-o", HEXAPEPTIDE)
+    assert error_of("relax", tmp_path / "nope.pdb", "-o", tmp_path / "out.pdb").endswith("nope.pdb: no such file")
+    assert "relaxed models are written as .pdb or .cif" in error_of(
+        "relax", HEXAPEPTIDE, "-o", tmp_path / "new/{name}.nc"
+    )
+    assert "no OpenCL device fits 'nope'" in error_of("relax", path, "-o", tmp_path / "new/out.pdb", "--device", "nope")
+    assert not (tmp_path / "new").exists()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..energy import PositionalRestraint
 from ..minimize import Minimizer
+from ..minimize.minimizer import Watch
 from ..solvent_model import SolventModel
 from .presets import Protocol
 from .result import RelaxResult, Round
@@ -34,8 +35,8 @@ class Rounds:
     precision: str = "float32"
     device: Device | int | str | None = None
 
-    def relaxed(self, model: Model, name: str, prepared: float) -> RelaxResult:
-        """The result of a model, whose preparation took so many seconds.
+    def relaxed(self, model: Model, name: str, prepared: float, watch: Watch | None = None) -> RelaxResult:
+        """The result of a model, whose preparation took so many seconds. watch : as of `Minimizer.minimize_batch`
 
         Raises InputError where it cannot be minimised.
         """
@@ -49,7 +50,7 @@ class Rounds:
             if rounds:
                 freed = np.union1d(freed, rule.residues(rounds[-1].after))
             minimizer = self._minimizer(atoms, freed)
-            result = minimizer.minimize()
+            result = minimizer.minimize_batch(atoms.positions[np.newaxis], watch=watch)[0]
             atoms = result.atoms
             start = time.perf_counter()
             rounds.append(Round(result, _names(atoms, freed), rule.find(atoms.positions)))
