@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..pairs.pairlist import pairs_of
+from ..pairs.search import codes_within
 
 Indices = NDArray[np.intp]
 _LENGTHS = {"C": 1.09, "N": 1.01, "O": 0.96, "S": 1.34}  # of bonds to hydrogen, A, by the other atom
 _OXYGEN_A = 1.25  # of C-OXT
+_REACH_A = 6.0  # within which charges decide
 _TETRAHEDRAL = np.arccos(-1 / 3)
 
 
@@ -23,7 +25,9 @@ class Placing:
     own : (n,) index of each atom among those that models bring, -1 for the others
     added, parents : (k,); neighbours : (k, 3) of the parent, the last one again where it has fewer; weights : (k, 3)
     sides : (k, 2) a further direction, from the first of the two to the second
-    local : (k, 3) A, along the axis that leads away from all neighbours, the normal of it and the side, and the third
+    local : (k, 3, 3) A, three places to choose from, equal ones where nothing turns, each along the axis that leads
+        away from all neighbours, the normal of it and the side, and the third
+    charges : (n,) e, by which a place is chosen
     """
 
     own: Indices
@@ -33,6 +37,7 @@ class Placing:
     weights: Floats
     sides: Indices
     local: Floats
+    charges: Floats
 
     @classmethod
     def of(cls, atoms: Atoms, own: Indices) -> Placing:
@@ -51,14 +56,14 @@ class Placing:
             side = (parent, near[1]) if len(near) > 1 else (near[0], more[0])
             others = [j for j in sorted(bonded[parent]) if not there[j]]
             length = _LENGTHS[elements[parent]] if elements[others[0]] == "H" else _OXYGEN_A
-            shapes = length * _directions(len(near), len(others), is_flat=_is_flat(elements, parent, near[0], bonded))
+            shapes = length * _directions(len(near), len(others), is_flat=len(bonded[near[0]]) == 3)
             rows += [(i, parent, near, side, shape) for i, shape in zip(others, shapes, strict=True)]
         return cls(
             own, np.array([row[0] for row in rows], np.intp), np.array([row[1] for row in rows], np.intp),
             np.array([(row[2] + row[2][-1:] * 2)[:3] for row in rows], np.intp).reshape(-1, 3),
             np.array([[k < len(row[2]) for k in range(3)] for row in rows], np.float64).reshape(-1, 3),
             np.array([row[3] for row in rows], np.intp).reshape(-1, 2),
-            np.array([row[4] for row in rows], np.float64).reshape(-1, 3),
+            np.array([row[4] for row in rows], np.float64).reshape(-1, 3, 3), atoms.charges,
         )  # fmt: skip
 
     def placed(self, positions: Floats) -> Floats:
@@ -70,8 +75,24 @@ class Placing:
         axis = unit(np.where(self.weights[:, 2:] > 0, _off_three(away), off_fewer))
         normal = unit(np.cross(away[:, 0], found[self.sides[:, 1]] - found[self.sides[:, 0]]))
         axes = np.stack([axis, normal, np.cross(axis, normal)], axis=1)
-        found[self.added] = parents + np.einsum("kij,ki->kj", axes, self.local)
+        places = parents[:, None] + np.einsum("kij,kai->kaj", axes, self.local)
+        found[self.added] = places[:, 0]
+        turning = np.flatnonzero((self.local[:, 0] != self.local[:, 1]).any(axis=1))
+        found[self.added[turning]] = self._attracted(found, self.added[turning], places[turning])
         return np.asarray(found)
+
+    def _attracted(self, positions: Floats, atoms: Indices, places: Floats) -> Floats:
+        """The places (t, 3) of some atoms, of three each (t, 3, 3), where the charges around attract them most."""
+        place_of = np.full(len(positions), -1, np.intp)
+        place_of[atoms] = np.arange(len(atoms))
+        one, other = pairs_of(codes_within(positions, _REACH_A))
+        centres, around = np.concatenate([one, other]), np.concatenate([other, one])
+        is_wanted = place_of[centres] >= 0
+        centres, around = place_of[centres[is_wanted]], around[is_wanted]
+        distances = np.linalg.norm(places[centres] - positions[around, None], axis=2)
+        potentials = np.zeros(places.shape[:2])
+        np.add.at(potentials, centres, self.charges[around, None] / np.maximum(distances, 1.0))
+        return np.asarray(places[np.arange(len(atoms)), potentials.argmin(axis=1)])
 
 
 def unit(vectors: Floats) -> Floats:
@@ -90,16 +111,17 @@ def _off_three(away: Floats) -> Floats:
     return np.asarray(-side[:, None] * normal)
 
 
-def _is_flat(elements: Sequence[str], parent: int, neighbour: int, bonded: Sequence[Sequence[int]]) -> bool:
-    """Whether what is added to the parent lies in the plane of its neighbour, as in amides and guanidinium."""
-    return elements[parent] == "N" and len(bonded[neighbour]) == 3
-
-
 def _directions(n_neighbours: int, n_added: int, is_flat: bool) -> Floats:
-    """(n_added, 3) unit vectors as `local` has them."""
+    """(n_added, 3, 3) unit vectors as `local` has them; is_flat : whether the only neighbour has a plane to lie in."""
     if n_neighbours > 1:
         half = _TETRAHEDRAL / 2 if n_added == 2 else 0.0
-        return np.array([[np.cos(a), np.sin(a), 0.0] for a in (half, -half)[:n_added]])
-    bend = np.radians(60) if is_flat else np.pi - _TETRAHEDRAL
-    turns = np.radians({1: [180.0], 2: [0.0, 180.0], 3: [60.0, 180.0, 300.0]}[n_added])
-    return np.array([[np.cos(bend), np.sin(bend) * np.sin(turn), np.sin(bend) * np.cos(turn)] for turn in turns])
+        return np.array([[[np.cos(a), np.sin(a), 0.0]] * 3 for a in (half, -half)[:n_added]])
+    bend = np.radians(60) if is_flat and n_added < 3 else np.pi - _TETRAHEDRAL
+    turns = {
+        1: [[180.0, 0.0, 180.0] if is_flat else [180.0, 60.0, 300.0]],
+        2: [[0.0] * 3, [180.0] * 3],
+        3: [[60.0] * 3, [180.0] * 3, [300.0] * 3],
+    }[n_added]
+    turned = np.radians(turns)
+    along = np.full(turned.shape, np.cos(bend))
+    return np.stack([along, np.sin(bend) * np.sin(turned), np.sin(bend) * np.cos(turned)], axis=2)
