@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +14,14 @@ from test_cli import error_of, on_the_chosen_device, run  # noqa: F401
 
 import pele_ocl
 from pele_ocl import InputError, ParameterError, Relaxer
+from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import read_structure
 from pele_ocl.formats.b_factors import read_b_factors
 from pele_ocl.formats.conformation_files import Content, write_conformation
 from pele_ocl.inputfile import read_file
 from pele_ocl.paths import shipped
 from pele_ocl.relax import PROTOCOLS, Violations, topologies
+from pele_ocl.relax.hydrogens import tautomers
 from pele_ocl.relax.stereochemistry import residue_bounds
 
 STRUCTURES = shipped("data") / "structures"
@@ -138,7 +142,9 @@ def clashing(path: Path, shift: float = 0.0) -> Path:
 
 def test_a_clashing_model_is_relaxed(tmp_path):
     source = clashing(tmp_path / "model.pdb")
-    result = Relaxer().relax(source)
+    seen = []
+    result = Relaxer().relax(source, watch=lambda *of: seen.append(of))
+    assert max(gradient for _, _, gradient in seen) > 0.239
     assert any(violation.counts for violation in result.before)
     assert result.is_clean
     assert result.n_added == 0
@@ -152,27 +158,134 @@ def test_a_clashing_model_is_relaxed(tmp_path):
     assert length == pytest.approx(1.09, abs=2e-5)  # held
 
 
-def test_hydrogens_of_a_sequence_are_prepared_once(tmp_path, monkeypatch):
-    pytest.importorskip("pdbfixer")
-    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM") and line[76:78] != " H"]
-    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
-    places = [[float(line[k : k + 8]) for k in (30, 38, 46)] for line in lines] @ turn.T + 3
-    turned = [
-        f"{line[:21]}B{int(line[22:26]) + 10:4d}{line[26:30]}{'{:8.3f}{:8.3f}{:8.3f}'.format(*place)}{line[54:]}"
+def heavy_lines() -> list[str]:
+    """The lines of ubiquitin's atoms but for hydrogens."""
+    lines = (STRUCTURES / "ubiquitin.pdb").read_text().splitlines()
+    return [line for line in lines if line.startswith("ATOM") and line[76:78] != " H"]
+
+
+def model(path: Path, lines: list[str], moved=lambda places: places) -> Path:
+    """A file of atoms, which are moved. moved : from positions (n, 3) A to positions"""
+    places = moved(np.array([[float(line[k : k + 8]) for k in (30, 38, 46)] for line in lines]))
+    rows = [
+        f"{line[:30]}{'{:8.3f}{:8.3f}{:8.3f}'.format(*place)}{line[54:]}"
         for line, place in zip(lines, places, strict=True)
     ]
-    for name, content in (("one.pdb", lines), ("two.pdb", turned)):
-        (tmp_path / name).write_text("\n".join([*content, "END\n"]))
-    calls = []
-    prepare = topologies.prepare
-    monkeypatch.setattr(topologies, "prepare", lambda *paths: calls.append(paths) or prepare(*paths))
+    path.write_text("\n".join([*rows, "END\n"]))
+    return path
+
+
+def hydrogens(atoms) -> dict[str, np.ndarray]:
+    """The positions of the hydrogens on each other atom, by its name."""
+    found: dict[str, list[np.ndarray]] = {}
+    is_hydrogen = atoms.labels.elements == "H"
+    for i, j in atoms.bonds.tolist():
+        for heavy, other in ((i, j), (j, i)):
+            if is_hydrogen[other]:
+                found.setdefault(atoms.labels.atom(heavy), []).append(atoms.positions[other])
+    return {name: np.array(places) for name, places in found.items()}
+
+
+def test_hydrogens_stand_where_another_program_puts_them(tmp_path):
+    """But for methyl groups and lysine, which turn freely; of hydroxyl groups nearly all have the same neighbour."""
+    placed = topologies.Topologies().read(model(tmp_path / "heavy.pdb", heavy_lines())).atoms
+    ours, theirs = hydrogens(placed), hydrogens(pele_ocl.read(STRUCTURES / "ubiquitin.pdb"))
+    assert {name: len(places) for name, places in ours.items()} == {
+        name: len(places) for name, places in theirs.items()
+    }
+    away = {
+        name: np.linalg.norm(places[:, None] - theirs[name], axis=2).min(axis=1).max()
+        for name, places in ours.items()
+        if len(places) < 3
+    }
+    turning = {name for name in away if name.split(":")[-1] in ("OG", "OG1", "OH")}
+    assert max(away[name] for name in away.keys() - turning) < 0.25
+    assert sum(away[name] > 0.5 for name in turning) <= 2 < len(turning) / 4
+
+
+def test_histidine_has_a_hydrogen_where_something_takes_it(ubiquitin):
+    ring = [ubiquitin.positions[index(ubiquitin, 68, name)] for name in ("NE2", "CD2", "CE1")]
+    along = 2 * ring[0] - ring[1] - ring[2]
+    moved = ubiquitin.positions.copy()
+    acceptor = index(ubiquitin, 1, "O")
+    found = []
+    for place in (ring[0] + 2.9 * along / np.linalg.norm(along), ring[0] + 50):
+        moved[acceptor] = place
+        found += tautomers(replace(ubiquitin, positions=moved)).values()
+    assert found == ["HIE", "HID"]
+
+
+def test_no_model_depends_on_those_before_it(tmp_path):
+    """A torn bond is closed, and neither it nor noise that turns centres over reaches the next model."""
+    lines = heavy_lines()
+    behind = np.array([int(line[22:26]) for line in lines])[:, None] >= 30
+    noise = np.random.default_rng(1).normal(0, 0.35, (len(lines), 3))
+    clean = model(tmp_path / "clean.pdb", lines)
+    torn = model(tmp_path / "torn.pdb", lines, lambda places: places + 0.5 * behind)
+    noisy = model(tmp_path / "noisy.pdb", lines, lambda places: places + noise)
+    alone, relaxer = Relaxer().relax(clean), Relaxer()
+    of_torn, of_noisy, last = map(relaxer.relax, (torn, noisy, clean))
+    assert "bond C-N" in kinds(of_torn.before)
+    assert "chirality" in kinds(of_noisy.before)
+    assert of_torn.is_clean
+    assert last.after == []
+    assert (last.atoms.positions == alone.atoms.positions).all()
+    assert len(last.atoms.bonds) == len(of_torn.atoms.bonds) == len(alone.atoms.bonds)
+
+
+def test_models_of_a_sequence_share_parameters_and_keep_their_numbers(tmp_path, monkeypatch):
+    calls, assign = [], ForceField.assign
+    monkeypatch.setattr(ForceField, "assign", lambda field, structure: calls.append(1) or assign(field, structure))
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    lines = heavy_lines()
+    renumbered = [f"{line[:21]}B{int(line[22:26]) + 10:4d}{line[26:]}" for line in lines]
     known = topologies.Topologies()
-    one, two = (known.read(tmp_path / name) for name in ("one.pdb", "two.pdb"))
+    one = known.read(model(tmp_path / "one.pdb", lines))
+    two = known.read(model(tmp_path / "two.pdb", renumbered, lambda places: places @ turn.T + 3))
     assert len(calls) == 1
-    assert one.n_added == two.n_added > 40
+    assert (one.atoms.charges == two.atoms.charges).all()
+    assert (~two.given).sum() == 629
     assert two.atoms.positions == pytest.approx(one.atoms.positions @ turn.T + 3, abs=5e-3)
     assert str(two.atoms.labels.residues[0]) == "B:MET11"
-    assert (one.atoms.charges == two.atoms.charges).all()
+
+
+def test_numbers_that_jump(tmp_path):
+    """Across a bond they are no clash, and across a gap no bond."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    jumping = [f"{line[:22]}{int(line[22:26]) + 10 * (int(line[22:26]) > 3):4d}{line[26:]}" for line in lines]
+    behind = np.array([int(line[22:26]) for line in jumping])[:, None] > 3
+    bonded = pele_ocl.relax(model(tmp_path / "bonded.pdb", jumping))
+    assert (bonded.before, bonded.notes) == ([], ())
+    gap = pele_ocl.relax(model(tmp_path / "gap.pdb", jumping, lambda places: places + 2 * behind))
+    (note,) = gap.notes
+    assert "A:GLU2" not in note
+    assert "A:PHE4" not in note
+    assert re.search(r"gap\.pdb:\d+ \(A:\w+3:N\) and A:\w+14 are not bonded: their numbers jump, .* A apart", note)
+
+
+def test_notes_tell_what_became_of_the_file(tmp_path):
+    """A further model and a water are left out, selenomethionine is replaced, and atoms are built."""
+    pytest.importorskip("pdbfixer")
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM") and line[76:78] != " H"]
+    lines = [line for line in lines if (line[12:16], line[17:20]) != (" CZ ", "PHE")]
+    selenium = [
+        line.replace("MET", "MSE").replace(" SD  ", "SE   ").replace("ATOM  ", "HETATM").replace(" S ", "SE ")
+        for line in lines
+    ]
+    water = "HETATM 9001  O   HOH A 201      20.000  40.000  10.000  1.00  0.00           O"
+    path = tmp_path / "model.pdb"
+    path.write_text(
+        "\n".join(["MODEL        1", *selenium, "TER", water, "ENDMDL", "MODEL        2", *lines, "ENDMDL", "END\n"])
+    )
+    read = topologies.Topologies().read(path)
+    told = "\n".join(read.notes)
+    assert "holds several models; model 1, the first, was read" in told
+    assert "--model" not in told
+    assert "1 water was left out" in told
+    assert "A:MSE1 was turned into MET" in told
+    assert "CZ of A:PHE" in told
+    heavy = read.atoms.labels.elements != "H"
+    assert not read.given[(read.atoms.labels.names == "CZ") & heavy].any()
 
 
 def test_the_command_keeps_b_factors_and_numbers(tmp_path):
@@ -180,13 +293,20 @@ def test_the_command_keeps_b_factors_and_numbers(tmp_path):
     (tmp_path / "c.pdb").write_text(
         "ATOM      1  C1  LIG A   1      11.100  11.100  11.100  1.00  0.00           C\nEND\n"
     )
-    result = run("relax", *models, tmp_path / "c.pdb", "-o", tmp_path / "out", "--json", code=1)
+    command = ("relax", *models, tmp_path / "c.pdb", "-o", tmp_path / "out", "--json")
+    result = run(*command, "--report", tmp_path / "report.csv", code=1)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row.get("is_clean") for row in rows] == [True, True, None]
     assert rows[0]["violations_before"]["clash"] > 0
     assert set(rows[0]["seconds"]) == {"preparation", "minimisation", "violations", "total"}
     assert "error" in rows[2]
-    assert "Error: 1 model of 3 failed" in result.stderr
+    assert re.search(r"Error: 1 model of 3 failed: \S*c\.pdb:1 .*relax is for proteins", result.stderr)
+    head, *lines = [line for line in (tmp_path / "report.csv").read_text().splitlines() if line[0] != "#"]
+    assert head.startswith("name,violations,left,")
+    assert float(lines[0].split(",")[1]) == rows[0]["n_before"] > 0
+    assert "relax is for proteins" in lines[2]
+    again = run(*command, "--resume", code=1)
+    assert [json.loads(line) for line in again.stdout.splitlines()] == rows  # seconds of the first run included
     labels = read_structure(models[0]).labels
     relaxed = tmp_path / "out" / "a.pdb"
     assert [str(r) for r in read_structure(relaxed).labels.residues] == [str(r) for r in labels.residues]
@@ -213,3 +333,9 @@ def test_refusals(tmp_path):
     with pytest.raises(ParameterError, match=r"x\.pdb:\d+ .*relax is for proteins, and XYZ is no part"):
         pele_ocl.relax(path)
     assert "same file as the input" in error_of("relax", HEXAPEPTIDE, "-o", HEXAPEPTIDE)
+    assert error_of("relax", tmp_path / "nope.pdb", "-o", tmp_path / "out.pdb").endswith("nope.pdb: no such file")
+    assert "relaxed models are written as .pdb or .cif" in error_of(
+        "relax", HEXAPEPTIDE, "-o", tmp_path / "new/{name}.nc"
+    )
+    assert "no OpenCL device fits 'nope'" in error_of("relax", path, "-o", tmp_path / "new/out.pdb", "--device", "nope")
+    assert not (tmp_path / "new").exists()

@@ -23,11 +23,11 @@ class Bonding(NamedTuple):
     notes: tuple[str, ...]
 
 
-def bonding_of(structure: Structure, matches: Sequence[Match]) -> Bonding:
-    """The bonds of a structure whose residues have their templates."""
+def bonding_of(structure: Structure, matches: Sequence[Match], whole_segments: bool = False) -> Bonding:
+    """The bonds of a structure whose residues have their templates; whole_segments : of the ForceField"""
     starts = structure.labels.residue_starts.tolist()
     inside = [m.bonds + start for m, start in zip(matches, starts, strict=True)]
-    polymer, notes = _polymer_bonds(structure, matches)
+    polymer, notes = _polymer_bonds(structure, matches, whole_segments)
     bridges, more_notes = _bridges(structure, matches)
     crossing = np.concatenate([polymer, bridges]).astype(np.int32).reshape(-1, 2)
     i, j = np.concatenate([*inside, crossing]).astype(np.int64).T
@@ -47,7 +47,9 @@ def _open_atoms(structure: Structure, matches: Sequence[Match], end: str) -> Int
     return atoms
 
 
-def _polymer_bonds(structure: Structure, matches: Sequence[Match]) -> tuple[Ints, tuple[str, ...]]:
+def _polymer_bonds(
+    structure: Structure, matches: Sequence[Match], whole_segments: bool
+) -> tuple[Ints, tuple[str, ...]]:  # fmt: skip
     """C-N and O3'-P bonds of residues that follow each other; the last residue of a ring is followed by the first."""
     heads, tails = _open_atoms(structure, matches, "head"), _open_atoms(structure, matches, "tail")
     segments = structure.segments
@@ -55,9 +57,11 @@ def _polymer_bonds(structure: Structure, matches: Sequence[Match]) -> tuple[Ints
     both = (tails[before] >= 0) & (heads[after] >= 0)
     before, after = before[both], after[both]
     i, j = tails[before], heads[after]
-    bonded = np.linalg.norm(structure.positions[i] - structure.positions[j], axis=1) < POLYMER_BOND_A
+    within = (segments[before] == segments[after]) & (after == before + 1)
+    near = np.linalg.norm(structure.positions[i] - structure.positions[j], axis=1) < POLYMER_BOND_A
+    bonded = near | (within & whole_segments)
     bonds = np.stack([i[bonded], j[bonded]], axis=1)
-    gaps = np.flatnonzero(~bonded & (segments[before] == segments[after]) & (after == before + 1))
+    gaps = np.flatnonzero(~bonded & within)
     notes = [_gap_note(structure, int(i[k]), int(j[k])) for k in gaps]
     waiting = np.setdiff1d(np.concatenate([heads, tails]), [-1, *bonds.ravel(), *i[gaps], *j[gaps]])
     if len(waiting):

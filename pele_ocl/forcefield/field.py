@@ -53,6 +53,7 @@ class ForceField:
     origin: Origin = field(default_factory=Origin)
     links: Links = field(default_factory=dict)
     allow_missing_terminals: bool = True
+    whole_segments: bool = False
 
     def __repr__(self) -> str:
         own = f"{len(self.templates):,} templates, {len(self.radii):,} radii"
@@ -111,7 +112,7 @@ class ForceField:
         if len(structure.labels) == 0:
             raise InputError(f"{structure.source} has no atoms; give a structure that has some")
         matches = match_residues(structure, self.templates, self.allow_missing_terminals)
-        bonding = bonding_of(structure, matches)
+        bonding = bonding_of(structure, matches, self.whole_segments)
         used = list({id(m.template): m.template for m in matches}.values())
         index = _index(matches, used)
         gb_radii, gb_scales, gb_notes = self._solvent(structure, used, index, bonding.bonds)

@@ -17,6 +17,7 @@ from ..textfiles import quoted
 
 Bools = NDArray[np.bool_]
 
+ANOTHER_MODEL = ", and --model reads another"  # of a note, for commands that have the option
 _NAMED = 4  # residues in a note
 
 
@@ -95,7 +96,7 @@ def structure(records: Records, source: str, notes: tuple[str, ...] = (), *, nam
 
 def model_note(source: str, model: str | int) -> str:
     """The note of a reader that took the first of several models, as none was named."""
-    return f"{source} holds several models; model {model}, the first, was read, and --model reads another"
+    return f"{source} holds several models; model {model}, the first, was read{ANOTHER_MODEL}"
 
 
 def shown_models(numbers: Iterable[int]) -> str:

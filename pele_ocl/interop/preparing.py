@@ -17,6 +17,7 @@ from ..chemistry import is_polymer, is_water
 from ..errors import FormatError, InputError, PeleError
 from ..extras import extra
 from ..formats import read_structure, replacing
+from ..formats.assembly import ANOTHER_MODEL
 from ..formats.registry import structure_suffix
 from ..inputfile import read_file
 from .chosen_atoms import chosen_text
@@ -72,7 +73,7 @@ def prepare(
     pdbfixer = extra("pdbfixer", "preparing a structure")
     source = read_file(path)
     structure = read_structure(source)
-    notes = tuple(note.removesuffix(", and --model reads another") for note in structure.notes)
+    notes = tuple(note.removesuffix(ANOTHER_MODEL) for note in structure.notes)
     with _seeded(), _one_thread(), replacing(output, [source]) as temporary:
         fixer = pdbfixer.PDBFixer(pdbfile=io.StringIO(chosen_text(source, structure)), platform=_platform())
         try:

@@ -6,7 +6,9 @@ import time
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from ..arguments import callback
 from ..callable_module import make_callable
+from ..minimize.minimizer import Watch
 from .presets import PROTOCOLS, Protocol, protocol_of
 from .result import RelaxResult, Round, counts
 from .rounds import Rounds
@@ -36,11 +38,15 @@ class Relaxer:
         self._rounds = Rounds(protocol_of(like), precision, device)
         self._topologies = Topologies()
 
-    def relax(self, path: str | PathLike[str]) -> RelaxResult:
-        """Relax the first model of a .pdb or .cif file; errors as those of `relax`."""
+    def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:
+        """Relax the first model of a .pdb or .cif file; errors as those of `relax`.
+
+        watch : called as by `Minimizer.minimize_batch`, with the rms gradient of the round under way
+        """
+        callback("watch", watch)
         begin = time.perf_counter()
         model = self._topologies.read(path)
-        return self._rounds.relaxed(model, str(path), time.perf_counter() - begin)
+        return self._rounds.relaxed(model, str(path), time.perf_counter() - begin, watch)
 
 
 def relax(
@@ -51,12 +57,12 @@ def relax(
 
     Use Relaxer for many models; those of one sequence are then prepared once.
 
-    path : a .pdb or .cif file; hydrogens and other atoms that it lacks are added
+    path : a .pdb or .cif file; hydrogens that it lacks are added, other atoms too where PDBFixer is installed
     like : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol
     precision, device : as in `minimize`
 
     Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and InputError for options that
-    do not exist, for a model that cannot be minimised, and where hydrogens are lacking and PDBFixer is not installed.
+    do not exist, for a model that cannot be minimised, and where PDBFixer is needed and not installed.
     """
     return Relaxer(like, precision=precision, device=device).relax(path)
 

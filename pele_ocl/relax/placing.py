@@ -1,72 +1,127 @@
-"""Atoms that a model lacks, placed about those it has as they stand in a complete model of the same molecule."""
+"""Hydrogens, and terminal oxygens, placed about the atoms that a model has by the shapes that bonds have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats, Ints
+from ..atoms import Atoms, Floats
+from ..pairs.pairlist import pairs_of
+from ..pairs.search import codes_within
 
 Indices = NDArray[np.intp]
+_LENGTHS = {"C": 1.09, "N": 1.01, "O": 0.96, "S": 1.34}  # of bonds to hydrogen, A, by the other atom
+_OXYGEN_A = 1.25  # of C-OXT
+_REACH_A = 6.0  # within which charges decide
+_TETRAHEDRAL = np.arccos(-1 / 3)
 
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """From the positions of some atoms to those of all n.
+    """From the positions of the atoms that models bring to those of all n; of the k others, each has one parent.
 
-    own : (n,) index of each atom among those that models bring, -1 where they lack it
-    added : (k,) the others; frames : (k, 3) three atoms near each, by their index among those that models bring
-    local : (k, 3) where each stands in the axes of its three, A
+    own : (n,) index of each atom among those that models bring, -1 for the others
+    added, parents : (k,); neighbours : (k, 3) of the parent, the last one again where it has fewer; weights : (k, 3)
+    sides : (k, 2) a further direction, from the first of the two to the second
+    local : (k, 3, 3) A, three places to choose from, equal ones where nothing turns, each along the axis that leads
+        away from all neighbours, the normal of it and the side, and the third
+    charges : (n,) e, by which a place is chosen
     """
 
     own: Indices
     added: Indices
-    frames: Indices
+    parents: Indices
+    neighbours: Indices
+    weights: Floats
+    sides: Indices
     local: Floats
+    charges: Floats
 
     @classmethod
-    def of(cls, positions: Floats, bonds: Ints, own: Indices) -> Placing:
-        """By a complete model at positions (n, 3) A. bonds : (m, 2)"""
-        neighbours: list[list[int]] = [[] for _ in range(len(positions))]
-        for i, j in bonds.tolist():
-            neighbours[i].append(j)
-            neighbours[j].append(i)
-        added = np.flatnonzero(own < 0)
-        near = np.array([_nearest(i, neighbours, own) for i in added.tolist()], np.intp).reshape(-1, 3)
-        origins, axes = _axes(positions[near])
-        local = np.einsum("kij,kj->ki", axes, positions[added] - origins)
-        return cls(own, added, own[near], local)
+    def of(cls, atoms: Atoms, own: Indices) -> Placing:
+        """For atoms with bonds and elements, of which some stand nowhere yet."""
+        assert atoms.labels is not None
+        bonded: list[list[int]] = [[] for _ in own]
+        for i, j in atoms.bonds.tolist():
+            bonded[i].append(j)
+            bonded[j].append(i)
+        there, elements = own >= 0, atoms.labels.elements.tolist()
+        parents = sorted({j for i in np.flatnonzero(~there).tolist() for j in bonded[i]})
+        rows = list[tuple[int, int, list[int], tuple[int, int], Floats]]()
+        for parent in parents:
+            near = [j for j in sorted(bonded[parent]) if there[j]]
+            more = [j for j in sorted(bonded[near[0]]) if there[j] and j != parent]
+            side = (parent, near[1]) if len(near) > 1 else (near[0], more[0])
+            others = [j for j in sorted(bonded[parent]) if not there[j]]
+            length = _LENGTHS[elements[parent]] if elements[others[0]] == "H" else _OXYGEN_A
+            shapes = length * _directions(len(near), len(others), is_flat=len(bonded[near[0]]) == 3)
+            rows += [(i, parent, near, side, shape) for i, shape in zip(others, shapes, strict=True)]
+        return cls(
+            own, np.array([row[0] for row in rows], np.intp), np.array([row[1] for row in rows], np.intp),
+            np.array([(row[2] + row[2][-1:] * 2)[:3] for row in rows], np.intp).reshape(-1, 3),
+            np.array([[k < len(row[2]) for k in range(3)] for row in rows], np.float64).reshape(-1, 3),
+            np.array([row[3] for row in rows], np.intp).reshape(-1, 2),
+            np.array([row[4] for row in rows], np.float64).reshape(-1, 3, 3), atoms.charges,
+        )  # fmt: skip
 
     def placed(self, positions: Floats) -> Floats:
         """All atoms (n, 3) A, of the positions that a model brings."""
         found = positions[self.own]
-        origins, axes = _axes(positions[self.frames])
-        found[self.added] = origins + np.einsum("kij,ki->kj", axes, self.local)
+        parents = found[self.parents]
+        away = unit(found[self.neighbours] - parents[:, None])
+        off_fewer = -np.einsum("kij,ki->kj", away, self.weights)
+        axis = unit(np.where(self.weights[:, 2:] > 0, _off_three(away), off_fewer))
+        normal = unit(np.cross(away[:, 0], found[self.sides[:, 1]] - found[self.sides[:, 0]]))
+        axes = np.stack([axis, normal, np.cross(axis, normal)], axis=1)
+        places = parents[:, None] + np.einsum("kij,kai->kaj", axes, self.local)
+        found[self.added] = places[:, 0]
+        turning = np.flatnonzero((self.local[:, 0] != self.local[:, 1]).any(axis=1))
+        found[self.added[turning]] = self._attracted(found, self.added[turning], places[turning])
         return np.asarray(found)
 
-
-def _nearest(atom: int, neighbours: Sequence[Sequence[int]], own: Indices) -> list[int]:
-    """The three atoms that models bring and that are the fewest bonds away."""
-    found, level, seen = list[int](), [atom], {atom}
-    while level and len(found) < 3:
-        level = sorted({j for i in level for j in neighbours[i]} - seen)
-        seen.update(level)
-        found += [i for i in level if own[i] >= 0]
-    if len(found) < 3:  # of a molecule of one or two heavy atoms
-        found += [i for i in np.flatnonzero(own >= 0).tolist() if i not in found]
-    return (found * 3)[:3]
-
-
-def _axes(three: Floats) -> tuple[Floats, Floats]:
-    """Origins (k, 3) and the rows of axes (k, 3, 3) by three atoms (k, 3, 3) each."""
-    origin, second, third = three.swapaxes(0, 1)
-    first_axis = _unit(second - origin)
-    last_axis = _unit(np.cross(first_axis, third - origin))
-    return origin, np.stack([first_axis, np.cross(last_axis, first_axis), last_axis], axis=1)
+    def _attracted(self, positions: Floats, atoms: Indices, places: Floats) -> Floats:
+        """The places (t, 3) of some atoms, of three each (t, 3, 3), where the charges around attract them most."""
+        place_of = np.full(len(positions), -1, np.intp)
+        place_of[atoms] = np.arange(len(atoms))
+        one, other = pairs_of(codes_within(positions, _REACH_A))
+        centres, around = np.concatenate([one, other]), np.concatenate([other, one])
+        is_wanted = place_of[centres] >= 0
+        centres, around = place_of[centres[is_wanted]], around[is_wanted]
+        distances = np.linalg.norm(places[centres] - positions[around, None], axis=2)
+        potentials = np.zeros(places.shape[:2])
+        np.add.at(potentials, centres, self.charges[around, None] / np.maximum(distances, 1.0))
+        return np.asarray(places[np.arange(len(atoms)), potentials.argmin(axis=1)])
 
 
-def _unit(vectors: Floats) -> Floats:
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
+def unit(vectors: Floats) -> Floats:
+    """Vectors (..., 3) of length 1."""
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
+
+
+def _off_three(away: Floats) -> Floats:
+    """(k, 3) normals of the planes through the ends of three vectors (k, 3, 3), to the side where their origin is.
+
+    Where noise has nearly put the origin into the plane, the sum of the three would lie in it, too.
+    """
+    one, two, three = away.swapaxes(0, 1)
+    normal = np.cross(one, two) + np.cross(two, three) + np.cross(three, one)
+    side = np.sign(np.einsum("ij,ij->i", one, np.cross(two, three)))
+    return np.asarray(-side[:, None] * normal)
+
+
+def _directions(n_neighbours: int, n_added: int, is_flat: bool) -> Floats:
+    """(n_added, 3, 3) unit vectors as `local` has them; is_flat : whether the only neighbour has a plane to lie in."""
+    if n_neighbours > 1:
+        half = _TETRAHEDRAL / 2 if n_added == 2 else 0.0
+        return np.array([[[np.cos(a), np.sin(a), 0.0]] * 3 for a in (half, -half)[:n_added]])
+    bend = np.radians(60) if is_flat and n_added < 3 else np.pi - _TETRAHEDRAL
+    turns = {
+        1: [[180.0, 0.0, 180.0] if is_flat else [180.0, 60.0, 300.0]],
+        2: [[0.0] * 3, [180.0] * 3],
+        3: [[60.0] * 3, [180.0] * 3, [300.0] * 3],
+    }[n_added]
+    turned = np.radians(turns)
+    along = np.full(turned.shape, np.cos(bend))
+    return np.stack([along, np.sin(bend) * np.sin(turned), np.sin(bend) * np.cos(turned)], axis=2)

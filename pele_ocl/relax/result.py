@@ -29,6 +29,7 @@ class RelaxResult:
     rounds : at least one
     rms_displacement : of the heavy atoms that the file has, without superposition, A
     seconds : by step: "preparation", "minimisation", "violations" and "total"
+    notes : sentences about what was chosen, taken out, replaced or built of what the file has
     """
 
     name: str
@@ -39,6 +40,7 @@ class RelaxResult:
     n_added: int
     rms_displacement: float
     seconds: Mapping[str, float]
+    notes: tuple[str, ...] = ()
 
     @property
     def after(self) -> Sequence[Violation]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..atoms import Atoms, Floats
 from ..energy import PositionalRestraint
 from ..minimize import Minimizer
+from ..minimize.minimizer import Watch
 from ..solvent_model import SolventModel
 from .presets import Protocol
 from .result import RelaxResult, Round
@@ -34,8 +35,8 @@ class Rounds:
     precision: str = "float32"
     device: Device | int | str | None = None
 
-    def relaxed(self, model: Model, name: str, prepared: float) -> RelaxResult:
-        """The result of a model, whose preparation took so many seconds.
+    def relaxed(self, model: Model, name: str, prepared: float, watch: Watch | None = None) -> RelaxResult:
+        """The result of a model, whose preparation took so many seconds. watch : as of `Minimizer.minimize_batch`
 
         Raises InputError where it cannot be minimised.
         """
@@ -49,7 +50,7 @@ class Rounds:
             if rounds:
                 freed = np.union1d(freed, rule.residues(rounds[-1].after))
             minimizer = self._minimizer(atoms, freed)
-            result = minimizer.minimize()
+            result = minimizer.minimize_batch(atoms.positions[np.newaxis], watch=watch)[0]
             atoms = result.atoms
             start = time.perf_counter()
             rounds.append(Round(result, _names(atoms, freed), rule.find(atoms.positions)))
@@ -57,8 +58,9 @@ class Rounds:
         total = time.perf_counter() - begin
         seconds = {"preparation": prepared, "minimisation": total - searching, "violations": searching}
         return RelaxResult(
-            name=name, atoms=atoms, b_factors=model.b_factors, before=before, rounds=rounds, n_added=model.n_added,
-            rms_displacement=_moved(model.atoms, atoms.positions), seconds={**seconds, "total": prepared + total},
+            name=name, atoms=atoms, b_factors=model.b_factors, before=before, rounds=rounds,
+            n_added=int((~model.given).sum()), rms_displacement=_moved(model, atoms.positions),
+            seconds={**seconds, "total": prepared + total}, notes=model.notes,
         )  # fmt: skip
 
     def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp]) -> Minimizer:
@@ -94,6 +96,6 @@ def _names(atoms: Atoms, residues: NDArray[np.intp]) -> tuple[str, ...]:
     return tuple(str(atoms.labels.residues[k]) for k in residues.tolist())
 
 
-def _moved(atoms: Atoms, positions: Floats) -> float:
-    away = (positions - atoms.positions)[is_heavy(atoms)]
+def _moved(model: Model, positions: Floats) -> float:
+    away = (positions - model.atoms.positions)[is_heavy(model.atoms) & model.given]
     return float(np.sqrt((away**2).sum(axis=1).mean()))

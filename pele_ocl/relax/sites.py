@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats, Labels, Strings
+from ..atoms import Floats, Ints, Labels, Strings
 from .stereochemistry import VDW_RADII, residue_bounds, standard_residue
 
 Indices = NDArray[np.intp]
+Residues = list[tuple[str, dict[str, int]]]  # the standard name of each, and its atoms by name
 # The neighbours of a chiral centre, turned so that the volume that they span is positive in nature.
 _CENTRES = {"CA": ("N", "C", "CB")}
 _SIDE_CENTRES = {"ILE": ("CB", ("CA", "CG1", "CG2")), "THR": ("CB", ("CA", "OG1", "CG2"))}
@@ -39,8 +40,8 @@ class Sites:
     centres: Indices
 
     @classmethod
-    def of(cls, labels: Labels) -> Sites:
-        """The sites of the amino acids among the residues."""
+    def of(cls, labels: Labels, bonds: Ints | None) -> Sites:
+        """The sites of the amino acids among the residues. bonds : (m, 2), or None for peptide bonds by numbers"""
         residues = list(_residues(labels))
         pairs = [
             (atoms[a], atoms[b], bounds)
@@ -53,7 +54,7 @@ class Sites:
         heavy = np.array(sorted(known), np.intp)
         radii = np.zeros(len(labels))
         radii[heavy] = [VDW_RADII[name[0]] for name in labels.names[heavy].tolist()]
-        peptides = list(_peptides(labels, residues))
+        peptides = list(_peptides(labels, residues, bonds))
         return cls(
             peptides=np.array([atoms for atoms, _ in peptides], np.intp).reshape(-1, 4),
             before_proline=np.array([is_proline for _, is_proline in peptides], np.bool_),
@@ -83,19 +84,33 @@ def _heavy_names(residue: str) -> frozenset[str]:
     return frozenset(name for pair in residue_bounds(residue) for name in pair)
 
 
-def _peptides(labels: Labels, residues: list[tuple[str, dict[str, int]]]) -> Iterator[tuple[list[int], bool]]:
-    """The atoms about each bond between neighbours of one chain whose numbers follow each other."""
-    for k, start in enumerate(labels.residue_starts[1:].tolist()):
-        (name, before), (next_name, after) = residues[k : k + 2]
-        last = start - 1
-        step = int(labels.residue_numbers[start]) - int(labels.residue_numbers[last])
-        follows = step == 1 or (step == 0 and labels.insertion_codes[start] != labels.insertion_codes[last])
-        is_chain = labels.chains[start] == labels.chains[last] and follows
-        if is_chain and name and next_name and {"CA", "C"} <= before.keys() and {"N", "CA"} <= after.keys():
+def _peptides(labels: Labels, residues: Residues, bonds: Ints | None) -> Iterator[tuple[list[int], bool]]:
+    """The atoms about each peptide bond."""
+    for k, following in _by_numbers(labels) if bonds is None else _by_bonds(labels, bonds):
+        (name, before), (next_name, after) = residues[k], residues[following]
+        if name and next_name and {"CA", "C"} <= before.keys() and {"N", "CA"} <= after.keys():
             yield [before["CA"], before["C"], after["N"], after["CA"]], next_name == "PRO"
 
 
-def _centres(residues: list[tuple[str, dict[str, int]]]) -> Iterator[list[int]]:
+def _by_bonds(labels: Labels, bonds: Ints) -> Iterator[tuple[int, int]]:
+    """Pairs of residues by the bonds from a C to the N of another one."""
+    both = np.concatenate([bonds, bonds[:, ::-1]])
+    peptides = both[(labels.names[both] == ["C", "N"]).all(axis=1)]
+    pairs = np.searchsorted(labels.residue_starts, peptides, "right") - 1
+    yield from map(tuple, pairs[pairs[:, 0] != pairs[:, 1]].tolist())
+
+
+def _by_numbers(labels: Labels) -> Iterator[tuple[int, int]]:
+    """Neighbours of one chain whose numbers follow each other."""
+    for k, start in enumerate(labels.residue_starts[1:].tolist()):
+        last = start - 1
+        step = int(labels.residue_numbers[start]) - int(labels.residue_numbers[last])
+        follows = step == 1 or (step == 0 and labels.insertion_codes[start] != labels.insertion_codes[last])
+        if labels.chains[start] == labels.chains[last] and follows:
+            yield k, k + 1
+
+
+def _centres(residues: Residues) -> Iterator[list[int]]:
     for name, atoms in residues:
         of = dict(_CENTRES) | dict([_SIDE_CENTRES[name]] if name in _SIDE_CENTRES else []) if name else {}
         for centre, others in of.items():

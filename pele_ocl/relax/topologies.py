@@ -1,4 +1,4 @@
-"""From the files of models to atoms with parameters; models of one sequence share what is found for the first."""
+"""From the files of models to atoms with parameters; models of one sequence share what does not depend on places."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Labels, Structure
 from ..chemistry import is_polymer, is_water
@@ -16,10 +17,13 @@ from ..errors import FormatError, ParameterError
 from ..forcefield import ForceField
 from ..forcefield.matching import disulphides
 from ..formats import read_structure
+from ..formats.assembly import ANOTHER_MODEL
 from ..formats.b_factors import read_b_factors
 from ..inputfile import InputFile, read_file
 from ..interop.preparing import prepare
-from .placing import Indices, Placing
+from .chains import gap_notes, in_chains
+from .hydrogens import completed, tautomers
+from .placing import Placing
 from .violations import Violations
 
 _OF_RESIDUES = ("residue_numbers", "insertion_codes", "chains")
@@ -32,84 +36,108 @@ class Model:
     source : its file; atoms : with the parameters of Amber99SB
     rule : finds violations of these atoms
     b_factors : (n, 2) occupancies and B-factors, None where the file has none
-    n_added : atoms that were added
+    given : (n,) whether the file has an atom
+    notes : sentences about what was chosen, taken out, replaced or built
     """
 
     source: InputFile
     atoms: Atoms
     rule: Violations
     b_factors: Floats | None
-    n_added: int
+    given: NDArray[np.bool_]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Topology:
-    """The first model of a sequence. residues : of each residue, its number among those of the file"""
+    """The atoms of a sequence. placing : those that models lack"""
 
     atoms: Atoms
     placing: Placing
     rule: Violations
-    residues: Indices
 
 
 class Topologies:
     """The sequences that were met."""
 
     def __init__(self) -> None:
-        self._field = ForceField.load()
+        self._field = replace(ForceField.load(), whole_segments=True)
         self._known: dict[Hashable, _Topology] = {}
 
     def read(self, path: str | PathLike[str]) -> Model:
-        """A model with all its atoms: hydrogens and others that it lacks are added, by `prepare` for a new sequence.
+        """A model with all its atoms, which do not depend on the models before it.
 
-        Those of further models of the sequence stand about their neighbours as those of the first do.
+        Hydrogens are placed by the shapes of bonds; a model that lacks other atoms is completed by `prepare`.
 
         Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and InputError where
         `prepare` is needed and PDBFixer is not installed.
         """
         source = read_file(path)
-        structure = read_structure(source)
+        read = read_structure(source)
+        dry, notes = _without_waters(source, read)
+        structure = in_chains(dry)
+        notes += gap_notes(dry, structure)
+        try:
+            known = self._topology(structure)
+        except ParameterError:
+            _refuse_strangers(structure)
+            prepared, more = _prepared(source, structure)
+            structure, notes = in_chains(prepared), notes + more
+            known = self._topology(structure)
+        labels = _renumbered(known.atoms, structure.labels)
+        atoms = replace(known.atoms, labels=labels, positions=known.placing.placed(structure.positions))
+        rule = known.rule if labels is known.atoms.labels else Violations(labels, atoms.bonds)
+        there = set(_names(read.labels))
+        given = np.array([name in there for name in _names(labels)], np.bool_)
+        chosen = tuple(note.removesuffix(ANOTHER_MODEL) for note in read.notes)
+        return Model(source, atoms, rule, read_b_factors(source, labels), given, chosen + notes)
+
+    def _topology(self, structure: Structure) -> _Topology:
+        """That of a structure that has all atoms, or all but hydrogens; raises ParameterError for others."""
         key = _key(structure)
         if key not in self._known:
-            self._known[key] = self._first(source, structure)
-        known = self._known[key]
-        labels = _renumbered(known, structure.labels)
-        atoms = replace(known.atoms, labels=labels, positions=known.placing.placed(structure.positions))
-        rule = known.rule if labels is known.atoms.labels else Violations(labels)
-        return Model(source, atoms, rule, read_b_factors(source, labels), len(known.placing.added))
-
-    def _first(self, source: InputFile, structure: Structure) -> _Topology:
-        try:
-            atoms = self._field.assign(structure)
-        except ParameterError:
-            _refuse_strangers(source, structure)
-            with tempfile.TemporaryDirectory() as folder:
-                ready = Path(folder) / "ready.pdb"
-                prepare(source, ready)
-                atoms = self._field.assign(read_structure(ready))
-        assert atoms.labels is not None
-        places = {name: i for i, name in enumerate(_names(structure.labels))}
-        names = _names(atoms.labels)
-        own = np.array([places.get(name, -1) for name in names], np.intp)
-        starts = atoms.labels.residue_starts
-        residues = structure.labels.residue_index[np.maximum.reduceat(own, starts)].astype(np.intp)
-        lacking = np.flatnonzero(np.maximum.reduceat(own, starts) < 0)
-        if len(lacking):
-            name = atoms.labels.residue(int(starts[lacking[0]]))
-            raise FormatError(f"{source}: the residue {name} has no atoms, as its sequence says it should; build it")
-        return _Topology(atoms, Placing.of(atoms.positions, atoms.bonds, own), Violations(atoms.labels), residues)
+            full, own = completed(structure, self._field.templates) or (structure, np.arange(len(structure.labels)))
+            atoms = self._field.assign(full)
+            assert atoms.labels is not None
+            self._known[key] = _Topology(atoms, Placing.of(atoms, own), Violations(atoms.labels, atoms.bonds))
+        return self._known[key]
 
 
-def _refuse_strangers(source: InputFile, structure: Structure) -> None:
-    """Raise ParameterError for what `prepare` would take out without a word, but for waters."""
-    names = [str(structure.labels.residue_names[i]) for i in structure.labels.residue_starts]
-    for start, name in zip(structure.labels.residue_starts.tolist(), names, strict=True):
-        if not is_polymer(name) and not is_water(name):
+def _without_waters(source: InputFile, structure: Structure) -> tuple[Structure, tuple[str, ...]]:
+    """The structure without waters, and a note where there were any."""
+    waters = np.array([is_water(name) for name in structure.labels.residue_names.tolist()], np.bool_)
+    if not waters.any():
+        return structure, ()
+    if waters.all():
+        raise ParameterError(f"{source}: holds no protein, which relax is for")
+    n = int(waters[structure.labels.residue_starts].sum())
+    return structure.of_residues(~waters), (f"{source}: {n:,} {'waters were' if n > 1 else 'water was'} left out",)
+
+
+def _prepared(source: InputFile, structure: Structure) -> tuple[Structure, tuple[str, ...]]:
+    """The structure with all atoms as `prepare` builds them, and notes about what it changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        ready = Path(folder) / "ready.pdb"
+        changes = prepare(source, ready)
+        prepared = replace(read_structure(ready), source=str(source))
+    there = {residue._replace(name="") for residue in structure.labels.residues}
+    built = [str(residue) for residue in prepared.labels.residues if residue._replace(name="") not in there]
+    if built:
+        raise FormatError(f"{source}: the residue {built[0]} has no atoms, as its sequence says it should; build it")
+    replaced = [f"{name} was turned into {standard}" for name, standard in changes.replaced.items()]
+    atoms = [f"{', '.join(names)} of {name}" for name, names in changes.atoms_added.items()]
+    told = [*replaced, *([f"atoms were built: {'; '.join(atoms)}"] if atoms else [])]
+    return prepared, tuple(f"{source}: {what}" for what in told)
+
+
+def _refuse_strangers(structure: Structure) -> None:
+    """Raise ParameterError for what `prepare` would take out without a word."""
+    for start in structure.labels.residue_starts.tolist():
+        name = str(structure.labels.residue_names[start])
+        if not is_polymer(name):
             raise ParameterError(
                 f"{structure.where(start)}: relax is for proteins, and {name} is no part of one; take it out"
             )
-    if not any(map(is_polymer, names)):
-        raise ParameterError(f"{source}: holds no protein, which relax is for")
 
 
 def _names(labels: Labels) -> list[tuple[object, ...]]:
@@ -119,21 +147,20 @@ def _names(labels: Labels) -> list[tuple[object, ...]]:
 
 
 def _key(structure: Structure) -> Hashable:
-    """All that decides on templates and on the atoms that are lacking."""
+    """All that decides on templates, on bonds and on the atoms that are lacking."""
     labels = structure.labels
     return (
         tuple(labels.residue_names.tolist()), tuple(labels.names.tolist()), labels.residue_index.tobytes(),
-        structure.segments.tobytes(), disulphides(structure).tobytes(),
+        structure.segments.tobytes(), disulphides(structure).tobytes(), tuple(tautomers(structure).values()),
     )  # fmt: skip
 
 
-def _renumbered(known: _Topology, labels: Labels) -> Labels:
-    """The labels of all atoms with the chains and numbers of another file."""
-    own = known.atoms.labels
+def _renumbered(known: Atoms, labels: Labels) -> Labels:
+    """The labels of all atoms with the chains and numbers of the residues of another file."""
+    own = known.labels
     assert own is not None
-    starts = labels.residue_starts[known.residues - labels.residue_index[0]]
     sizes = np.diff(own.residue_starts, append=len(own))
-    columns = {name: np.repeat(getattr(labels, name)[starts], sizes) for name in _OF_RESIDUES}
+    columns = {name: np.repeat(getattr(labels, name)[labels.residue_starts], sizes) for name in _OF_RESIDUES}
     if all((columns[name] == getattr(own, name)).all() for name in _OF_RESIDUES):
         return own
     return Labels(**{f.name: columns.get(f.name, getattr(own, f.name)) for f in fields(Labels)})

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import positions_of
-from ..atoms import Floats, Labels
+from ..atoms import Floats, Ints, Labels
 from ..errors import InputError
 from ..pairs.pairlist import pairs_of
 from ..pairs.search import codes_within
@@ -65,11 +65,15 @@ class Violation:
 
 
 class Violations:
-    """The rule, prepared for the atoms of a molecule and applied to as many of its conformations as one likes."""
+    """The rule, prepared for the atoms of a molecule and applied to as many of its conformations as one likes.
 
-    def __init__(self, labels: Labels) -> None:
+    bonds : (m, 2) of the atoms, which tell where there are peptide bonds; without them residues of a chain whose
+        numbers follow each other have one
+    """
+
+    def __init__(self, labels: Labels, bonds: Ints | None = None) -> None:
         self.labels = labels
-        self._sites = Sites.of(labels)
+        self._sites = Sites.of(labels, bonds)
 
     def find(self, positions: ArrayLike) -> list[Violation]:
         """All violations at positions (n, 3) A; those of the peptide bonds first, then by kind.

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import click
 
-from ...errors import PeleError
-from ...formats.conformation_files import Content, write_conformation
-from ...inputfile import read_file
-from ...relax import PROTOCOLS, Relaxer, RelaxResult
-from ..command import EachOnce
-from ..minimize.progress import StructureLine
+from ...errors import FormatError
+from ...formats import require_table_suffix
+from ...relax import PROTOCOLS, Relaxer
+from ..command import OUTPUT, EachOnce
 from ..minimize.targets import TARGET, Targets, expanded
 from ..options import debug_option, run_options
-from ..report import counted
-from ..terminal import note, say, say_json
-from .report import Done, as_json_of, as_text_of
+from .report import report
+from .run import rows_of
+
+_SUFFIXES = (".pdb", ".cif")
 
 
 @click.command(cls=EachOnce)
@@ -29,42 +28,33 @@ from .report import Done, as_json_of, as_text_of
     "--like", type=click.Choice(list(PROTOCOLS)), default="alphafold", show_default=True,
     help="The protocol; colabfold ends a round after 2,000 iterations.",
 )  # fmt: skip
+@click.option("--report", "table", type=OUTPUT, metavar="FILE", help="Write a row for each model: .csv, .h5, .json.")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted run of several models: pass over those done.")
 @run_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a model instead of the table.")
 @click.option("-v", "--verbose", is_flag=True, help="List all violations that are left.")
 @debug_option
 def relax(
-    paths: tuple[Path, ...], output: Path, like: str, precision: str, device: str | None, as_json: bool, verbose: bool
-) -> None:
+    paths: tuple[Path, ...], output: Path, like: str, table: Path | None, resume: bool, precision: str,
+    device: str | None, as_json: bool, verbose: bool,
+) -> None:  # fmt: skip
     """Relax predicted models as AlphaFold does, and report what was wrong before and after.
 
     Amber99SB in vacuum, heavy atoms restrained by 10 kcal/mol/A^2 (half of it times the square), bonds to hydrogen
     held, to an rms gradient of 2.39 kcal/mol/nm; up to three rounds, each of which frees the residues with violations.
-    Hydrogens are added where they are lacking; B-factors and numbers are kept. Models of one sequence are prepared
-    once.
+    Hydrogens are added where they are lacking; B-factors and numbers are kept. A model that fails ends no run: it is
+    named, and the exit code is 1.
     """
-    targets = Targets.of(output, paths, False, None)
-    relaxer, done = Relaxer(like, precision=precision, device=device), list[Done]()
-    with StructureLine(len(paths), "Relaxing") as progress:
-        for path in paths:
-            done.append((path, _relaxed(relaxer, path, targets.files[path])))
-            progress.tell(len(done))
-    if as_json:
-        for path, result in done:
-            say_json(as_json_of(path, result))
-    else:
-        say(as_text_of(done, output, verbose))
-    n_failed = sum(isinstance(result, PeleError) for _, result in done)
-    if n_failed:
-        note(f"Error: {counted(n_failed, 'model')} of {len(done):,} failed")
-        click.get_current_context().exit(1)
+    from ...opencl.device import get_device
 
-
-def _relaxed(relaxer: Relaxer, path: Path, target: Path) -> RelaxResult | PeleError:
-    """The result of a model, which is written; or why there is none."""
-    try:
-        result = relaxer.relax(read_file(path))
-        write_conformation(target, Content(result.atoms, source=str(path), b_factors=result.b_factors))
-    except PeleError as error:
-        return error
-    return result
+    if table is not None:
+        require_table_suffix(table)
+    chosen = get_device(device)
+    if output.suffix.lower() not in ("", *_SUFFIXES) and not output.is_dir():
+        raise FormatError(f"{output}: relaxed models are written as {' or '.join(_SUFFIXES)}; name the output so")
+    targets = Targets.of(output, paths, False, table)
+    if resume and targets.journal is None:
+        raise click.UsageError("--resume goes on with a run of several models; leave it out for one")
+    settings = {"like": like, "precision": precision, "device": device or ""}
+    rows = rows_of(Relaxer(like, precision=precision, device=chosen), targets, settings, resume)
+    report(rows, output, table, as_json, verbose)

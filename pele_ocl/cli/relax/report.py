@@ -1,34 +1,41 @@
-"""The models that were relaxed, as text and JSON."""
+"""The models that were relaxed, as text, as JSON and as a file of results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from ...errors import PeleError
-from ...relax import RelaxResult, Violation, counts
+import click
+import numpy as np
+
+from ...errors import InputError, PeleError
+from ...formats import write_table
+from ...minimize.result import CONVERGED
+from ...relax import RelaxResult, counts
 from ..clock import elapsed
 from ..energies import UNIT
-from ..report import counted, duration
+from ..minimize.journal import Row
+from ..report import call_facts, counted, duration
 from ..tables import table
-from ..terminal import one_line
+from ..terminal import note, one_line, say, say_json
 
 _LISTED = 12  # violations of a model on screen
+_NAMED = 3  # models in a sentence
+_UNITS = {"energy": UNIT, "rms_displacement": "angstrom", "prepared": "s", "seconds": "s"}
 
-Done = tuple[Path, RelaxResult | PeleError]
 
-
-def as_json_of(path: Path, result: RelaxResult | PeleError) -> Mapping[str, object]:
+def row_of(path: Path, result: RelaxResult) -> Row:
     """The object of a model that --json prints."""
-    if isinstance(result, PeleError):
-        return {"name": str(path), "error": one_line(str(result))}
     labels = result.atoms.labels
     assert labels is not None
+    left = sorted(result.after, key=lambda violation: not violation.counts)
     return {
         "name": str(path),
         "violations_before": counts(result.before),
         "violations_after": counts(result.after),
-        "left": [violation.described(labels) for violation in result.after],
+        "n_before": sum(violation.counts for violation in result.before),
+        "n_after": sum(violation.counts for violation in result.after),
+        "left": [violation.described(labels) for violation in left],
         "is_clean": result.is_clean,
         "atoms_added": result.n_added,
         "rms_displacement": result.rms_displacement,
@@ -37,48 +44,119 @@ def as_json_of(path: Path, result: RelaxResult | PeleError) -> Mapping[str, obje
             for round_ in result.rounds
         ],
         "seconds": dict(result.seconds),
+        "notes": list(result.notes),
     }
 
 
-def as_text_of(done: Sequence[Done], output: Path, verbose: bool) -> str:
+def failed_row(path: Path, error: PeleError) -> Row:
+    """The object of a model that failed."""
+    return {"name": str(path), "error": one_line(str(error))}
+
+
+def report(rows: Sequence[Row], output: Path, path: Path | None, as_json: bool, verbose: bool) -> None:
+    """Print and write all rows; exit with 1 where a model failed."""
+    reasons = {row.get("error") for row in rows}
+    if len(reasons) == 1 and (reason := reasons.pop()) is not None and not as_json:
+        raise InputError(reason)
+    if path is not None:
+        _save(path, rows)
+    if as_json:
+        for row in rows:
+            say_json(row)
+    else:
+        say(_as_text(rows, output, verbose))
+    _tell(rows)
+    failed = [row for row in rows if "error" in row]
+    if failed:
+        more = f"; and {len(failed) - _NAMED:,} more" if len(failed) > _NAMED else ""
+        why = "; ".join(map(_reason, failed[:_NAMED])) + more
+        note(f"Error: {counted(len(failed), 'model')} of {len(rows):,} failed: {why}")
+        click.get_current_context().exit(1)
+
+
+def _reason(row: Row) -> str:
+    """Why a model failed, with its name once."""
+    name, reason = one_line(row["name"]), str(row["error"])
+    return reason if reason.startswith(name) else f"{name}: {reason}"
+
+
+def _tell(rows: Sequence[Row]) -> None:
+    """Notes about the files, and about rounds that reached a limit."""
+    done = [row for row in rows if "error" not in row]
+    for row in done:
+        for sentence in row["notes"]:
+            note(f"Note: {sentence}")
+    limited = [row for row in done if row["rounds"][-1]["stopped_by"] not in CONVERGED]
+    if limited:
+        note(
+            f"Note: {counted(len(limited), 'model')} of {len(rows):,} ended before its gradient was below the tolerance"
+        )
+
+
+def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
     """A table of all models, and the violations that are left."""
     heads = ("model", "violations", "left", "not counted", "rounds", "energy", "moved A", "prepared s", "s")
-    lines = table(heads, [_cells(*of) for of in done], "<>>>>>>>>").split("\n")
+    lines = table(heads, list(map(_cells, rows)), "<>>>>>>>>").split("\n")
     listed = list[str]()
-    for k, (path, result) in enumerate(done, 1):
-        if isinstance(result, PeleError):
-            lines[k] = f"{lines[k].rstrip()}  {one_line(str(result))}"
+    for k, row in enumerate(rows, 1):
+        if "error" in row:
+            lines[k] = f"{lines[k].rstrip()}  {row['error']}"
         else:
-            listed += _left(path, result, verbose)
-    results = [result for _, result in done if isinstance(result, RelaxResult)]
-    clean = sum(result.is_clean for result in results)
-    ending = f"{counted(len(results), 'model')} -> {one_line(str(output))}, {clean:,} without violations"
-    return "\n".join([f"Violations by AlphaFold's rule; energy, {UNIT}", *lines, *listed, "", ending, _times(results)])
+            listed += _left(row, verbose)
+    done = [row for row in rows if "error" not in row]
+    clean = sum(row["is_clean"] for row in done)
+    ending = f"{counted(len(done), 'model')} -> {one_line(str(output))}, {clean:,} without violations"
+    return "\n".join([f"Violations by AlphaFold's rule; energy, {UNIT}", *lines, *listed, "", ending, _times(done)])
 
 
-def _cells(path: Path, result: RelaxResult | PeleError) -> list[str]:
-    if isinstance(result, PeleError):
-        return [one_line(path.name), *[""] * 8]
-    before, after = ([v.counts for v in of] for of in (result.before, result.after))
-    energy, seconds = float(result.rounds[-1].result.energy_after.total), result.seconds
+def _cells(row: Row) -> list[str]:
+    name = one_line(Path(row["name"]).name)
+    if "error" in row:
+        return [name, *[""] * 8]
+    seconds = row["seconds"]
     return [
-        one_line(path.name), f"{sum(before):,}", f"{sum(after):,}", f"{len(after) - sum(after):,}",
-        f"{len(result.rounds)}", f"{energy:,.1f}", f"{result.rms_displacement:.3f}", f"{seconds['preparation']:.2f}",
-        f"{seconds['total']:.2f}",
+        name, f"{row['n_before']:,}", f"{row['n_after']:,}", f"{len(row['left']) - row['n_after']:,}",
+        f"{len(row['rounds'])}", f"{_energy(row):,.1f}", f"{row['rms_displacement']:.3f}",
+        f"{seconds['preparation']:.2f}", f"{seconds['total']:.2f}",
     ]  # fmt: skip
 
 
-def _left(path: Path, result: RelaxResult, verbose: bool) -> list[str]:
+def _energy(row: Row) -> float:
+    """The energy at the end, restraints included, kcal/mol."""
+    return float(row["rounds"][-1]["energy_after"]["total"])
+
+
+def _left(row: Row, verbose: bool) -> list[str]:
     """The violations that are left, those that count first."""
-    labels = result.atoms.labels
-    assert labels is not None
-    left: list[Violation] = sorted(result.after, key=lambda violation: not violation.counts)
+    left = row["left"]
     shown = left if verbose else left[:_LISTED]
     more = [f"  and {len(left) - len(shown):,} more; -v lists them"] if len(left) > len(shown) else []
-    lines = [f"  {violation.described(labels)}" for violation in shown]
-    return ["", f"{one_line(path.name)}: left", *lines, *more] if left else []
+    return ["", f"{one_line(Path(row['name']).name)}: left", *[f"  {line}" for line in shown], *more] if left else []
 
 
-def _times(results: Sequence[RelaxResult]) -> str:
-    prepared, total = (sum(result.seconds[name] for result in results) for name in ("preparation", "total"))
+def _times(rows: Sequence[Row]) -> str:
+    prepared, total = (sum(row["seconds"][name] for row in rows) for name in ("preparation", "total"))
     return f"In all {duration(elapsed())}: {duration(prepared)} preparing, {duration(total - prepared)} relaxing"
+
+
+def _save(path: Path, rows: Sequence[Row]) -> None:
+    """A row for every model, or why there is none."""
+    figures = [_figures(row) for row in rows]
+    names = next((list(figure) for figure in figures if figure), [])
+    columns = {name: np.array([figure.get(name, np.nan) for figure in figures]) for name in names}
+    texts = {"name": np.array([row["name"] for row in rows])}
+    errors = {"error": np.array([row.get("error", "") for row in rows])}
+    write_table(
+        path, {**texts, **columns, **errors}, {name: _UNITS[name] for name in names if name in _UNITS}, call_facts()
+    )
+
+
+def _figures(row: Row) -> dict[str, float]:
+    if "error" in row:
+        return {}
+    return {
+        "violations": row["n_before"], "left": row["n_after"], "not_counted": len(row["left"]) - row["n_after"],
+        "rounds": len(row["rounds"]), "energy": _energy(row), "rms_displacement": row["rms_displacement"],
+        "atoms_added": row["atoms_added"], "prepared": row["seconds"]["preparation"],
+        "seconds": row["seconds"]["total"],
+    }  # fmt: skip

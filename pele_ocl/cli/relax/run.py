@@ -1,0 +1,57 @@
+"""The way of a run through its models: each is read, relaxed, written and noted down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...errors import PeleError
+from ...formats.conformation_files import Content, write_conformation
+from ...inputfile import read_file
+from ...relax import Relaxer
+from ..minimize.journal import Journal, Row
+from ..minimize.progress import StructureLine
+from ..minimize.targets import Targets
+from .report import failed_row, row_of
+
+_JOURNAL = "relax.jsonl"
+
+
+def rows_of(relaxer: Relaxer, targets: Targets, settings: Mapping[str, str], resume: bool) -> list[Row]:
+    """The row of each model, in their order. resume : whether those that an earlier run finished are passed over"""
+    path = None if targets.journal is None else targets.journal.with_name(_JOURNAL)
+    rows = list[Row]()
+    with Journal(path, settings, resume) as journal, StructureLine(len(targets.files), "Relaxing") as progress:
+
+        def watch(n_done: int, n: int, gradient: float) -> None:
+            progress.watch(n_done, n, gradient)
+            progress.tell(0)
+
+        for model, target in targets.files.items():
+            row, sha256 = _earlier(journal, model, target), ""
+            if row is None:
+                try:
+                    source = read_file(model)
+                    sha256 = source.sha256
+                    result = relaxer.relax(source, watch=watch)
+                    write_conformation(target, Content(result.atoms, source=str(model), b_factors=result.b_factors))
+                    row = row_of(model, result)
+                except PeleError as error:
+                    row = failed_row(model, error)
+                journal.add(row, sha256=sha256)
+            else:
+                progress.first += 1
+            rows.append(row)
+            progress.done = len(rows)
+            progress.tell(0)
+    return rows
+
+
+def _earlier(journal: Journal, model: Path, target: Path) -> Row | None:
+    """The row of a model that an earlier run finished, None where there is none."""
+    if str(model) not in journal.rows or not target.exists():
+        return None
+    try:
+        return journal.earlier(str(model), read_file(model).sha256)
+    except PeleError:
+        return None

@@ -1,0 +1,99 @@
+"""The hydrogens that a model without any lacks, chosen by the templates of the force field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ..atoms import Floats, Ints, Labels, Structure
+from ..forcefield.matching import disulphides
+from ..forcefield.names import residue_names
+from ..forcefield.template import Template
+from .placing import Indices, unit
+
+# A hydrogen bond as OpenMM has it where it chooses between histidines.
+_NEAR_A, _STRAIGHT = 3.5, np.cos(np.radians(50))
+_RING = (("ND1", "CG", "CE1"), ("NE2", "CD2", "CE1"))  # nitrogens of histidine, each with its neighbours
+_TERMINAL = frozenset({"OXT"})
+
+
+def completed(structure: Structure, templates: Mapping[str, Template]) -> tuple[Structure, Indices] | None:
+    """The structure with the hydrogens of a pH of 7, and OXT at the ends of chains, which stand at the origin.
+
+    Returns it with the index of each of its atoms in the structure that is given, -1 for those that were added; None
+    where there are hydrogens already, or where other atoms are lacking or unknown.
+    """
+    labels = structure.labels
+    starts, ends = labels.residue_starts.tolist(), [*labels.residue_starts[1:].tolist(), len(labels)]
+    own, added_names, residues = list[int](), list[tuple[str, str]](), list[int]()
+    for r, (start, end, template) in enumerate(zip(starts, ends, _templates(structure, templates), strict=True)):
+        there = set(labels.names[start:end].tolist())
+        elements = {} if template is None else dict(zip(template.names, template.elements, strict=True))
+        heavy = {name for name, element in elements.items() if element != "H"}
+        if not there or not heavy - _TERMINAL <= there <= heavy:
+            return None
+        lacking = [(name, element) for name, element in elements.items() if name not in there]
+        own += [*range(start, end), *[-1] * len(lacking)]
+        added_names += lacking
+        residues += [r] * (end - start + len(lacking))
+    return _filled(structure, np.array(own, np.intp), np.array(residues, np.int32), added_names), np.array(own, np.intp)
+
+
+def tautomers(structure: Structure) -> Mapping[int, str]:
+    """HID or HIE for each residue HIS, as OpenMM chooses: HIE where NE2 alone has a hydrogen bond to give."""
+    labels = structure.labels
+    starts, ends = labels.residue_starts, np.append(labels.residue_starts[1:], len(labels))
+    acceptors = np.isin(labels.elements, ("N", "O"))
+    found: dict[int, str] = {}
+    for r in np.flatnonzero(labels.residue_names[starts] == "HIS").tolist():
+        of = slice(starts[r], ends[r])
+        places = dict(zip(labels.names[of].tolist(), structure.positions[of], strict=True))
+        others = acceptors.copy()
+        others[of] = False
+        gives = [_gives(places, names, structure.positions[others]) for names in _RING]
+        found[r] = "HIE" if gives == [False, True] else "HID"
+    return found
+
+
+def _gives(places: Mapping[str, Floats], names: tuple[str, str, str], acceptors: Floats) -> bool:
+    """Whether the first of three atoms would have a hydrogen bond to an acceptor (k, 3) A, had it a hydrogen."""
+    if not places.keys() >= set(names):
+        return False
+    donor, *neighbours = (places[name] for name in names)
+    along = unit(-unit(np.array(neighbours) - donor).sum(axis=0, keepdims=True))[0]
+    away = acceptors - donor
+    near = away[np.linalg.norm(away, axis=1) < _NEAR_A] - along  # from the hydrogen, 1 A from its nitrogen
+    return bool((unit(near) @ along > _STRAIGHT).any())
+
+
+def _templates(structure: Structure, templates: Mapping[str, Template]) -> Iterator[Template | None]:
+    """The template that each residue is to have, None where there is none."""
+    labels, histidines = structure.labels, tautomers(structure)
+    bridged = set((np.searchsorted(labels.residue_starts, disulphides(structure).ravel(), "right") - 1).tolist())
+    names = labels.residue_names[labels.residue_starts].tolist()
+    changes = np.diff(structure.segments) != 0
+    firsts, lasts = np.append(True, changes).tolist(), np.append(changes, True).tolist()
+    for r, (name, first, last) in enumerate(zip(names, firsts, lasts, strict=True)):
+        form = "CYX" if r in bridged else histidines.get(r, "")
+        base = form or next((other for other in residue_names(name) if other in templates), "")
+        yield templates.get(base + "B" * first + "E" * last) or templates.get(base)
+
+
+def _filled(structure: Structure, own: Indices, residues: Ints, added: list[tuple[str, str]]) -> Structure:
+    """The structure of these atoms. own : (n,) index of each, -1 for the added ones, whose names and elements follow"""
+    labels, there = structure.labels, own >= 0
+    firsts = labels.residue_starts[residues]
+    columns = {}
+    for column, values in zip(("names", "elements"), np.array(added, np.str_).reshape(-1, 2).T, strict=True):
+        given = getattr(labels, column)[own]
+        columns[column] = given.astype(np.promote_types(given.dtype, values.dtype))
+        columns[column][~there] = values
+    filled = Labels(
+        names=columns["names"], elements=columns["elements"], residue_names=labels.residue_names[firsts],
+        residue_numbers=labels.residue_numbers[firsts], insertion_codes=labels.insertion_codes[firsts],
+        chains=labels.chains[firsts], residue_index=residues,
+    )  # fmt: skip
+    positions = np.where(there[:, None], structure.positions[own], 0.0)
+    return replace(structure, positions=positions, labels=filled, lines=np.where(there, structure.lines[own], 0))
