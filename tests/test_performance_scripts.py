@@ -19,6 +19,7 @@ SCRIPTS = ROOT / "docs" / "performance"
     [
         "calls",
         "ceiling",
+        "designs",
         "evaluations",
         "frozen",
         "iteration",
