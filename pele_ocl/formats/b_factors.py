@@ -29,9 +29,10 @@ def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
         return None
     known = _known(source, suffix in _MMCIF)
     found = np.empty((len(labels), 2))
-    for start, end in zip(labels.residue_starts, [*labels.residue_starts[1:], len(labels)], strict=True):
-        residue = (str(labels.chains[start]), int(labels.residue_numbers[start]), str(labels.insertion_codes[start]))
-        there = [known.get((*residue, str(labels.names[i]))) for i in range(start, end)]
+    names, starts = labels.names.tolist(), labels.residue_starts
+    places = (of[starts].tolist() for of in (labels.chains, labels.residue_numbers, labels.insertion_codes))
+    for start, end, *residue in zip(starts.tolist(), [*starts[1:].tolist(), len(labels)], *places, strict=True):
+        there = [known.get((*residue, name)) for name in names[start:end]]
         first = next((values for values in there if values is not None), (1.0, 0.0))
         found[start:end] = [values or first for values in there]
     return found

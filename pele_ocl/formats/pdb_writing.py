@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from os import PathLike
@@ -149,20 +149,18 @@ def atom_lines(
 
     Raises FormatError for names and positions that a PDB file cannot hold.
     """
-    n = len(labels)
-    polymer = [is_polymer(residue) for residue in labels.residue_names.tolist()]
-    chains = labels.chains.tolist()
+    residues, chains = labels.residue_names.tolist(), labels.chains.tolist()
+    polymer = [is_polymer(residue) for residue in residues]
     runs = accumulate((chain != before for before, chain in pairwise(chains)), initial=0)
     ends = set({run: i for i, (run, is_in) in enumerate(zip(runs, polymer, strict=True)) if is_in}.values())
-    for i in range(n):
-        residue, chain, name = (str(of[i]) for of in (labels.residue_names, labels.chains, labels.names))
+    further = (labels.names, labels.residue_numbers, labels.insertion_codes, labels.elements, positions)
+    known = [(1.0, 0.0)] * len(labels) if b_factors is None else b_factors.tolist()
+    columns = zip(residues, chains, *(of.tolist() for of in further), known, strict=True)
+    for i, (residue, chain, name, number, code, element, position, own) in enumerate(columns):
         if len(name) > 4 or len(chain) > 2 or len(residue) + max(len(chain), 1) > 5:
             raise FormatError(f"{source}: atom {labels.atom(i)} has names too long for a PDB file; shorten them")
         record = "ATOM" if polymer[i] else "HETATM"
-        number, code = int(labels.residue_numbers[i]), str(labels.insertion_codes[i])
-        element = str(labels.elements[i])
-        known = (1.0, 0.0) if b_factors is None else (float(b_factors[i, 0]), float(b_factors[i, 1]))
-        line = _record(record, i + 1, name, element, residue, chain, number, code, positions[i], known)
+        line = _record(record, i + 1, name, element, residue, chain, number, code, position, own)
         yield line.rstrip() + "\n"
         if i in ends:
             yield "TER\n"
@@ -170,13 +168,13 @@ def atom_lines(
 
 def _record(
     record: str, serial: int, name: str, element: str, residue: str, chain: str, number: int, code: str,
-    position: Floats, b_factor: tuple[float, float] = (1.0, 0.0),
+    position: Iterable[float], b_factor: Sequence[float] = (1.0, 0.0),
 ) -> str:  # fmt: skip
     """Columns 1 to 78 of an atom; b_factor : the occupancy and the B-factor"""
-    if not (-999.9995 < position.min() and position.max() < 9999.9995):
-        raise FormatError(f"{residue}{number}: a position of {position.max():g} A does not fit into a PDB file")
-    names = f"{residue:>3}".ljust(5 - max(len(chain), 1)) + (chain or " ")
     x, y, z = position
+    if not (-999.9995 < min(x, y, z) and max(x, y, z) < 9999.9995):
+        raise FormatError(f"{residue}{number}: a position of {max(x, y, z):g} A does not fit into a PDB file")
+    names = f"{residue:>3}".ljust(5 - max(len(chain), 1)) + (chain or " ")
     return (
         f"{record:<6}{hybrid36(serial, 5)} {aligned_name(name, element)} {names}{hybrid36(number, 4)}{code or ' '}   "
         f"{x:8.3f}{y:8.3f}{z:8.3f}{b_factor[0]:6.2f}{min(b_factor[1], 999.99):6.2f}".ljust(76)

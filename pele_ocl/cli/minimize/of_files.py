@@ -74,6 +74,7 @@ def _died_of(group: Sequence[Targeted], error: WorkersDiedError) -> list[Outcome
 def _minimized(work: Work, targeted: Sequence[Targeted], progress: StructureLine | None) -> Iterator[Outcome]:
     """Files read until they are enough for the device, then minimised together."""
     waiting: list[_Waiting] = []
+    enough = work.atoms_of_files
     earlier = 0 if progress is None else progress.done
     for k, (path, target) in enumerate(targeted):
         try:
@@ -83,7 +84,7 @@ def _minimized(work: Work, targeted: Sequence[Targeted], progress: StructureLine
         except PeleError as error:
             yield Outcome.failed_by(str(error), str(path))
         is_last = k + 1 == len(targeted)
-        if waiting and (is_last or sum(len(atoms) for _, atoms, _, _ in waiting) >= work.atoms_of_files):
+        if waiting and (is_last or sum(len(atoms) for _, atoms, _, _ in waiting) >= enough):
             if progress is not None:
                 progress.done = earlier + k + 1 - len(waiting)
             yield from _together(work, waiting, progress)
