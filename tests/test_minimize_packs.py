@@ -20,7 +20,7 @@ from pele_ocl import (
     minimize_many,
 )
 from pele_ocl.errors import DeviceMemoryError
-from pele_ocl.minimize import many, packs
+from pele_ocl.minimize import many, pack, packs
 from pele_ocl.opencl import packing
 from pele_ocl.opencl.device import Device
 
@@ -74,6 +74,17 @@ def test_each_has_the_bits_that_it_has_alone(device, shared, options):
     again = minimize_many(MOLECULES, **options)
     for one, other in zip(batch, again, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
+
+
+@pytest.mark.parametrize("iterations", [0, 3])
+def test_none_is_lost_where_all_leave_at_once(device, shared, monkeypatch, iterations):
+    """Also where the device is done sooner than the host with a part of its work."""
+    monkeypatch.setattr(pack.Pack, "is_at_work", property(lambda self: False))
+    batch = minimize_many(MOLECULES, max_iterations=iterations, device=device)
+    assert [result.iterations for result in batch] == [iterations] * 4
+    relaxed = [result.atoms for result in minimize_many(MOLECULES, tolerance=1.0, device=device)]
+    again = minimize_many(relaxed, tolerance=2.0, device=device)
+    assert [result.iterations for result in again] == [0] * 4
 
 
 @pytest.mark.slow

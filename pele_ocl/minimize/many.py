@@ -51,6 +51,7 @@ def minimize_all(
             if together.reasons and errors == "raise":
                 k = min(together.reasons)
                 raise InputError(f"molecule {k + 1} of {len(molecules)}: {together.reasons[k]}")
+    assert all(result is not None or k in together.reasons for k, result in enumerate(together.results))
     return MinimizeBatch(together.results, dict(sorted(together.reasons.items())), perf_counter() - begin)
 
 

@@ -73,6 +73,7 @@ class Packs:
         size = min(MOST_BYTES, device.largest_buffer, device.memory // 4)
         self._large, self._room, self._size = plain.empty(size, np.uint8), Room(size), size
         self._packs: dict[Hashable, Pack] = {}
+        self._more = True  # whether structures may come that are not ready yet
         self._next: Seated | None = None  # that comes as soon as there is room
         self._ready: deque[Seated] = deque()
         self._leaving: list[Seated] = []
@@ -86,8 +87,8 @@ class Packs:
         self._aside.finish()
 
     def __bool__(self) -> bool:
-        """Whether any structure is under way."""
-        return bool(self._next or self._ready or self._leaving or any(pack.seats for pack in self._packs.values()))
+        """Whether any structure is under way, or may come."""
+        return bool(self._more or self._next or self._ready or self._leaving or self.n_seats)
 
     @property
     def n_seats(self) -> int:
@@ -115,21 +116,23 @@ class Packs:
         return Seated(member, k, given, start[0], encoded[0], member.pipeline.aside(start[0], encoded))
 
     def fill(self, structures: Iterator[Seated | None]) -> None:
-        """Make the next structures ready: a part of that at least, and more while the device is at work or has none.
+        """Make the next structures ready, a part of the work at least; more until one is, and while the device works.
 
-        structures : gives None wherever the host may look at the device meanwhile
+        structures : gives None between the parts of what it takes to make one
         """
         while len(self._ready) < MOST_READY:
             if self._next is None:
                 try:
                     self._next = next(structures)
                 except StopIteration:
+                    self._more = False
                     return
             if self._next is not None:
                 if not self._bring(self._next):
                     return
                 self._next = None
-            if self and not any(pack.is_at_work for pack in self._packs.values()):
+            is_at_work = any(pack.is_at_work for pack in self._packs.values())
+            if (self._ready or self.n_seats) and not is_at_work:
                 return
 
     def _bring(self, structure: Seated) -> bool:
