@@ -12,8 +12,10 @@ import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Minimizer, PositionalRestraint, SolventModel, minimize_many
 from pele_ocl.atoms.bonded import Angles, Bonded, Bonds
 from pele_ocl.minimize import many, minimize
+from pele_ocl.minimize.options import Stopping
 from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
+from pele_ocl.opencl.shared import StepState, Stop
 from pele_ocl.paths import shipped
 from pele_ocl.plan import plan as plans
 from pele_ocl.units import KJ_PER_MOL_NM
@@ -120,6 +122,9 @@ def test_what_ends_it(device):
     assert result.stopped_by == "largest"
     assert result.largest_gradient <= 20.1
     assert ended_by(energy_change=0.5).stopped_by == "energy"
+    slow = Minimizer(PEPTIDE, tolerance=0.0, energy_change=0.01, device=device).minimize()
+    assert slow.stopped_by == "energy"
+    assert slow.evaluations > 30  # its first steps are short and change little
     result = ended_by(max_seconds=1e-6)
     assert (result.stopped_by, result.converged) == ("time", False)
     assert np.isfinite(result.energy_after.total)
@@ -327,6 +332,14 @@ def test_molecules_without_room_beside_others_follow_alone(device, monkeypatch):
     errors = minimize_many(molecules, errors="record", **same).errors
     assert list(errors) == [0, 1, 2]
     assert "choose a larger device" in errors[2]
+
+
+def test_time_ends_none_that_is_below_a_bound():
+    states = np.zeros((4, len(StepState)))
+    states[:, StepState.STOPPED], states[1:, StepState.EVALUATIONS] = Stop.TIME, 5  # the first one never began
+    states[:, StepState.GRADIENT2], states[:, StepState.LARGEST2] = [0, 0.3, 0.5, 0.5], [0, 0.2, 0.04, 0.2]
+    Stopping(tolerance=0.2, largest=0.3).judge(states, n_moving=10)
+    assert states[:, StepState.STOPPED].tolist() == [Stop.TIME, Stop.GRADIENT, Stop.LARGEST, Stop.TIME]
 
 
 def test_a_gradient_that_dips_on_a_slope_is_no_minimum(device):

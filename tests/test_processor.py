@@ -12,9 +12,10 @@ from test_runtime_refusals import opencl_error
 from pele_ocl import KernelBuildError, list_devices
 from pele_ocl.opencl.device import Device
 from pele_ocl.opencl.run import Run
-from pele_ocl.opencl.runtimes.processor import HASWELL, known_name, rename
+from pele_ocl.opencl.runtimes.processor import HASWELL, KEPT_BYTES, known_name, rename, writable_parts
 
 TARGET, PROCESSOR, FIRST = 64, 96, 128  # where a memory has the names, and a device with pointers to them
+ALL = [range(1 << 20)]
 
 
 def memory_of(*pointers: int, name: bytes = b"generic\0", target: bytes = b"x86_64-unknown-linux-gnu\0") -> io.BytesIO:
@@ -27,9 +28,9 @@ def memory_of(*pointers: int, name: bytes = b"generic\0", target: bytes = b"x86_
 
 def test_the_name_is_replaced_behind_that_of_the_target():
     memory = memory_of(7, 2**64 - 1, TARGET, PROCESSOR, 0)
-    assert rename(memory, FIRST, b"haswell")
+    assert rename(memory, FIRST, b"haswell", ALL)
     assert memory.getvalue()[PROCESSOR : PROCESSOR + 9] == b"haswell\0\0"
-    assert not rename(memory, FIRST, b"x86-64")
+    assert not rename(memory, FIRST, b"x86-64", ALL)
     assert memory.getvalue()[PROCESSOR : PROCESSOR + 9] == b"haswell\0\0"
 
 
@@ -46,8 +47,22 @@ def test_the_name_is_replaced_behind_that_of_the_target():
 )
 def test_what_looks_otherwise_is_left(memory, first):
     before = memory.getvalue()
-    assert not rename(memory, first, b"haswell")
+    assert not rename(memory, first, b"haswell", ALL)
     assert memory.getvalue() == before
+
+
+def test_constants_are_left():
+    memory = memory_of(TARGET, PROCESSOR)
+    maps = "0-50 rw-p 0 00:00 0 [heap]\n50-1000 r--p 0 00:00 0 /lib/a.so\n1000-2000 rw-p 0 00:00 0\n"
+    parts = writable_parts(maps)
+    assert parts == [range(0x50), range(0x1000, 0x2000)]
+    assert not rename(memory, FIRST, b"haswell", parts)
+    assert rename(memory, FIRST, b"haswell", [range(PROCESSOR, PROCESSOR + 8)])
+
+
+def test_a_device_behind_another_is_left_to_its_own_turn():
+    padding = [0] * (KEPT_BYTES // 8 - 2)
+    assert rename(memory_of(TARGET, PROCESSOR, *padding, TARGET, PROCESSOR), FIRST, b"haswell", ALL)
 
 
 def test_the_name_goes_by_what_the_processor_has():

@@ -185,11 +185,11 @@ void build_blocks(
             const int atom = seat / TEAM, k = own_starts[atom] + first + seat % TEAM;
             for (int m = 0; m < 4; ++m) found[seat].places[m] = -1;
             if (k >= own_starts[atom + 1]) continue;
-            const int entry = entries[k], spring_of = entry / 4;
-            const int4 detail = details[spring_of];
+            const int entry = entries[k], number = entry / 4;
+            const int4 detail = details[number];
             Spring spring;
-            find_spring(&spring, detail.x, members[spring_of], parameters + detail.y, detail.z, from, step);
-            keep_spring(found + seat, &spring, entry % 4, stands[spring_of], begin);
+            find_spring(&spring, detail.x, members[number], parameters + detail.y, detail.z, from, step);
+            keep_spring(found + seat, &spring, entry % 4, stands[number], begin);
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int row = item; row < SIDE; row += GROUP)

@@ -172,7 +172,7 @@ def _record(
 ) -> str:  # fmt: skip
     """Columns 1 to 78 of an atom; b_factor : the occupancy and the B-factor"""
     x, y, z = position
-    if not (-999.9995 < min(x, y, z) and max(x, y, z) < 9999.9995):
+    if not all(-999.9995 < of < 9999.9995 for of in (x, y, z)):
         raise FormatError(f"{residue}{number}: a position of {max(x, y, z):g} A does not fit into a PDB file")
     names = f"{residue:>3}".ljust(5 - max(len(chain), 1)) + (chain or " ")
     return (

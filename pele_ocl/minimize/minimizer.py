@@ -218,6 +218,7 @@ class Minimizer:
                         watch(int(done.sum()), len(given), float(np.sqrt(largest / self.free.sum())))
                     if limit is not None and now > limit:
                         pool.stop(Stop.TIME)
+                        self.stopping.judge(pool.states, int(self.free.sum()))
                         seconds[seconds == 0] = now
         return pool, seconds
 

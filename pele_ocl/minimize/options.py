@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arguments import number, whole_number
+from ..atoms import Floats
 from ..errors import InputError
-from ..opencl.shared import STOPPING, Descent
+from ..opencl.shared import STOPPING, Descent, StepState, Stop
 
 METHODS = {
     "lbfgs": Descent.LBFGS,
@@ -50,6 +51,18 @@ class Stopping:
             if value is not None:
                 number(name, value, f"a positive number of {unit}", above=0)
         whole_number("max_iterations", self.max_iterations, most=1 << 24)
+
+    def judge(self, states: Floats, n_moving: int) -> None:
+        """Have structures that time ended be done by a bound that they are below. states : (m, N_STATE), changed
+
+        n_moving : atoms that move
+        """
+        columns = states.T
+        ended = (columns[StepState.STOPPED] == Stop.TIME) & (columns[StepState.EVALUATIONS] > 0)
+        if self.largest is not None:
+            states[ended & (columns[StepState.LARGEST2] <= self.largest**2), StepState.STOPPED] = Stop.LARGEST
+        is_below = columns[StepState.GRADIENT2] <= n_moving * self.tolerance**2
+        states[ended & is_below, StepState.STOPPED] = Stop.GRADIENT
 
     def packed(self, precision: str, n_moving: int) -> np.void:
         """Stopping of cl/minimize/state.clh. n_moving : atoms that move"""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
@@ -19,7 +19,7 @@ import pyopencl as cl
 
 UNKNOWN = b"generic\0"
 TRIPLET = b"x86_64-"  # begins the name of the target, the pointer to which stands before that to the processor's
-KEPT_BYTES = 4096  # of a device, of which PoCL has some 1,200
+KEPT_BYTES = 1024  # of a device in PoCL 3.0, behind which the next one may begin
 # What LLVM takes a Haswell to have, as the system names it, as far as compilers make use of it in kernels.
 HASWELL = {"avx2", "bmi1", "bmi2", "fma", "f16c", "abm", "movbe", "popcnt"}
 
@@ -31,9 +31,13 @@ def name_processors(devices: Iterable[cl.Device]) -> None:
     if not unknown or not sys.platform.startswith("linux"):
         return
     try:
+        name, writable = (
+            known_name(Path("/proc/cpuinfo").read_text()),
+            writable_parts(Path("/proc/self/maps").read_text()),
+        )
         with open("/proc/self/mem", "r+b", buffering=0) as memory:
             for device in unknown:
-                rename(memory, device.int_ptr, known_name(Path("/proc/cpuinfo").read_text()))
+                rename(memory, device.int_ptr, name, writable)
     except OSError:  # nothing builds then, and the error says what helps
         pass
 
@@ -44,10 +48,17 @@ def known_name(cpuinfo: str) -> bytes:
     return b"haswell" if set(flags) >= HASWELL else b"x86-64"
 
 
-def rename(memory: BinaryIO, first: int, name: bytes) -> bool:
+def writable_parts(maps: str) -> list[range]:
+    """The bytes of a process that it may write to. maps : as Linux tells them"""
+    lines = (line.split()[:2] for line in maps.splitlines())
+    return [range(*(int(end, 16) for end in ends.split("-"))) for ends, rights in lines if rights.startswith("rw")]
+
+
+def rename(memory: BinaryIO, first: int, name: bytes, writable: Sequence[range]) -> bool:
     """Replace the name of the processor in what begins at byte `first`; whether it stands there, and once alone.
 
     memory : of this process, which raises OSError or gives nothing where nothing is
+    writable : its parts that may be written to; the file of the memory itself would write to constants, too
     """
     raw = _read(memory, first, KEPT_BYTES)
     pointers = struct.unpack(f"{len(raw) // 8}Q", raw[: len(raw) // 8 * 8])
@@ -56,7 +67,7 @@ def rename(memory: BinaryIO, first: int, name: bytes) -> bool:
         for target, processor in pairwise(pointers)
         if _read(memory, target, len(TRIPLET)) == TRIPLET and _read(memory, processor, len(UNKNOWN)) == UNKNOWN
     ]
-    if len(places) != 1:
+    if len(places) != 1 or not any(places[0] in part for part in writable):
         return False
     memory.seek(places[0])
     memory.write(name.ljust(len(UNKNOWN), b"\0")[: len(UNKNOWN)])
