@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .formats import read_conformations as read_conformations
     from .formats import read_map as read_map
     from .formats import write_map as write_map
+    from .formats.conformation_files import write_conformations as write_conformations
     from .formats.maps.pictures import draw_slices as draw_slices
     from .grid import Grid as Grid
     from .grid import Map as Map
@@ -99,6 +100,7 @@ _HOMES = {
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "forcefield": ("ForceField",),
     "formats": ("read_conformations", "read_map", "write_map"),
+    "formats.conformation_files": ("write_conformations",),
     "formats.maps.pictures": ("draw_slices",),
     "grid": ("Grid", "Map"),
     "interop.preparation": ("Preparation",),

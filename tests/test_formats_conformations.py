@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pele_ocl
-from pele_ocl import Atoms, FormatError, trajectory
+from pele_ocl import Atoms, FormatError, InputError, trajectory
 from pele_ocl.formats import read_structure
 from pele_ocl.formats.b_factors import read_b_factors
 from pele_ocl.formats.conformation_files import LAYOUTS, ConformationFile, Content, layout_of, write_conformation
@@ -118,6 +118,29 @@ def test_b_factors_and_occupancies_are_kept(tmp_path):
     several = tmp_path / "several.cif"
     several.write_text("data_sequences\n_entry.id x\n" + (tmp_path / "out.cif").read_text())
     assert read_b_factors(read_file(several), atoms.labels) == pytest.approx(known)  # of the first block with atoms
+
+
+def test_of_alternate_locations_the_one_that_is_read_gives_the_b_factor(tmp_path):
+    """Of the better occupied location, though it stands second."""
+    columns = "ATOM  {:5d}  {:3s}{:1s}GLY A   1    {:8.3f}{:8.3f}{:8.3f}{:6.2f}{:6.2f}           {}"
+    atoms = [("N", " ", 0, 1.0, 10), ("CA", "A", 1.4, 0.4, 11), ("CA", "B", 1.5, 0.6, 22), ("C", " ", 2.9, 1.0, 12)]
+    lines = [columns.format(k, name, mark, x, 0, 0, occ, b, name[0]) for k, (name, mark, x, occ, b) in enumerate(atoms)]
+    (tmp_path / "two.pdb").write_text("\n".join([*lines, "END", ""]))
+    source = read_file(tmp_path / "two.pdb")
+    structure = read_structure(source)
+    assert structure.positions[1, 0] == 1.5
+    assert read_b_factors(source, structure.labels) == pytest.approx(np.array([[1, 10], [0.6, 22], [1, 12]]))
+
+
+def test_from_python(peptide, frames, tmp_path):
+    for suffix in LAYOUTS:
+        pele_ocl.write_conformations(tmp_path / f"all{suffix}", peptide, frames)
+        written(tmp_path / f"same{suffix}", Content(peptide, len(frames)), frames)
+        assert (tmp_path / f"all{suffix}").read_bytes() == (tmp_path / f"same{suffix}").read_bytes()
+    pele_ocl.write_conformations(tmp_path / "one.pdb", peptide)
+    np.testing.assert_allclose(pele_ocl.read(tmp_path / "one.pdb").positions, peptide.positions, atol=1e-3)
+    with pytest.raises(InputError, match=r"have shape \(3,\); \(96, 3\) is needed, or \(m, 96, 3\)"):
+        pele_ocl.write_conformations(tmp_path / "no.pdb", peptide, [1, 2, 3])
 
 
 def test_refusals(peptide, frames, tmp_path):

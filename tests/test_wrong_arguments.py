@@ -125,6 +125,7 @@ RIGHT: dict[str, Any] = {
     "batches_over.plan": pele_ocl.Energy(ATOMS, device=DEVICE),
     "read_map.path": "map.dx",
     "write_map.path": "out.dx",
+    "write_conformations.path": "out.pdb",
     "read_pairs.path": "pairs.txt",
     "write_pairs.path": "out.txt",
     "draw_slices.path": "out.png",

@@ -33,9 +33,9 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
     Raises InputError where Dask is not installed, nothing answers, or workers were started without the resource `ocl`;
     DeviceError where no device of a worker fits.
     """
-    from distributed import Client
+    from .one_device import OneDevice  # needs Dask, and says so: it comes first
 
-    from .one_device import OneDevice  # needs Dask, and says so
+    from distributed import Client  # isort: skip
 
     for name in ("distributed", *logging.root.manager.loggerDict):  # Dask tells at length of each worker that it loses
         if name.startswith("distributed"):

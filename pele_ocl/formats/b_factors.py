@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import gemmi
 import numpy as np
 
@@ -14,7 +16,9 @@ from .models import records
 from .pdb_lines import is_atom_line
 from .registry import structure_suffix
 
-Key = tuple[str, int, str, str]  # chain, residue number, insertion code, atom name
+Place = tuple[str, int, str]  # chain, residue number, insertion code
+Key = tuple[str, int, str, str]  # the same, and the atom's name
+_NO_MARK = "\0"  # gemmi's, of atoms without an alternate location
 _MMCIF = (".cif", ".mmcif")
 _PDB = (".pdb", ".ent")
 
@@ -39,7 +43,7 @@ def read_b_factors(source: InputFile, labels: Labels) -> Floats | None:
 
 
 def _known(source: InputFile, is_mmcif: bool) -> dict[Key, tuple[float, float]]:
-    """The values of each atom of the first model; of alternate locations, those of the first."""
+    """The values of each atom of the first model; of alternate locations, those of the best occupied."""
     try:
         if is_mmcif:
             structure = gemmi.make_structure_from_block(atom_block(source))
@@ -48,10 +52,25 @@ def _known(source: InputFile, is_mmcif: bool) -> dict[Key, tuple[float, float]]:
             structure = gemmi.read_pdb_string("".join(of.line for of in atoms if of.ordinal == 0))
     except (ValueError, RuntimeError) as error:
         raise FormatError(f"{source}: its B-factors cannot be read: {error}") from None
-    found: dict[Key, tuple[float, float]] = {}
+    residues: dict[Place, list[gemmi.Atom]] = {}
     for chain in structure[0] if len(structure) else ():
         for residue in chain:
             place = chain.name, int(residue.seqid.num or 0), residue.seqid.icode.strip()
-            for atom in residue:
-                found.setdefault((*place, atom.name), (atom.occ, atom.b_iso))
+            residues.setdefault(place, []).extend(residue)
+    found: dict[Key, tuple[float, float]] = {}
+    for place, own in residues.items():
+        for atom in _one_location(own):
+            found.setdefault((*place, atom.name), (atom.occ, atom.b_iso))
     return found
+
+
+def _one_location(atoms: Sequence[gemmi.Atom]) -> Sequence[gemmi.Atom]:
+    """The atoms of a residue that have no alternate location, and those of the best occupied one, as in assembly.py."""
+    sums: dict[str, float] = {}
+    for atom in atoms:
+        sums[atom.altloc] = sums.get(atom.altloc, 0.0) + atom.occ
+    marks = [mark for mark in sums if mark != _NO_MARK]
+    if len(marks) < 2:
+        return atoms
+    best = max(marks, key=lambda mark: round(sums[mark], 6))
+    return [atom for atom in atoms if atom.altloc in (_NO_MARK, best)]
