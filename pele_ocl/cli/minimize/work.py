@@ -37,7 +37,7 @@ class Outcome:
     """A structure that is done.
 
     row : what --json prints; n_atoms : 0 where it could not be read or was done earlier
-    sha256 : of what it was made from, "" where that could not be read
+    sha256 : of what it was made from, "" where that could not be read; written : that of its file, where it has one
     positions : (n, 3) A, of a conformation that is still to be written; None of others, and of one that failed
     """
 
@@ -45,6 +45,7 @@ class Outcome:
     n_atoms: int = 0
     sha256: str = ""
     positions: Floats | None = None
+    written: str = ""
 
     @classmethod
     def failed_by(cls, reason: str, name: str, sha256: str = "") -> Outcome:
