@@ -79,6 +79,15 @@ def test_restraints_of_all_kinds(peptide, tmp_path):
     assert rows[1]["energy_before"]["restraint"] < 1e-3
 
 
+def test_another_reference_is_another_run(peptide, tmp_path):
+    *paths, reference = shaken(tmp_path, peptide, 3)
+    words = (*paths, "-o", tmp_path / "out", "--max-iterations", "1", "--restrain", "all:1", "--reference", reference)
+    first = rows_of(*words)
+    assert rows_of(*words, "--resume") == first
+    reference.write_bytes(paths[0].read_bytes())
+    assert "was made with other settings" in error_of("minimize", *words, "--resume")
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

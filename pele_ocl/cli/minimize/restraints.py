@@ -95,7 +95,7 @@ class Restraint:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The structure to whose positions atoms are held."""
+    """The structure to whose positions atoms are held; sha256 : of its file"""
 
     path: Path
     atoms: Atoms
@@ -103,7 +103,8 @@ class Reference:
     @classmethod
     def of(cls, path: Path, read_atoms: ReadAtoms) -> Reference:
         """That of a file, of which the same atoms are taken as of the structures."""
-        return cls(path, read_atoms.unparameterised(read_file(path)))
+        source = read_file(path)
+        return cls(path, read_atoms.unparameterised(source), source.sha256)
 
     def positions(self, atoms: Atoms) -> Floats:
         """Those (n, 3) A of a molecule's atoms. Raises InputError where its atoms are others."""
@@ -127,6 +128,7 @@ def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms
             of.constant, places, atoms.selected(of.selections[0]), of.flat, f"restraint_{k}" if k > 1 else "restraint"
         )
         for k, of in enumerate(by_option["--restrain"], 1)
+    sha256: str
     ]
     if given := by_option["--distance"]:
         members = [of.members(atoms) for of in given]

@@ -25,6 +25,7 @@ from ..terminal import one_line
 from .holding import Holding
 from .journal import Journal, Row
 from .progress import StructureLine
+from .restraints import Reference
 from .targets import Targets
 
 _ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
@@ -113,6 +114,8 @@ class Work:
         """The journal of the run. names : of the structures of all shards, in their order"""
         context = click.get_current_context()
         settings = {name: str(value) for name, value in context.params.items() if name not in _NOT_SETTINGS and value}
+        if isinstance(self.holding.reference, Reference):
+            settings["reference"] = self.holding.reference.sha256  # what it holds, wherever it is
         path, shard = self.targets.journal, asked_of(context).shard
         if shard is None or path is None:
             return Journal(path, settings, self.resume)
