@@ -107,14 +107,16 @@ def test_a_folder_of_files_one_of_which_fails(peptide, tmp_path):
 
 
 def test_a_finished_structure_is_not_done_again(peptide, tmp_path):
-    paths, out = shaken(tmp_path, peptide, 3), tmp_path / "out"
-    first = rows_of(*paths[:2], "-o", out, *QUICK)
+    paths, out = shaken(tmp_path, peptide, 4), tmp_path / "out"
+    first = rows_of(*paths[:3], "-o", out, *QUICK)
+    (out / "p2.pdb").write_text("of a worker that was killed\n")
     before = (out / "p0.pdb").stat().st_mtime_ns
     paths[1].write_text(paths[1].read_text().replace("END", "REMARK other\nEND"))
     second = rows_of(*paths, "-o", out, *QUICK, "--resume")
     assert second[0] == first[0]  # its seconds, too
     assert second[1]["seconds"] != first[1]["seconds"]
-    assert len(second) == 3
+    assert len(second) == 4
+    assert (out / "p2.pdb").read_text().count("ATOM") == 96
     assert (out / "p0.pdb").stat().st_mtime_ns == before
     assert "was made with other settings" in error_of("minimize", *paths, "-o", out, "--tolerance", "3", "--resume")
 
@@ -243,6 +245,24 @@ def test_a_killed_run_goes_on_to_the_same_file(peptide, tmp_path):
     assert broken.read_bytes() == (tmp_path / "whole.nc").read_bytes()
 
 
+def test_a_kill_before_the_first_line_leaves_no_earlier_rows(peptide, tmp_path, monkeypatch):
+    """The journal of an earlier run is gone once a structure of it is replaced, not when the next is noted down."""
+    paths = shaken(tmp_path, peptide, 2)
+    frames = write_trajectory(tmp_path / "run.nc", [read(path).positions for path in paths])
+    files = ["minimize", *paths, "-o", tmp_path / "out", "--max-iterations"]
+    conformations = ["minimize", HEXAPEPTIDE, "-t", frames, "-o", tmp_path / "out.nc", "--max-iterations"]
+    for words, result in ((files, tmp_path / "out" / "p0.pdb"), (conformations, tmp_path / "out.nc")):
+        run(*words, "1")
+        earlier = result.read_bytes()
+        with monkeypatch.context() as patched:
+            patched.setattr("pele_ocl.cli.minimize.journal.Journal.add", lambda *a, **k: 1 / 0)
+            assert "division by zero" in error_of(*words, "3")
+        assert result.read_bytes() != earlier
+        assert "was made with other settings" in error_of(*words, "1", "--resume")
+        rows = rows_of(*words[1:], "3", "--resume")
+        assert [row["iterations"] for row in rows] == [3, 3]
+
+
 def test_refusals(peptide, tmp_path):
     paths = shaken(tmp_path, peptide, 2)
     assert "is one file for 2 structures" in error_of("minimize", *paths, "-o", tmp_path / "out.pdb")
@@ -341,6 +361,23 @@ def test_shards_are_gone_on_with_and_merged(peptide, tmp_path, apart):
     assert "1 shards are missing" in error_of("merge", shards[0], "-o", tmp_path / "r.csv")
     rows_of(*words, paths[0].with_name("one_more.pdb"), "--shard", "2/2", code=1)
     assert "is of another run" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
+
+
+def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
+    """In place of what an earlier run left, and where --resume finds nothing but failures to be done."""
+    paths = shaken(tmp_path, peptide, 2)
+    words = [*paths, "-o", tmp_path / "out", *QUICK, "--shard", "1/1"]
+    journal = tmp_path / "out" / "minimize.1of1.jsonl"
+    merge = ("merge", journal, "-o", tmp_path / "report.csv", "--json")
+    paths[1].write_text("ATOM\n")
+    rows_of(*words, code=1)
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:2]))  # as a kill leaves it
+    assert "lacks 1 of 2 structures" in error_of(*merge)
+    rows_of(*words, "--resume", code=1)
+    assert ["error" in json.loads(line) for line in run(*merge, code=1).stdout.splitlines()] == [False, True]
+    paths[0].write_text("ATOM\n")
+    rows_of(*words, "--largest", "3", code=1)
+    assert ["error" in json.loads(line) for line in run(*merge, code=1).stdout.splitlines()] == [True, True]
 
 
 @pytest.mark.parametrize(

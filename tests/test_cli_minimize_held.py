@@ -46,7 +46,7 @@ def test_frames_that_are_held_by_restraints(peptide, tmp_path):
     frames = np.insert(frames, 1, np.nan, axis=0)
     source, out = write_trajectory(tmp_path / "run.nc", frames), tmp_path / "out.nc"
     chosen = peptide.selected("not within 4 of resid 6")
-    held = ("--freeze", "not within 4 of resid 6", "--restrain", "resid 6:1")
+    held = ("--freeze", "not within 4 of resid 6", "--restrain", "(resid 6):1")
     rows = rows_of(HEXAPEPTIDE, "-t", source, "-o", out, "--max-iterations", "5", *held, code=1)
     assert ["error" in row for row in rows] == [False, True, False]
     moved = np.abs(np.concatenate(list(trajectory(out))) - frames)[[0, 2]].max(axis=2)
@@ -79,11 +79,22 @@ def test_restraints_of_all_kinds(peptide, tmp_path):
     assert rows[1]["energy_before"]["restraint"] < 1e-3
 
 
+def test_another_reference_is_another_run(peptide, tmp_path):
+    *paths, reference = shaken(tmp_path, peptide, 3)
+    words = (*paths, "-o", tmp_path / "out", "--max-iterations", "1", "--restrain", "all:1", "--reference", reference)
+    first = rows_of(*words)
+    assert rows_of(*words, "--resume") == first
+    reference.write_bytes(paths[0].read_bytes())
+    assert "was made with other settings" in error_of("minimize", *words, "--resume")
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("--restrain", "all:1,-1"), "or SELECTION:K,FLAT, FLAT in A"),
         (("--restrain", "resnam X:1"), "known words are"),
+        (("--restrain", "resid 1:2"), "K is lacking; 'resid 1:2:10', say, or '(resid 1):2'"),
+        (("--restrain", "all:5,0.1,2"), "or SELECTION:K,FLAT, FLAT in A"),
         (("--distance", "index 1|index 2:5"), "ATOM|ATOM:K,R0 or"),
         (("--distance", "index 1:5,2"), "ATOM|ATOM:K,R0 or"),
         (("--distance", "index 1|resid 2:5,2"), "'resid 2' takes 22 atoms; one is needed"),

@@ -102,7 +102,7 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--restrain", multiple=True, metavar="SELECTION:K[,FLAT]",
         help="Hold atoms where they began by K |x - x0|^2, kcal/mol/A^2: 'backbone:10'; with FLAT from that many "
-        "Angstrom on. May be given several times, as the next two.",
+        "Angstrom on. May be given several times, as may --distance and --torsion.",
     ),
     click.option(
         "--distance", multiple=True, metavar="ATOM|ATOM:K,R0[,FLAT]",

@@ -13,13 +13,14 @@ from ...formats import appending, replacing
 from .targets import make_folder
 
 Row = dict[str, Any]  # what --json prints of a structure
-_OWN = ("size", "sha256")  # of a line of the journal, not of the report
+_OWN = ("size", "sha256", "written")  # of a line of the journal, not of the report
 
 
 class Journal:
     """JSON lines: the settings, then a line for each structure, written once its file is.
 
-    The file begins with the first structure that is done, so a call that can do none leaves an earlier file as it is.
+    The file begins just before the first structure's does, so a call that can do none leaves an earlier file as it is,
+    and none that is left is of other structures than those on disk.
 
     rows : of the structures that an earlier run finished, by name; size : of the file of all conformations by then
     """
@@ -45,8 +46,8 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # Shards are merged even where all structures of one failed.
-        if error is None and self._is_shard and self._path is not None and not self._path.exists():
-            self._write(self._path)
+        if error is None and self._is_shard and self._waiting:
+            self._write()
         if self._stream is not None:
             self._stream.close()
 
@@ -56,16 +57,26 @@ class Journal:
             return
         self._waiting += (json.dumps({**row, **more}, ensure_ascii=False) + "\n").encode()
         if self._stream is not None or "error" not in row:
-            self._write(self._path)
+            self._write()
 
-    def _write(self, path: Path) -> None:
+    def begin(self) -> None:
+        """Put this run's file in place of an earlier one: called before a structure is written, whose row that lacks.
+
+        Raises FormatError where it cannot be written.
+        """
+        if self._path is None or self._stream is not None:
+            return
+        make_folder(self._path.parent)
+        with replacing(self._path) as temporary:
+            temporary.write_text(self._head + self._kept, encoding="utf-8")
+        self._stream = open(self._path, "ab", buffering=0)
+
+    def _write(self) -> None:
         """Write the lines that wait, into a new file where none was begun."""
-        if self._stream is None:
-            make_folder(path.parent)
-            with replacing(path) as temporary:
-                temporary.write_text(self._head + self._kept, encoding="utf-8")
-            self._stream = open(path, "ab", buffering=0)
-        with appending(path):
+        self.begin()
+        assert self._path is not None
+        assert self._stream is not None
+        with appending(self._path):
             self._stream.write(self._waiting)
         self._waiting = b""
 

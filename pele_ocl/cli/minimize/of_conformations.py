@@ -107,6 +107,7 @@ def _written(work: Work, conformations: Conformations, shared: SharedWork[range,
         if first and first[-1][1].failed:
             yield from (outcome for _, outcome in first)
             return
+        journal.begin()
         with ConformationFile(work.targets.output, layout, journal.size) as file:
             for number, outcome in chain(first, numbered):
                 file.append(number, outcome.positions)

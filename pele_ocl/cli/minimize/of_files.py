@@ -11,7 +11,8 @@ import click
 from ...atoms import Atoms
 from ...cluster import WorkersDiedError
 from ...errors import PeleError
-from ...formats.conformation_files import write_conformation
+from ...formats import replacing
+from ...formats.conformation_files import ConformationFile, layout_of
 from ...inputfile import InputFile, read_file
 from ..cluster import Call, asked_of, shared_out
 from ..command import COORDINATES
@@ -33,7 +34,7 @@ def outcomes_of_files(work: Work, paths: Sequence[Path]) -> tuple[list[Outcome],
     wanted = paths if shard is None else shard.part(paths, "structures")
 
     def compute(group: Sequence[Targeted]) -> list[Outcome]:
-        return list(_minimized(work, group, None))
+        return list(_minimized(work, group))
 
     found: dict[str, Outcome] = {}
     with shared_out(compute, work.facts, _died_of, paths=described_by(tuple(paths)), **work.for_workers) as shared:
@@ -44,18 +45,21 @@ def outcomes_of_files(work: Work, paths: Sequence[Path]) -> tuple[list[Outcome],
             if shared.is_remote:
                 outcomes = progress.counted(chain.from_iterable(shared.over(_groups(left))))
             else:
-                outcomes = _minimized(work, left, progress)
+                outcomes = _minimized(work, left, journal, progress)
             for outcome in outcomes:
-                journal.add(outcome.row, sha256=outcome.sha256)
+                journal.add(outcome.row, sha256=outcome.sha256, written=outcome.written)
                 found[outcome.row["name"]] = outcome
         return [found[str(path)] for path in wanted], str(shared.facts["device"])
 
 
 def _earlier(work: Work, path: Path, journal: Journal) -> dict[str, object] | None:
     """The row of a structure that an earlier run finished, None where there is none."""
-    if str(path) not in journal.rows or not work.targets.files[path].exists():
+    if str(path) not in journal.rows:
         return None
     try:
+        # Workers replace files before the journal knows: after a kill one may be of a run that noted nothing down.
+        if read_file(work.targets.files[path]).sha256 != journal.rows[str(path)].get("written"):
+            return None
         return journal.earlier(str(path), read_file(path).sha256)
     except PeleError:
         return None
@@ -71,8 +75,13 @@ def _died_of(group: Sequence[Targeted], error: WorkersDiedError) -> list[Outcome
     return [Outcome.failed_by(str(error), str(path)) for path, _ in group]
 
 
-def _minimized(work: Work, targeted: Sequence[Targeted], progress: StructureLine | None) -> Iterator[Outcome]:
-    """Files read until they are enough for the device, then minimised together."""
+def _minimized(
+    work: Work, targeted: Sequence[Targeted], journal: Journal | None = None, progress: StructureLine | None = None
+) -> Iterator[Outcome]:
+    """Files read until they are enough for the device, then minimised together.
+
+    journal : that of this process, to be begun before a structure is written; None in a worker
+    """
     waiting: list[_Waiting] = []
     enough = work.atoms_of_files
     earlier = 0 if progress is None else progress.done
@@ -87,11 +96,13 @@ def _minimized(work: Work, targeted: Sequence[Targeted], progress: StructureLine
         if waiting and (is_last or sum(len(atoms) for _, atoms, _, _ in waiting) >= enough):
             if progress is not None:
                 progress.done = earlier + k + 1 - len(waiting)
-            yield from _together(work, waiting, progress)
+            yield from _together(work, waiting, journal, progress)
             waiting.clear()
 
 
-def _together(work: Work, read: Sequence[_Waiting], progress: StructureLine | None) -> Iterator[Outcome]:
+def _together(
+    work: Work, read: Sequence[_Waiting], journal: Journal | None, progress: StructureLine | None
+) -> Iterator[Outcome]:
     """Structures that were read, minimised and written."""
     batch = work.minimized([atoms for _, atoms, _, _ in read], work.holding.each, progress)
     for k, (source, atoms, target, coordinates) in enumerate(read):
@@ -101,15 +112,25 @@ def _together(work: Work, read: Sequence[_Waiting], progress: StructureLine | No
             continue
         try:
             click.get_current_context().meta[COORDINATES] = coordinates
-            _write(work, source, result.atoms, target)
+            written = _write(work, source, result.atoms, target, journal)
         except PeleError as error:
             yield Outcome.failed_by(str(error), name, source.sha256)
         else:
-            yield Outcome(result.to_dict(name), len(atoms), source.sha256)
+            yield Outcome(result.to_dict(name), len(atoms), source.sha256, written=written)
 
 
-def _write(work: Work, source: InputFile, atoms: Atoms, target: Path) -> None:
-    """Write a structure as its own call writes it, so that its file does not depend on what else was minimised."""
-    make_folder(target.parent)
+def _write(work: Work, source: InputFile, atoms: Atoms, target: Path, journal: Journal | None) -> str:
+    """Write a structure as its own call writes it, so that its file does not depend on what else was minimised.
+
+    The SHA-256 of the file is returned.
+    """
     with Call.now(paths=(source.path,), output=target, table=None).under_way():
-        write_conformation(target, work.content(source, atoms, 1))
+        layout = layout_of(target, work.content(source, atoms, 1))
+    make_folder(target.parent)
+    with replacing(target) as temporary:
+        with ConformationFile(temporary, layout, None) as file:
+            file.append(1, atoms.positions)
+            file.finish()
+        if journal is not None:
+            journal.begin()
+    return read_file(target).sha256

@@ -34,11 +34,17 @@ class Form:
         """The constant, the target and the flat bottom, each 0 where it has none; None for another text."""
         words = [number(word.strip()) for word in text.split(",")]
         known = [value for value in words if value is not None and isfinite(value)]
-        needed = 1 if self.selections == 1 else 2  # positions have no target
-        if len(known) < len(words) or not needed <= len(known) <= needed + 1:
+        if len(known) < len(words):
             return None
-        constant, target, flat = known[0], known[1] if needed == 2 else 0.0, known[needed] if known[needed:] else 0.0
-        return (constant, target, flat) if min(constant, flat) >= 0 and self.least <= target <= self.most else None
+        if self.selections == 1:
+            known.insert(1, 0.0)  # positions have no target
+        if len(known) == 2:
+            known.append(0.0)
+        if len(known) != 3:
+            return None
+        constant, target, flat = known
+        is_allowed = min(constant, flat) >= 0 and self.least <= target <= self.most
+        return (constant, target, flat) if is_allowed else None
 
 
 # By option. Numbers come behind the last colon, as selections have colons of their own: `resid 5:20`.
@@ -76,6 +82,11 @@ class Restraint:
         values = form.values(behind)
         if len(selections) != form.selections or not all(selections) or values is None:
             raise InputError(f"{option} {text[:60]!r}: {form.written}")
+        if _ends_in_range(text, before):
+            raise InputError(
+                f"{option} {text[:60]!r}: this is a selection as a whole, and K is lacking; '{text[:60]}:10', say, or "
+                f"'({before[:60]}):{behind[:20]}' where that is K"
+            )
         for selection in selections:
             Selection(selection)
         return cls(option, text, selections, *values)
@@ -93,17 +104,36 @@ class Restraint:
         return found
 
 
+def _ends_in_range(text: str, before: str) -> bool:
+    """Whether a text is a selection whose last colon is in a range of numbers: `resid 1:2`, but not `name CA:2`.
+
+    before : what comes before that colon
+    """
+    # A name may be any text, colons included, and so may be a word behind it.
+    return _is_selection(text) and not _is_selection(f"{before}:x")
+
+
+def _is_selection(text: str) -> bool:
+    try:
+        Selection(text)
+    except InputError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The structure to whose positions atoms are held."""
+    """The structure to whose positions atoms are held; sha256 : of its file"""
 
     path: Path
     atoms: Atoms
+    sha256: str
 
     @classmethod
     def of(cls, path: Path, read_atoms: ReadAtoms) -> Reference:
         """That of a file, of which the same atoms are taken as of the structures."""
-        return cls(path, read_atoms.unparameterised(read_file(path)))
+        source = read_file(path)
+        return cls(path, read_atoms.unparameterised(source), source.sha256)
 
     def positions(self, atoms: Atoms) -> Floats:
         """Those (n, 3) A of a molecule's atoms. Raises InputError where its atoms are others."""

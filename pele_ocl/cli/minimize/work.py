@@ -25,6 +25,7 @@ from ..terminal import one_line
 from .holding import Holding
 from .journal import Journal, Row
 from .progress import StructureLine
+from .restraints import Reference
 from .targets import Targets
 
 _ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
@@ -37,7 +38,7 @@ class Outcome:
     """A structure that is done.
 
     row : what --json prints; n_atoms : 0 where it could not be read or was done earlier
-    sha256 : of what it was made from, "" where that could not be read
+    sha256 : of what it was made from, "" where that could not be read; written : that of its file, where it has one
     positions : (n, 3) A, of a conformation that is still to be written; None of others, and of one that failed
     """
 
@@ -45,6 +46,7 @@ class Outcome:
     n_atoms: int = 0
     sha256: str = ""
     positions: Floats | None = None
+    written: str = ""
 
     @classmethod
     def failed_by(cls, reason: str, name: str, sha256: str = "") -> Outcome:
@@ -112,6 +114,8 @@ class Work:
         """The journal of the run. names : of the structures of all shards, in their order"""
         context = click.get_current_context()
         settings = {name: str(value) for name, value in context.params.items() if name not in _NOT_SETTINGS and value}
+        if isinstance(self.holding.reference, Reference):
+            settings["reference"] = self.holding.reference.sha256  # what it holds, wherever it is
         path, shard = self.targets.journal, asked_of(context).shard
         if shard is None or path is None:
             return Journal(path, settings, self.resume)
