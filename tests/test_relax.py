@@ -21,7 +21,8 @@ from pele_ocl.formats.conformation_files import Content, write_conformation
 from pele_ocl.inputfile import read_file
 from pele_ocl.paths import shipped
 from pele_ocl.relax import PROTOCOLS, Violations, topologies
-from pele_ocl.relax.hydrogens import tautomers
+from pele_ocl.relax.hydrogens import completed, tautomers
+from pele_ocl.relax.placing import Placing
 from pele_ocl.relax.stereochemistry import residue_bounds
 
 STRUCTURES = shipped("data") / "structures"
@@ -201,6 +202,48 @@ def test_hydrogens_stand_where_another_program_puts_them(tmp_path):
     turning = {name for name in away if name.split(":")[-1] in ("OG", "OG1", "OH")}
     assert max(away[name] for name in away.keys() - turning) < 0.25
     assert sum(away[name] > 0.5 for name in turning) <= 2 < len(turning) / 4
+
+
+def in_line(names):
+    """CA, CB and CG2 exactly in a line, CG1 beside it, and the others about them."""
+    places = {"CA": (-1.5, 0, 0), "CB": (0, 0, 0), "CG2": (1.5, 0, 0), "CG1": (0, 0, -1.5), "N": (-2, 1.4, 0)}
+    return np.array([places.get(name, (-2.0, -0.7, 1.2)) for name in names])
+
+
+def placed_on(path: Path, places):
+    """The atoms of ubiquitin with hydrogens on heavy atoms at places, and (n,) which of them were added."""
+    field = ForceField.load()
+    structure = read_structure(model(path, heavy_lines()))
+    full, own = completed(structure, field.templates)
+    atoms = field.assign(full)
+    given = places(structure.labels.names.tolist())
+    return atoms.moved(Placing.of(atoms, own).placed(given)), own < 0
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        in_line,
+        lambda names: np.arange(len(names))[:, None] * [1.5, 0, 0],  # all in a line
+        lambda names: np.arange(len(names))[:, None] * [0, -1.5, 1.5],
+        lambda names: np.arange(len(names))[:, None] % 2 * [0, 0, 1.5],  # neighbours in one place
+        lambda names: np.zeros((len(names), 3)),  # all in one place
+    ],
+)
+def test_added_atoms_stand_off_their_parents_in_any_geometry(tmp_path, places):
+    """Atoms of proteins have one, two or three neighbours; here these lead nowhere, or in one direction."""
+    atoms, added = placed_on(tmp_path / "heavy.pdb", places)
+    one, other = atoms.bonds[added[atoms.bonds].any(axis=1)].T
+    lengths = np.linalg.norm(atoms.positions[one] - atoms.positions[other], axis=1)
+    assert ((lengths > 0.95) & (lengths < 1.35)).all()
+    for together in hydrogens(atoms).values():
+        apart = np.linalg.norm(together[:, None] - together, axis=2)[np.triu_indices(len(together), 1)]
+        assert (apart > 1.3).all()
+
+
+def test_a_hydrogen_stands_off_the_plane_of_three_neighbours_two_of_which_are_in_a_line_with_it(tmp_path):
+    atoms, _ = placed_on(tmp_path / "heavy.pdb", in_line)
+    assert np.abs(hydrogens(atoms)["A:VAL5:CB"]) == pytest.approx(np.array([[0, 1.09, 0]]))
 
 
 def test_histidine_has_a_hydrogen_where_something_takes_it(ubiquitin):
