@@ -241,7 +241,7 @@ def test_added_atoms_stand_off_their_parents_in_any_geometry(tmp_path, places):
         assert (apart > 1.3).all()
 
 
-def test_a_hydrogen_stands_off_the_plane_of_three_neighbours_two_of_which_are_in_a_line_with_it(tmp_path):
+def test_a_hydrogen_stands_off_the_plane_of_its_parent_and_three_neighbours(tmp_path):
     atoms, _ = placed_on(tmp_path / "heavy.pdb", in_line)
     assert np.abs(hydrogens(atoms)["A:VAL5:CB"]) == pytest.approx(np.array([[0, 1.09, 0]]))
 
@@ -300,10 +300,81 @@ def test_numbers_that_jump(tmp_path):
     bonded = pele_ocl.relax(model(tmp_path / "bonded.pdb", jumping))
     assert (bonded.before, bonded.notes) == ([], ())
     gap = pele_ocl.relax(model(tmp_path / "gap.pdb", jumping, lambda places: places + 2 * behind))
-    (note,) = gap.notes
+    note, of_ends = gap.notes
+    assert re.search(r"gap\.pdb: A:\w+3:C and 1 more: a chain ends without the atoms of a terminal residue", of_ends)
     assert "A:GLU2" not in note
     assert "A:PHE4" not in note
     assert re.search(r"gap\.pdb:\d+ \(A:\w+3:N\) and A:\w+14 are not bonded: their numbers jump, .* A apart", note)
+
+
+def ring(path: Path, *lacking: str) -> Path:
+    """A hexapeptide whose last C is near its first N, without hydrogens, OXT and atoms of these names."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM") and line[76:78] != " H"]
+    lines = [line for line in lines if line[12:16].strip() not in ("OXT", *lacking)]
+    names = [(int(line[22:26]), line[12:16].strip()) for line in lines]
+    residues = np.array([number for number, _ in names])
+    first, last = names.index((1, "N")), names.index((6, "C"))
+
+    def moved(places):
+        places = places.copy()
+        centre = places.mean(axis=0)
+        for number in range(1, 7):  # residues about a circle, in their order
+            of = residues == number
+            turn = np.radians(60 * number)
+            places[of] += centre + 6 * np.array([np.cos(turn), np.sin(turn), 0]) - places[of].mean(axis=0)
+        places[first] = places[last] + [0, 0, 1.33]
+        return places
+
+    return model(path, lines, moved)
+
+
+def test_a_ring_stays_one(tmp_path):
+    """Its ends are bonded and have no atoms of terminal residues; a chain of the same residues is still a chain."""
+    known = topologies.Topologies()
+    closed = known.read(ring(tmp_path / "ring.pdb"))
+    first, last = index(closed.atoms, 1, "N"), index(closed.atoms, 6, "C")
+    assert [first, last] in closed.atoms.bonds.tolist()
+    assert "OXT" not in closed.atoms.labels.names
+    assert len(hydrogens(closed.atoms)["A:MET1:N"]) == 1
+    assert re.search(r"ring\.pdb:1 \(A:MET1:N\) and A:ASP6 are bonded: .* taken for a ring", "\n".join(closed.notes))
+    assert len(closed.notes) == 1
+    lines = (tmp_path / "ring.pdb").read_text().splitlines()[:-1]
+    far = model(tmp_path / "chain.pdb", lines, lambda places: places + np.eye(len(places))[:, :1] * [0, 0, 3])
+    chain = known.read(far)
+    assert [first, index(chain.atoms, 6, "C")] not in chain.atoms.bonds.tolist()
+    assert "OXT" in chain.atoms.labels.names
+    assert chain.notes == ()
+    with pytest.raises(ParameterError, match=r"lacking\.pdb:1 \(A:MET1:N\): begins a ring in which atoms are lacking"):
+        known.read(ring(tmp_path / "lacking.pdb", "CZ"))
+
+
+def test_ends_without_a_template_are_refused(tmp_path):
+    lines = [line for line in heavy_lines() if int(line[22:26]) >= 16]
+    acid = [line.replace("GLU", "GLH") if int(line[22:26]) == 16 else line for line in lines]
+    with pytest.raises(ParameterError, match=r"A:GLH16:N\): .* no template of GLH where a chain begins; name it GLU"):
+        pele_ocl.relax(model(tmp_path / "begins.pdb", acid))
+    ending = [line.replace("ASP", "ASH") for line in lines if int(line[22:26]) <= 21]
+    with pytest.raises(ParameterError, match=r"A:ASH21:N\): .* no template of ASH where a chain ends; name it ASP"):
+        pele_ocl.relax(model(tmp_path / "ends.pdb", ending))
+    alone = [line for line in lines if int(line[22:26]) in (16, 17, 30, 40, 41)]
+    with pytest.raises(ParameterError, match=r"A:ILE30:N\): is bonded to no other residue, .* build the residues"):
+        pele_ocl.relax(model(tmp_path / "alone.pdb", alone))
+
+
+def test_caps_end_a_chain(tmp_path):
+    """An acetyl group waits for a residue behind it alone, a methyl amide for one before it."""
+    of = {(16, "CA"): "CH3", (16, "C"): "C", (16, "O"): "O", (18, "N"): "N", (18, "CA"): "CH3"}
+    lines = []
+    for line in heavy_lines():
+        number, name = int(line[22:26]), line[12:16].strip()
+        if (number, name) in of:
+            lines.append(f"{line[:12]} {of[number, name]:3s} {'ACE' if number == 16 else 'NME'}{line[20:]}")
+        elif number == 17:
+            lines.append(line)
+    read = topologies.Topologies().read(model(tmp_path / "capped.pdb", lines))
+    assert read.notes == ()
+    assert read.atoms.charges.sum() == pytest.approx(0, abs=1e-6)
+    assert len(read.atoms) == 6 + 16 + 6
 
 
 def test_notes_tell_what_became_of_the_file(tmp_path):
