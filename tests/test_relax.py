@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,8 @@ from test_cli import error_of, on_the_chosen_device, run  # noqa: F401
 
 import pele_ocl
 from pele_ocl import InputError, ParameterError, Relaxer
+from pele_ocl.cli.minimize.targets import Targets
+from pele_ocl.cli.relax.run import rows_of
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import read_structure
 from pele_ocl.formats.b_factors import read_b_factors
@@ -417,7 +421,8 @@ def test_the_command_keeps_b_factors_and_numbers(tmp_path):
     assert re.search(r"Error: 1 model of 3 failed: \S*c\.pdb:1 .*relax is for proteins", result.stderr)
     head, *lines = [line for line in (tmp_path / "report.csv").read_text().splitlines() if line[0] != "#"]
     assert head.startswith("name,violations,left,")
-    assert float(lines[0].split(",")[1]) == rows[0]["n_before"] > 0
+    assert lines[0].split(",")[1] == str(rows[0]["n_before"]) != "0"  # counts stay whole
+    assert lines[2].split(",")[1:9] == [""] * 8
     assert "relax is for proteins" in lines[2]
     again = run(*command, "--resume", code=1)
     assert [json.loads(line) for line in again.stdout.splitlines()] == rows  # seconds of the first run included
@@ -453,3 +458,52 @@ def test_refusals(tmp_path):
     )
     assert "no OpenCL device fits 'nope'" in error_of("relax", path, "-o", tmp_path / "new/out.pdb", "--device", "nope")
     assert not (tmp_path / "new").exists()
+
+
+def test_folders_are_made_for_what_is_written(tmp_path):
+    """Of a report, too; a model that fails leaves no empty one."""
+    bad = tmp_path / "bad.pdb"
+    bad.write_text("ATOM      1  C1  LIG A   1      11.100  11.100  11.100  1.00  0.00           C\nEND\n")
+    (tmp_path / "worse.pdb").write_text(bad.read_text())
+    folder = tmp_path / "new" / "q"
+    assert "relax is for proteins" in error_of("relax", bad, "-o", f"{folder}/")
+    failed = run("relax", bad, tmp_path / "worse.pdb", "-o", f"{folder}/", code=1)
+    assert "Error: 2 models of 2 failed" in failed.stderr
+    assert not folder.parent.exists()
+    run("relax", HEXAPEPTIDE, "-o", f"{folder}/", "--report", folder / "r.csv")
+    assert sorted(path.name for path in folder.iterdir()) == ["hexapeptide.pdb", "r.csv"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Quick:
+    """In place of a Relaxer: half a second a round by a clock of its own, two rounds a model."""
+
+    def __init__(self, result) -> None:
+        self.result, self.now = result, 0.0
+
+    def relax(self, source, watch):
+        for told in ((0, 1, 2.5), (1, 1, 0.1)) * 2:
+            self.now += 0.25
+            watch(*told)
+        return self.result
+
+
+def test_progress_is_shown_for_models_that_are_quick(tmp_path, monkeypatch):
+    """A model is done once all its rounds are, and what is left follows from those that are done."""
+    relaxer = Quick(pele_ocl.relax(HEXAPEPTIDE))
+    monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: relaxer.now)
+    monkeypatch.setattr("sys.stderr", Terminal())
+    files = {tmp_path / f"{k}.pdb": tmp_path / "out" / f"{k}.pdb" for k in range(100)}
+    for path in files:
+        path.write_bytes(HEXAPEPTIDE.read_bytes())
+    rows = rows_of(relaxer, Targets(tmp_path / "out", files, tmp_path / "out", None), {}, False)
+    assert len(rows) == 100
+    told = re.findall(r"Relaxing: (\d+) of 100 structures, .*?(?:, ([^,]+) left)?(?=\r)", sys.stderr.getvalue() + "\r")
+    done = [int(n) for n, _ in told]
+    assert done == sorted(done)
+    assert len(done) > 200
+    assert [left for n, left in told if n == "50"] == ["50.25 s", "50.50 s", "50.75 s", "51.00 s"]
