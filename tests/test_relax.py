@@ -470,6 +470,8 @@ def test_folders_are_made_for_what_is_written(tmp_path):
     failed = run("relax", bad, tmp_path / "worse.pdb", "-o", f"{folder}/", code=1)
     assert "Error: 2 models of 2 failed" in failed.stderr
     assert not folder.parent.exists()
+    run("relax", bad, tmp_path / "worse.pdb", "-o", f"{folder}/", "--report", folder / "r.csv", code=1)
+    assert [path.name for path in folder.iterdir()] == ["r.csv"]
     run("relax", HEXAPEPTIDE, "-o", f"{folder}/", "--report", folder / "r.csv")
     assert sorted(path.name for path in folder.iterdir()) == ["hexapeptide.pdb", "r.csv"]
 
