@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,8 @@ from test_cli import error_of, on_the_chosen_device, run  # noqa: F401
 
 import pele_ocl
 from pele_ocl import InputError, ParameterError, Relaxer
+from pele_ocl.cli.minimize.targets import Targets
+from pele_ocl.cli.relax.run import rows_of
 from pele_ocl.forcefield import ForceField
 from pele_ocl.formats import read_structure
 from pele_ocl.formats.b_factors import read_b_factors
@@ -21,7 +25,8 @@ from pele_ocl.formats.conformation_files import Content, write_conformation
 from pele_ocl.inputfile import read_file
 from pele_ocl.paths import shipped
 from pele_ocl.relax import PROTOCOLS, Violations, topologies
-from pele_ocl.relax.hydrogens import tautomers
+from pele_ocl.relax.hydrogens import completed, tautomers
+from pele_ocl.relax.placing import Placing
 from pele_ocl.relax.stereochemistry import residue_bounds
 
 STRUCTURES = shipped("data") / "structures"
@@ -203,6 +208,48 @@ def test_hydrogens_stand_where_another_program_puts_them(tmp_path):
     assert sum(away[name] > 0.5 for name in turning) <= 2 < len(turning) / 4
 
 
+def in_line(names):
+    """CA, CB and CG2 exactly in a line, CG1 beside it, and the others about them."""
+    places = {"CA": (-1.5, 0, 0), "CB": (0, 0, 0), "CG2": (1.5, 0, 0), "CG1": (0, 0, -1.5), "N": (-2, 1.4, 0)}
+    return np.array([places.get(name, (-2.0, -0.7, 1.2)) for name in names])
+
+
+def placed_on(path: Path, places):
+    """The atoms of ubiquitin with hydrogens on heavy atoms at places, and (n,) which of them were added."""
+    field = ForceField.load()
+    structure = read_structure(model(path, heavy_lines()))
+    full, own = completed(structure, field.templates)
+    atoms = field.assign(full)
+    given = places(structure.labels.names.tolist())
+    return atoms.moved(Placing.of(atoms, own).placed(given)), own < 0
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        in_line,
+        lambda names: np.arange(len(names))[:, None] * [1.5, 0, 0],  # all in a line
+        lambda names: np.arange(len(names))[:, None] * [0, -1.5, 1.5],
+        lambda names: np.arange(len(names))[:, None] % 2 * [0, 0, 1.5],  # neighbours in one place
+        lambda names: np.zeros((len(names), 3)),  # all in one place
+    ],
+)
+def test_added_atoms_stand_off_their_parents_in_any_geometry(tmp_path, places):
+    """Atoms of proteins have one, two or three neighbours; here these lead nowhere, or in one direction."""
+    atoms, added = placed_on(tmp_path / "heavy.pdb", places)
+    one, other = atoms.bonds[added[atoms.bonds].any(axis=1)].T
+    lengths = np.linalg.norm(atoms.positions[one] - atoms.positions[other], axis=1)
+    assert ((lengths > 0.95) & (lengths < 1.35)).all()
+    for together in hydrogens(atoms).values():
+        apart = np.linalg.norm(together[:, None] - together, axis=2)[np.triu_indices(len(together), 1)]
+        assert (apart > 1.3).all()
+
+
+def test_a_hydrogen_stands_off_the_plane_of_its_parent_and_three_neighbours(tmp_path):
+    atoms, _ = placed_on(tmp_path / "heavy.pdb", in_line)
+    assert np.abs(hydrogens(atoms)["A:VAL5:CB"]) == pytest.approx(np.array([[0, 1.09, 0]]))
+
+
 def test_histidine_has_a_hydrogen_where_something_takes_it(ubiquitin):
     ring = [ubiquitin.positions[index(ubiquitin, 68, name)] for name in ("NE2", "CD2", "CE1")]
     along = 2 * ring[0] - ring[1] - ring[2]
@@ -257,10 +304,81 @@ def test_numbers_that_jump(tmp_path):
     bonded = pele_ocl.relax(model(tmp_path / "bonded.pdb", jumping))
     assert (bonded.before, bonded.notes) == ([], ())
     gap = pele_ocl.relax(model(tmp_path / "gap.pdb", jumping, lambda places: places + 2 * behind))
-    (note,) = gap.notes
+    note, of_ends = gap.notes
+    assert re.search(r"gap\.pdb: A:\w+3:C and 1 more: a chain ends without the atoms of a terminal residue", of_ends)
     assert "A:GLU2" not in note
     assert "A:PHE4" not in note
     assert re.search(r"gap\.pdb:\d+ \(A:\w+3:N\) and A:\w+14 are not bonded: their numbers jump, .* A apart", note)
+
+
+def ring(path: Path, *lacking: str) -> Path:
+    """A hexapeptide whose last C is near its first N, without hydrogens, OXT and atoms of these names."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM") and line[76:78] != " H"]
+    lines = [line for line in lines if line[12:16].strip() not in ("OXT", *lacking)]
+    names = [(int(line[22:26]), line[12:16].strip()) for line in lines]
+    residues = np.array([number for number, _ in names])
+    first, last = names.index((1, "N")), names.index((6, "C"))
+
+    def moved(places):
+        places = places.copy()
+        centre = places.mean(axis=0)
+        for number in range(1, 7):  # residues about a circle, in their order
+            of = residues == number
+            turn = np.radians(60 * number)
+            places[of] += centre + 6 * np.array([np.cos(turn), np.sin(turn), 0]) - places[of].mean(axis=0)
+        places[first] = places[last] + [0, 0, 1.33]
+        return places
+
+    return model(path, lines, moved)
+
+
+def test_a_ring_stays_one(tmp_path):
+    """Its ends are bonded and have no atoms of terminal residues; a chain of the same residues is still a chain."""
+    known = topologies.Topologies()
+    closed = known.read(ring(tmp_path / "ring.pdb"))
+    first, last = index(closed.atoms, 1, "N"), index(closed.atoms, 6, "C")
+    assert [first, last] in closed.atoms.bonds.tolist()
+    assert "OXT" not in closed.atoms.labels.names
+    assert len(hydrogens(closed.atoms)["A:MET1:N"]) == 1
+    assert re.search(r"ring\.pdb:1 \(A:MET1:N\) and A:ASP6 are bonded: .* taken for a ring", "\n".join(closed.notes))
+    assert len(closed.notes) == 1
+    lines = (tmp_path / "ring.pdb").read_text().splitlines()[:-1]
+    far = model(tmp_path / "chain.pdb", lines, lambda places: places + np.eye(len(places))[:, :1] * [0, 0, 3])
+    chain = known.read(far)
+    assert [first, index(chain.atoms, 6, "C")] not in chain.atoms.bonds.tolist()
+    assert "OXT" in chain.atoms.labels.names
+    assert chain.notes == ()
+    with pytest.raises(ParameterError, match=r"lacking\.pdb:1 \(A:MET1:N\): begins a ring in which atoms are lacking"):
+        known.read(ring(tmp_path / "lacking.pdb", "CZ"))
+
+
+def test_ends_without_a_template_are_refused(tmp_path):
+    lines = [line for line in heavy_lines() if int(line[22:26]) >= 16]
+    acid = [line.replace("GLU", "GLH") if int(line[22:26]) == 16 else line for line in lines]
+    with pytest.raises(ParameterError, match=r"A:GLH16:N\): .* no template of GLH where a chain begins; name it GLU"):
+        pele_ocl.relax(model(tmp_path / "begins.pdb", acid))
+    ending = [line.replace("ASP", "ASH") for line in lines if int(line[22:26]) <= 21]
+    with pytest.raises(ParameterError, match=r"A:ASH21:N\): .* no template of ASH where a chain ends; name it ASP"):
+        pele_ocl.relax(model(tmp_path / "ends.pdb", ending))
+    alone = [line for line in lines if int(line[22:26]) in (16, 17, 30, 40, 41)]
+    with pytest.raises(ParameterError, match=r"A:ILE30:N\): is bonded to no other residue, .* build the residues"):
+        pele_ocl.relax(model(tmp_path / "alone.pdb", alone))
+
+
+def test_caps_end_a_chain(tmp_path):
+    """An acetyl group waits for a residue behind it alone, a methyl amide for one before it."""
+    of = {(16, "CA"): "CH3", (16, "C"): "C", (16, "O"): "O", (18, "N"): "N", (18, "CA"): "CH3"}
+    lines = []
+    for line in heavy_lines():
+        number, name = int(line[22:26]), line[12:16].strip()
+        if (number, name) in of:
+            lines.append(f"{line[:12]} {of[number, name]:3s} {'ACE' if number == 16 else 'NME'}{line[20:]}")
+        elif number == 17:
+            lines.append(line)
+    read = topologies.Topologies().read(model(tmp_path / "capped.pdb", lines))
+    assert read.notes == ()
+    assert read.atoms.charges.sum() == pytest.approx(0, abs=1e-6)
+    assert len(read.atoms) == 6 + 16 + 6
 
 
 def test_notes_tell_what_became_of_the_file(tmp_path):
@@ -303,7 +421,8 @@ def test_the_command_keeps_b_factors_and_numbers(tmp_path):
     assert re.search(r"Error: 1 model of 3 failed: \S*c\.pdb:1 .*relax is for proteins", result.stderr)
     head, *lines = [line for line in (tmp_path / "report.csv").read_text().splitlines() if line[0] != "#"]
     assert head.startswith("name,violations,left,")
-    assert float(lines[0].split(",")[1]) == rows[0]["n_before"] > 0
+    assert lines[0].split(",")[1] == str(rows[0]["n_before"]) != "0"  # counts stay whole
+    assert lines[2].split(",")[1:9] == [""] * 8
     assert "relax is for proteins" in lines[2]
     again = run(*command, "--resume", code=1)
     assert [json.loads(line) for line in again.stdout.splitlines()] == rows  # seconds of the first run included
@@ -339,3 +458,54 @@ def test_refusals(tmp_path):
     )
     assert "no OpenCL device fits 'nope'" in error_of("relax", path, "-o", tmp_path / "new/out.pdb", "--device", "nope")
     assert not (tmp_path / "new").exists()
+
+
+def test_folders_are_made_for_what_is_written(tmp_path):
+    """Of a report, too; a model that fails leaves no empty one."""
+    bad = tmp_path / "bad.pdb"
+    bad.write_text("ATOM      1  C1  LIG A   1      11.100  11.100  11.100  1.00  0.00           C\nEND\n")
+    (tmp_path / "worse.pdb").write_text(bad.read_text())
+    folder = tmp_path / "new" / "q"
+    assert "relax is for proteins" in error_of("relax", bad, "-o", f"{folder}/")
+    failed = run("relax", bad, tmp_path / "worse.pdb", "-o", f"{folder}/", code=1)
+    assert "Error: 2 models of 2 failed" in failed.stderr
+    assert not folder.parent.exists()
+    run("relax", bad, tmp_path / "worse.pdb", "-o", f"{folder}/", "--report", folder / "r.csv", code=1)
+    assert [path.name for path in folder.iterdir()] == ["r.csv"]
+    run("relax", HEXAPEPTIDE, "-o", f"{folder}/", "--report", folder / "r.csv")
+    assert sorted(path.name for path in folder.iterdir()) == ["hexapeptide.pdb", "r.csv"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Quick:
+    """In place of a Relaxer: half a second a round by a clock of its own, two rounds a model."""
+
+    def __init__(self, result) -> None:
+        self.result, self.now = result, 0.0
+
+    def relax(self, source, watch):
+        for told in ((0, 1, 2.5), (1, 1, 0.1)) * 2:
+            self.now += 0.25
+            watch(*told)
+        return self.result
+
+
+def test_progress_is_shown_for_models_that_are_quick(tmp_path, monkeypatch):
+    """A model is done once all its rounds are, and what is left follows from those that are done."""
+    relaxer = Quick(pele_ocl.relax(HEXAPEPTIDE))
+    monkeypatch.setattr("pele_ocl.cli.progress.time.monotonic", lambda: relaxer.now)
+    monkeypatch.setattr("sys.stderr", Terminal())
+    files = {tmp_path / f"{k}.pdb": tmp_path / "out" / f"{k}.pdb" for k in range(100)}
+    for path in files:
+        path.write_bytes(HEXAPEPTIDE.read_bytes())
+    rows = rows_of(relaxer, Targets(tmp_path / "out", files, tmp_path / "out", None), {}, False)
+    assert len(rows) == 100
+    told = re.findall(r"Relaxing: (\d+) of 100 structures, .*?(?:, ([^,]+) left)?(?=\r)", sys.stderr.getvalue() + "\r")
+    done = [int(n) for n, _ in told]
+    assert done == sorted(done)
+    assert len(done) > 200
+    assert [left for n, left in told if n == "50"] == ["50.25 s", "50.50 s", "50.75 s", "51.00 s"]

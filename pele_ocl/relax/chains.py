@@ -1,4 +1,4 @@
-"""Which residues of a model are bonded to the next one: those of a chain are, however far a model tears them apart."""
+"""Which residues of a model are bonded to each other: those of a chain are, however far a model tears them apart."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Structure
+from ..atoms import Atoms, Floats, Structure
 from ..forcefield.bonding import POLYMER_BOND_A
+
+Indices = NDArray[np.intp]
 
 
 def in_chains(structure: Structure) -> Structure:
@@ -33,6 +35,43 @@ def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
     )
 
 
+def rings(chains: Structure) -> Indices:
+    """(k, 2) the first and the last residue of each ring: a segment whose ends are near enough for a bond, without OXT.
+
+    As where templates are matched, it has three residues at least.
+    """
+    segments, labels = chains.segments, chains.labels
+    firsts = np.flatnonzero(np.diff(segments, prepend=segments[:1] - 1))
+    lasts = np.flatnonzero(np.diff(segments, append=segments[-1:] + 1))
+    acids = np.searchsorted(labels.residue_starts, np.flatnonzero(labels.names == "OXT"), "right") - 1
+    is_ring = (lasts > firsts + 1) & ~np.isin(lasts, acids) & (_lengths(chains, lasts, firsts) < POLYMER_BOND_A)
+    return np.stack([firsts[is_ring], lasts[is_ring]], axis=1)
+
+
+def ring_notes(chains: Structure) -> tuple[str, ...]:
+    """A sentence about each ring."""
+    starts, labels = chains.labels.residue_starts, chains.labels
+    return tuple(
+        f"{chains.where(int(starts[first]))} and {labels.residue(int(starts[last]))} are bonded: C and N are near, and "
+        "so the chain was taken for a ring"
+        for first, last in rings(chains).tolist()
+    )
+
+
+def open_notes(atoms: Atoms, source: str) -> tuple[str, ...]:
+    """A sentence about backbone atoms that lack a bond: a file with hydrogens may end a chain as if it went on."""
+    assert atoms.labels is not None
+    n_bonds = np.bincount(atoms.bonds.ravel(), minlength=len(atoms))
+    waiting = np.flatnonzero(np.isin(atoms.labels.names, ("C", "N")) & (n_bonds < 3))
+    if not len(waiting):
+        return ()
+    more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+    return (
+        f"{source}: {atoms.labels.atom(int(waiting[0]))}{more}: a chain ends without the atoms of a terminal residue, "
+        "so the template of a residue within a chain was taken",
+    )
+
+
 def _follow(structure: Structure) -> NDArray[np.bool_]:
     """(n_residues - 1,) whether the number of the next residue follows."""
     labels, starts = structure.labels, structure.labels.residue_starts
@@ -41,14 +80,20 @@ def _follow(structure: Structure) -> NDArray[np.bool_]:
     return np.asarray((step == 1) | ((step == 0) & (codes[1:] != codes[:-1])))
 
 
-def _peptide_lengths(structure: Structure) -> NDArray[np.float64]:
+def _peptide_lengths(structure: Structure) -> Floats:
     """(n_residues - 1,) the distance of each residue's C from the next one's N, A; inf where either is lacking."""
+    residues = np.arange(len(structure.segments))
+    return _lengths(structure, residues[:-1], residues[1:])
+
+
+def _lengths(structure: Structure, before: Indices, after: Indices) -> Floats:
+    """(m,) the distance of the C of some residues from the N of others, A; inf where either is lacking."""
     starts = structure.labels.residue_starts
     places = np.full((2, len(starts), 3), np.inf)
     for which, name in enumerate(("C", "N")):
         atoms = np.flatnonzero(structure.labels.names == name)
         places[which, np.searchsorted(starts, atoms, "right") - 1] = structure.positions[atoms]
-    carbons, nitrogens = places[0, :-1], places[1, 1:]
+    carbons, nitrogens = places[0, before], places[1, after]
     there = np.isfinite(carbons).all(axis=1) & np.isfinite(nitrogens).all(axis=1)
     lengths = np.full(len(there), np.inf)
     lengths[there] = np.linalg.norm(carbons[there] - nitrogens[there], axis=1)

@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..atoms import Floats, Ints, Labels, Structure
+from ..errors import ParameterError
 from ..forcefield.matching import disulphides
 from ..forcefield.names import residue_names
 from ..forcefield.template import Template
+from .chains import rings
 from .placing import Indices, unit
 
 # A hydrogen bond as OpenMM has it where it chooses between histidines.
@@ -23,13 +25,13 @@ def completed(structure: Structure, templates: Mapping[str, Template]) -> tuple[
     """The structure with the hydrogens of a pH of 7, and OXT at the ends of chains, which stand at the origin.
 
     Returns it with the index of each of its atoms in the structure that is given, -1 for those that were added; None
-    where there are hydrogens already, or where other atoms are lacking or unknown.
+    where there are hydrogens already, where other atoms are lacking or unknown, and at ends that have no template.
     """
     labels = structure.labels
     starts, ends = labels.residue_starts.tolist(), [*labels.residue_starts[1:].tolist(), len(labels)]
     own, added_names, residues = list[int](), list[tuple[str, str]](), list[int]()
-    for r, (start, end, template) in enumerate(zip(starts, ends, _templates(structure, templates), strict=True)):
-        there = set(labels.names[start:end].tolist())
+    for r, (start, end, (_, form)) in enumerate(zip(starts, ends, _forms(structure, templates), strict=True)):
+        there, template = set(labels.names[start:end].tolist()), templates.get(form)
         elements = {} if template is None else dict(zip(template.names, template.elements, strict=True))
         heavy = {name for name, element in elements.items() if element != "H"}
         if not there or not heavy - _TERMINAL <= there <= heavy:
@@ -57,6 +59,25 @@ def tautomers(structure: Structure) -> Mapping[int, str]:
     return found
 
 
+def refuse_ends(structure: Structure, templates: Mapping[str, Template]) -> None:
+    """Raise ParameterError for the first residue at an end of a chain that has no template of such an end."""
+    for start, (base, form) in zip(structure.labels.residue_starts, _forms(structure, templates), strict=True):
+        if form in templates or not base:
+            continue
+        suffix = form.removeprefix(base)
+        if suffix == "BE":
+            raise ParameterError(
+                f"{structure.where(int(start))}: is bonded to no other residue, and the force field has no template of "
+                f"{base} alone; build the residues beside it, or take it out"
+            )
+        other = next((name for name in residue_names(base) if name + suffix in templates), "")
+        advice = f"name it {other}, which has one" if other else "build the residue beside it, or take it out"
+        end = {"B": "begins", "E": "ends"}[suffix]
+        raise ParameterError(
+            f"{structure.where(int(start))}: the force field has no template of {base} where a chain {end}; {advice}"
+        )
+
+
 def _gives(places: Mapping[str, Floats], names: tuple[str, str, str], acceptors: Floats) -> bool:
     """Whether the first of three atoms would have a hydrogen bond to an acceptor (k, 3) A, had it a hydrogen."""
     if not places.keys() >= set(names):
@@ -68,17 +89,22 @@ def _gives(places: Mapping[str, Floats], names: tuple[str, str, str], acceptors:
     return bool((unit(near) @ along > _STRAIGHT).any())
 
 
-def _templates(structure: Structure, templates: Mapping[str, Template]) -> Iterator[Template | None]:
-    """The template that each residue is to have, None where there is none."""
+def _forms(structure: Structure, templates: Mapping[str, Template]) -> Iterator[tuple[str, str]]:
+    """The names of each residue's template within a chain, "" where there is none, and of that which it is to have."""
     labels, histidines = structure.labels, tautomers(structure)
     bridged = set((np.searchsorted(labels.residue_starts, disulphides(structure).ravel(), "right") - 1).tolist())
     names = labels.residue_names[labels.residue_starts].tolist()
     changes = np.diff(structure.segments) != 0
-    firsts, lasts = np.append(True, changes).tolist(), np.append(changes, True).tolist()
-    for r, (name, first, last) in enumerate(zip(names, firsts, lasts, strict=True)):
+    firsts, lasts = np.append(True, changes), np.append(changes, True)
+    firsts[rings(structure)[:, 0]] = lasts[rings(structure)[:, 1]] = False
+    for r, (name, first, last) in enumerate(zip(names, firsts.tolist(), lasts.tolist(), strict=True)):
         form = "CYX" if r in bridged else histidines.get(r, "")
         base = form or next((other for other in residue_names(name) if other in templates), "")
-        yield templates.get(base + "B" * first + "E" * last) or templates.get(base)
+        template = templates.get(base)
+        if template is None:
+            yield "", ""
+        else:  # caps wait for one neighbour only
+            yield base, base + "B" * (first and template.head >= 0) + "E" * (last and template.tail >= 0)
 
 
 def _filled(structure: Structure, own: Indices, residues: Ints, added: list[tuple[str, str]]) -> Structure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +17,33 @@ _LENGTHS = {"C": 1.09, "N": 1.01, "O": 0.96, "S": 1.34}  # of bonds to hydrogen,
 _OXYGEN_A = 1.25  # of C-OXT
 _REACH_A = 6.0  # within which charges decide
 _TETRAHEDRAL = np.arccos(-1 / 3)
+_NO_LENGTH = 1e-6  # below which a vector has no direction
+
+
+class _Added(NamedTuple):
+    """An atom that models lack, with the fields of Placing that are its own. near : those neighbours that are there"""
+
+    atom: int
+    parent: int
+    near: list[int]
+    side: tuple[int, int]
+    local: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """From the positions of the atoms that models bring to those of all n; of the k others, each has one parent.
+    """From the positions of the atoms that models bring to those of all n, of which k were added.
 
-    own : (n,) index of each atom among those that models bring, -1 for the others
-    added, parents : (k,); neighbours : (k, 3) of the parent, the last one again where it has fewer; weights : (k, 3)
-    sides : (k, 2) a further direction, from the first of the two to the second
-    local : (k, 3, 3) A, three places to choose from, equal ones where nothing turns, each along the axis that leads
-        away from all neighbours, the normal of it and the side, and the third
+    An added atom is bonded to one other, its parent, on which three axes stand. The first leads away from all of the
+    parent's neighbours; the second is normal to the bond to the first neighbour and to a side, a direction between two
+    atoms; the third is normal to both. Coordinates along them say where the atom may stand.
+
+    own : (n,) index of each atom among those that models bring, -1 for the added ones
+    added, parents : (k,) indices of the added atoms and of their parents
+    neighbours : (k, 3) of the parents, the last one again where there are fewer
+    weights : (k, 3) 1 for a neighbour, 0 where it is there again
+    sides : (k, 2) the two atoms of the side
+    local : (k, 3, 3) A, coordinates of three places to choose from, which are the same where nothing turns
     charges : (n,) e, by which a place is chosen
     """
 
@@ -49,7 +66,7 @@ class Placing:
             bonded[j].append(i)
         there, elements = own >= 0, atoms.labels.elements.tolist()
         parents = sorted({j for i in np.flatnonzero(~there).tolist() for j in bonded[i]})
-        rows = list[tuple[int, int, list[int], tuple[int, int], Floats]]()
+        rows = list[_Added]()
         for parent in parents:
             near = [j for j in sorted(bonded[parent]) if there[j]]
             more = [j for j in sorted(bonded[near[0]]) if there[j] and j != parent]
@@ -57,23 +74,29 @@ class Placing:
             others = [j for j in sorted(bonded[parent]) if not there[j]]
             length = _LENGTHS[elements[parent]] if elements[others[0]] == "H" else _OXYGEN_A
             shapes = length * _directions(len(near), len(others), is_flat=len(bonded[near[0]]) == 3)
-            rows += [(i, parent, near, side, shape) for i, shape in zip(others, shapes, strict=True)]
+            rows += [_Added(i, parent, near, side, shape) for i, shape in zip(others, shapes, strict=True)]
         return cls(
-            own, np.array([row[0] for row in rows], np.intp), np.array([row[1] for row in rows], np.intp),
-            np.array([(row[2] + row[2][-1:] * 2)[:3] for row in rows], np.intp).reshape(-1, 3),
-            np.array([[k < len(row[2]) for k in range(3)] for row in rows], np.float64).reshape(-1, 3),
-            np.array([row[3] for row in rows], np.intp).reshape(-1, 2),
-            np.array([row[4] for row in rows], np.float64).reshape(-1, 3, 3), atoms.charges,
-        )  # fmt: skip
+            own=own,
+            added=np.array([row.atom for row in rows], np.intp),
+            parents=np.array([row.parent for row in rows], np.intp),
+            neighbours=np.array([(row.near + row.near[-1:] * 2)[:3] for row in rows], np.intp).reshape(-1, 3),
+            weights=np.array([[k < len(row.near) for k in range(3)] for row in rows], np.float64).reshape(-1, 3),
+            sides=np.array([row.side for row in rows], np.intp).reshape(-1, 2),
+            local=np.array([row.local for row in rows], np.float64).reshape(-1, 3, 3),
+            charges=atoms.charges,
+        )
 
     def placed(self, positions: Floats) -> Floats:
         """All atoms (n, 3) A, of the positions that a model brings."""
         found = positions[self.own]
         parents = found[self.parents]
         away = unit(found[self.neighbours] - parents[:, None])
+        first, last = away[:, 0], away[:, -1]
         off_fewer = -np.einsum("kij,ki->kj", away, self.weights)
-        axis = unit(np.where(self.weights[:, 2:] > 0, _off_three(away), off_fewer))
-        normal = unit(np.cross(away[:, 0], found[self.sides[:, 1]] - found[self.sides[:, 0]]))
+        off_all = np.where(self.weights[:, 2:] > 0, _off_three(away), off_fewer)
+        axis = _along(off_all, np.cross(first, last), _across(first))
+        sides = unit(found[self.sides[:, 1]] - found[self.sides[:, 0]])
+        normal = _along(np.cross(first, sides), np.cross(first, axis), _across(axis))
         axes = np.stack([axis, normal, np.cross(axis, normal)], axis=1)
         places = parents[:, None] + np.einsum("kij,kai->kaj", axes, self.local)
         found[self.added] = places[:, 0]
@@ -100,14 +123,30 @@ def unit(vectors: Floats) -> Floats:
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
 
 
+def _along(*choices: Floats) -> Floats:
+    """(k, 3) unit vectors along the first of several vectors (k, 3) that has a length; the last ones must have it."""
+    found = choices[-1]
+    for choice in reversed(choices):
+        found = np.where(np.linalg.norm(choice, axis=1, keepdims=True) > _NO_LENGTH, unit(choice), found)
+    return found
+
+
+def _across(vectors: Floats) -> Floats:
+    """(k, 3) a vector at right angles to each of some (k, 3), to those of length 0 the third axis."""
+    crossed = np.cross(vectors, np.eye(3)[np.abs(vectors).argmin(axis=1)])
+    crossed[np.linalg.norm(crossed, axis=1) < _NO_LENGTH] = [0.0, 0.0, 1.0]
+    return crossed
+
+
 def _off_three(away: Floats) -> Floats:
     """(k, 3) normals of the planes through the ends of three vectors (k, 3, 3), to the side where their origin is.
 
-    Where noise has nearly put the origin into the plane, the sum of the three would lie in it, too.
+    Where noise has nearly put the origin into the plane, the sum of the three would lie in it, too; where it is in it,
+    either side will do.
     """
     one, two, three = away.swapaxes(0, 1)
     normal = np.cross(one, two) + np.cross(two, three) + np.cross(three, one)
-    side = np.sign(np.einsum("ij,ij->i", one, np.cross(two, three)))
+    side = np.where(np.einsum("ij,ij->i", one, np.cross(two, three)) < 0, -1.0, 1.0)
     return np.asarray(-side[:, None] * normal)
 
 

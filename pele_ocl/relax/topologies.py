@@ -21,8 +21,8 @@ from ..formats.assembly import ANOTHER_MODEL
 from ..formats.b_factors import read_b_factors
 from ..inputfile import InputFile, read_file
 from ..interop.preparing import prepare
-from .chains import gap_notes, in_chains
-from .hydrogens import completed, tautomers
+from .chains import gap_notes, in_chains, open_notes, ring_notes, rings
+from .hydrogens import completed, refuse_ends, tautomers
 from .placing import Placing
 from .violations import Violations
 
@@ -76,13 +76,12 @@ class Topologies:
         read = read_structure(source)
         dry, notes = _without_waters(source, read)
         structure = in_chains(dry)
-        notes += gap_notes(dry, structure)
+        notes += gap_notes(dry, structure) + ring_notes(structure)
         try:
             known = self._topology(structure)
         except ParameterError:
-            _refuse_strangers(structure)
-            prepared, more = _prepared(source, structure)
-            structure, notes = in_chains(prepared), notes + more
+            structure, more = self._built(source, structure)
+            notes += more
             known = self._topology(structure)
         labels = _renumbered(known.atoms, structure.labels)
         atoms = replace(known.atoms, labels=labels, positions=known.placing.placed(structure.positions))
@@ -90,7 +89,16 @@ class Topologies:
         there = set(_names(read.labels))
         given = np.array([name in there for name in _names(labels)], np.bool_)
         chosen = tuple(note.removesuffix(ANOTHER_MODEL) for note in read.notes)
-        return Model(source, atoms, rule, read_b_factors(source, labels), given, chosen + notes)
+        notes = chosen + notes + open_notes(atoms, str(source))
+        return Model(source, atoms, rule, read_b_factors(source, labels), given, notes)
+
+    def _built(self, source: InputFile, structure: Structure) -> tuple[Structure, tuple[str, ...]]:
+        """A structure that has no templates, with all atoms, and notes; raises for what `prepare` would do unasked."""
+        _refuse_strangers(structure)
+        refuse_ends(structure, self._field.templates)
+        _refuse_rings(structure)
+        prepared, notes = _prepared(source, structure)
+        return in_chains(prepared), notes
 
     def _topology(self, structure: Structure) -> _Topology:
         """That of a structure that has all atoms, or all but hydrogens; raises ParameterError for others."""
@@ -140,6 +148,16 @@ def _refuse_strangers(structure: Structure) -> None:
             )
 
 
+def _refuse_rings(structure: Structure) -> None:
+    """Raise ParameterError for a ring, which `prepare` would open."""
+    starts = structure.labels.residue_starts
+    for first in rings(structure)[:, 0].tolist():
+        raise ParameterError(
+            f"{structure.where(int(starts[first]))}: begins a ring in which atoms are lacking or have other names; "
+            "build them, all but hydrogens"
+        )
+
+
 def _names(labels: Labels) -> list[tuple[object, ...]]:
     """The chain, number, insertion code and name of each atom."""
     columns = (labels.chains, labels.residue_numbers, labels.insertion_codes, labels.names)
@@ -151,7 +169,8 @@ def _key(structure: Structure) -> Hashable:
     labels = structure.labels
     return (
         tuple(labels.residue_names.tolist()), tuple(labels.names.tolist()), labels.residue_index.tobytes(),
-        structure.segments.tobytes(), disulphides(structure).tobytes(), tuple(tautomers(structure).values()),
+        structure.segments.tobytes(), rings(structure).tobytes(), disulphides(structure).tobytes(),
+        tuple(tautomers(structure).values()),
     )  # fmt: skip
 
 

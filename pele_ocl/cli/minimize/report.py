@@ -23,6 +23,7 @@ from .targets import make_folder
 from .work import Outcome, Work
 
 _SHOWN = 60  # structures in the table
+_NAMED = 3  # that failed, in a sentence
 _NUMBERS = {
     "rms_gradient": f"{UNIT}/angstrom", "largest_gradient": f"{UNIT}/angstrom", "iterations": "", "evaluations": "",
     "rms_displacement": "angstrom", "seconds": "s",
@@ -33,23 +34,35 @@ def report(
     outcomes: Sequence[Outcome], device: str, work: Work, path: Path | None, as_json: bool, verbose: bool
 ) -> None:
     """Print and write all outcomes; exit with 1 where a structure failed. device : that computed them"""
-    reasons = {of.row.get("error") for of in outcomes}
-    if len(reasons) == 1 and (reason := reasons.pop()) is not None and not as_json:
-        raise InputError(reason)  # of the one structure, or about an option
+    rows = [outcome.row for outcome in outcomes]
+    if not as_json:
+        raise_common_reason(rows)
     if path is not None:
         make_folder(path.parent)
-        save(path, [outcome.row for outcome in outcomes])
+        save(path, rows)
     if as_json:
-        for outcome in outcomes:
-            say_json(outcome.row)
+        for row in rows:
+            say_json(row)
     else:
         say(_as_text(outcomes, device, work, verbose))
     _tell_limits(outcomes)
-    failed = [outcome for outcome in outcomes if outcome.failed]
+    exit_for_failed(rows, "structure")
+
+
+def raise_common_reason(rows: Sequence[Row]) -> None:
+    """Raise InputError where all failed for one reason: that of the one structure, or about an option."""
+    reasons = {row.get("error") for row in rows}
+    if len(reasons) == 1 and (reason := reasons.pop()) is not None:
+        raise InputError(reason)
+
+
+def exit_for_failed(rows: Sequence[Row], what: str) -> None:
+    """Say why rows failed, and exit with 1; nothing where none did. what : one of them, "structure" """
+    failed = [row for row in rows if "error" in row]
     if failed:
-        shown = "; ".join(_sentence(of.row) for of in failed[:3])
-        rest = f"; and {len(failed) - 3:,} more" if len(failed) > 3 else ""
-        note(f"Error: {counted(len(failed), 'structure')} of {len(outcomes):,} failed: {shown}{rest}")
+        shown = "; ".join(map(_sentence, failed[:_NAMED]))
+        rest = f"; and {len(failed) - _NAMED:,} more" if len(failed) > _NAMED else ""
+        note(f"Error: {counted(len(failed), what)} of {len(rows):,} failed: {shown}{rest}")
         click.get_current_context().exit(1)
 
 
@@ -74,10 +87,7 @@ def _as_text(outcomes: Sequence[Outcome], device: str, work: Work, verbose: bool
     shown = outcomes if verbose else outcomes[:_SHOWN]
     rows = [_cells(of) for of in shown]
     lines = table(heads, rows, "<>>>><>>").split("\n")
-    for k, of in enumerate(shown, 1):
-        if of.failed:
-            reason = of.row["error"].removeprefix(f"{one_line(of.row['name'])}: ")
-            lines[k] = f"{lines[k].rstrip()}  {reason}"
+    add_reasons(lines, [of.row for of in shown])
     rest = len(outcomes) - len(shown)
     more = [f"and {counted(rest, 'structure')} more; --report FILE and --json have them all"] if rest > 0 else []
     n_done = sum(not of.failed for of in outcomes)
@@ -85,6 +95,14 @@ def _as_text(outcomes: Sequence[Outcome], device: str, work: Work, verbose: bool
     done = f"{counted(n_done, 'structure')} -> {one_line(str(work.targets.output))}"
     head = f"Energy of structures, {UNIT}; rms gradient, {UNIT}/A"
     return "\n".join([head, *lines, *more, "", done, f"{how}: in all {duration(elapsed())}"])
+
+
+def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
+    """Add to the lines of a table, of which the first is its head, why rows failed."""
+    for k, row in enumerate(rows, 1):
+        if "error" in row:
+            reason = row["error"].removeprefix(f"{one_line(row['name'])}: ")
+            lines[k] = f"{lines[k].rstrip()}  {reason}"
 
 
 def _cells(of: Outcome) -> list[str]:
@@ -106,16 +124,16 @@ def save(path: Path, rows: Sequence[Row]) -> None:
     for which in ("energy_before", "energy_after"):
         terms = dict.fromkeys(term for row in rows if "error" not in row for term in row[which])
         for term in terms:
-            columns[f"{which}_{term}"] = _column([row.get(which, {}).get(term) for row in rows])
+            columns[f"{which}_{term}"] = column([row.get(which, {}).get(term) for row in rows])
             units[f"{which}_{term}"] = UNIT
     for name, unit in _NUMBERS.items():
-        columns[name] = _column([row.get(name) for row in rows])
+        columns[name] = column([row.get(name) for row in rows])
         units |= {name: unit} if unit else {}
     columns["stopped_by"] = np.array([row.get("stopped_by", "") for row in rows])
     columns["error"] = np.array([row.get("error", "") for row in rows])
     write_table(path, columns, units, call_facts())
 
 
-def _column(values: Sequence[float | None]) -> ArrayLike:
+def column(values: Sequence[float | None]) -> ArrayLike:
     """Numbers of which some are not known; counts stay whole."""
     return np.ma.array([value or 0 for value in values], mask=[value is None for value in values])

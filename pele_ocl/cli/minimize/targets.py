@@ -53,13 +53,6 @@ class Targets:
     journal: Path | None
 
     @classmethod
-    def of(cls, output: Path, paths: Sequence[Path], are_many: bool, report: Path | None) -> Targets:
-        """As `planned`, in a folder that is there."""
-        targets = cls.planned(output, paths, are_many, report)
-        make_folder(targets.folder)
-        return targets
-
-    @classmethod
     def planned(cls, output: Path, paths: Sequence[Path], are_many: bool, report: Path | None) -> Targets:
         """The targets of inputs, in a folder that is still to be made; nothing is written.
 

@@ -9,7 +9,7 @@ import click
 from ...errors import FormatError
 from ...formats import require_table_suffix
 from ...relax import PROTOCOLS, Relaxer
-from ..command import OUTPUT, EachOnce
+from ..command import EachOnce
 from ..minimize.targets import TARGET, Targets, expanded
 from ..options import debug_option, run_options
 from .report import report
@@ -28,7 +28,7 @@ _SUFFIXES = (".pdb", ".cif")
     "--like", type=click.Choice(list(PROTOCOLS)), default="alphafold", show_default=True,
     help="The protocol; colabfold ends a round after 2,000 iterations.",
 )  # fmt: skip
-@click.option("--report", "table", type=OUTPUT, metavar="FILE", help="Write a row for each model: .csv, .h5, .json.")
+@click.option("--report", "table", type=TARGET, metavar="FILE", help="Write a row for each model: .csv, .h5, .json.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of several models: pass over those done.")
 @run_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a model instead of the table.")
@@ -52,7 +52,7 @@ def relax(
     chosen = get_device(device)
     if output.suffix.lower() not in ("", *_SUFFIXES) and not output.is_dir():
         raise FormatError(f"{output}: relaxed models are written as {' or '.join(_SUFFIXES)}; name the output so")
-    targets = Targets.of(output, paths, False, table)
+    targets = Targets.planned(output, paths, False, table)
     if resume and targets.journal is None:
         raise click.UsageError("--resume goes on with a run of several models; leave it out for one")
     settings = {"like": like, "precision": precision, "device": device or ""}

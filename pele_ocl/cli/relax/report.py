@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
 import numpy as np
 
-from ...errors import InputError, PeleError
 from ...formats import write_table
 from ...minimize.result import CONVERGED
 from ...relax import RelaxResult, counts
 from ..clock import elapsed
 from ..energies import UNIT
 from ..minimize.journal import Row
+from ..minimize.report import add_reasons, column, exit_for_failed, raise_common_reason
+from ..minimize.targets import make_folder
 from ..report import call_facts, counted, duration
 from ..tables import table
 from ..terminal import note, one_line, say, say_json
 
 _LISTED = 12  # violations of a model on screen
-_NAMED = 3  # models in a sentence
 _UNITS = {"energy": UNIT, "rms_displacement": "angstrom", "prepared": "s", "seconds": "s"}
 
 
@@ -48,17 +47,12 @@ def row_of(path: Path, result: RelaxResult) -> Row:
     }
 
 
-def failed_row(path: Path, error: PeleError) -> Row:
-    """The object of a model that failed."""
-    return {"name": str(path), "error": one_line(str(error))}
-
-
 def report(rows: Sequence[Row], output: Path, path: Path | None, as_json: bool, verbose: bool) -> None:
     """Print and write all rows; exit with 1 where a model failed."""
-    reasons = {row.get("error") for row in rows}
-    if len(reasons) == 1 and (reason := reasons.pop()) is not None and not as_json:
-        raise InputError(reason)
+    if not as_json:
+        raise_common_reason(rows)
     if path is not None:
+        make_folder(path.parent)
         _save(path, rows)
     if as_json:
         for row in rows:
@@ -66,18 +60,7 @@ def report(rows: Sequence[Row], output: Path, path: Path | None, as_json: bool, 
     else:
         say(_as_text(rows, output, verbose))
     _tell(rows)
-    failed = [row for row in rows if "error" in row]
-    if failed:
-        more = f"; and {len(failed) - _NAMED:,} more" if len(failed) > _NAMED else ""
-        why = "; ".join(map(_reason, failed[:_NAMED])) + more
-        note(f"Error: {counted(len(failed), 'model')} of {len(rows):,} failed: {why}")
-        click.get_current_context().exit(1)
-
-
-def _reason(row: Row) -> str:
-    """Why a model failed, with its name once."""
-    name, reason = one_line(row["name"]), str(row["error"])
-    return reason if reason.startswith(name) else f"{name}: {reason}"
+    exit_for_failed(rows, "model")
 
 
 def _tell(rows: Sequence[Row]) -> None:
@@ -97,13 +80,9 @@ def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
     """A table of all models, and the violations that are left."""
     heads = ("model", "violations", "left", "not counted", "rounds", "energy", "moved A", "prepared s", "s")
     lines = table(heads, list(map(_cells, rows)), "<>>>>>>>>").split("\n")
-    listed = list[str]()
-    for k, row in enumerate(rows, 1):
-        if "error" in row:
-            lines[k] = f"{lines[k].rstrip()}  {row['error']}"
-        else:
-            listed += _left(row, verbose)
+    add_reasons(lines, rows)
     done = [row for row in rows if "error" not in row]
+    listed = [line for row in done for line in _left(row, verbose)]
     clean = sum(row["is_clean"] for row in done)
     ending = f"{counted(len(done), 'model')} -> {one_line(str(output))}, {clean:,} without violations"
     return "\n".join([f"Violations by AlphaFold's rule; energy, {UNIT}", *lines, *listed, "", ending, _times(done)])
@@ -143,7 +122,7 @@ def _save(path: Path, rows: Sequence[Row]) -> None:
     """A row for every model, or why there is none."""
     figures = [_figures(row) for row in rows]
     names = next((list(figure) for figure in figures if figure), [])
-    columns = {name: np.array([figure.get(name, np.nan) for figure in figures]) for name in names}
+    columns = {name: column([figure.get(name) for figure in figures]) for name in names}
     texts = {"name": np.array([row["name"] for row in rows])}
     errors = {"error": np.array([row.get("error", "") for row in rows])}
     write_table(

@@ -11,8 +11,9 @@ from ...inputfile import read_file
 from ...relax import Relaxer
 from ..minimize.journal import Journal, Row
 from ..minimize.progress import StructureLine
-from ..minimize.targets import Targets
-from .report import failed_row, row_of
+from ..minimize.targets import Targets, make_folder
+from ..minimize.work import Outcome
+from .report import row_of
 
 _JOURNAL = "relax.jsonl"
 
@@ -24,8 +25,7 @@ def rows_of(relaxer: Relaxer, targets: Targets, settings: Mapping[str, str], res
     with Journal(path, settings, resume) as journal, StructureLine(len(targets.files), "Relaxing") as progress:
 
         def watch(n_done: int, n: int, gradient: float) -> None:
-            progress.watch(n_done, n, gradient)
-            progress.tell(0)
+            progress.watch(0, n, gradient)  # a model is done when all its rounds are
 
         for model, target in targets.files.items():
             row, sha256 = _earlier(journal, model, target), ""
@@ -34,10 +34,11 @@ def rows_of(relaxer: Relaxer, targets: Targets, settings: Mapping[str, str], res
                     source = read_file(model)
                     sha256 = source.sha256
                     result = relaxer.relax(source, watch=watch)
+                    make_folder(target.parent)
                     write_conformation(target, Content(result.atoms, source=str(model), b_factors=result.b_factors))
                     row = row_of(model, result)
                 except PeleError as error:
-                    row = failed_row(model, error)
+                    row = Outcome.failed_by(str(error), str(model)).row
                 journal.add(row, sha256=sha256)
             else:
                 progress.first += 1
