@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Labels, Structure
 from ..chemistry import is_polymer, is_water
-from ..errors import FormatError, ParameterError
+from ..errors import FormatError, InputError, ParameterError
 from ..forcefield import ForceField
 from ..forcefield.matching import disulphides
 from ..formats import read_structure
@@ -79,8 +79,8 @@ class Topologies:
         notes += gap_notes(dry, structure) + ring_notes(structure)
         try:
             known = self._topology(structure)
-        except ParameterError:
-            structure, more = self._built(source, structure)
+        except ParameterError as lacking:
+            structure, more = self._built(source, structure, lacking)
             notes += more
             known = self._topology(structure)
         labels = _renumbered(known.atoms, structure.labels)
@@ -92,12 +92,17 @@ class Topologies:
         notes = chosen + notes + open_notes(atoms, str(source))
         return Model(source, atoms, rule, read_b_factors(source, labels), given, notes)
 
-    def _built(self, source: InputFile, structure: Structure) -> tuple[Structure, tuple[str, ...]]:
+    def _built(
+        self, source: InputFile, structure: Structure, lacking: ParameterError
+    ) -> tuple[Structure, tuple[str, ...]]:
         """A structure that has no templates, with all atoms, and notes; raises for what `prepare` would do unasked."""
         _refuse_strangers(structure)
         refuse_ends(structure, self._field.templates)
         _refuse_rings(structure)
-        prepared, notes = _prepared(source, structure)
+        try:
+            prepared, notes = _prepared(source, structure)
+        except InputError as error:  # PDBFixer is not installed
+            raise InputError(f"{lacking}; {error}") from None
         return in_chains(prepared), notes
 
     def _topology(self, structure: Structure) -> _Topology:

@@ -8,8 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from ...errors import FormatError
+from ...errors import FormatError, PeleError
 from ...formats import appending, replacing
+from ...inputfile import read_file
 from .targets import make_folder
 
 Row = dict[str, Any]  # what --json prints of a structure
@@ -80,12 +81,20 @@ class Journal:
             self._stream.write(self._waiting)
         self._waiting = b""
 
-    def earlier(self, name: str, sha256: str) -> Row | None:
-        """The row of a structure that an earlier run finished from the same bytes, None where there is none."""
-        row = self.rows.get(name)
-        if row is None or "error" in row or row.get("sha256") != sha256:
+    def earlier(self, path: Path, target: Path) -> Row | None:
+        """The row of a structure that an earlier run finished, None where there is none.
+
+        It counts for the same bytes of the structure, and for the file that it left: workers replace files before the
+        journal knows, so after a kill one may be of a run that noted nothing down.
+        """
+        row = self.rows.get(str(path))
+        if row is None or "error" in row:
             return None
-        return self.reported(row)
+        try:
+            found = [read_file(of).sha256 for of in (path, target)]
+        except PeleError:
+            return None
+        return self.reported(row) if found == [row.get("sha256"), row.get("written")] else None
 
     @staticmethod
     def reported(row: Row) -> Row:

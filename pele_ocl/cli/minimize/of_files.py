@@ -39,7 +39,11 @@ def outcomes_of_files(work: Work, paths: Sequence[Path]) -> tuple[list[Outcome],
     found: dict[str, Outcome] = {}
     with shared_out(compute, work.facts, _died_of, paths=described_by(tuple(paths)), **work.for_workers) as shared:
         with work.journal(list(map(str, paths))) as journal, StructureLine(len(wanted)) as progress:
-            found |= {str(path): Outcome(row) for path in wanted if (row := _earlier(work, path, journal)) is not None}
+            found |= {
+                str(path): Outcome(row)
+                for path in wanted
+                if (row := journal.earlier(path, work.targets.files[path])) is not None
+            }
             left = [(path, work.targets.files[path]) for path in wanted if str(path) not in found]
             progress.done = progress.first = len(found)
             if shared.is_remote:
@@ -50,19 +54,6 @@ def outcomes_of_files(work: Work, paths: Sequence[Path]) -> tuple[list[Outcome],
                 journal.add(outcome.row, sha256=outcome.sha256, written=outcome.written)
                 found[outcome.row["name"]] = outcome
         return [found[str(path)] for path in wanted], str(shared.facts["device"])
-
-
-def _earlier(work: Work, path: Path, journal: Journal) -> dict[str, object] | None:
-    """The row of a structure that an earlier run finished, None where there is none."""
-    if str(path) not in journal.rows:
-        return None
-    try:
-        # Workers replace files before the journal knows: after a kill one may be of a run that noted nothing down.
-        if read_file(work.targets.files[path]).sha256 != journal.rows[str(path)].get("written"):
-            return None
-        return journal.earlier(str(path), read_file(path).sha256)
-    except PeleError:
-        return None
 
 
 def _groups(targeted: Sequence[Targeted]) -> Iterator[Sequence[Targeted]]:

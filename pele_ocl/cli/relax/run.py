@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from ...errors import PeleError
 from ...formats.conformation_files import Content, write_conformation
@@ -28,31 +27,22 @@ def rows_of(relaxer: Relaxer, targets: Targets, settings: Mapping[str, str], res
             progress.watch(0, n, gradient)  # a model is done when all its rounds are
 
         for model, target in targets.files.items():
-            row, sha256 = _earlier(journal, model, target), ""
+            row, sha256, written = journal.earlier(model, target), "", ""
             if row is None:
                 try:
                     source = read_file(model)
                     sha256 = source.sha256
                     result = relaxer.relax(source, watch=watch)
                     make_folder(target.parent)
+                    journal.begin()
                     write_conformation(target, Content(result.atoms, source=str(model), b_factors=result.b_factors))
-                    row = row_of(model, result)
+                    row, written = row_of(model, result), read_file(target).sha256
                 except PeleError as error:
                     row = Outcome.failed_by(str(error), str(model)).row
-                journal.add(row, sha256=sha256)
+                journal.add(row, sha256=sha256, written=written)
             else:
                 progress.first += 1
             rows.append(row)
             progress.done = len(rows)
             progress.tell(0)
     return rows
-
-
-def _earlier(journal: Journal, model: Path, target: Path) -> Row | None:
-    """The row of a model that an earlier run finished, None where there is none."""
-    if str(model) not in journal.rows or not target.exists():
-        return None
-    try:
-        return journal.earlier(str(model), read_file(model).sha256)
-    except PeleError:
-        return None
