@@ -266,7 +266,8 @@ def test_output_to_a_closed_pipe_is_no_error():
 
 
 def test_unknown_device():
-    assert "no OpenCL device fits 'Voodoo'; there are 0: " in error_of("solvent", HEXAPEPTIDE, "--device", "Voodoo")
+    sentence = error_of("solvent", HEXAPEPTIDE, "--device", "Voodoo")
+    assert "no OpenCL device fits 'Voodoo'; the devices are 0: " in sentence
 
 
 def test_bad_number_is_a_sentence():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -118,7 +119,9 @@ def test_a_finished_structure_is_not_done_again(peptide, tmp_path):
     assert len(second) == 4
     assert (out / "p2.pdb").read_text().count("ATOM") == 96
     assert (out / "p0.pdb").stat().st_mtime_ns == before
-    assert "was made with other settings" in error_of("minimize", *paths, "-o", out, "--tolerance", "3", "--resume")
+    assert "made with other settings (max_iterations, tolerance)" in error_of(
+        "minimize", *paths, "-o", out, "--tolerance=3", "--resume"
+    )
 
 
 @pytest.mark.parametrize(
@@ -261,6 +264,21 @@ def test_a_kill_before_the_first_line_leaves_no_earlier_rows(peptide, tmp_path, 
         assert "was made with other settings" in error_of(*words, "1", "--resume")
         rows = rows_of(*words[1:], "3", "--resume")
         assert [row["iterations"] for row in rows] == [3, 3]
+
+
+def test_more_of_one_structure(tmp_path):
+    shown = run("minimize", HEXAPEPTIDE, "-o", tmp_path / "out.pdb", *QUICK, "-v").stdout
+    assert "Settings: method lbfgs, tolerance 2" in shown
+    assert re.search(r"^gb self +-\d+\.\d{3} +-\d+\.\d{3}$", shown, re.M)
+
+
+def test_notes_of_a_torn_chain_are_in_its_row(peptide, tmp_path):
+    """A bond of 2.5 A and more is no bond for `minimize`, which says so."""
+    torn = peptide.labels.residue_index >= 3
+    path = tmp_path / "torn.pdb"
+    pele_ocl.write_conformations(path, peptide, peptide.positions + np.where(torn, 4.0, 0.0)[:, None])
+    (row,) = rows_of(path, "-o", tmp_path / "out.pdb", *QUICK)
+    assert "gap" in row["notes"][0]
 
 
 def test_refusals(peptide, tmp_path):

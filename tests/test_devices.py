@@ -115,7 +115,7 @@ def test_environment_variable_chooses(some_devices, monkeypatch):
 @pytest.mark.parametrize("choice", ["Radeon", 3, "17", "²", "4090"])
 def test_bad_choice_lists_what_there_is(some_devices, choice):
     with pytest.raises(
-        DeviceError, match=rf"no OpenCL device fits '{choice}'; there are 0: Test GPU \(NVIDIA CUDA\), 1: cpu"
+        DeviceError, match=rf"no OpenCL device fits '{choice}'; the devices are 0: Test GPU \(NVIDIA CUDA\), 1: cpu"
     ):
         get_device(choice)
 

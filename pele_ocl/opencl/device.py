@@ -301,7 +301,7 @@ def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
     if found:
         return found
     known = ", ".join(f"{d.index}: {d}" for d in devices)
-    raise DeviceError(f"no OpenCL device fits {wanted!r}; there are {known}")
+    raise DeviceError(f"no OpenCL device fits {wanted!r}; the devices are {known}")
 
 
 def get_cpu_device(preferred: Device) -> Device:

@@ -113,7 +113,11 @@ class Journal:
         """Learn of the structures that are done; their lines, without one that was cut off."""
         text = path.read_text(encoding="utf-8", errors="replace")
         if not text.startswith(self._head):
-            raise FormatError(f"{path}: was made with other settings; resume with the same, or name another output")
+            others = _differing(text.partition("\n")[0], self._head)
+            which = f" ({others})" if others else ""
+            raise FormatError(
+                f"{path}: was made with other settings{which}; resume with the same, or name another output"
+            )
         lines = text[len(self._head) :].splitlines(keepends=True)
         kept = [line for line in lines if line.endswith("\n")]
         try:
@@ -124,6 +128,15 @@ class Journal:
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError(f"{path}: holds a line that cannot be read ({error}); start anew") from None
         return "".join(kept)
+
+
+def _differing(one: str, other: str) -> str:
+    """The names of the settings in which two heads differ; "" where one is none."""
+    try:
+        first, second = (dict(json.loads(head)["settings"]) for head in (one, other))
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return ", ".join(sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name)))
 
 
 def is_journal(path: Path) -> bool:

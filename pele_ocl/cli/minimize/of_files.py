@@ -107,7 +107,8 @@ def _together(
         except PeleError as error:
             yield Outcome.failed_by(str(error), name, source.sha256)
         else:
-            yield Outcome(result.to_dict(name), len(atoms), source.sha256, written=written)
+            notes = {"notes": list(atoms.notes)} if atoms.notes else {}
+            yield Outcome({**result.to_dict(name), **notes}, len(atoms), source.sha256, written=written)
 
 
 def _write(work: Work, source: InputFile, atoms: Atoms, target: Path, journal: Journal | None) -> str:

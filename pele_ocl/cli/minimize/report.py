@@ -82,6 +82,9 @@ def _tell_limits(outcomes: Sequence[Outcome]) -> None:
             note(f"Note: {counted(n, 'structure')} of {len(outcomes):,} {told[reason]} before the tolerance was met")
 
 
+_NOT_TOLD = ("model", "device")  # of a Minimizer's options: the one is many numbers, the other stands above
+
+
 def _as_text(outcomes: Sequence[Outcome], device: str, work: Work, verbose: bool) -> str:
     heads = ("structure", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
     shown = outcomes if verbose else outcomes[:_SHOWN]
@@ -94,7 +97,23 @@ def _as_text(outcomes: Sequence[Outcome], device: str, work: Work, verbose: bool
     how = f"{work.options['method']}, {work.options['precision']}, on {device}"
     done = f"{counted(n_done, 'structure')} -> {one_line(str(work.targets.output))}"
     head = f"Energy of structures, {UNIT}; rms gradient, {UNIT}/A"
-    return "\n".join([head, *lines, *more, "", done, f"{how}: in all {duration(elapsed())}"])
+    details = _details(outcomes, work) if verbose else []
+    return "\n".join([head, *lines, *more, "", done, f"{how}: in all {duration(elapsed())}", *details])
+
+
+def _details(outcomes: Sequence[Outcome], work: Work) -> list[str]:
+    """The settings; of one structure that is done its energies by term, too."""
+    given = {name: value for name, value in work.options.items() if value is not None and name not in _NOT_TOLD}
+    lines = ["", "Settings: " + ", ".join(f"{name} {value}" for name, value in given.items())]
+    if len(outcomes) > 1 or outcomes[0].failed:
+        return lines
+    before, after = (outcomes[0].row[which] for which in ("energy_before", "energy_after"))
+    rows = [(term.replace("_", " "), _number(before.get(term)), _number(value)) for term, value in after.items()]
+    return [*lines, "", table(("term", "before", "after"), rows, "<>>")]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.3f}"
 
 
 def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
