@@ -18,6 +18,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from conftest import DEVICES
 from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
 from trajectory_helpers import moving, write_trajectory
 
@@ -54,7 +55,9 @@ def work_of(folder: Path, n_frames: int) -> Work:
     positions[BAD, 3] = np.nan
     found = Work(write_trajectory(folder / "t.nc", positions), {})
     for suffix in (".h5", ".csv"):
-        run(*found.energy(folder / f"whole{suffix}"), code=1)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))  # as each test has it
+            run(*found.energy(folder / f"whole{suffix}"), code=1)
         found.whole[suffix] = (folder / f"whole{suffix}").read_bytes()
     return found
 
