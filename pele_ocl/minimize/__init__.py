@@ -82,8 +82,8 @@ def minimize_many(
 ) -> MinimizeBatch:  # fmt: skip
     """Minimise different molecules; those that differ in nothing but positions are conformations of the first of them.
 
-    On a GPU those of different topologies share launches; docs/theory/minimize.md, section 8. Each gets the bits that
-    it has alone, or as a conformation of the first one of its topology.
+    On a GPU those of different topologies share launches, each with the bits that it has alone:
+    docs/theory/minimize.md, section 8.
 
     each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms
     errors, progress, watch : as of Minimizer.minimize_batch; the molecule that is named is the first that was found

@@ -80,6 +80,7 @@ class Together:
         sharing = {group[0] for group in few} if len(few) > 1 else set()
         works, sizes = self._works([group for group in groups if group[0] not in sharing], aside=most > 1)
         if sharing:
+            # No other work beside packs, which themselves have more atoms under way: packs.MOST_ATOMS.
             works, sizes = [*works, self._packed(few, most)], [*sizes, CHUNK_ATOMS]
         yield from by_turns(works, sizes, most)
         if self._crowded:
@@ -135,20 +136,20 @@ class Together:
         others : gets groups that cannot be packed
         """
         for group in groups:
+            member = None
             try:
                 minimizer = self._minimizer(group)
                 yield None
                 member = Member(minimizer) if packs.suits(minimizer) else None
                 yield None
-                if member is not None and not packs.fits(member):
-                    member = None
+                fits = member is not None and packs.fits(member)
             except (DeviceError, KernelBuildError):  # the plain kernels may build
-                member = None
+                fits = False
             except PeleError as error:
                 for k in group:
                     self._keep(k, str(error))
                 continue
-            if member is None:
+            if member is None or not fits:
                 others.append(group)
                 continue
             for k in group:
