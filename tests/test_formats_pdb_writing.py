@@ -218,3 +218,6 @@ def test_names_that_do_not_fit_are_an_error(tmp_path, changed):
 def test_positions_that_do_not_fit_are_an_error(tmp_path):
     with pytest.raises(FormatError, match="NA1: a position of 10000 A does not fit into a PDB file"):
         written(tmp_path, HEXAPEPTIDE, [ion(0, 0, 10_000)])
+    for axis in range(3):
+        with pytest.raises(FormatError, match="does not fit into a PDB file"):
+            written(tmp_path, HEXAPEPTIDE, [ion(*np.where(np.arange(3) == axis, np.nan, 1.0))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -35,8 +35,23 @@ def report(
 ) -> None:
     """Print and write all outcomes; exit with 1 where a structure failed. device : that computed them"""
     rows = [outcome.row for outcome in outcomes]
-    if not as_json:
-        raise_common_reason(rows)
+    put_out(rows, path, save, as_json, lambda: _as_text(outcomes, device, work, verbose))
+    _tell_limits(outcomes)
+    exit_for_failed(rows, "structure")
+
+
+def put_out(
+    rows: Sequence[Row], path: Path | None, save: Callable[[Path, Sequence[Row]], None], as_json: bool,
+    as_text: Callable[[], str],
+) -> None:  # fmt: skip
+    """Write rows to a path, where there is one, and print them, as JSON or as text.
+
+    Raises InputError instead where all failed for one reason, that of the one structure or about an option, unless
+    they are printed as JSON.
+    """
+    reasons = {row.get("error") for row in rows}
+    if not as_json and len(reasons) == 1 and (reason := reasons.pop()) is not None:
+        raise InputError(reason)
     if path is not None:
         make_folder(path.parent)
         save(path, rows)
@@ -44,16 +59,7 @@ def report(
         for row in rows:
             say_json(row)
     else:
-        say(_as_text(outcomes, device, work, verbose))
-    _tell_limits(outcomes)
-    exit_for_failed(rows, "structure")
-
-
-def raise_common_reason(rows: Sequence[Row]) -> None:
-    """Raise InputError where all failed for one reason: that of the one structure, or about an option."""
-    reasons = {row.get("error") for row in rows}
-    if len(reasons) == 1 and (reason := reasons.pop()) is not None:
-        raise InputError(reason)
+        say(as_text())
 
 
 def exit_for_failed(rows: Sequence[Row], what: str) -> None:

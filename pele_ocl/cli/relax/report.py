@@ -13,11 +13,10 @@ from ...relax import RelaxResult, counts
 from ..clock import elapsed
 from ..energies import UNIT
 from ..minimize.journal import Row
-from ..minimize.report import add_reasons, column, exit_for_failed, raise_common_reason
-from ..minimize.targets import make_folder
+from ..minimize.report import add_reasons, column, exit_for_failed, put_out
 from ..report import call_facts, counted, duration
 from ..tables import table
-from ..terminal import note, one_line, say, say_json
+from ..terminal import note, one_line
 
 _LISTED = 12  # violations of a model on screen
 _UNITS = {"energy": UNIT, "rms_displacement": "angstrom", "prepared": "s", "seconds": "s"}
@@ -49,16 +48,7 @@ def row_of(path: Path, result: RelaxResult) -> Row:
 
 def report(rows: Sequence[Row], output: Path, path: Path | None, as_json: bool, verbose: bool) -> None:
     """Print and write all rows; exit with 1 where a model failed."""
-    if not as_json:
-        raise_common_reason(rows)
-    if path is not None:
-        make_folder(path.parent)
-        _save(path, rows)
-    if as_json:
-        for row in rows:
-            say_json(row)
-    else:
-        say(_as_text(rows, output, verbose))
+    put_out(rows, path, _save, as_json, lambda: _as_text(rows, output, verbose))
     _tell(rows)
     exit_for_failed(rows, "model")
 

@@ -31,10 +31,8 @@ def name_processors(devices: Iterable[cl.Device]) -> None:
     if not unknown or not sys.platform.startswith("linux"):
         return
     try:
-        name, writable = (
-            known_name(Path("/proc/cpuinfo").read_text()),
-            writable_parts(Path("/proc/self/maps").read_text()),
-        )
+        name = known_name(Path("/proc/cpuinfo").read_text())
+        writable = writable_parts(Path("/proc/self/maps").read_text())
         with open("/proc/self/mem", "r+b", buffering=0) as memory:
             for device in unknown:
                 rename(memory, device.int_ptr, name, writable)
