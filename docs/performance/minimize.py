@@ -1,20 +1,22 @@
 """Minimisation beside OpenMM's LocalEnergyMinimizer: wall time, iterations, and the energies in which both end.
 
 python docs/performance/minimize.py [--platform CUDA] [--systems ubiquitin,src3] [--noise 0.1] [--tolerance 1,10]
-    [--starts 5] [--batch 1000] [--device NAME] [--field gbsaobc] [--limit SECONDS]
+    [--starts 5] [--skip 3] [--batch 1000] [--device NAME] [--field gbsaobc] [--limit SECONDS]
 
 builds Amber99SB with OBC II, no cutoff, in OpenMM, takes the same system over by Atoms.from_openmm, and minimises both
 from the same positions, noise of so many A on the structure. Energies and root mean square gradients are computed
-in float64 by us at the ends of both. --batch minimises so many starts of each system together. --limit ends OpenMM
-after so many seconds, as CPUs need it: the ratio is then the least that it can be.
+in float64 by us at the ends of both. Each of several starts has a line, then their means have one; --skip leaves the
+first starts out, where they were measured before. --batch minimises so many starts of each system together. --limit
+ends OpenMM after so many seconds, as CPUs need it: the ratio is then the least that it can be.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from forcefield import openmm_system
@@ -25,6 +27,24 @@ from pele_ocl.bench.peers.openmm import NM_PER_A, STEP_PS, OpenMM
 
 # OpenMM's two ways to OBC II: of CustomGBForce, as its manual has it, and of the older and faster GBSAOBCForce.
 FIELDS = {"implicit": ("amber99sb.xml", "implicit/obc2.xml"), "gbsaobc": ("amber99sb.xml", "amber99_obc.xml")}
+
+
+class End(NamedTuple):
+    """Where one start ends: energy in kcal/mol, rms gradient in kJ/mol/nm; OpenMM's evaluations are not counted."""
+
+    seconds: float
+    iterations: float
+    evaluations: float
+    energy: float
+    rms: float
+
+    @staticmethod
+    def mean(ends: Sequence[End]) -> End:
+        """The mean of each number."""
+        return End(*map(mean, zip(*ends, strict=True)))
+
+
+Pair = tuple[End, End | None]  # ours and OpenMM's, None without OpenMM
 
 
 def context_of(system: Any, platform: str, precision: str) -> OpenMM:
@@ -64,15 +84,19 @@ def compare(name: str, options: argparse.Namespace) -> None:
     peer = context_of(system, options.platform, options.peer_precision) if options.platform != "none" else None
     exact = Energy(atoms, model=MODEL, precision="float64", device=options.device)
     for noise in options.noise:
-        starts = starts_of(atoms, noise, options.starts)
+        starts = starts_of(atoms, noise, options.starts)[options.skip :]
         for tolerance in options.tolerance:
             plan = minimizer_of(atoms, options.method, tolerance, options.precision, options.device)
             plan.energy.evaluate(starts[0])
-            rows = [one(plan, peer, exact, start, tolerance, options) for start in starts]
+            pairs = []
+            for number, start in enumerate(starts, options.skip + 1):
+                pairs.append(one(plan, peer, exact, start, tolerance, options))
+                if options.starts > 1:
+                    print(f"start {number}: {described(*pairs[-1])}", flush=True)
             plan.energy.repeat(10)
             count = max(10, int(0.3 / timed(plan, 10) * 10))
             evaluation = timed(plan, count) / count
-            report(name, noise, tolerance, rows, evaluation, plan)
+            report(name, noise, tolerance, pairs, evaluation, plan)
             if options.batch:
                 together(plan, atoms, noise, options.batch)
 
@@ -86,39 +110,49 @@ def timed(plan: Minimizer, count: int) -> float:
 
 def one(
     plan: Minimizer, peer: OpenMM | None, exact: Energy, start: Any, tolerance: float, options: argparse.Namespace
-) -> list[float]:
-    """Seconds, iterations, evaluations, energy and rms of ours; seconds, iterations, energy and rms of OpenMM's."""
+) -> Pair:
+    """Where we and OpenMM end one start."""
     plan.minimize(start)
     run = by_us(plan, start)
-    row = [run.seconds, run.iterations or 0, run.evaluations or 0, *end_of(exact, run.positions)]
-    if peer is not None:
-        limited = options.limit is not None
-        run = counted(peer, start, tolerance, options.limit) if limited else by_openmm(peer, start, tolerance)
-        steps = counted(peer, start, tolerance) if options.count and not limited else run
-        row += [run.seconds, steps.iterations or 0, *end_of(exact, run.positions)]
-    return row
+    ours = End(run.seconds, run.iterations or 0, run.evaluations or 0, *end_of(exact, run.positions))
+    if peer is None:
+        return ours, None
+    limited = options.limit is not None
+    run = counted(peer, start, tolerance, options.limit) if limited else by_openmm(peer, start, tolerance)
+    steps = counted(peer, start, tolerance) if options.count and not limited else run
+    return ours, End(run.seconds, steps.iterations or 0, 0, *end_of(exact, run.positions))
 
 
-def report(
-    name: str, noise: float, tolerance: float, rows: list[list[float]], evaluation: float, plan: Minimizer
-) -> None:
-    """Print what was measured of some starts: means."""
-    seconds, steps, evaluations, energy, rms, *theirs = map(mean, zip(*rows, strict=True))
-    line = (
-        f"{name:12s} noise {noise:3.1f} A, tol {tolerance:5.2f} kJ/mol/nm: "
-        f"ours {seconds:8.4f} s, {steps:7.1f} iterations, "
-        f"{evaluations / max(1, steps):.3f} evaluations each, {seconds / evaluations / evaluation:.2f} x "
-        f"{1e3 * evaluation:.4f} ms, {energy:.2f} kcal/mol, rms {rms:.3f}"
+def described(ours: End, theirs: End | None) -> str:
+    """Both ends in words."""
+    text = (
+        f"ours {ours.seconds:8.4f} s, {ours.iterations:7.1f} iterations, {ours.energy:.2f} kcal/mol, rms {ours.rms:.3f}"
     )
-    if theirs:
-        their_seconds, their_steps, their_energy, their_rms = theirs
-        line += (
-            f"; OpenMM {their_seconds:8.4f} s = {their_seconds / seconds:.2f}x, {their_steps:.1f} iterations, "
-            f"{their_energy:.2f} kcal/mol, rms {their_rms:.3f}; ours less theirs "
-            f"{100 * (energy - their_energy) / abs(their_energy):+.4f} %"
-        )
-        worst = max((row[3] - row[7]) / abs(row[7]) for row in rows)
-        line += f", worst {100 * worst:+.4f} %"
+    if theirs is None:
+        return text
+    return (
+        f"{text}; OpenMM {theirs.seconds:8.4f} s = {theirs.seconds / ours.seconds:.2f}x, {theirs.iterations:.1f} "
+        f"iterations, {theirs.energy:.2f} kcal/mol, rms {theirs.rms:.3f}; ours less theirs {above(ours, theirs):+.4f} %"
+    )
+
+
+def above(ours: End, theirs: End) -> float:
+    """How much higher we end, in percent of the energy."""
+    return 100 * (ours.energy - theirs.energy) / abs(theirs.energy)
+
+
+def report(name: str, noise: float, tolerance: float, pairs: list[Pair], evaluation: float, plan: Minimizer) -> None:
+    """Print what was measured of some starts: means, and the start in which we end highest."""
+    ours = End.mean([pair[0] for pair in pairs])
+    both = [(ours, theirs) for ours, theirs in pairs if theirs is not None]
+    theirs = End.mean([pair[1] for pair in both]) if both else None
+    line = (
+        f"{name:12s} noise {noise:3.1f} A, tol {tolerance:5.2f} kJ/mol/nm: {described(ours, theirs)}; an iteration is "
+        f"{ours.evaluations / max(1, ours.iterations):.3f} evaluations, each "
+        f"{ours.seconds / ours.evaluations / evaluation:.2f} x {1e3 * evaluation:.4f} ms"
+    )
+    if both:
+        line += f"; highest start {max(above(*pair) for pair in both):+.4f} %"
     print(f"{line}; {plan.energy.precision}, {plan.energy.variant} on {plan.energy.device}", flush=True)
 
 
@@ -150,6 +184,7 @@ def main() -> None:
     parser.add_argument("--noise", default=[0.1], type=floats)
     parser.add_argument("--tolerance", default=[10.0, 1.0], type=floats)
     parser.add_argument("--starts", default=1, type=int)
+    parser.add_argument("--skip", default=0, type=int, help="so many of the first starts")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--peer-precision", default="mixed", choices=("single", "mixed", "double"), help="of OpenMM")
     parser.add_argument("--limit", type=float, help="seconds after which OpenMM is ended")
