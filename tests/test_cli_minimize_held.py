@@ -11,7 +11,9 @@ from test_cli_minimize import QUICK, rows_of, shaken
 from trajectory_helpers import write_trajectory
 
 from pele_ocl import read, trajectory
+from pele_ocl.cli.minimize.work import setting_of
 from pele_ocl.formats import read_structure
+from pele_ocl.paths import shipped
 from pele_ocl.reference.bonded import torsion as reference_torsion
 
 
@@ -79,13 +81,43 @@ def test_restraints_of_all_kinds(peptide, tmp_path):
     assert rows[1]["energy_before"]["restraint"] < 1e-3
 
 
-def test_another_reference_is_another_run(peptide, tmp_path):
+def test_files_that_changed_make_another_run(peptide, tmp_path):
+    """Wherever they are: a reference, a table of radii."""
     *paths, reference = shaken(tmp_path, peptide, 3)
-    words = (*paths, "-o", tmp_path / "out", "--max-iterations", "1", "--restrain", "all:1", "--reference", reference)
-    first = rows_of(*words)
-    assert rows_of(*words, "--resume") == first
-    reference.write_bytes(paths[0].read_bytes())
-    assert "was made with other settings" in error_of("minimize", *words, "--resume")
+    table = tmp_path / "obc.txt"
+    table.write_bytes((shipped("data") / "obc" / "amber99.txt").read_bytes())
+
+    def words(reference: Path, table: Path) -> tuple[object, ...]:
+        steps = ("-o", tmp_path / "out", "--max-iterations", "1", "--restrain", "all:1")
+        return (*paths, *steps, "--reference", reference, "--obc", table)
+
+    first = rows_of(*words(reference, table))
+    same = reference.rename(tmp_path / "moved.pdb"), table.rename(tmp_path / "other.txt")
+    assert rows_of(*words(*same), "--resume") == first
+    for name, path in zip(("reference", "obc"), same, strict=True):
+        before = path.read_bytes()
+        path.write_bytes(before + b"\n")
+        assert f"was made with other settings ({name})" in error_of("minimize", *words(*same), "--resume")
+        path.write_bytes(before)
+
+
+def test_settings_go_by_what_folders_and_files_hold(tmp_path):
+    """PELE's templates, force fields in files of the user, and names of those that are known."""
+    folder, field = tmp_path / "templates", tmp_path / "mine.xml"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "inner" / "alaz").write_text("a template\n")
+    field.write_text("<ForceField/>")
+    said = [("templates", (folder,)), ("forcefield", f"amber14,{field}")]
+    before = [setting_of(*each) for each in said]
+    assert "amber14" in before[1]
+    assert before == [setting_of(*each) for each in said]
+    elsewhere = folder.rename(tmp_path / "elsewhere")
+    assert setting_of("templates", (elsewhere,)) == before[0]
+    (elsewhere / "inner" / "alaz").write_text("another one\n")
+    field.write_text("<ForceField></ForceField>")
+    assert setting_of("templates", (elsewhere,)) != before[0]
+    assert setting_of(*said[1]) != before[1]
+    assert setting_of("templates", (folder,)) == str([str(folder)])  # which is not there
 
 
 @pytest.mark.parametrize(

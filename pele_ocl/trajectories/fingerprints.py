@@ -92,9 +92,20 @@ def _fields(value: DataclassInstance) -> dict[str, object]:
 
 def fingerprint(path: Path) -> dict[str, object]:
     """Name, size and the SHA-256 of both ends of a file; to read all of it would take as long as to compute."""
+    size, digest = _size_and_ends(path)
+    return {"name": path.name, "bytes": size, "sha256_of_ends": digest}
+
+
+def content_of(path: Path) -> list[tuple[object, ...]]:
+    """Size and SHA-256 of both ends of a file, or of each file of a folder behind its name; [] where there is none."""
+    if path.is_file():
+        return [_size_and_ends(path)]
+    return [(str(of.relative_to(path)), *_size_and_ends(of)) for of in sorted(path.rglob("*")) if of.is_file()]
+
+
+def _size_and_ends(path: Path) -> tuple[int, str]:
     with open(path, "rb") as stream:
         head = stream.read(_ENDS)
         size = stream.seek(0, 2)
         stream.seek(max(0, size - _ENDS))
-        digest = hashlib.sha256(head + stream.read(_ENDS)).hexdigest()
-    return {"name": path.name, "bytes": size, "sha256_of_ends": digest}
+        return size, hashlib.sha256(head + stream.read(_ENDS)).hexdigest()

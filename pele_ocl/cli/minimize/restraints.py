@@ -123,17 +123,15 @@ def _is_selection(text: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The structure to whose positions atoms are held; sha256 : of its file"""
+    """The structure to whose positions atoms are held."""
 
     path: Path
     atoms: Atoms
-    sha256: str
 
     @classmethod
     def of(cls, path: Path, read_atoms: ReadAtoms) -> Reference:
         """That of a file, of which the same atoms are taken as of the structures."""
-        source = read_file(path)
-        return cls(path, read_atoms.unparameterised(source), source.sha256)
+        return cls(path, read_atoms.unparameterised(read_file(path)))
 
     def positions(self, atoms: Atoms) -> Floats:
         """Those (n, 3) A of a molecule's atoms. Raises InputError where its atoms are others."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from ...minimize import MinimizeBatch, minimize_many
 from ...minimize.many import EachOptions
 from ...minimize.options import Stopping, descent_of
 from ...opencl.device import get_device
+from ...trajectories.fingerprints import content_of
 from ..cluster import asked_of
 from ..frames import FrameOptions
 from ..options import ReadAtoms
@@ -25,7 +27,6 @@ from ..terminal import one_line
 from .holding import Holding
 from .journal import Journal, Row
 from .progress import StructureLine
-from .restraints import Reference
 from .targets import Targets
 
 _ATOMS_TOGETHER = {"GPU": 1 << 21}  # of the structures that are minimised together: many times what it has at once
@@ -64,6 +65,14 @@ def require_options(options: Mapping[str, Any]) -> None:
     descent_of(options["method"], options["constraints"])
     EnergyOptions(True, True, False, options["cutoff"], options["one_four"])
     get_device(options["device"]).require_precision(options["precision"])
+
+
+def setting_of(name: str, value: object) -> str:
+    """A parameter's value as the journal has it: files and folders by what they hold, wherever they are."""
+    if name == "forcefield":  # names of force fields, and of files
+        value = tuple(map(Path, str(value).split(",")))
+    values = value if isinstance(value, tuple) else (value,)
+    return str([content_of(each) or str(each) if isinstance(each, Path) else str(each) for each in values])
 
 
 @dataclass(frozen=True)
@@ -113,9 +122,8 @@ class Work:
     def journal(self, names: Sequence[str] = ()) -> Journal:
         """The journal of the run. names : of the structures of all shards, in their order"""
         context = click.get_current_context()
-        settings = {name: str(value) for name, value in context.params.items() if name not in _NOT_SETTINGS and value}
-        if isinstance(self.holding.reference, Reference):
-            settings["reference"] = self.holding.reference.sha256  # what it holds, wherever it is
+        given = {name: value for name, value in context.params.items() if value and name not in _NOT_SETTINGS}
+        settings = {name: setting_of(name, value) for name, value in given.items()}
         path, shard = self.targets.journal, asked_of(context).shard
         if shard is None or path is None:
             return Journal(path, settings, self.resume)
