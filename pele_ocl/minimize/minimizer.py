@@ -24,6 +24,7 @@ from ..plan.evaluator import Failures
 from ..plan.pipeline import Pipeline
 from ..solvent_model import SolventModel
 from ..variant import Progress
+from .bond_lengths import BondLengths
 from .constraints import BondConstraints
 from .newton import NewtonSteps
 from .options import Stopping, descent_of
@@ -91,6 +92,9 @@ class Minimizer:
         if not self.free.any():
             raise InputError("all atoms are frozen; leave some free to move")
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
+        # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
+        keeps_bonds = max_iterations == 0 or "bond" not in self.energy._contents.names
+        self._lengths = None if keeps_bonds else BondLengths.of(atoms, self.free)
 
     @property
     def atoms(self) -> Atoms:
@@ -161,8 +165,9 @@ class Minimizer:
         return MinimizeBatch(results, dict(sorted(failures.reasons.items())), time.perf_counter() - begin)
 
     def _placed(self, given: Floats) -> Floats:
-        """Conformations (m, n, 3) A as they begin: with bonds that are held at their lengths."""
-        return given if self.constraints is None else self.constraints.placed(given)
+        """Conformations (m, n, 3) A as they begin: bonds of shaken ones near their lengths, held ones at them."""
+        restored = given if self._lengths is None else self._lengths.restored(given)
+        return restored if self.constraints is None else self.constraints.placed(restored)
 
     def _plan_for(self, conformations: Floats) -> Energy:
         """The plan of conformations (m, n, 3) A: it leaves nothing out where frozen atoms are elsewhere in any."""

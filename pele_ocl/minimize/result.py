@@ -22,7 +22,8 @@ class MinimizeResult:
     """One structure after its minimisation.
 
     atoms : the relaxed molecule
-    energy_before, energy_after : Terms, kcal/mol; those before are NaN where atoms overlapped too much for a number
+    energy_before, energy_after : Terms, kcal/mol; those before are NaN where atoms overlapped too much for a number; of
+        a shaken start they are those with its bonds restored: docs/theory/minimize.md, section 4
     rms_gradient : root mean square of the gradients of the atoms that move, sqrt(sum |g|^2 / n), kcal/mol/A
     largest_gradient : the largest gradient of an atom, kcal/mol/A
     iterations : steps taken; evaluations : of energy and gradient

@@ -1,0 +1,93 @@
+"""Structures that were shaken: their bonds are brought towards their lengths before anything else moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_minimize import PEPTIDE, VACUUM, shaken
+
+from pele_ocl import Minimizer, minimize_many
+from pele_ocl.minimize import bond_lengths
+from pele_ocl.minimize.bond_lengths import BondLengths
+
+ALL = np.ones(len(PEPTIDE), bool)
+LENGTHS = BondLengths.of(PEPTIDE, ALL)
+
+
+def excess(positions: np.ndarray) -> np.ndarray:
+    """By how much each bond of the peptide is too long."""
+    i, j = PEPTIDE.bonded.bonds.atoms.T
+    return np.linalg.norm(positions[i] - positions[j], axis=1) - PEPTIDE.bonded.bonds.parameters[:, 1]
+
+
+@pytest.mark.parametrize("noise", [0.2, 0.3, 0.5])
+def test_bonds_come_near_their_lengths(noise):
+    start = shaken(noise)
+    (found,) = LENGTHS.restored(start[np.newaxis])
+    assert np.sqrt((excess(start) ** 2).mean()) > noise
+    assert np.sqrt((excess(found) ** 2).mean()) < 0.15 * noise
+    # Atoms go on average as far as their own noise has moved them along bonds, and the middle of all stays.
+    assert np.sqrt(((found - start) ** 2).sum(axis=1).mean()) < 1.5 * noise
+    np.testing.assert_allclose(found.mean(axis=0), start.mean(axis=0), atol=1e-12)
+    distance = [np.linalg.norm(each - PEPTIDE.positions, axis=1).mean() for each in (found, start)]
+    assert distance[0] < distance[1]
+
+
+def test_others_stay_as_they_are():
+    """Without noise, with little, with a few bad bonds, and where positions are none; no structures, too."""
+    torn = PEPTIDE.positions.copy()
+    torn[40:] += [30.0, 0, 0]
+    nowhere = np.full_like(torn, np.inf)
+    starts = np.stack([PEPTIDE.positions, shaken(0.1), torn, nowhere])
+    for given in (starts, starts[:0]):
+        np.testing.assert_array_equal(LENGTHS.restored(given), given)
+    together = np.zeros_like(starts[:1])
+    np.testing.assert_array_equal(LENGTHS.restored(together), together)
+
+
+def test_a_torn_bond_is_left_to_the_minimiser():
+    start = shaken(0.3)
+    start[40:] += [30.0, 0, 0]
+    (found,) = LENGTHS.restored(start[np.newaxis])
+    is_torn = np.abs(excess(start)) > bond_lengths.TORN
+    assert is_torn.any()
+    assert np.abs(excess(found)[is_torn]).min() > 25
+    assert np.sqrt((excess(found)[~is_torn] ** 2).mean()) < 0.05
+
+
+def test_frozen_atoms_stay_and_members_have_the_bits_of_a_batch():
+    free = np.arange(len(PEPTIDE)) >= 30
+    starts = np.stack([shaken(0.3, seed) for seed in range(3)])
+    found = BondLengths.of(PEPTIDE, free).restored(starts)
+    np.testing.assert_array_equal(found[:, ~free], starts[:, ~free])
+    assert (found[:, free] != starts[:, free]).any()
+    batch = LENGTHS.restored(starts)
+    for start, each in zip(starts, batch, strict=True):
+        np.testing.assert_array_equal(LENGTHS.restored(start[np.newaxis])[0], each)
+
+
+def test_without_bonds():
+    assert BondLengths.of(replace(PEPTIDE, bonded=None), ALL) is None
+
+
+def test_where_a_minimisation_begins(device):
+    """The energies before are those of restored bonds; nothing moves where bonds do not count, or no step is taken."""
+    options = dict(model=VACUUM, device=device, tolerance=5.0)
+    start = shaken(0.3)
+    plan = Minimizer(PEPTIDE, **options)
+    result = plan.minimize(start)
+    (restored,) = LENGTHS.restored(start[np.newaxis])
+    there = plan.minimize(restored)
+    assert result.energy_before.total == there.energy_before.total
+    np.testing.assert_array_equal(result.positions, there.positions)
+    moved = np.sqrt(((result.positions - start) ** 2).sum(axis=1).mean())
+    assert result.rms_displacement == pytest.approx(moved)  # from the positions that were given
+    (one,) = minimize_many([PEPTIDE.moved(start)], **options)
+    (other,) = minimize_many([PEPTIDE.moved(restored)], **options)
+    assert one.energy_before.total == pytest.approx(other.energy_before.total, rel=1e-5)
+    assert one.energy_after.total == pytest.approx(other.energy_after.total, abs=1)
+    for more in ({"max_iterations": 0}, {"only_terms": ["lennard_jones"], "max_iterations": 1}):
+        plan = Minimizer(PEPTIDE, **options | more)
+        np.testing.assert_array_equal(plan._placed(start[np.newaxis])[0], start)
