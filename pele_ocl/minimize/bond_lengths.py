@@ -13,7 +13,7 @@ OFF = 0.5  # A from its length, that a bond of a force field never is
 TORN = 3.0  # A; such a bond has to be closed past other atoms, which the minimiser sees
 SHAKEN = 0.02  # of the bonds that are off and not torn: noise all over the structure, not a few bad places
 LEAST = 1e-6  # A; atoms at one place have no direction to go, and stay
-SWEEPS = 10
+SWEEPS = 20
 SHARE = 0.25  # of the excess that each atom of a bond goes in a sweep; half of what one bond alone would want
 
 
