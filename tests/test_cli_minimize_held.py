@@ -113,7 +113,7 @@ def test_settings_go_by_what_folders_and_files_hold(tmp_path):
     assert before == [setting_of(*each) for each in said]
     elsewhere = folder.rename(tmp_path / "elsewhere")
     assert setting_of("templates", (elsewhere,)) == before[0]
-    (elsewhere / "inner" / "alaz").write_text("another one\n")
+    (elsewhere / "inner" / "alaz").write_text("b template\n")  # as long as before
     field.write_text("<ForceField></ForceField>")
     assert setting_of("templates", (elsewhere,)) != before[0]
     assert setting_of(*said[1]) != before[1]

@@ -40,7 +40,11 @@ def test_others_stay_as_they_are():
     torn = PEPTIDE.positions.copy()
     torn[40:] += [30.0, 0, 0]
     nowhere = np.full_like(torn, np.inf)
-    starts = np.stack([PEPTIDE.positions, shaken(0.1), torn, nowhere])
+    stretched = PEPTIDE.positions.copy()
+    i, j = PEPTIDE.bonded.bonds.atoms[0]
+    stretched[j] += 0.8 * (stretched[j] - stretched[i])  # one bond of 95
+    starts = np.stack([PEPTIDE.positions, shaken(0.1), torn, nowhere, stretched])
+    assert np.abs(excess(stretched)).max() > bond_lengths.OFF
     for given in (starts, starts[:0]):
         np.testing.assert_array_equal(LENGTHS.restored(given), given)
     together = np.zeros_like(starts[:1])
