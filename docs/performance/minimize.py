@@ -192,6 +192,8 @@ def main() -> None:
     parser.add_argument("--batch", default=0, type=int)
     parser.add_argument("--count", action="store_true", help="count OpenMM's iterations")
     options = parser.parse_args()
+    if options.skip >= options.starts:
+        parser.error("--skip leaves no start")
     for name in options.systems:
         compare(name, options)
 
