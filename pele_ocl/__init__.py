@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .energy import PositionalRestraint as PositionalRestraint
     from .energy import TorsionRestraint as TorsionRestraint
     from .energy import energy as energy
+    from .ensemble import Ensemble as Ensemble
     from .errors import DeviceError as DeviceError
     from .errors import FormatError as FormatError
     from .errors import InputError as InputError
@@ -97,6 +98,7 @@ _HOMES = {
     "energy": (
         "DistanceRestraint", "Energy", "EnergyBatch", "EnergyResult", "PositionalRestraint", "TorsionRestraint",
     ),
+    "ensemble": ("Ensemble",),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "forcefield": ("ForceField",),
     "formats": ("read_conformations", "read_map", "write_map"),

@@ -181,12 +181,13 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         )  # fmt: skip
 
     def _batch_of(self, pipeline: Pipeline, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-        """The batch of one that an evaluator's results (n_results,) of positions (n, 3) A stand for."""
-        found, failures = self._found(1), Failures(1, record=True)
-        pipeline.take(results[np.newaxis], slice(0, 1), positions[np.newaxis], found, failures)
+        """The batch that an evaluator's results (m, n_results) of positions (m, n, 3) A stand for."""
+        m = len(results)
+        found, failures = self._found(m), Failures(m, record=True)
+        pipeline.take(results, slice(0, m), positions, found, failures)
         for k in failures.reasons:
             found.erase(k)
-        return self._batch(positions[np.newaxis], found, failures.in_order, {})
+        return self._batch(positions, found, failures.in_order, {})
 
     def _radii(self, found: Found) -> Floats:
         """Born radii (m, n) A; NaN where no term depends on them."""

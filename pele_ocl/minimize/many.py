@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -12,7 +11,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arguments import callback, choice, described
 from ..atoms import Atoms
@@ -27,9 +25,9 @@ from .result import MinimizeBatch, MinimizeResult
 EachOptions = Callable[[Atoms], Mapping[str, object]]
 Options = Mapping[str, Any]  # of a Minimizer
 
-MOST_UNDER_WAY = 16  # groups of molecules of one topology each, that do not share launches
-PACKED = -1  # stands for all that share launches, where groups are told apart
-SHARING = CHUNK_ATOMS // 4  # atoms; of smaller groups those of two topologies or more share launches
+MOST_UNDER_WAY = 16  # molecules that do not share launches
+PACKED = -1  # stands for all that share launches
+SHARING = CHUNK_ATOMS // 4  # atoms; smaller molecules share launches
 _DONE = object()
 
 
@@ -45,8 +43,10 @@ def minimize_all(
     for name, function in (("each", each), ("progress", progress), ("watch", watch)):
         callback(name, function)
     together = Together(molecules, each, options, progress, watch)
-    groups = groups_of(molecules, alone=each is not None or bool(options.get("terms")))
-    with closing(together.minimized(groups, most_under_way(options))) as turns:
+    for atoms in molecules:
+        if not isinstance(atoms, Atoms):
+            raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
+    with closing(together.minimized(range(len(molecules)), most_under_way(options))) as turns:
         for _ in turns:
             if together.reasons and errors == "raise":
                 k = min(together.reasons)
@@ -69,53 +69,45 @@ class Together:
         self._progress, self._watch = progress, watch
         self.results: list[MinimizeResult | None] = [None] * len(molecules)
         self.reasons: dict[int, str] = {}
-        self._n_done = 0  # of groups that are done
-        self._crowded: list[Sequence[int]] = []  # groups for which the device had no room beside others
-        self._under_way: dict[int, tuple[int, float]] = {}  # done and largest gradient of the others, by group
+        self._n_done = 0
+        self._crowded: list[int] = []  # those for which the device had no room beside others
+        self._under_way: dict[int, tuple[int, float]] = {}  # done and largest gradient of the others, by number
 
-    def minimized(self, groups: Sequence[Sequence[int]], most: int) -> Turns[None]:
-        """Minimise groups, `most` at a time. Those for which the device had no room come last, one at a time."""
-        shares = most > 1 and may_share(self._options)
-        few = [group for group in groups if shares and self._n_atoms(group) < SHARING]
-        sharing = {group[0] for group in few} if len(few) > 1 else set()
-        works, sizes = self._works([group for group in groups if group[0] not in sharing], aside=most > 1)
+    def minimized(self, numbers: Sequence[int], most: int) -> Turns[None]:
+        """Minimise molecules: small ones share launches, of the others `most` are under way at a time.
+
+        If the device has no room for one beside others, it comes last and alone.
+        """
+        shares = may_share(self._options)
+        sharing = [k for k in numbers if shares and len(self._molecules[k]) < SHARING]
         if sharing:
-            # No other work beside packs, which themselves have more atoms under way: packs.MOST_ATOMS.
-            works, sizes = [*works, self._packed(few, most)], [*sizes, CHUNK_ATOMS]
-        yield from by_turns(works, sizes, most)
+            yield from self._packed(sharing, most)
+        yield from self._apart([k for k in numbers if k not in set(sharing)], most)
         if self._crowded:
             crowded, self._crowded = self._crowded, []
-            yield from self.minimized(crowded, 1)
+            yield from self._apart(crowded, 1)
 
-    def _works(self, groups: Sequence[Sequence[int]], aside: bool) -> tuple[list[Turns[None]], list[int]]:
-        """The works that minimise groups, and the atoms that each has on the device."""
-        return [self._minimized(group, aside) for group in groups], [
-            min(self._n_atoms(group), CHUNK_ATOMS) for group in groups
-        ]
+    def _apart(self, numbers: Sequence[int], most: int) -> Turns[None]:
+        """Minimise molecules each with launches of its own."""
+        sizes = [min(len(self._molecules[k]), CHUNK_ATOMS) for k in numbers]
+        yield from by_turns([self._minimized(k, aside=most > 1) for k in numbers], sizes, most)
 
-    def _n_atoms(self, group: Sequence[int]) -> int:
-        return len(group) * len(self._molecules[group[0]])
-
-    def _packed(self, groups: Sequence[Sequence[int]], most: int) -> Turns[None]:
-        """Minimise these groups with shared launches; then, side by side, those that cannot share.
-
-        most : of the latter that are under way at a time
-        """
-        others: list[Sequence[int]] = []
+    def _packed(self, numbers: Sequence[int], most: int) -> Turns[None]:
+        """Minimise molecules with shared launches; then those that cannot share, `most` at a time."""
+        others: list[int] = []
         try:
-            yield from self._in_packs(groups, others)
+            yield from self._in_packs(numbers, others)
         except DeviceMemoryError:  # for all together; each that is not done may find room
-            left = ([k for k in of if self.results[k] is None and k not in self.reasons] for of in groups)
-            others = [of for of in left if of]
+            others = [k for k in numbers if self.results[k] is None and k not in self.reasons]
         self._under_way.pop(PACKED, None)
-        yield from by_turns(*self._works(others, aside=True), most)
+        yield from self._apart(others, most)
 
-    def _in_packs(self, groups: Sequence[Sequence[int]], others: list[Sequence[int]]) -> Turns[None]:
-        """Minimise the molecules of these groups by the same launches. others : gets groups that cannot be so"""
+    def _in_packs(self, numbers: Sequence[int], others: list[int]) -> Turns[None]:
+        """Minimise molecules by the same launches. others : gets those that cannot be so"""
         from ..opencl.device import get_device
 
         device, precision = get_device(self._options.get("device")), self._options.get("precision", "float32")
-        largest_first = sorted(groups, key=lambda group: len(self._molecules[group[0]]), reverse=True)
+        largest_first = sorted(numbers, key=lambda k: len(self._molecules[k]), reverse=True)
         with ExitStack() as stack:
             packs = Packs(device, precision, stack)
             structures = self._structures(packs, largest_first, others)
@@ -128,37 +120,33 @@ class Together:
                     self._keep(k, result)
                 self._tell(PACKED, 0, 0, packs.largest_gradient)
 
-    def _structures(
-        self, packs: Packs, groups: Sequence[Sequence[int]], others: list[Sequence[int]]
-    ) -> Iterator[Seated | None]:
-        """The structures of groups, each prepared when it is asked for, with None between the parts of that.
+    def _structures(self, packs: Packs, numbers: Sequence[int], others: list[int]) -> Iterator[Seated | None]:
+        """Prepare each structure when it is asked for, with None between the parts of that.
 
-        others : gets groups that cannot be packed
+        others : gets those that cannot be packed
         """
-        for group in groups:
+        for k in numbers:
             member = None
             try:
-                minimizer = self._minimizer(group)
+                minimizer = self._minimizer(k)
                 yield None
                 member = Member(minimizer) if packs.suits(minimizer) else None
                 yield None
                 fits = member is not None and packs.fits(member)
-            except (DeviceError, KernelBuildError):  # the plain kernels may build
+            except (DeviceError, KernelBuildError):  # alone it may do, or tells what is wrong
                 fits = False
             except PeleError as error:
-                for k in group:
-                    self._keep(k, str(error))
+                self._keep(k, str(error))
                 continue
             if member is None or not fits:
-                others.append(group)
+                others.append(k)
                 continue
-            for k in group:
-                try:
-                    structure = packs.structure(member, k, self._molecules[k].positions)
-                except InputError as error:
-                    self._keep(k, str(error))
-                else:
-                    yield structure
+            try:
+                structure = packs.structure(member, k, self._molecules[k].positions)
+            except InputError as error:
+                self._keep(k, str(error))
+            else:
+                yield structure
 
     def _keep(self, k: int, result: MinimizeResult | str) -> None:
         """Keep the result of a molecule, or why there is none."""
@@ -168,37 +156,28 @@ class Together:
         else:
             self.results[k] = replace(result, atoms=self._molecules[k].moved(result.positions))
 
-    def _minimizer(self, group: Sequence[int]) -> Minimizer:
-        """That of the molecules of these numbers. Raises PeleError where there is none."""
-        first = self._molecules[group[0]]
-        return Minimizer(first, **{**self._options, **({} if self._each is None else self._each(first))})
+    def _minimizer(self, k: int) -> Minimizer:
+        """Prepare the minimiser of a molecule. Raises PeleError if there is none."""
+        atoms = self._molecules[k]
+        return Minimizer(atoms, **{**self._options, **({} if self._each is None else self._each(atoms))})
 
-    def _minimized(self, group: Sequence[int], aside: bool) -> Turns[None]:
-        """Minimise the molecules of these numbers, which differ in positions alone.
-
-        aside : whether the device does so beside what others give it
-        """
+    def _minimized(self, k: int, aside: bool) -> Turns[None]:
+        """Minimise a molecule. aside : whether the device does so beside what others give it"""
         try:
-            yield from self._results_of(group, aside)
+            minimizer, start = self._minimizer(k), self._molecules[k].positions[np.newaxis]
+            batch = yield from minimizer._in_turns(start, "record", None, partial(self._tell, k), aside)
         except PeleError as error:
             if aside and isinstance(error, DeviceMemoryError):
-                self._crowded.append(group)
+                self._crowded.append(k)
             else:
-                self.reasons |= dict.fromkeys(group, str(error))
-        self._under_way.pop(group[0], None)
-        self._n_done += sum(self.results[k] is not None or k in self.reasons for k in group)
+                self._keep(k, str(error))
+        else:
+            self._keep(k, batch.errors[0] if batch.errors else batch[0])
+        self._under_way.pop(k, None)
 
-    def _results_of(self, group: Sequence[int], aside: bool) -> Turns[None]:
-        minimizer = self._minimizer(group)
-        starts = np.stack([self._molecules[k].positions for k in group])
-        batch = yield from minimizer._in_turns(starts, "record", None, partial(self._tell, group[0]), aside)
-        self.reasons |= {group[k]: reason for k, reason in batch.errors.items()}
-        for k, result in batch.good:
-            self.results[group[k]] = replace(result, atoms=self._molecules[group[k]].moved(result.positions))
-
-    def _tell(self, group: int, done: int, _: int, gradient: float) -> None:
-        """Tell who asked how far all are, by what is known of a group."""
-        self._under_way[group] = done, gradient
+    def _tell(self, k: int, done: int, _: int, gradient: float) -> None:
+        """Tell who asked how far all are, by what is known of a molecule, or of PACKED."""
+        self._under_way[k] = done, gradient
         dones, gradients = zip(*self._under_way.values(), strict=True)
         n_done = self._n_done + sum(dones)
         if self._progress is not None:
@@ -232,7 +211,7 @@ def by_turns(works: Sequence[Turns[None]], sizes: Sequence[int], most: int) -> T
 
 
 def most_under_way(options: Options) -> int:
-    """How many groups of molecules a device minimises at a time.
+    """How many molecules a device minimises at a time that do not share launches.
 
     A CPU gains nothing by more than one; and where seconds are limited each has the device for itself.
     """
@@ -247,41 +226,6 @@ def most_under_way(options: Options) -> int:
 
 def may_share(options: Options) -> bool:
     """Whether molecules with these options may share launches, as far as the options tell."""
-    return options.get("method") != "newton" and options.get("rounds", 1) == 1 and options.get("frozen") is None
-
-
-def groups_of(molecules: Sequence[Atoms], alone: bool) -> list[list[int]]:
-    """The numbers of molecules that are computed together: those that differ in positions alone.
-
-    alone : each by itself, as restraints need it, which hold to the positions of their own molecule
-    """
-    alike: dict[object, list[int]] = {}  # by charges, which tell most molecules apart, and sooner than all there is
-    for k, atoms in enumerate(molecules):
-        if not isinstance(atoms, Atoms):
-            raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
-        alike.setdefault(k if alone else atoms.charges.tobytes(), []).append(k)
-    groups: dict[object, list[int]] = {}
-    for key, numbers in alike.items():
-        for k in numbers:
-            groups.setdefault(key if len(numbers) == 1 else digest(molecules[k]), []).append(k)
-    return sorted(groups.values())
-
-
-def digest(atoms: Atoms) -> bytes:
-    """The same for molecules that differ in nothing but positions, chains and numbers of residues."""
-    about = len(atoms), atoms.combining, atoms.one_four, atoms.gb_radii_set, atoms.type_family
-    found = hashlib.sha256(repr(about).encode())
-    arrays: list[NDArray[Any] | None] = [
-        atoms.charges, atoms.lj_sigma, atoms.lj_epsilon, atoms.gb_radii, atoms.gb_scales, atoms.bonds, atoms.types,
-    ]  # fmt: skip
-    if atoms.labels is not None:
-        arrays += [atoms.labels.names, atoms.labels.elements, atoms.labels.residue_names]
-    if atoms.bonded is not None:
-        for _, table in atoms.bonded.tables():
-            arrays += [table.atoms, table.parameters]
-        arrays += [*atoms.bonded.maps, atoms.bonded.excluded]
-    for array in arrays:
-        values = np.zeros(0) if array is None else np.ascontiguousarray(array)
-        found.update(f"{values.dtype}{values.shape}".encode())
-        found.update(values.tobytes())
-    return found.digest()
+    is_timed = options.get("max_seconds") is not None
+    is_plain = options.get("rounds", 1) == 1 and options.get("frozen") is None and not is_timed
+    return options.get("method") != "newton" and is_plain

@@ -91,6 +91,7 @@ class Minimizer:
         self._steps: WeakKeyDictionary[AnyPasses, Steps] = WeakKeyDictionary()
         if not self.free.any():
             raise InputError("all atoms are frozen; leave some free to move")
+        self._kind = constraints or ""
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
         # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
         keeps_bonds = max_iterations == 0 or "bond" not in self.energy._contents.names
@@ -104,8 +105,21 @@ class Minimizer:
     @property
     def can_share(self) -> bool:
         """Whether its launches can be shared with other molecules."""
-        is_timed = self.stopping.max_seconds is not None
-        return self.rounds == 1 and self.descent != Descent.NEWTON and bool(self.free.all()) and not is_timed
+        is_timed, leaves_out = self.stopping.max_seconds is not None, bool(self.energy.frozen.any())
+        return self.rounds == 1 and self.descent != Descent.NEWTON and not leaves_out and not is_timed
+
+    def keep_in_place(self, frozen: NDArray[np.bool_]) -> None:
+        """Have atoms (n,) stay where they are, wherever that is, whose energies are computed all the same.
+
+        Raises InputError where none is left to move.
+        """
+        if frozen.all():
+            raise InputError("all atoms are frozen; leave some free to move")
+        self.free = ~frozen
+        if self.constraints is not None:
+            self.constraints = BondConstraints.of(self.atoms, self.free, self._kind)
+        if self._lengths is not None:
+            self._lengths = BondLengths.of(self.atoms, self.free)
 
     def minimize(self, positions: ArrayLike | None = None, *, progress: Progress | None = None) -> MinimizeResult:
         """Minimise from positions (n, 3) A, by default the atoms' own.

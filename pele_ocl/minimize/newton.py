@@ -47,11 +47,11 @@ class NewtonSteps(Steps):
         return [
             *self.evaluation, self._build(passes, "positions", before), self._measure(passes),
             launch(
-                "measure_curvature", kept[before][0], gradient, history, *self._preconditioned, self._free, results,
+                "measure_curvature", kept[before][0], gradient, history, *self._preconditioned, self.free, results,
                 bends,
             ),
             launch(
-                "step_newton", np.int32(self._sharing), np.int32(self._descent), self._stopping, step, self._free,
+                "step_newton", np.int32(self._sharing), np.int32(self._descent), self._stopping, step, self.free,
                 *self._preconditioned, results, self._sums, bends, kept[before][0], kept[after][0], positions, base,
                 gradient, directions, history, solutions, reaches,
             ),

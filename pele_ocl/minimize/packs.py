@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Floats
+from ..engine.launching import Room
 from ..opencl.shared import StepState, Stop
 from ..plan.evaluator import Failures
 from ..plan.passes import BATCH_BYTES
@@ -30,31 +31,6 @@ AHEAD = 4
 MOST_ATOMS = 2 * CHUNK_ATOMS
 MOST_BYTES = 2 * BATCH_BYTES
 MOST_READY = 8  # structures that wait on the device for a seat
-
-
-class Room:
-    """Which bytes of a large buffer are free."""
-
-    def __init__(self, size: int) -> None:
-        self._free = [(0, size)]  # begin and end of each gap, in order
-
-    def take(self, size: int) -> int | None:
-        """The first byte of the first gap of this size; None where there is none."""
-        for k, (begin, end) in enumerate(self._free):
-            if end - begin >= size:
-                self._free[k : k + 1] = [(begin + size, end)] if end - begin > size else []
-                return begin
-        return None
-
-    def give_back(self, first: int, size: int) -> None:
-        """Free what was taken."""
-        joined: list[tuple[int, int]] = []
-        for begin, end in sorted([*self._free, (first, first + size)]):
-            if joined and joined[-1][1] == begin:
-                joined[-1] = joined[-1][0], end
-            else:
-                joined.append((begin, end))
-        self._free = joined
 
 
 class Packs:
@@ -102,7 +78,7 @@ class Packs:
 
     def fits(self, member: Member) -> bool:
         """Whether a molecule has room on the device, if no other is there."""
-        return member.region.size <= self._size
+        return member.size <= self._size
 
     def structure(self, member: Member, k: int, given: Floats) -> Seated:
         """A structure at positions (n, 3) A that begin. Raises InputError for those that no molecule has."""
@@ -110,10 +86,7 @@ class Packs:
         given = np.asarray(given, np.float64)
         minimizer._check_starts(given[np.newaxis], failures)
         start = minimizer._placed(given[np.newaxis])
-        encoded = np.empty((1, start.size), member.passes.encoding.dtype)
-        member.pipeline.encode(start, slice(0, 1), encoded, failures)
-        failures.check(1)
-        return Seated(member, k, given, start[0], encoded[0], member.pipeline.aside(start[0], encoded))
+        return Seated(member, k, given, start[0], *member.encoded(start[0]))
 
     def fill(self, structures: Iterator[Seated | None]) -> None:
         """Make the next structures ready, a part of the work at least; more until one is, and while the device works.
@@ -139,16 +112,22 @@ class Packs:
         """Fill the region of a structure, beside what the device does; False where there is no room at the moment."""
         member = structure.member
         n_atoms = self._n_atoms + len(structure.given)
-        first = None if self._n_atoms and n_atoms > MOST_ATOMS else self._room.take(member.region.size)
+        first = None if self._n_atoms and n_atoms > MOST_ATOMS else self._room.take(member.size)
         if first is None:
             return False
-        self._n_atoms, structure.first, run, region = n_atoms, first, self._aside, member.region
-        run.write(self._large, region.image, first)
-        run.clear(self._large, first + len(region.image), region.n_zeros)
+        self._n_atoms, structure.first, run = n_atoms, first, self._aside
+        for begin, region in ((first, member.shared), (structure.own, member.own)):
+            if len(region.image):
+                run.write(self._large, region.image, begin)
+            if region.n_zeros:
+                run.clear(self._large, begin + len(region.image), region.n_zeros)
         state = member.steps.first_state()
-        for name, values in (("base", structure.encoded), ("state", state), ("next_state", state)):
-            run.write(self._large, values.view(np.uint8), first + member.piece(name).first)
-        run.write(self._large, structure.encoded.view(np.uint8), first + member.piece("positions").first)
+        for name, values in (
+            ("positions", structure.encoded), ("base", structure.encoded), ("state", state), ("next_state", state),
+        ):  # fmt: skip
+            run.write(self._large, values.view(np.uint8), structure.own + member.kept(name).first)
+        for name, values in structure.initial:
+            run.write(self._large, values.view(np.uint8).ravel(), structure.own + member.piece(name).first)
         self._ready.append(structure)
         return True
 
@@ -198,15 +177,17 @@ class Packs:
     def _leave(self, pack: Pack, seat: int, state: Floats) -> None:
         """Fetch where the structure of a seat ended, and start an evaluation of it, for the next look."""
         structure = pack.seats[seat]
-        pipeline, first, piece = structure.member.pipeline, structure.first, structure.member.piece
+        pipeline, own, kept = structure.member.pipeline, structure.own, structure.member.kept
         encoded = np.empty((1, structure.encoded.size), structure.encoded.dtype)
-        self._aside.read(encoded.view(np.uint8), self._large, first + piece("base").first)
+        self._aside.read(encoded.view(np.uint8), self._large, own + kept("base").first)
         structure.state, structure.final = state, pipeline.decode(encoded)[0] + structure.aside
+        still = ~structure.member.minimizer.free
+        structure.final[still] = structure.given[still]  # to the last digit
         final = computable(structure.final[np.newaxis], pipeline.atoms)
         pipeline.encode(final, slice(0, 1), encoded, structure.failures)
         # Behind the iteration that is still at work, which may write these positions, too.
         values = encoded.view(np.uint8).ravel()
-        structure.sent = values, self._run.start_write(self._large, values, first + piece("positions").first)
+        structure.sent = values, self._run.start_write(self._large, values, own + kept("positions").first)
         pack.evaluate(seat)
         pack.leave(seat)
         self._leaving.append(structure)
@@ -215,12 +196,12 @@ class Packs:
         """The result of a structure that has left its seat, whose room is free from now on."""
         member, first = structure.member, structure.first
         energies, atoms = [], member.pipeline.atoms
-        for piece, positions in ((member.before, structure.start), (member.results, structure.final)):
+        for piece, positions in ((member.before, structure.start), (member.piece("results"), structure.final)):
             results = np.empty(member.passes.n_results, member.passes.run.dtype)
-            self._aside.read(results.view(np.uint8), self._large, first + piece.first)
+            self._aside.read(results.view(np.uint8), self._large, structure.own + piece.first)
             energies.append(structure.energies(results, computable(positions, atoms)))
         before, after = energies
-        self._room.give_back(first, member.region.size)
+        self._room.give_back(first, member.size)
         self._n_atoms -= len(structure.given)
         reasons = [*structure.failures.reasons.values(), *after.errors.values()]
         if reasons:

@@ -122,7 +122,7 @@ class Steps:
         self._sums = run.empty(batch * 4 * self._n_rows * self._n_chunks, self.fine)
         # P g and P y of a trial, between two launches, of two blocks for each atom; 0 where there is but one.
         self._preconditioned = [run.zeros(batch * 6 * n) for _ in range(2)] if self._preconditioner else []
-        self._free, self._stopping, self._descent = run.upload(free.astype(real)), stopping, descent
+        self.free, self._stopping, self._descent = run.upload_each(free.astype(real)), stopping, descent
         self._done = [run.zeros(1, np.int32) for _ in range(2)]  # counters of cl/minimize/iterate.cl
         held = () if constraints is None else constraints.launches(passes, self.kept["base"][0])
         self._evaluated, self._stepped = held[:1], held[1:]  # what follows an evaluation and a step
@@ -164,7 +164,7 @@ class Steps:
         return run.keep(
             "minimize/measure.cl", "measure", (self._n_chunks * shape.items, self._n_rows), (shape.items, 1),
             *self._counts(passes), run.dtype.type(passes.encoding.step), passes.buffers["positions"], base, gradient,
-            history, self._free, passes.buffers["results"], *self._blocks(run), self._sums, width=self._width(run),
+            history, self.free, passes.buffers["results"], *self._blocks(run), self._sums, width=self._width(run),
             **self._macros(passes),
         )  # fmt: skip
 
@@ -194,7 +194,7 @@ class Steps:
         sizes = passes.n_atoms, passes.n_energies, shape.moved, self._n_chunks, self._sharing, self._descent
         step_on = run.keep(
             "minimize/step.cl", "step_on", (n_groups * shape.items, 1), (shape.items, 1), *map(np.int32, sizes),
-            self._stopping, run.dtype.type(passes.encoding.step), self._free, passes.buffers["results"], self._sums,
+            self._stopping, run.dtype.type(passes.encoding.step), self.free, passes.buffers["results"], self._sums,
             *self._preconditioned, *self._moved(passes, before, after), ROUND=shape.round, **self._macros(passes),
         )  # fmt: skip
         return [*self.evaluation, *self._evaluated, self._measure(passes), step_on, *self._stepped]
@@ -217,7 +217,7 @@ class Steps:
         iterate = run.keep(
             "minimize/iterate.cl", "iterate", (n_groups * shape.items, self._n_rows + 1), (shape.items, 1),
             *self._counts(passes), np.int32(shape.moved), np.int32(self._descent), self._stopping,
-            run.dtype.type(passes.encoding.step), self._free, passes.buffers["results"], *self._blocks(run),
+            run.dtype.type(passes.encoding.step), self.free, passes.buffers["results"], *self._blocks(run),
             self._sums, *self._moved(passes, before, after), *done, ROUND=shape.round, **self._macros(passes),
         )  # fmt: skip
         return [*self.evaluation, *self._evaluated, iterate, *self._stepped]

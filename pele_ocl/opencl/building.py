@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import threading
@@ -17,7 +18,7 @@ from ..paths import shipped
 from . import handles, notices, shared
 from .cache import Entry
 from .device import Device
-from .packing import ARGUMENT_INFO, packed_source, parameters_of, signature_source
+from .packing import ARGUMENT_INFO, Parameter, packed_source, parameters_of, signature_source
 from .refusals import device_errors
 
 # PyOpenCL's build sets and unsets environment variables, Python's filter of warnings is one for all threads. Finalizers
@@ -122,8 +123,36 @@ def _compiling() -> Iterator[None]:
             os.environ["PYOPENCL_BUILD_OPTIONS"] = own
 
 
+_TEXTS: dict[str, str] = {}  # sources that are no files of cl/, by name
+
+
+def named_source(text: str) -> str:
+    """Give the name under which a source that is no file of cl/ can be built."""
+    name = f"text-{hashlib.sha256(text.encode()).hexdigest()[:16]}.cl"
+    _TEXTS[name] = text
+    return name
+
+
+def signature(
+    device: Device, file: str, name: str, precision: str, width: int, defines: Mapping[str, int]
+) -> list[Parameter]:
+    """Give the parameters of kernel `name` of cl/`file`, as its compiler tells them."""
+    key = ("signature", file, name, precision, width, tuple(sorted(defines.items())))
+    with BUILDING:
+        if key not in device.signatures:
+            options = [*_options(device, precision, width, False, defines), ARGUMENT_INFO]
+            source = signature_source(expanded_source(file, _source), name)
+            # Not from the cache: runtimes tell the arguments of programs alone that were made from source.
+            program = _build_source(device, file, source, options, Entry(None))
+            with device_errors(device):
+                device.signatures[key] = parameters_of(program, name)
+        return device.signatures[key]
+
+
 def _source(file: str) -> str:
     """The text of a kernel file, or of what the host shares with the kernels."""
+    if file in _TEXTS:
+        return _TEXTS[file]
     if file.startswith(shared.FOLDER):
         return shared.HEADERS[file.removeprefix(shared.FOLDER)]
     return (shipped("cl") / file).read_text()

@@ -1,8 +1,8 @@
 """Kernels that take many sets of arguments in one launch: the source of such a kernel, made from that of a plain one.
 
-A packed kernel has the statements of the plain one. Its third dimension counts rows of a table, each of which holds the
-plain kernel's arguments for one molecule: numbers and structs as they are, of arrays the byte at which they begin in
-one large buffer. So a group does what it would do in a launch for that molecule alone.
+A packed kernel has the statements of the plain one. Its third dimension counts structures, each with a row of a table,
+by a list of rows. A row holds the plain kernel's arguments for one structure: numbers and structs as they are, for an
+array the byte at which it begins in one large buffer. So a group does what it would do for that structure alone.
 """
 
 from __future__ import annotations
@@ -42,27 +42,29 @@ class Parameter:
         """The statements that take the argument out of the row at `argument`, and go on to the next one."""
         if not self.is_array:
             return (
-                f"    const {self.type} {self.name} = *(constant const {self.type} *)argument;\n"
+                f"    const {self.type} {self.name} = *(global const {self.type} *)argument;\n"
                 f"    argument += (sizeof({self.type}) + sizeof(real4) - 1) / sizeof(real4) * sizeof(real4);\n"
             )
         bytes_at = f"(global {'const ' if self.is_const else ''}uchar *){self.name}"
         return (
-            f"    {self.name} = ({self.array_type})({bytes_at} + *(constant const ulong *)argument);\n"
+            f"    {self.name} = ({self.array_type})({bytes_at} + *(global const ulong *)argument);\n"
             "    argument += sizeof(real4);\n"
         )
 
 
 def packed_source(source: str, name: str, parameters: Sequence[Parameter]) -> str:
-    """The source with kernel `name` packed; it has the table first, then the large buffer once for each array."""
+    """The source with kernel `name` packed: table, bytes of a row and list of rows, then the large buffer per array."""
     start, brace = _signature(source, name)
     arrays = [f"{of.array_type}{'restrict ' * of.is_restrict}{of.name}" for of in parameters if of.is_array]
     first = (
-        "    constant const uchar *argument = table + row_of_table() * row_bytes;\n"
-        "    constant const int *n_groups = (constant const int *)argument;\n"
+        "    global const uchar *argument = table + (size_t)rows[row_of_table()] * row_bytes + first_byte;\n"
+        "    global const int *n_groups = (global const int *)argument;\n"
         "    if ((int)get_group_id(0) >= n_groups[0] || (int)get_group_id(1) >= n_groups[1]) return;\n"
         "    argument += sizeof(real4);\n"
     )
-    packed = f"void {name}(constant const uchar *table, const int row_bytes, {', '.join(arrays)}) {{\n{first}"
+    table = "global const uchar *restrict table, const int row_bytes, const int first_byte"
+    table += ", global const int *restrict rows"
+    packed = f"void {name}({', '.join([table, *arrays])}) {{\n{first}"
     return _PROLOGUE + source[:start] + packed + "".join(of.taken() for of in parameters) + source[brace + 1 :]
 
 

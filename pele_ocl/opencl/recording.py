@@ -14,23 +14,39 @@ from .kernel import Kernel, get_kernel
 from .launch import Argument, KeptLaunch
 from .memory import Buffer
 from .run import Run
+from .shared import ROW_BLOCK
 
-ALIGNMENT = 256  # bytes, of arrays in a region
 
 
 @dataclass(eq=False)
 class Piece:
-    """So many bytes of a region, which stand for a buffer.
+    """So many bytes that stand for a buffer: of the molecule, or of each of its structures.
 
     values : which it has at the beginning; None where any will do
     are_zero : whether all are 0 at the beginning
-    first : byte of the region at which it begins, once that is laid out
+    is_shared : whether all structures of the molecule have it together, which kernels then only read
+    first : byte of its region at which it begins, once that is laid out
     """
 
     size: int
     values: NDArray[Any] | None = None
     are_zero: bool = False
+    is_shared: bool = False
     first: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """The arguments of a launch for a structure, with arrays counted from the begin of their region.
+
+    values : bytes; shared, own : the numbers of the 8 bytes at which arrays of the molecule and of the structure stand
+    shape : work-items of the launch
+    """
+
+    values: NDArray[np.uint8]
+    shared: NDArray[np.intp]
+    own: NDArray[np.intp]
+    shape: tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,26 +63,23 @@ class RecordedLaunch:
         """The same for launches that can be one."""
         return self.kernel, self.group
 
-    def row(self, slot: int) -> tuple[NDArray[np.uint8], list[int]]:
-        """The row of the launch in a table, with arrays counted from the region's begin, and where these stand.
-
-        slot : bytes; each argument takes one of them, or several
-        """
+    def row(self, slot: int) -> Row:
+        """The row of the launch in a table. slot : bytes; each argument takes one of them, or several"""
         n_groups = np.array([whole // own for whole, own in zip(self.shape, self.group, strict=False)], np.int32)
-        fields, arrays, at = [n_groups.tobytes()], list[int](), slot
-        for k, arg in enumerate(self.args):
+        fields, shared, own, at = [n_groups.tobytes()], list[int](), list[int](), slot
+        for arg in self.args:
             piece = cast(Piece, arg) if not isinstance(arg, np.generic) else None
             fields.append(np.asarray(arg).tobytes() if piece is None else np.uint64(piece.first).tobytes())
             if piece is not None:
-                arrays.append(at)
-            at += -(-len(fields[k + 1]) // slot) * slot
+                (shared if piece.is_shared else own).append(at // 8)
+            at += -(-len(fields[-1]) // slot) * slot
         padded = b"".join(of.ljust(-(-len(of) // slot) * slot, b"\0") for of in fields)
-        return np.frombuffer(padded, np.uint8), arrays
+        return Row(np.frombuffer(padded, np.uint8), np.array(shared, np.intp), np.array(own, np.intp), self.shape)
 
 
 @dataclass(eq=False)
 class Recorder(Run):
-    """A run that keeps what it is given, for one molecule: a region of a large buffer, and rows of tables."""
+    """A run that keeps what it is given, for one molecule: regions of a large buffer, and rows of tables."""
 
     is_shared: ClassVar[bool] = True
 
@@ -76,8 +89,12 @@ class Recorder(Run):
     def upload(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         array = np.ascontiguousarray(values, dtype or self.dtype)
         if id(array) not in self._uploaded:  # where launches share an array, it is there once
-            self._uploaded[id(array)] = self._piece(Piece(max(array.itemsize, array.nbytes), array))
+            self._uploaded[id(array)] = self._piece(Piece(max(array.itemsize, array.nbytes), array, is_shared=True))
         return cast(Buffer, self._uploaded[id(array)])
+
+    def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        array = np.ascontiguousarray(values, dtype or self.dtype)
+        return cast(Buffer, self._piece(Piece(max(array.itemsize, array.nbytes), array)))
 
     def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         return self.upload(make())
@@ -111,9 +128,14 @@ class Recorder(Run):
         return 4 * self.dtype.itemsize
 
     @cached_property
-    def region(self) -> Region:
-        """The region of all that was kept until now."""
-        return Region.of(self.pieces)
+    def shared(self) -> Region:
+        """The region of what all structures of the molecule have together."""
+        return Region.of([piece for piece in self.pieces if piece.is_shared])
+
+    @cached_property
+    def own(self) -> Region:
+        """The region of a structure."""
+        return Region.of([piece for piece in self.pieces if not piece.is_shared])
 
     def _piece(self, piece: Piece) -> Piece:
         self.pieces.append(piece)
@@ -122,7 +144,7 @@ class Recorder(Run):
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """The bytes of a molecule: those of `image` first, then so many zeros, then some that have no value yet."""
+    """Some bytes: those of `image` first, then so many zeros, then some that have no value yet."""
 
     image: NDArray[np.uint8]
     n_zeros: int
@@ -136,7 +158,7 @@ class Region:
         for rank in range(3):
             for piece in (piece for piece, of in zip(pieces, ranks, strict=True) if of == rank):
                 piece.first = end
-                end += -(-piece.size // ALIGNMENT) * ALIGNMENT
+                end += -(-piece.size // ROW_BLOCK) * ROW_BLOCK
             ends[rank] = end
         image = np.zeros(ends[0], np.uint8)
         for piece in pieces:

@@ -106,13 +106,21 @@ class Run(Transfers):
         """Work-items that a group of this kernel may have on the device."""
         return kernel.most_items
 
-    def launch(self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Argument) -> None:
-        """Launch over `shape` work-items, padded to whole groups; a group is cut to what the kernel allows."""
+    def launch(
+        self, kernel: Kernel, shape: tuple[int, ...], group: tuple[int, ...], *args: Argument,
+        offset: tuple[int, ...] | None = None,
+    ) -> None:  # fmt: skip
+        """Launch over `shape` work-items, padded to whole groups; a group is cut to what the kernel allows.
+
+        offset : work-items that are left out before the first one, in each dimension
+        """
         group = self._allowed(kernel, group)
         kernel_object = kernel.borrow()
         try:
             set_arguments(self.device, kernel_object, args)
-            self.events.append(self._enqueue(kernel, kernel_object, shape, group))
+            event = self._enqueue(kernel, kernel_object, shape, group, offset)
+            if self.profile:
+                self.events.append(event)
         finally:
             kernel.give_back(kernel_object)
 
@@ -219,13 +227,13 @@ class Run(Transfers):
         return min(group[0], self._most_items(kernel)), *group[1:]
 
     def _enqueue(
-        self, kernel: Kernel, kernel_object: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...], offset: int = 0
-    ) -> Event:
+        self, kernel: Kernel, kernel_object: cl.Kernel, shape: tuple[int, ...], group: tuple[int, ...],
+        offset: tuple[int, ...] | None = None,
+    ) -> Event:  # fmt: skip
         shape = tuple(whole_groups(n, g) for n, g in zip(shape, group, strict=True))
-        start = (offset,) + (0,) * (len(shape) - 1) if offset else None
         self._record_first(kernel)
         with device_errors(self.device):
-            return cl.enqueue_nd_range_kernel(self.queue, kernel_object, shape, group, start)
+            return cl.enqueue_nd_range_kernel(self.queue, kernel_object, shape, group, offset)
 
     def submit(self) -> None:
         """Make the device begin with the launches; some runtimes wait until they are asked for results."""

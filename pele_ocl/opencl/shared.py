@@ -169,6 +169,7 @@ class Descent(IntEnum):
     NEWTON = 3
 
 
+ROW_BLOCK = 256  # bytes to which the arrays of a row are aligned
 PAIR_SUMS = PairSums.RADIUS_SUM + 1
 N_STATE = max(StepState) + 1
 N_TERMS = 5  # of an atom's energy: Lennard-Jones, Coulomb, GB pair, GB self, nonpolar
@@ -212,6 +213,16 @@ DESTINATION = Struct(
     size="reals of a conformation in the results",
     energies_first="where its energies begin in their buffer",
     energies_size="reals of a conformation in that buffer",
+)
+ROW = Struct(
+    "Row",
+    "int",
+    n_atoms="of the structure",
+    first_atom="atoms of all rows before",
+    positions="where its positions begin, in blocks of ROW_BLOCK bytes",
+    results="where its results begin, in such blocks",
+    n_energies="energies of each term of the passes, of atoms or tiles",
+    counted="bits of the terms of the passes that count",
 )
 REACHES = Struct(
     "Reaches",
@@ -257,6 +268,7 @@ def _listed(enum: type[IntEnum]) -> str:
 HEADERS = {
     "pair_model": PAIR_MODEL.in_c(),
     "list_model": LIST_MODEL.in_c(),
+    "row": ROW.in_c() + "\n" + _defined({"ROW_BLOCK": ROW_BLOCK}),
     "reaches": REACHES.in_c(),
     "destination": DESTINATION.in_c(),
     "potential_law": POTENTIAL_LAW.in_c(),

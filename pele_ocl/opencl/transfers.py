@@ -53,6 +53,10 @@ class Transfers:
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         return self._buffer(flags, array.nbytes, array)
 
+    def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+        """As `upload`, of values that each structure of a molecule may have of its own."""
+        return self.upload(values, dtype)
+
     def kept(self, key: Hashable, make: Callable[[], ArrayLike]) -> Buffer:
         """As `upload` of what `make` gives, which the device keeps for the next time that the key is met."""
         kept = self.device.kept
@@ -118,6 +122,14 @@ class Transfers:
         """Fill the array from a buffer, from its value `first` on, once everything before is done."""
         with device_errors(self.device):
             cl.enqueue_copy(self.queue, array, buffer, src_offset=first * array.itemsize)
+
+    def read_rows(self, array: NDArray[Any], buffer: Buffer, first: int, pitch: int) -> None:
+        """Fill an array (count, size) from a buffer, row k from its byte `first` + k `pitch` on, once all is done."""
+        with device_errors(self.device):
+            cl.enqueue_copy(
+                self.queue, array, buffer, buffer_origin=(first % pitch, first // pitch, 0), host_origin=(0, 0, 0),
+                region=(array.strides[0], len(array), 1), buffer_pitches=(pitch, 0), host_pitches=(array.strides[0], 0),
+            )  # fmt: skip
 
     def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
         """An array that the device reads and fills by itself, while the host does something else."""

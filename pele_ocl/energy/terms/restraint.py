@@ -74,11 +74,12 @@ class PositionalRestraint(Term):
         references = np.empty(shifted.shape, encoding.dtype)
         encoding.encode(shifted, references)
         n = len(atoms)
+        passes.buffers[f"reference of {self.name}"] = there = run.upload_each(references, encoding.dtype)
         return [
             run.keep(
                 "energy/terms/restraint.cl", "restrain", (n, 1), (ITEMS, 1), np.int32(n), np.int32(passes.n_energies),
                 np.int32(index), run.dtype.type(encoding.step), passes.buffers["positions"],
-                run.upload(references, encoding.dtype), run.upload(self._constants(atoms)), run.dtype.type(self.flat),
+                there, run.upload(self._constants(atoms)), run.dtype.type(self.flat),
                 passes.buffers["results"], **encoding.macros, **passes.result_macros,
             )
         ]  # fmt: skip

@@ -1,0 +1,244 @@
+"""Structures that live on a device, a row each: what lies where, and what is launched for which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ..atoms import Floats
+from ..energy.result import PASS_TERMS
+from ..errors import DeviceMemoryError, InputError
+from ..opencl.shared import N_TERMS, ROW, ROW_BLOCK
+from .launching import Tables
+from .system import System
+
+if TYPE_CHECKING:
+    from ..opencl.launch import KeptLaunch
+    from ..opencl.memory import Buffer
+    from ..opencl.recording import Piece
+    from ..opencl.run import Run
+
+Rows = NDArray[np.int64]
+MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the third dimension
+ITEMS = 64  # of a group that adds up a row on a GPU
+
+
+@dataclass(eq=False)
+class Group:
+    """The rows whose molecules share launches.
+
+    rows : their numbers; slots of the tables are places in them
+    listed : the rows that are launched at the moment
+    """
+
+    tables: Tables
+    launches: Sequence[KeptLaunch]
+    rows: Rows
+    listed: Rows
+
+
+class ResidentRows:
+    """The rows of an ensemble in one large buffer: positions, results, and all that lies between.
+
+    systems : of each row; None where a molecule cannot be computed, whose row is empty
+    fine : the type of energies, float64 where the device has it
+    """
+
+    def __init__(self, run: Run, systems: Sequence[System | None]) -> None:
+        """Raises DeviceMemoryError where the device has no room for all."""
+        self.run, self.systems = run, systems
+        there = [k for k, system in enumerate(systems) if system is not None]
+        self.there = np.array(there, np.int64)
+        self.n_atoms = np.array([0 if system is None else len(system.energy.atoms) for system in systems], np.int64)
+        self.first_atoms = np.cumsum([0, *self.n_atoms])
+        encodings = {system.passes.encoding.dtype for system in systems if system is not None}
+        if len(encodings) > 1:
+            raise InputError(
+                "on a device without float64 molecules wider than 1,000 A cannot share an ensemble with others; "
+                "make an ensemble of them alone"
+            )
+        self.has_gradient = all(systems[k].passes.options.gradient for k in there)  # type: ignore[union-attr]
+        self.coordinate = next(iter(encodings), np.dtype(np.float64))
+        self.fine = run.dtype if self.coordinate.kind == "i" else np.dtype(np.float64)
+        self._lay_out()
+        self.groups = list(self._groups())
+        self.rows_on_device, self.steps_on_device, self._further = self._describe()
+        self._listed = run.empty(max(1, len(systems)), np.int32)
+        self._list: Rows = np.zeros(0, np.int64)
+        self.energies_on_device = run.zeros(len(systems), self.fine)
+        self.numbers_on_device = run.zeros(len(systems), np.int32)
+        self._sent: list[object] = []
+
+    def _lay_out(self) -> None:
+        """Place what molecules share, then the rows, those of a molecule one behind the other."""
+        distinct = list(dict.fromkeys(system for system in self.systems if system is not None))
+        end, self.shared = 0, dict[System, int]()
+        for system in distinct:
+            self.shared[system], end = end, end + system.shared.size
+        self.own = np.zeros(len(self.systems), np.uint64)
+        for k in self.there.tolist():
+            self.own[k], end = end, end + self.system(k).own.size
+        size, device = max(end, ROW_BLOCK), self.run.device
+        if size > device.largest_buffer:
+            raise DeviceMemoryError(
+                f"{len(self.systems):,} rows take {size / 2**30:.1f} GiB; {device} has buffers of "
+                f"{device.largest_buffer / 2**30:.1f} GiB at most; take fewer rows"
+            )
+        run = self.run
+        self.bytes_on_device = run.empty(size, np.uint8)
+        run.clear(self.bytes_on_device)
+        for system in distinct:
+            if len(system.shared.image):
+                run.write(self.bytes_on_device, system.shared.image, self.shared[system])
+        for k in self.there.tolist():
+            image = self.system(k).own.image
+            if len(image):
+                run.write(self.bytes_on_device, image, int(self.own[k]))
+        run.finish()
+
+    def _groups(self) -> Iterator[Group]:
+        by_key: dict[Hashable, list[int]] = {}
+        for k in self.there.tolist():
+            by_key.setdefault(self.system(k).key, []).append(k)
+        for numbers in by_key.values():
+            first, rows = self.system(numbers[0]), np.array(numbers, np.int64)
+            tables = Tables(self.run, self.bytes_on_device, first.launches, first.rows, len(rows))
+            for system in dict.fromkeys(self.system(k) for k in numbers):
+                slots = np.flatnonzero([self.system(k) is system for k in numbers])
+                tables.put(slots, system.rows, self.shared[system], self.own[rows[slots]])
+            yield Group(tables, tables.kept(first.passes.launches), rows, np.zeros(0, np.int64))
+
+    def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
+        """The table of all rows as kernels of drivers see it, their steps, and where their further energies are."""
+        rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.run.precision))
+        steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
+        for k in self.there.tolist():
+            system, passes = self.system(k), self.system(k).passes
+            n, n_energies, own = len(passes.atoms), passes.n_energies, int(self.own[k])
+            counted = sum(1 << bit for bit, name in enumerate(PASS_TERMS) if name in passes.contents.names)
+            places = [(own + system.piece(name).first) // ROW_BLOCK for name in ("positions", "results")]
+            rows[k] = n, self.first_atoms[k], *places, n_energies, counted
+            steps[k] = passes.encoding.step
+            first = N_TERMS * n_energies + n * (4 if passes.options.gradient else 1)
+            further[k] = first, passes.n_results - first
+        run = self.run
+        return run.upload(rows, rows.dtype), run.upload(steps), run.upload(further, np.int32)
+
+    def system(self, k: int) -> System:
+        """Give the molecule of a row that has one."""
+        system = self.systems[k]
+        assert system is not None
+        return system
+
+    def evaluate(self, rows: Rows) -> None:
+        """Start an evaluation of rows that have a molecule, and the sums of their energies."""
+        wanted = np.zeros(len(self.systems), bool)
+        wanted[rows] = True
+        for group in self.groups:
+            slots = np.flatnonzero(wanted[group.rows])
+            if not np.array_equal(group.listed, slots):
+                group.tables.send(slots)
+                group.listed = slots
+            for first in range(0, len(slots), MOST_ROWS):
+                group.tables.launch(group.launches, min(MOST_ROWS, len(slots) - first), first)
+        self._add_up(rows)
+        self.run.submit()
+
+    def _add_up(self, rows: Rows) -> None:
+        """Start the sums of energies."""
+        run = self.run
+        items = ITEMS if run.device.kind == "GPU" else 1
+        has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
+        kernel = run.kernel("engine/energies.cl", "row_energies", GROUP=items, **self.macros)
+        self.list(rows)
+        for first in range(0, len(rows), MOST_ROWS):
+            count = min(MOST_ROWS, len(rows) - first)
+            run.launch(
+                kernel, (items, count), (items, 1), *self.arguments, self._further, np.int32(has_radii),
+                self.energies_on_device, self.numbers_on_device, offset=(0, first),
+            )  # fmt: skip
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """The build definitions of kernels that see rows."""
+        return {"FIXED_BITS": 8 * self.coordinate.itemsize if self.coordinate.kind == "i" else 0}
+
+    @property
+    def arguments(self) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+        """ENSEMBLE of cl/engine/rows.clh."""
+        return self.rows_on_device, self.steps_on_device, self._listed, self.bytes_on_device
+
+    def list(self, rows: Rows) -> None:
+        """Have kernels of drivers be launched for these rows."""
+        if not np.array_equal(rows, self._list):
+            listed = rows.astype(np.int32)
+            self._sent = [listed, self.run.start_write(self._listed, listed)]
+            self._list = rows.copy()
+
+    def read(self, rows: Sequence[int], name: str, dtype: DTypeLike) -> list[NDArray[Any]]:
+        """Read what some rows keep in a buffer of their passes, (size,) each, once all before is done."""
+        found: list[NDArray[Any]] = []
+        for first, count in self._runs(rows):
+            system, kind = self.system(rows[first]), np.dtype(dtype)
+            piece, pitch = system.piece(name), system.own.size
+            array = np.empty((count, piece.size // kind.itemsize), kind)
+            begin = int(self.own[rows[first]]) + piece.first
+            self.run.read_rows(array, self.bytes_on_device, begin, pitch)
+            found += list(array)
+        return found
+
+    def write(self, rows: Sequence[int], name: str, values: Sequence[NDArray[Any]]) -> None:
+        """Write to a buffer of the passes of some rows, behind all that was launched before."""
+        for k, array in zip(rows, values, strict=True):
+            piece = self.system(k).piece(name)
+            self.run.write(self.bytes_on_device, array.view(np.uint8).ravel(), int(self.own[k]) + piece.first)
+
+    def _runs(self, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Places and counts of rows of one molecule that lie one behind the other."""
+        first = 0
+        for k in range(1, len(rows) + 1):
+            if k < len(rows) and rows[k] == rows[k - 1] + 1 and self.systems[rows[k]] is self.systems[rows[k - 1]]:
+                size = self.system(rows[k]).own.size
+                if int(self.own[rows[k]]) == int(self.own[rows[k - 1]]) + size:
+                    continue
+            yield first, k - first
+            first = k
+
+    def copy(self, sources: Rows, targets: Rows) -> None:
+        """Start the copy of all that rows have of their own to other rows of the same molecules."""
+        run, words = self.run, np.array([self.system(k).own.size // 8 for k in sources.tolist()], np.int64)
+        starts, ends = self.own[sources] // np.uint64(8), self.own[targets] // np.uint64(8)
+        overlaps = bool(np.isin(sources, targets).any())
+        steps = [(starts, ends, self.bytes_on_device, self.bytes_on_device)]
+        if overlaps:  # by way of a place between
+            places = np.append(0, np.cumsum(words)).astype(np.uint64)
+            between = run.empty(int(places[-1]) * 8, np.uint8)
+            steps = [
+                (starts, places[:-1], self.bytes_on_device, between),
+                (places[:-1], ends, between, self.bytes_on_device),
+            ]
+        kernel = run.kernel("engine/copy.cl", "copy_rows")
+        counts = run.upload(words, np.int32)
+        for begin, end, source, target in steps:
+            args = run.upload(begin, np.uint64), run.upload(end, np.uint64), counts, source, target
+            run.launch(kernel, (min(4096, int(words.max())), len(sources)), (64, 1), *args)
+        for buffer, dtype in ((self.energies_on_device, self.fine), (self.numbers_on_device, np.dtype(np.int32))):
+            values = run.download(buffer, len(self.systems), dtype)
+            values[targets] = values[sources]
+            run.write(buffer, values)
+        run.finish()
+
+    def energies(self) -> tuple[Floats, NDArray[np.bool_]]:
+        """Read the energies of all rows, kcal/mol, and whether the results of each are numbers."""
+        n = len(self.systems)
+        energies = self.run.download(self.energies_on_device, n, self.fine).astype(np.float64)
+        return energies, self.run.download(self.numbers_on_device, n, np.int32) != 0
+
+    def piece(self, k: int, name: str) -> Piece:
+        """Give where a row keeps a buffer. Raises KeyError where it has none of this name."""
+        return self.system(k).piece(name)
+

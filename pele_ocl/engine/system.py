@@ -1,0 +1,86 @@
+"""A molecule recorded for a device: what its structures share there, and what each has of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Floats
+from ..energy import Energy, EnergyBatch
+from ..energy.passes import EnergyPasses
+from ..plan.evaluator import Failures
+from .launching import key_of
+
+if TYPE_CHECKING:
+    from ..opencl.recording import Piece, RecordedLaunch, Region, Row
+
+
+class System:
+    """A molecule whose structures share launches with those of other molecules.
+
+    energy : its plan; passes : the launches of an evaluation, recorded
+    """
+
+    def __init__(self, energy: Energy) -> None:
+        from ..opencl.recording import Recorder
+
+        self.recorder = Recorder(energy.device, energy.precision, profile=False)
+        self.energy, self.pipeline = energy, energy._prepared(self.recorder, 1)
+        passes = self.pipeline.passes
+        assert isinstance(passes, EnergyPasses)
+        self.passes = passes
+
+    @cached_property
+    def launches(self) -> list[RecordedLaunch]:
+        """Give all launches, each once, in an order that is the same for molecules with the same key."""
+        return cast("list[RecordedLaunch]", list(dict.fromkeys(self.passes.launches)))
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Give the arguments of all launches."""
+        _ = self.shared, self.own  # which lay out the arrays
+        return [launch.row(self.recorder.slot) for launch in self.launches]
+
+    @cached_property
+    def key(self) -> Hashable:
+        """Give a key that is equal for molecules that can share all launches."""
+        return key_of(self.launches)
+
+    @property
+    def shared(self) -> Region:
+        """The bytes that its structures share."""
+        _ = self.launches
+        return self.recorder.shared
+
+    @property
+    def own(self) -> Region:
+        """The bytes of each structure."""
+        _ = self.launches
+        return self.recorder.own
+
+    def piece(self, name: str) -> Piece:
+        """Give where a structure keeps a buffer of the passes."""
+        return cast("Piece", self.passes.buffers[name])
+
+    def encoded(self, positions: Floats) -> tuple[NDArray[Any], Floats]:
+        """Encode positions (n, 3) A as (3 n), and give how far (3,) A they are from where they are computed.
+
+        Raises InputError for positions that no molecule has.
+        """
+        failures, start = Failures(1), np.asarray(positions, np.float64)[np.newaxis]
+        encoded = np.empty((1, start.size), self.passes.encoding.dtype)
+        self.pipeline.encode(start, slice(0, 1), encoded, failures)
+        failures.check(1)
+        return encoded[0], self.pipeline.aside(start[0], encoded)
+
+    def decoded(self, encoded: NDArray[Any], aside: Floats) -> Floats:
+        """Give the positions (n, 3) A of an encoded structure."""
+        return self.pipeline.decode(encoded.reshape(1, -1))[0] + aside
+
+    def energies(self, results: NDArray[Any], positions: Sequence[Floats]) -> EnergyBatch:
+        """Give the energies that results (m, n_results) of positions (m, n, 3) A stand for; errors are recorded."""
+        return self.energy._batch_of(self.pipeline, results, np.asarray(positions))

@@ -1,0 +1,529 @@
+"""Structures that live on a device between calls, a row each: the state of samplers, minimisers and dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .arguments import choice, described, flag, numbers
+from .atoms import Atoms, Floats
+from .energy import Energy, EnergyBatch, Term
+from .energy.result import ALL_TERMS
+from .engine.rows import ResidentRows, Rows
+from .engine.system import System
+from .errors import InputError, PeleError
+from .results import Terms
+from .solvent_model import SolventModel
+
+if TYPE_CHECKING:
+    from .minimize import MinimizeBatch
+    from .opencl.device import Device
+    from .opencl.memory import Buffer
+
+RowsLike = int | slice | ArrayLike | None
+
+
+class Ensemble:
+    """Structures of one molecule or of many that live on one device, a row each.
+
+    Positions stay on the device between calls. `evaluate` computes energies and gradients there. What is read comes as
+    arrays, what is written replaces positions of rows. What a row gives depends on its molecule and positions alone: it
+    has the same bits by itself, in any order, and beside any others. A row that fails has a sentence in `errors`.
+
+    molecules : an Atoms, or a list of them; equal entries of the list that are one object share their tables
+    copies : rows of each molecule, which begin at its positions
+    gradient : False for energies alone
+    errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
+    other parameters : as of `Energy`, for all rows
+
+    Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
+    """
+
+    def __init__(
+        self,
+        molecules: Atoms | Sequence[Atoms],
+        copies: int | Sequence[int] = 1,
+        *,
+        gradient: bool = True,
+        fixed_radii: bool = False,
+        one_four: Literal["scale", "exclude"] = "scale",
+        cutoff: float | None = None,
+        terms: Sequence[Term] = (),
+        only_terms: Sequence[str] | None = None,
+        precision: str = "float32",
+        variant: str = "auto",
+        device: Device | int | str | None = None,
+        model: SolventModel | None = None,
+        errors: Literal["raise", "record"] = "raise",
+    ) -> None:
+        from .opencl.device import get_device
+        from .opencl.run import Run
+
+        choice("errors", errors, ("raise", "record"))
+        self._options: dict[str, Any] = dict(
+            gradient=flag("gradient", gradient), fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
+            terms=tuple(terms) if not isinstance(terms, Term) else (terms,), only_terms=only_terms,
+            precision=precision, variant=variant, model=model,
+        )  # fmt: skip
+        self.device, self.precision = get_device(device), precision
+        self.atoms: tuple[Atoms, ...] = _rows_of(molecules, copies)
+        self._failed: dict[int, str] = {}
+        systems = self._systems(errors)
+        self._resident = ResidentRows(Run(self.device, precision, profile=False), systems)
+        self._aside = np.zeros((len(self), 3))
+        self._evaluated = np.zeros(len(self), bool)
+        self._explained: dict[int, str] = {}
+        self._frozen: list[NDArray[np.bool_]] = [np.zeros(len(atoms), bool) for atoms in self.atoms]
+        self._free: Buffer | None = None
+        self.positions = Column(self, self._read_positions, self._write_positions)
+        self.gradients = Column(self, self._read_gradients)
+        self.born_radii = Column(self, self._read_radii)
+        self.frozen = Column(self, self._read_frozen, self._write_frozen)
+        self.positions[:] = [atoms.positions for atoms in self.atoms]
+
+    def _systems(self, errors: str) -> list[System | None]:
+        """The molecule of each row, recorded once for all rows of the same Atoms."""
+        found: dict[int, System | str] = {}
+        for k, atoms in enumerate(self.atoms):
+            if id(atoms) not in found:
+                try:
+                    energy = Energy(atoms, born="pairs", device=self.device, **self._options)
+                    found[id(atoms)] = System(energy)
+                except PeleError as error:
+                    if errors == "raise":
+                        raise InputError(f"row {k}: {error}" if len(self) > 1 else str(error)) from error
+                    found[id(atoms)] = str(error)
+            of_row = found[id(atoms)]
+            if isinstance(of_row, str):
+                self._failed[k] = of_row
+        of_rows = (found[id(atoms)] for atoms in self.atoms)
+        return [None if isinstance(of_row, str) else of_row for of_row in of_rows]
+
+    def __len__(self) -> int:
+        return len(self.atoms)
+
+    def __repr__(self) -> str:
+        sizes = sorted({len(atoms) for atoms in self.atoms})
+        size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        return f"Ensemble({len(self):,} rows of {size} atoms, {self.precision}, on {self.device})"
+
+    def __reduce__(self) -> tuple[Callable[..., Ensemble], tuple[object, ...]]:
+        distinct = {id(atoms): atoms for atoms in self.atoms}
+        numbers = {key: number for number, key in enumerate(distinct)}
+        rows = [numbers[id(atoms)] for atoms in self.atoms]
+        positions = {k: self.positions[k] for k in range(len(self)) if k not in self._failed}
+        options = {**self._options, "device": self.device.name}
+        return _again, (list(distinct.values()), rows, options, positions, self._frozen)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The terms of all rows, in the order of results."""
+        found = dict.fromkeys(
+            name for system in dict.fromkeys(self._resident.systems) if system for name in system.energy.names
+        )
+        ordered = [name for name in ALL_TERMS if name in found]
+        return (*ordered, *(name for name in found if name not in ordered))
+
+    def evaluate(self, rows: RowsLike = None) -> Ensemble:
+        """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
+
+        rows : a number, a slice, numbers, or a mask (n_rows,); failed rows are passed over
+        """
+        chosen = self._chosen(rows)
+        self._resident.evaluate(np.array([k for k in chosen.tolist() if k not in self._failed], np.int64))
+        self._evaluated[chosen] = True
+        for k in chosen.tolist():
+            self._explained.pop(k, None)
+        return self
+
+    @property
+    def energies(self) -> Floats:
+        """Energies of all rows as of their last evaluation, (n_rows,) kcal/mol; NaN for rows that failed.
+
+        Raises InputError where a row was not evaluated.
+        """
+        self._require(np.arange(len(self)))
+        energies, are_numbers = self._resident.energies()
+        energies[~are_numbers] = np.nan
+        energies[list(self._failed)] = np.nan
+        return energies
+
+    @property
+    def errors(self) -> dict[int, str]:
+        """Why rows failed, by their numbers from 0."""
+        _, are_numbers = self._resident.energies()
+        there = self._resident.there
+        for k in there[self._evaluated[there] & ~are_numbers[there]].tolist():
+            if k not in self._failed and k not in self._explained:
+                batch = self._batch([k])
+                self._explained[k] = batch.errors.get(0, "its energy is no number")
+        return dict(sorted({**self._explained, **self._failed}.items()))
+
+    def terms(self, rows: RowsLike = None) -> Terms:
+        """Give the terms of the energies of rows, (n_rows, n_terms) kcal/mol; 0 for terms that a molecule lacks.
+
+        A row that failed has NaN. Raises InputError where a row was not evaluated.
+        """
+        chosen, names = self._chosen(rows), self.names
+        self._require(chosen)
+        values = np.full((len(chosen), len(names)), np.nan)
+        for places, system in self._by_system(chosen):
+            batch = self._batch(chosen[places].tolist())
+            values[places] = 0
+            for column, name in enumerate(system.energy.names):
+                values[places, names.index(name)] = batch.terms.values[:, column]
+        return Terms(names, values)
+
+    def references(self, name: str) -> Column:
+        """Give the reference positions of a positional restraint, which rows may have of their own.
+
+        name : of the restraint; `ensemble.references("restraint")[3] = positions` sets those of row 3, (n, 3) A
+        """
+        piece = f"reference of {name}"
+        there = self._resident.there.tolist()
+        if not all(piece in self._resident.system(k).passes.buffers for k in there):
+            raise InputError(f"no restraint of the ensemble is named {described(name)}")
+        return Column(self, lambda rows: self._read_encoded(rows, piece), lambda k, x: self._write_encoded(k, piece, x))
+
+    def copy(self, sources: RowsLike, targets: RowsLike) -> None:
+        """Copy rows to other rows of the same molecules on the device: positions, results, references.
+
+        sources, targets : as many rows each, or one source; one that is a target, too, gives what it had before
+
+        Raises InputError where their molecules differ, and for a target that is named twice.
+        """
+        begin, end = self._chosen(sources), self._chosen(targets)
+        if len(begin) == 1:
+            begin = np.repeat(begin, len(end))
+        if len(begin) != len(end) or len(np.unique(end)) < len(end):
+            raise InputError(f"{len(begin)} sources do not go to {len(end)} targets, each named once")
+        for k, to in zip(begin.tolist(), end.tolist(), strict=True):
+            if k in self._failed or self._resident.systems[k] is not self._resident.systems[to]:
+                raise InputError(f"row {k} cannot be copied to row {to}: their molecules are not the same Atoms")
+        if len(begin):
+            self._resident.copy(begin, end)
+            self._aside[end], self._evaluated[end] = self._aside[begin], self._evaluated[begin]
+            for to in end.tolist():
+                self._explained.pop(to, None)
+                self._failed.pop(to, None)
+
+    def array(self, per: Literal["atom", "row"], columns: int = 1, dtype: DTypeLike | None = None) -> DeviceArray:
+        """Make an array of zeros on the device for a driver, with so many columns for each atom or row.
+
+        dtype : reals of the ensemble's precision by default; "coordinate" for the type of positions
+        """
+        choice("per", per, ("atom", "row"))
+        kind = self._resident.coordinate if isinstance(dtype, str) and dtype == "coordinate" else dtype
+        n = int(self._resident.first_atoms[-1]) if per == "atom" else len(self)
+        return DeviceArray(self, (n, columns), np.dtype(kind or self.precision), per)
+
+    def kernel(self, source: str | Path, name: str, **defines: int) -> DriverKernel:
+        """Build a kernel of a driver that runs over the rows; its first parameter is ENSEMBLE of cl/engine/rows.clh.
+
+        source : the text of the kernel, or the path of its file
+        name : of the kernel; defines : macros
+
+        Raises KernelBuildError with the compiler's words.
+        """
+        return DriverKernel(self, source, name, defines)
+
+    def minimize(self, rows: RowsLike = None, **options: object) -> MinimizeBatch:
+        """Minimise rows from where they are and leave them at their minima; give what `minimize_many` gives.
+
+        Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
+        """
+        from .minimize.rows import minimize_rows
+
+        chosen = [k for k in self._chosen(rows).tolist() if k not in self._failed]
+        return minimize_rows(self, chosen, options)
+
+    def system(self, k: int) -> System:
+        """The molecule of a row as it is recorded. Raises InputError where it cannot be computed."""
+        system = self._resident.systems[k]
+        if system is None:
+            raise InputError(self._failed[k])
+        return system
+
+    @property
+    def energy_options(self) -> dict[str, Any]:
+        """The options of `Energy` that all rows have, less the gradient."""
+        return {name: value for name, value in self._options.items() if name != "gradient"}
+
+    def references_of(self, k: int) -> dict[str, NDArray[Any]]:
+        """The encoded references of the restraints of a row, by the names of their buffers."""
+        names = [name for name in self.system(k).passes.buffers if name.startswith("reference of ")]
+        return {name: self._resident.read([k], name, self._resident.coordinate)[0] for name in names}
+
+    def finish(self) -> None:
+        """Wait until the device has done all that was started."""
+        self._resident.run.finish()
+
+    def _chosen(self, rows: RowsLike) -> Rows:
+        """The numbers of rows. Raises InputError for rows that there are not."""
+        if rows is None:
+            return np.arange(len(self))
+        try:
+            chosen: Rows = np.atleast_1d(np.arange(len(self))[rows])  # type: ignore[index]
+        except (IndexError, TypeError, ValueError):
+            raise InputError(f"there are {len(self)} rows; {rows!r} are none of them") from None
+        return chosen
+
+    def _require(self, rows: Rows) -> None:
+        """Raise InputError for rows that were not evaluated since their positions were written."""
+        old = [k for k in rows[~self._evaluated[rows]].tolist() if k not in self._failed]
+        if old:
+            raise InputError(f"row {old[0]} was not evaluated where it is now; call evaluate() first")
+
+    def _by_system(self, rows: Rows) -> list[tuple[Rows, System]]:
+        """Places in `rows` by molecule; without failed rows."""
+        found: dict[System, list[int]] = {}
+        for place, k in enumerate(rows.tolist()):
+            system = self._resident.systems[k]
+            if system is not None and k not in self._failed:
+                found.setdefault(system, []).append(place)
+        return [(np.array(places, np.int64), system) for system, places in found.items()]
+
+    def _batch(self, rows: list[int]) -> EnergyBatch:
+        """The energies of rows of one molecule as results have them."""
+        results = np.stack(self._resident.read(rows, "results", self.precision))
+        return self._resident.system(rows[0]).energies(results, self._read_positions(rows))
+
+    def _read_positions(self, rows: list[int]) -> list[Floats]:
+        return [x + self._aside[k] for k, x in zip(rows, self._read_encoded(rows, "positions"), strict=True)]
+
+    def _read_encoded(self, rows: list[int], name: str) -> list[Floats]:
+        found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
+        for places, system in self._by_system(np.array(rows, np.int64)):
+            there = [rows[place] for place in places.tolist()]
+            encoded = np.stack(self._resident.read(there, name, self._resident.coordinate))
+            for place, positions in zip(places.tolist(), system.pipeline.decode(encoded), strict=True):
+                found[place] = positions
+        return found
+
+    def _write_positions(self, k: int, positions: ArrayLike) -> None:
+        """Place row k; a structure that cannot be is a failed row until it is placed again."""
+        if self._resident.systems[k] is None:
+            return
+        self._failed.pop(k, None)
+        self._explained.pop(k, None)
+        self._evaluated[k] = False
+        try:
+            self._aside[k] = 0
+            self._aside[k] = self._write_encoded(k, "positions", positions)
+        except InputError as error:
+            self._failed[k] = str(error)
+
+    def _write_encoded(self, k: int, name: str, positions: ArrayLike) -> Floats:
+        """Write positions (n, 3) A of row k; how far (3,) A they are from where they are computed."""
+        given = numbers("positions", positions)
+        if given.shape != self.atoms[k].positions.shape:
+            raise InputError(f"positions of row {k} have shape {given.shape}; ({len(self.atoms[k])}, 3) is needed")
+        encoded, aside = self._resident.system(k).encoded(given)
+        self._resident.write([k], name, [encoded])
+        if name != "positions" and aside.any():
+            raise InputError(f"the references of row {k} lie far from the molecule")
+        return aside
+
+    def _read_gradients(self, rows: list[int]) -> list[Floats]:
+        self._require(np.array(rows, np.int64))
+        if not self._options["gradient"]:
+            raise InputError("there are no gradients; the ensemble was made with gradient=False")
+        return self._of_batches(rows, lambda batch: batch.gradients)
+
+    def _read_radii(self, rows: list[int]) -> list[Floats]:
+        self._require(np.array(rows, np.int64))
+        return self._of_batches(rows, lambda batch: batch.born_radii)
+
+    def _of_batches(self, rows: list[int], take: Callable[[EnergyBatch], Floats | None]) -> list[Floats]:
+        found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
+        for places, _ in self._by_system(np.array(rows, np.int64)):
+            values = take(self._batch([rows[place] for place in places.tolist()]))
+            assert values is not None
+            for place, value in zip(places.tolist(), values, strict=True):
+                found[place] = value
+        return found
+
+    def _read_frozen(self, rows: list[int]) -> list[NDArray[np.bool_]]:
+        return [self._frozen[k].copy() for k in rows]
+
+    def _write_frozen(self, k: int, frozen: ArrayLike) -> None:
+        mask, given = np.zeros(len(self.atoms[k]), bool), np.asarray(frozen)
+        try:
+            mask[given] = True
+        except (IndexError, TypeError, ValueError):
+            raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
+        self._frozen[k], self._free = mask, None
+
+    @property
+    def free_on_device(self) -> Buffer:
+        """Reals of all atoms of all rows: 1, or 0 of atoms that are frozen."""
+        if self._free is None:
+            self._free = self._resident.run.upload(1.0 - np.concatenate(self._frozen))
+        return self._free
+
+
+class Column:
+    """Arrays of rows: `column[3]` is that of a row, `column[:]` one array of all, or a list where sizes differ.
+
+    Rows are a number, a slice, numbers, or a mask (n_rows,). Where it can be written, `column[rows] = arrays` takes an
+    array for a single row, else one for each, or one for all.
+    """
+
+    def __init__(
+        self, ensemble: Ensemble, read: Callable[[list[int]], Sequence[NDArray[Any]]],
+        write: Callable[[int, Any], object] | None = None,
+    ) -> None:  # fmt: skip
+        self._ensemble, self._read, self._write = ensemble, read, write
+
+    def __len__(self) -> int:
+        return len(self._ensemble)
+
+    def __getitem__(self, rows: RowsLike) -> Any:
+        chosen = self._ensemble._chosen(rows).tolist()
+        arrays = list(self._read(chosen))
+        if isinstance(rows, int | np.integer):
+            return arrays[0]
+        return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else arrays
+
+    def __setitem__(self, rows: RowsLike, values: Any) -> None:
+        if self._write is None:
+            raise InputError("these arrays are results; they cannot be written")
+        chosen = self._ensemble._chosen(rows).tolist()
+        if isinstance(rows, int | np.integer):
+            values = [values]
+        elif isinstance(values, np.ndarray) and values.ndim < 3:
+            values = [values] * len(chosen)
+        if len(values) != len(chosen):
+            raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
+        for k, value in zip(chosen, values, strict=True):
+            self._write(k, value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self[:], dtype)
+
+    def __repr__(self) -> str:
+        return f"Column({len(self):,} rows)"
+
+
+class DeviceArray:
+    """An array of a driver on the device: so many columns for each atom of all rows, or for each row.
+
+    shape : (n, columns); atoms of the rows stand one row after the other
+    """
+
+    def __init__(self, ensemble: Ensemble, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
+        self._run, self.shape, self.dtype, self._per = ensemble._resident.run, shape, dtype, per
+        self._firsts = ensemble._resident.first_atoms if per == "atom" else np.arange(len(ensemble) + 1)
+        self.buffer = self._run.zeros(shape[0] * shape[1], dtype)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.shape[1]} for each {self._per}, {self.dtype})"
+
+    def read(self, row: int | None = None) -> NDArray[Any]:
+        """Read the array, (n, columns), or the part of a row."""
+        first, end = (0, self.shape[0]) if row is None else self._firsts[[row, row + 1]].tolist()
+        array = np.empty((end - first, self.shape[1]), self.dtype)
+        if array.size:
+            self._run.read(array, self.buffer, first * self.shape[1])
+        return array
+
+    def write(self, values: ArrayLike, row: int | None = None) -> None:
+        """Write values that have, or broadcast to, the shape of the array or of the part of a row."""
+        first, end = (0, self.shape[0]) if row is None else self._firsts[[row, row + 1]].tolist()
+        shape = end - first, self.shape[1]
+        array = np.ascontiguousarray(np.broadcast_to(np.asarray(values, self.dtype), shape))
+        if array.size:
+            self._run.write(self.buffer, array, first * self.shape[1])
+
+
+class DriverKernel:
+    """A kernel that runs over the rows of an ensemble; made by `Ensemble.kernel`.
+
+    A call launches it for all atoms of some rows, with its parameters behind ENSEMBLE by name: numbers, and arrays of
+    `Ensemble.array`. The ensemble gives `energies` and `are_numbers` (a number for each row), `free` (a number for
+    each atom), where the kernel has a parameter of that name.
+    """
+
+    def __init__(self, ensemble: Ensemble, source: str | Path, name: str, defines: Mapping[str, int]) -> None:
+        from .opencl.building import named_source, signature
+
+        resident = ensemble._resident
+        file = str(source.resolve()) if isinstance(source, Path) else named_source(source)
+        macros = {**resident.macros, **defines}
+        self._ensemble, self.name = ensemble, name
+        self._kernel = resident.run.kernel(file, name, **macros)
+        self._parameters = signature(ensemble.device, file, name, ensemble.precision, 1, macros)
+        names = [parameter.name for parameter in self._parameters[:4]]
+        if names != ["rows", "steps", "listed", "bytes"]:
+            raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
+        self._types = {"real": resident.run.dtype, "fine": resident.fine, "coordinate": resident.coordinate}
+
+    def __repr__(self) -> str:
+        return f"DriverKernel({self.name}: {', '.join(parameter.name for parameter in self._parameters[4:])})"
+
+    def __call__(
+        self, rows: RowsLike = None, *, per: Literal["atom", "row"] = "atom", moves: bool = False, **values: object
+    ) -> None:
+        """Launch for the atoms of rows, by default of all rows; failed rows are passed over.
+
+        per : "row" for one work-item a row in place of one an atom
+        moves : whether it moves atoms, whose rows are then to be evaluated anew
+
+        Raises InputError that names a missing or unknown parameter, or one of another type.
+        """
+        from .opencl.named import in_order
+
+        ensemble, resident = self._ensemble, self._ensemble._resident
+        chosen = np.array([k for k in ensemble._chosen(rows).tolist() if k not in ensemble._failed], np.int64)
+        if not len(chosen):
+            return
+        given: dict[str, object] = {
+            name: value.buffer if isinstance(value, DeviceArray) else value for name, value in values.items()
+        }
+        own: dict[str, Callable[[], Buffer]] = {
+            "energies": lambda: resident.energies_on_device,
+            "are_numbers": lambda: resident.numbers_on_device,
+            "free": lambda: ensemble.free_on_device,
+        }
+        further = self._parameters[4:]
+        given |= {of.name: own[of.name]() for of in further if of.name in own and of.name not in given}
+        args = in_order(self.name, further, given, self._types)
+        resident.list(chosen)
+        n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1
+        group = min(64, ensemble.device.largest_group) if per == "atom" else 1
+        resident.run.launch(
+            self._kernel, (n_items, len(chosen)), (group, 1), *resident.arguments, *args
+        )
+        if moves:
+            ensemble._evaluated[chosen] = False
+
+
+def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) -> tuple[Atoms, ...]:
+    """The Atoms of each row."""
+    listed = [molecules] if isinstance(molecules, Atoms) else molecules
+    if not isinstance(listed, Sequence) or not listed:
+        raise InputError(f"molecules is {described(molecules)}; an Atoms or a list of them is needed")
+    for atoms in listed:
+        if not isinstance(atoms, Atoms):
+            raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
+    counts = [copies] * len(listed) if isinstance(copies, int) else list(copies)
+    if len(counts) != len(listed) or any(not isinstance(n, int) or n < 1 for n in counts):
+        raise InputError(f"copies are {copies!r}; a number of rows is needed, at least 1 for each molecule")
+    return tuple(atoms for atoms, n in zip(listed, counts, strict=True) for _ in range(n))
+
+
+def _again(
+    molecules: list[Atoms], rows: list[int], options: dict[str, Any], positions: dict[int, Floats],
+    frozen: list[NDArray[np.bool_]],
+) -> Ensemble:  # fmt: skip
+    """The ensemble that a pickle describes."""
+    ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
+    for k, x in positions.items():
+        ensemble.positions[k] = x
+    for k, mask in enumerate(frozen):
+        ensemble.frozen[k] = mask
+    return ensemble

@@ -1,0 +1,193 @@
+"""Structures that live on a device: what a row gives depends on that row alone."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from test_minimize import PEPTIDE, shaken
+
+from pele_ocl import Energy, Ensemble, InputError, PositionalRestraint, SolventModel, minimize_many
+
+SIZES = (88, 30, 57, 41)
+MOLECULES = [PEPTIDE[:n] for n in SIZES]
+DRIFT = """
+#include "engine/rows.clh"
+
+kernel void drift(ENSEMBLE, global const real *restrict velocities, const real dt) {
+    const Structure own = structure_here(ENSEMBLE_PASSED);
+    const int i = get_global_id(0);
+    if (i >= own.n_atoms) return;
+    for (int axis = 0; axis < 3; ++axis) move_atom(&own, i, axis, dt * velocities[3 * (own.first_atom + i) + axis]);
+}
+"""
+
+
+def bits(ensemble: Ensemble, k: int) -> tuple[bytes, ...]:
+    """All that row k gives, as it is."""
+    arrays = ensemble.terms(k).values, ensemble.gradients[k], ensemble.born_radii[k], ensemble.energies[k]
+    return tuple(np.asarray(array).tobytes() for array in arrays)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"fixed_radii": True}, {"model": SolventModel(gb="gbn2")}, {"model": SolventModel(gb="none")},
+     {"cutoff": 9.0}, {"terms": [PositionalRestraint(5.0)]}, {"variant": "squares"}, {"variant": "rows"}],
+    ids=["plain", "fixed radii", "gbn2", "vacuum", "cutoff", "restraint", "squares", "rows"],
+)  # fmt: skip
+def test_rows_are_what_plans_give(device, options, tolerance_of_rows):
+    molecules = [atoms.with_gb_radii("mbondi3") if "gbn2" in repr(options) else atoms for atoms in MOLECULES]
+    ensemble = Ensemble(molecules, device=device, **options)
+    places = [shaken(0.02, k, atoms) for k, atoms in enumerate(molecules)]
+    ensemble.positions[:] = places
+    ensemble.evaluate()
+    assert not ensemble.errors
+    for k, (atoms, here) in enumerate(zip(molecules, places, strict=True)):
+        expected = Energy(atoms, device=device, born="pairs", **options).evaluate(here)
+        np.testing.assert_allclose(ensemble.positions[k], here, atol=1e-6)
+        np.testing.assert_allclose(ensemble.energies[k], expected.total, rtol=tolerance_of_rows)
+        scale = np.abs(expected.gradient).max()
+        np.testing.assert_allclose(ensemble.gradients[k], expected.gradient, atol=tolerance_of_rows * scale)
+        np.testing.assert_allclose(ensemble.born_radii[k], expected.born_radii, rtol=tolerance_of_rows)
+        for name in expected.terms.names:
+            found = getattr(ensemble.terms(k), name)
+            np.testing.assert_allclose(found, getattr(expected, name), rtol=tolerance_of_rows, atol=1e-5 * scale)
+
+
+@pytest.fixture
+def tolerance_of_rows() -> float:
+    return 2e-5  # two builds of one kernel may round in other ways
+
+
+def test_a_row_has_the_same_bits_in_any_order_and_company(device):
+    molecules = [*MOLECULES, PEPTIDE]
+    places = [shaken(0.05, k, atoms) for k, atoms in enumerate(molecules)]
+
+    def evaluated(order: list[int]) -> list[tuple[bytes, ...]]:
+        ensemble = Ensemble([molecules[k] for k in order], device=device)
+        ensemble.positions[:] = [places[k] for k in order]
+        ensemble.evaluate()
+        return [bits(ensemble, place) for place in range(len(order))]
+
+    alone = [evaluated([k])[0] for k in range(len(molecules))]
+    assert evaluated([0, 1, 2, 3, 4]) == alone
+    assert evaluated([4, 3, 2, 1, 0]) == alone[::-1]
+    assert evaluated([2, 0, 4, 1, 3] * 20) == [alone[k] for k in [2, 0, 4, 1, 3] * 20]
+    ensemble = Ensemble(molecules, device=device)
+    ensemble.positions[:] = places
+    ensemble.evaluate([3])
+    ensemble.evaluate([0, 4])
+    assert [bits(ensemble, k) for k in (0, 3, 4)] == [alone[k] for k in (0, 3, 4)]
+    with pytest.raises(InputError, match="row 1 was not evaluated"):
+        ensemble.gradients[1]
+
+
+@pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "middle", "last"])
+@pytest.mark.parametrize("kind", ["same place", "not a number", "far", "no molecule"])
+def test_a_bad_row_is_a_record_and_nothing_else(device, place, kind):
+    places = [shaken(0.05, seed) for seed in range(4)]
+    expected = Ensemble(PEPTIDE, 4, device=device)
+    expected.positions[:] = places
+    good = [bits(expected.evaluate(), k) for k in range(4)]
+    bad = np.array(places[0])
+    if kind == "same place":
+        bad[:] = 0
+    elif kind == "not a number":
+        bad[5, 1] = np.nan
+    elif kind == "far":
+        bad[5] = 1e7
+    molecules = [PEPTIDE] * 5
+    if kind == "no molecule":
+        molecules[place] = PEPTIDE.moved(np.zeros((len(PEPTIDE), 3)))
+    ensemble = Ensemble(molecules, device=device, errors="record")
+    ensemble.positions[:] = [*places[:place], bad, *places[place:]]
+    ensemble.evaluate()
+    assert list(ensemble.errors) == [place]
+    assert np.flatnonzero(np.isnan(ensemble.energies)).tolist() == [place]
+    assert [bits(ensemble, k) for k in range(5) if k != place] == good
+    if kind != "no molecule":
+        ensemble.copy((place + 1) % 5, place)
+        assert not ensemble.errors
+        assert bits(ensemble, place) == bits(ensemble, (place + 1) % 5)
+
+
+def test_copies_of_rows(device):
+    ensemble = Ensemble([PEPTIDE, MOLECULES[1]], [3, 2], device=device)
+    places = [shaken(0.05, k) for k in range(3)]
+    ensemble.positions[:3] = places
+    before = [bits(ensemble.evaluate(), k) for k in range(5)]
+    ensemble.copy([0, 1, 2], [1, 2, 0])  # around
+    assert [bits(ensemble, k) for k in range(5)] == [before[k] for k in (2, 0, 1, 3, 4)]
+    np.testing.assert_allclose(ensemble.positions[1], places[0], atol=1e-6)
+    for sources, targets, why in (([0], [3], "molecules"), ([0, 1], [2, 2], "once"), ([0, 1], [2], "2 sources")):
+        with pytest.raises(InputError, match=why):
+            ensemble.copy(sources, targets)
+
+
+def test_a_kernel_of_a_driver_gets_arguments_by_name(device):
+    ensemble = Ensemble([PEPTIDE, MOLECULES[1]], device=device)
+    drift, velocities = ensemble.kernel(DRIFT, "drift"), ensemble.array("atom", 3)
+    velocities.write([1.0, 0.0, -2.0])
+    velocities.write(0.0, row=0)
+    ensemble.evaluate()
+    drift(velocities=velocities, dt=0.5, moves=True)
+    np.testing.assert_allclose(ensemble.positions[0], PEPTIDE.positions, atol=1e-6)
+    np.testing.assert_allclose(ensemble.positions[1] - MOLECULES[1].positions, np.tile([0.5, 0, -1], (30, 1)), atol=1e-6)
+    with pytest.raises(InputError, match="row 0 was not evaluated where it is now"):
+        ensemble.energies
+    for wrong, why in (
+        ({"velocities": velocities}, "lacks dt"), ({"velocities": velocities, "dt": 1, "t": 2}, "has no t"),
+        ({"velocities": 1.0, "dt": 1}, "is an array"), ({"velocities": velocities, "dt": velocities}, "is a real"),
+        ({"velocities": velocities, "dt": "long"}, "not 'long'"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=why):
+            drift(**wrong)
+    with pytest.raises(InputError, match="does not begin with ENSEMBLE"):
+        ensemble.kernel("#include \"engine/rows.clh\"\nkernel void none(global real *x) { x[0] = 1; }", "none")
+
+
+def test_minimised_rows_keep_what_is_frozen_and_their_own_references(device):
+    ensemble = Ensemble(PEPTIDE, 3, terms=[PositionalRestraint(10.0)], device=device)
+    places = [shaken(0.05, seed) for seed in range(3)]
+    ensemble.positions[:] = places
+    ensemble.references("restraint")[2] = PEPTIDE.positions + 1.0
+    ensemble.frozen[1] = np.arange(20)
+    batch = ensemble.minimize(tolerance=0.5)
+    assert not batch.errors
+    assert all(result.converged for result in batch)
+    moved = [np.abs(here - there).max(axis=1) for here, there in zip(ensemble.positions[:], places, strict=True)]
+    assert moved[0].max() < 0.5
+    assert moved[1][:20].max() == 0
+    assert moved[1][20:].min() > 0
+    np.testing.assert_allclose(ensemble.positions[2].mean(axis=0) - PEPTIDE.positions.mean(axis=0), 1.0, atol=0.05)
+    assert ensemble.evaluate().terms().restraint.max() < 20
+    alone = minimize_many(
+        [PEPTIDE.moved(places[0])], tolerance=0.5, terms=[PositionalRestraint(10.0, reference=PEPTIDE.positions)],
+        device=device,
+    )  # fmt: skip
+    np.testing.assert_allclose(batch[0].energy_after.total, alone[0].energy_after.total, atol=0.05)
+
+
+def test_an_ensemble_pickles_by_its_description(device):
+    ensemble = Ensemble([PEPTIDE, MOLECULES[1]], [2, 1], device=device)
+    ensemble.positions[1] = shaken(0.05)
+    ensemble.frozen[0] = [1, 2]
+    again = pickle.loads(pickle.dumps(ensemble))
+    assert again.device is ensemble.device
+    np.testing.assert_allclose(again.evaluate().energies, ensemble.evaluate().energies, rtol=1e-6)
+    np.testing.assert_array_equal(again.frozen[0], ensemble.frozen[0])
+
+
+def test_wrong_rows_are_named(device):
+    ensemble = Ensemble(PEPTIDE, 2, device=device)
+    with pytest.raises(InputError, match="there are 2 rows"):
+        ensemble.evaluate([2])
+    with pytest.raises(InputError, match=r"shape \(5, 3\)"):
+        ensemble.positions[0] = np.zeros((5, 3))
+    with pytest.raises(InputError, match="cannot be written"):
+        ensemble.gradients[0] = np.zeros((96, 3))
+    with pytest.raises(InputError, match="no restraint"):
+        ensemble.references("restraint")
+    with pytest.raises(InputError, match="a list of them is needed"):
+        Ensemble([], device=device)
