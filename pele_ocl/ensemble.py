@@ -306,6 +306,7 @@ class Ensemble:
 
     def _write_positions(self, k: int, positions: ArrayLike) -> None:
         """Place row k; a structure that cannot be is a failed row until it is placed again."""
+        given = self._positions(k, positions)
         if self._resident.systems[k] is None:
             return
         self._failed.pop(k, None)
@@ -313,20 +314,24 @@ class Ensemble:
         self._evaluated[k] = False
         try:
             self._aside[k] = 0
-            self._aside[k] = self._write_encoded(k, "positions", positions)
+            self._aside[k] = self._write_encoded(k, "positions", given)
         except InputError as error:
             self._failed[k] = str(error)
 
     def _write_encoded(self, k: int, name: str, positions: ArrayLike) -> Floats:
         """Write positions (n, 3) A of row k; how far (3,) A they are from where they are computed."""
-        given = numbers("positions", positions)
-        if given.shape != self.atoms[k].positions.shape:
-            raise InputError(f"positions of row {k} have shape {given.shape}; ({len(self.atoms[k])}, 3) is needed")
-        encoded, aside = self._resident.system(k).encoded(given)
+        encoded, aside = self._resident.system(k).encoded(self._positions(k, positions))
         self._resident.write([k], name, [encoded])
         if name != "positions" and aside.any():
             raise InputError(f"the references of row {k} lie far from the molecule")
         return aside
+
+    def _positions(self, k: int, positions: ArrayLike) -> Floats:
+        """Positions (n, 3) of row k. Raises InputError for another shape."""
+        given = numbers("positions", positions)
+        if given.shape != self.atoms[k].positions.shape:
+            raise InputError(f"positions of row {k} have shape {given.shape}; ({len(self.atoms[k])}, 3) is needed")
+        return given
 
     def _read_gradients(self, rows: list[int]) -> list[Floats]:
         self._require(np.array(rows, np.int64))
