@@ -187,7 +187,7 @@ class Ensemble:
         there = self._resident.there.tolist()
         if not all(piece in self._resident.system(k).passes.buffers for k in there):
             raise InputError(f"no restraint of the ensemble is named {described(name)}")
-        return Column(self, lambda rows: self._read_encoded(rows, piece), lambda k, x: self._write_encoded(k, piece, x))
+        return Column(self, lambda rows: self._read_encoded(rows, piece), lambda rows, x: self._write_references(rows, piece, x))
 
     def copy(self, sources: RowsLike, targets: RowsLike) -> None:
         """Copy rows to other rows of the same molecules on the device: positions, results, references.
@@ -289,7 +289,7 @@ class Ensemble:
 
     def _batch(self, rows: list[int]) -> EnergyBatch:
         """The energies of rows of one molecule as results have them."""
-        results = np.stack(self._resident.read(rows, "results", self.precision))
+        results = self._resident.read(rows, "results", self.precision)
         return self._resident.system(rows[0]).energies(results, self._read_positions(rows))
 
     def _read_positions(self, rows: list[int]) -> list[Floats]:
@@ -299,32 +299,34 @@ class Ensemble:
         found: list[Floats] = [np.full(self.atoms[k].positions.shape, np.nan) for k in rows]
         for places, system in self._by_system(np.array(rows, np.int64)):
             there = [rows[place] for place in places.tolist()]
-            encoded = np.stack(self._resident.read(there, name, self._resident.coordinate))
+            encoded = self._resident.read(there, name, self._resident.coordinate)
             for place, positions in zip(places.tolist(), system.pipeline.decode(encoded), strict=True):
                 found[place] = positions
         return found
 
-    def _write_positions(self, k: int, positions: ArrayLike) -> None:
-        """Place row k; a structure that cannot be is a failed row until it is placed again."""
-        given = self._positions(k, positions)
-        if self._resident.systems[k] is None:
-            return
-        self._failed.pop(k, None)
-        self._explained.pop(k, None)
-        self._evaluated[k] = False
-        try:
-            self._aside[k] = 0
-            self._aside[k] = self._write_encoded(k, "positions", given)
-        except InputError as error:
-            self._failed[k] = str(error)
+    def _write_positions(self, rows: list[int], positions: Sequence[ArrayLike]) -> None:
+        """Place rows; a structure that cannot be is a failed row until it is placed again."""
+        given = [self._positions(k, x) for k, x in zip(rows, positions, strict=True)]
+        for k in rows:
+            if self._resident.systems[k] is not None:
+                self._failed.pop(k, None)
+            self._explained.pop(k, None)
+        self._evaluated[rows] = False
+        for places, system in self._by_system(np.array(rows, np.int64)):
+            there = [rows[place] for place in places.tolist()]
+            encoded, aside, errors = system.encoded(np.stack([given[place] for place in places.tolist()]))
+            self._failed |= {there[k]: reason for k, reason in errors.items()}
+            self._aside[there] = aside
+            self._resident.write(there, "positions", encoded)
 
-    def _write_encoded(self, k: int, name: str, positions: ArrayLike) -> Floats:
-        """Write positions (n, 3) A of row k; how far (3,) A they are from where they are computed."""
-        encoded, aside = self._resident.system(k).encoded(self._positions(k, positions))
-        self._resident.write([k], name, [encoded])
-        if name != "positions" and aside.any():
-            raise InputError(f"the references of row {k} lie far from the molecule")
-        return aside
+    def _write_references(self, rows: list[int], name: str, positions: Sequence[ArrayLike]) -> None:
+        given = [self._positions(k, x) for k, x in zip(rows, positions, strict=True)]
+        for place, k in enumerate(rows):
+            encoded, aside, errors = self.system(k).encoded(given[place][np.newaxis])
+            if errors or aside.any():
+                raise InputError(errors.get(0, f"the references of row {k} lie far from the molecule"))
+            self._resident.write([k], name, encoded)
+            self._evaluated[k] = False
 
     def _positions(self, k: int, positions: ArrayLike) -> Floats:
         """Positions (n, 3) of row k. Raises InputError for another shape."""
@@ -355,13 +357,15 @@ class Ensemble:
     def _read_frozen(self, rows: list[int]) -> list[NDArray[np.bool_]]:
         return [self._frozen[k].copy() for k in rows]
 
-    def _write_frozen(self, k: int, frozen: ArrayLike) -> None:
-        mask, given = np.zeros(len(self.atoms[k]), bool), np.asarray(frozen)
-        try:
-            mask[given] = True
-        except (IndexError, TypeError, ValueError):
-            raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
-        self._frozen[k], self._free = mask, None
+    def _write_frozen(self, rows: list[int], frozen: Sequence[ArrayLike]) -> None:
+        for k, given in zip(rows, frozen, strict=True):
+            mask = np.zeros(len(self.atoms[k]), bool)
+            try:
+                mask[np.asarray(given)] = True
+            except (IndexError, TypeError, ValueError):
+                raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
+            self._frozen[k] = mask
+        self._free = None
 
     @property
     def free_on_device(self) -> Buffer:
@@ -380,7 +384,7 @@ class Column:
 
     def __init__(
         self, ensemble: Ensemble, read: Callable[[list[int]], Sequence[NDArray[Any]]],
-        write: Callable[[int, Any], object] | None = None,
+        write: Callable[[list[int], Sequence[Any]], object] | None = None,
     ) -> None:  # fmt: skip
         self._ensemble, self._read, self._write = ensemble, read, write
 
@@ -404,8 +408,7 @@ class Column:
             values = [values] * len(chosen)
         if len(values) != len(chosen):
             raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
-        for k, value in zip(chosen, values, strict=True):
-            self._write(k, value)
+        self._write(chosen, values)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self[:], dtype)

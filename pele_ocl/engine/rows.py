@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the third dimension
+WORD = 8  # bytes
 ITEMS = 64  # of a group that adds up a row on a GPU
 
 
@@ -72,6 +73,7 @@ class ResidentRows:
         self.energies_on_device = run.zeros(len(systems), self.fine)
         self.numbers_on_device = run.zeros(len(systems), np.int32)
         self._sent: list[object] = []
+        self._spare: Buffer | None = None
 
     def _lay_out(self) -> None:
         """Place what molecules share, then the rows, those of a molecule one behind the other."""
@@ -179,58 +181,67 @@ class ResidentRows:
             self._sent = [listed, self.run.start_write(self._listed, listed)]
             self._list = rows.copy()
 
-    def read(self, rows: Sequence[int], name: str, dtype: DTypeLike) -> list[NDArray[Any]]:
-        """Read what some rows keep in a buffer of their passes, (size,) each, once all before is done."""
-        found: list[NDArray[Any]] = []
-        for first, count in self._runs(rows):
-            system, kind = self.system(rows[first]), np.dtype(dtype)
-            piece, pitch = system.piece(name), system.own.size
-            array = np.empty((count, piece.size // kind.itemsize), kind)
-            begin = int(self.own[rows[first]]) + piece.first
-            self.run.read_rows(array, self.bytes_on_device, begin, pitch)
-            found += list(array)
-        return found
+    def read(self, rows: Sequence[int], name: str, dtype: DTypeLike) -> NDArray[Any]:
+        """Read what rows of one molecule keep in a buffer of their passes, (n_rows, size), once all before is done."""
+        system, kind = self.system(rows[0]), np.dtype(dtype)
+        piece, n_words = system.piece(name), self._words(rows[0], name)
+        begin = (self.own[list(rows)] + np.uint64(piece.first)) // np.uint64(WORD)
+        gathered, array = self._between(len(rows) * n_words), np.empty((len(rows), n_words), np.uint64)
+        places = np.arange(len(rows), dtype=np.uint64) * np.uint64(n_words)
+        self._move(begin, places, np.full(len(rows), n_words), self.bytes_on_device, gathered)
+        self.run.read(array, gathered)
+        return array.view(kind)[:, : piece.size // kind.itemsize]
 
-    def write(self, rows: Sequence[int], name: str, values: Sequence[NDArray[Any]]) -> None:
-        """Write to a buffer of the passes of some rows, behind all that was launched before."""
-        for k, array in zip(rows, values, strict=True):
-            piece = self.system(k).piece(name)
-            self.run.write(self.bytes_on_device, array.view(np.uint8).ravel(), int(self.own[k]) + piece.first)
-
-    def _runs(self, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Places and counts of rows of one molecule that lie one behind the other."""
-        first = 0
-        for k in range(1, len(rows) + 1):
-            if k < len(rows) and rows[k] == rows[k - 1] + 1 and self.systems[rows[k]] is self.systems[rows[k - 1]]:
-                size = self.system(rows[k]).own.size
-                if int(self.own[rows[k]]) == int(self.own[rows[k - 1]]) + size:
-                    continue
-            yield first, k - first
-            first = k
+    def write(self, rows: Sequence[int], name: str, values: NDArray[Any]) -> None:
+        """Write (n_rows, size) to a buffer of the passes of rows of one molecule, behind all that was launched."""
+        piece, n_words = self.system(rows[0]).piece(name), self._words(rows[0], name)
+        array = np.zeros((len(rows), n_words * WORD), np.uint8)
+        array[:, : piece.size] = np.ascontiguousarray(values).view(np.uint8).reshape(len(rows), -1)
+        end = (self.own[list(rows)] + np.uint64(piece.first)) // np.uint64(WORD)
+        scattered = self._between(len(rows) * n_words)
+        self.run.write(scattered, array)
+        places = np.arange(len(rows), dtype=np.uint64) * np.uint64(n_words)
+        self._move(places, end, np.full(len(rows), n_words), scattered, self.bytes_on_device)
 
     def copy(self, sources: Rows, targets: Rows) -> None:
         """Start the copy of all that rows have of their own to other rows of the same molecules."""
-        run, words = self.run, np.array([self.system(k).own.size // 8 for k in sources.tolist()], np.int64)
-        starts, ends = self.own[sources] // np.uint64(8), self.own[targets] // np.uint64(8)
-        overlaps = bool(np.isin(sources, targets).any())
-        steps = [(starts, ends, self.bytes_on_device, self.bytes_on_device)]
-        if overlaps:  # by way of a place between
+        words = np.array([self.system(k).own.size // WORD for k in sources.tolist()], np.int64)
+        starts, ends = self.own[sources] // np.uint64(WORD), self.own[targets] // np.uint64(WORD)
+        if np.isin(sources, targets).any():  # by way of a place between
             places = np.append(0, np.cumsum(words)).astype(np.uint64)
-            between = run.empty(int(places[-1]) * 8, np.uint8)
-            steps = [
-                (starts, places[:-1], self.bytes_on_device, between),
-                (places[:-1], ends, between, self.bytes_on_device),
-            ]
-        kernel = run.kernel("engine/copy.cl", "copy_rows")
-        counts = run.upload(words, np.int32)
-        for begin, end, source, target in steps:
-            args = run.upload(begin, np.uint64), run.upload(end, np.uint64), counts, source, target
-            run.launch(kernel, (min(4096, int(words.max())), len(sources)), (64, 1), *args)
+            between = self._between(int(places[-1]))
+            self._move(starts, places[:-1], words, self.bytes_on_device, between)
+            self._move(places[:-1], ends, words, between, self.bytes_on_device)
+        else:
+            self._move(starts, ends, words, self.bytes_on_device, self.bytes_on_device)
         for buffer, dtype in ((self.energies_on_device, self.fine), (self.numbers_on_device, np.dtype(np.int32))):
-            values = run.download(buffer, len(self.systems), dtype)
+            values = self.run.download(buffer, len(self.systems), dtype)
             values[targets] = values[sources]
-            run.write(buffer, values)
-        run.finish()
+            self.run.write(buffer, values)
+
+    def _words(self, k: int, name: str) -> int:
+        """Words that a buffer of the passes of a row takes."""
+        return -(-self.system(k).piece(name).size // WORD)
+
+    def _between(self, n_words: int) -> Buffer:
+        """A buffer of so many words at least, which is kept for the next time."""
+        if self._spare is None or self._spare.size < n_words * WORD:
+            self._spare = None
+            self._spare = self.run.empty(n_words * WORD, np.uint8)
+        return self._spare
+
+    def _move(
+        self, begin: NDArray[np.uint64], end: NDArray[np.uint64], words: NDArray[np.int64], source: Buffer,
+        target: Buffer,
+    ) -> None:  # fmt: skip
+        """Start the copy of so many words from places of a buffer to places of another one."""
+        run, most = self.run, int(words.max())
+        args = run.upload(begin, np.uint64), run.upload(end, np.uint64), run.upload(words, np.int32), source, target
+        kernel = run.kernel("engine/copy.cl", "copy_rows")
+        for first in range(0, len(words), MOST_ROWS):
+            count = min(MOST_ROWS, len(words) - first)
+            run.launch(kernel, (min(4096, most), count), (min(64, most), 1), *args, offset=(0, first))
+        run.finish()  # the places go with this call
 
     def energies(self) -> tuple[Floats, NDArray[np.bool_]]:
         """Read the energies of all rows, kcal/mol, and whether the results of each are numbers."""

@@ -66,16 +66,19 @@ class System:
         """Give where a structure keeps a buffer of the passes."""
         return cast("Piece", self.passes.buffers[name])
 
-    def encoded(self, positions: Floats) -> tuple[NDArray[Any], Floats]:
-        """Encode positions (n, 3) A as (3 n), and give how far (3,) A they are from where they are computed.
-
-        Raises InputError for positions that no molecule has.
+    def encoded(self, positions: Floats) -> tuple[NDArray[Any], Floats, dict[int, str]]:
+        """Encode positions (m, n, 3) A of structures as (m, 3 n), and give how far (m, 3) A they are from where they
+        are computed; and why some cannot be, by their numbers, which stand where the molecule itself does.
         """
-        failures, start = Failures(1), np.asarray(positions, np.float64)[np.newaxis]
-        encoded = np.empty((1, start.size), self.passes.encoding.dtype)
-        self.pipeline.encode(start, slice(0, 1), encoded, failures)
-        failures.check(1)
-        return encoded[0], self.pipeline.aside(start[0], encoded)
+        failures, start = Failures(len(positions), record=True), np.asarray(positions, np.float64)
+        encoded = np.empty((len(start), start[0].size), self.passes.encoding.dtype)
+        step = 1 if self.passes.encoding.is_fixed else len(start)
+        for k in range(0, len(start), step):
+            self.pipeline.encode(start, slice(k, k + step), encoded[k : k + step], failures)
+        aside = np.nan_to_num(start[:, 0] - self.pipeline.decode(encoded)[:, 0])
+        aside[np.abs(aside).max(axis=1) <= self.passes.encoding.step] = 0
+        aside[list(failures.reasons)] = 0
+        return encoded, aside, failures.in_order
 
     def decoded(self, encoded: NDArray[Any], aside: Floats) -> Floats:
         """Give the positions (n, 3) A of an encoded structure."""

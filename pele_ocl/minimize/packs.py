@@ -12,6 +12,7 @@ import numpy as np
 
 from ..atoms import Floats
 from ..engine.launching import Room
+from ..errors import InputError
 from ..opencl.shared import StepState, Stop
 from ..plan.evaluator import Failures
 from ..plan.passes import BATCH_BYTES
@@ -86,7 +87,10 @@ class Packs:
         given = np.asarray(given, np.float64)
         minimizer._check_starts(given[np.newaxis], failures)
         start = minimizer._placed(given[np.newaxis])
-        return Seated(member, k, given, start[0], *member.encoded(start[0]))
+        encoded, aside, errors = member.encoded(start)
+        if errors:
+            raise InputError(errors[0])
+        return Seated(member, k, given, start[0], encoded[0], aside[0])
 
     def fill(self, structures: Iterator[Seated | None]) -> None:
         """Make the next structures ready, a part of the work at least; more until one is, and while the device works.

@@ -123,14 +123,6 @@ class Transfers:
         with device_errors(self.device):
             cl.enqueue_copy(self.queue, array, buffer, src_offset=first * array.itemsize)
 
-    def read_rows(self, array: NDArray[Any], buffer: Buffer, first: int, pitch: int) -> None:
-        """Fill an array (count, size) from a buffer, row k from its byte `first` + k `pitch` on, once all is done."""
-        with device_errors(self.device):
-            cl.enqueue_copy(
-                self.queue, array, buffer, buffer_origin=(first % pitch, first // pitch, 0), host_origin=(0, 0, 0),
-                region=(array.strides[0], len(array), 1), buffer_pitches=(pitch, 0), host_pitches=(array.strides[0], 0),
-            )  # fmt: skip
-
     def host_array(self, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray[Any]:
         """An array that the device reads and fills by itself, while the host does something else."""
         dtype = np.dtype(dtype or self.dtype)
