@@ -128,6 +128,11 @@ class Ensemble:
         ordered = [name for name in ALL_TERMS if name in found]
         return (*ordered, *(name for name in found if name not in ordered))
 
+    @property
+    def energy_dtype(self) -> np.dtype[Any]:
+        """The type of energies on the device: float64 if it has that, which kernels name `fine`."""
+        return self._resident.fine
+
     def evaluate(self, rows: RowsLike = None) -> Ensemble:
         """Compute energies and gradients of rows on the device, by default of all. Returns the ensemble.
 

@@ -1,8 +1,10 @@
-from dataclasses import fields
+from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pele_ocl
 from pele_ocl import Atoms, InputError, Labels
 from pele_ocl.atoms.close_pairs import LINES, close_pair
 
@@ -173,3 +175,12 @@ def test_residues_by_name():
     found = labels(["N", "CA"])
     assert found.residues == (("A", "ALA", -1, ""), ("A", "ALA", 0, ""))
     assert [str(residue) for residue in found.residues] == ["A:ALA-1", "A:ALA0"] == [found.residue(0), found.residue(1)]
+
+
+def test_masses_follow_from_elements():
+    atoms = pele_ocl.read(Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb")
+    assert atoms.masses[atoms.labels.elements == "C"][0] == pytest.approx(12.011, abs=1e-3)
+    assert atoms.masses[atoms.labels.elements == "H"].max() == pytest.approx(1.008, abs=1e-3)
+    unknown = replace(atoms, labels=replace(atoms.labels, elements=np.where(np.arange(len(atoms)) == 3, "Qq", "C")))
+    with pytest.raises(InputError, match=r"atom 3 .* has no element"):
+        unknown.masses

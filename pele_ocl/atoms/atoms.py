@@ -18,7 +18,7 @@ from .close_pairs import close_pair
 from .combining import RULES, Combining
 from .indexing import chosen_indices
 from .labels import Floats, Ints, Labels, Strings, labels_of
-from .radii import radii_set, tidy_set
+from .radii import elements_of, radii_set, tidy_set
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
@@ -213,6 +213,24 @@ class Atoms(ReadOnlyArrays):
     def bond_pairs(self) -> Ints:
         """`bonds`, or where they are empty the pairs of the bonded terms, (m, 2)."""
         return self.bonds if len(self.bonds) or self.bonded is None else self.bonded.bonds.atoms
+
+    @property
+    def masses(self) -> Floats:
+        """Masses of the elements, (n,) Da. Deuterium counts as hydrogen.
+
+        Raises InputError if labels are missing, or for an element that is unknown."""
+        if self.labels is None:
+            raise InputError("masses follow from elements, which these atoms lack")
+        import gemmi
+
+        symbols, places = np.unique(elements_of(self.labels), return_inverse=True)
+        elements = [gemmi.Element(str(symbol)) for symbol in symbols]
+        weights = np.array([of.weight if of.atomic_number else 0.0 for of in elements], np.float64)[places]
+        unknown = np.flatnonzero(weights == 0)
+        if len(unknown):
+            raise InputError(f"{self.describe(int(unknown[0]))} has no element whose mass is known")
+        found: Floats = weights
+        return found
 
     def with_radii(self, name: str) -> Atoms:
         """The same atoms with the GB radii and overlap scales of a set, by elements, bonds and residue names.

@@ -81,6 +81,7 @@ def parameters_of(program: cl.Program, name: str) -> list[Parameter]:
         own, kind = (str(kernel.get_arg_info(k, of)).strip("\0 ") for of in (info.NAME, info.TYPE_NAME))
         traits = cast(int, kernel.get_arg_info(k, info.TYPE_QUALIFIER))
         is_const, is_restrict = bool(traits & has.CONST), bool(traits & has.RESTRICT)
+        own = own.removeprefix("_cl_")  # PoCL renames what OpenCL has functions of, such as step
         found.append(Parameter(own, kind.rstrip("* "), kind.endswith("*"), is_const, is_restrict))
     return found
 
