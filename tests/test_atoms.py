@@ -183,4 +183,4 @@ def test_masses_follow_from_elements():
     assert atoms.masses[atoms.labels.elements == "H"].max() == pytest.approx(1.008, abs=1e-3)
     unknown = replace(atoms, labels=replace(atoms.labels, elements=np.where(np.arange(len(atoms)) == 3, "Qq", "C")))
     with pytest.raises(InputError, match=r"atom 3 .* has no element"):
-        unknown.masses
+        _ = unknown.masses

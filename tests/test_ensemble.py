@@ -134,9 +134,11 @@ def test_a_kernel_of_a_driver_gets_arguments_by_name(device):
     ensemble.evaluate()
     drift(velocities=velocities, dt=0.5, moves=True)
     np.testing.assert_allclose(ensemble.positions[0], PEPTIDE.positions, atol=1e-6)
-    np.testing.assert_allclose(ensemble.positions[1] - MOLECULES[1].positions, np.tile([0.5, 0, -1], (30, 1)), atol=1e-6)
+    np.testing.assert_allclose(
+        ensemble.positions[1] - MOLECULES[1].positions, np.tile([0.5, 0, -1], (30, 1)), atol=1e-6
+    )
     with pytest.raises(InputError, match="row 0 was not evaluated where it is now"):
-        ensemble.energies
+        _ = ensemble.energies
     for wrong, why in (
         ({"velocities": velocities}, "lacks dt"), ({"velocities": velocities, "dt": 1, "t": 2}, "has no t"),
         ({"velocities": 1.0, "dt": 1}, "is an array"), ({"velocities": velocities, "dt": velocities}, "is a real"),
@@ -145,7 +147,7 @@ def test_a_kernel_of_a_driver_gets_arguments_by_name(device):
         with pytest.raises(InputError, match=why):
             drift(**wrong)
     with pytest.raises(InputError, match="does not begin with ENSEMBLE"):
-        ensemble.kernel("#include \"engine/rows.clh\"\nkernel void none(global real *x) { x[0] = 1; }", "none")
+        ensemble.kernel('#include "engine/rows.clh"\nkernel void none(global real *x) { x[0] = 1; }', "none")
 
 
 def test_minimised_rows_keep_what_is_frozen_and_their_own_references(device):

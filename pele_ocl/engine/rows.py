@@ -252,4 +252,3 @@ class ResidentRows:
     def piece(self, k: int, name: str) -> Piece:
         """Give where a row keeps a buffer. Raises KeyError where it has none of this name."""
         return self.system(k).piece(name)
-

@@ -80,9 +80,9 @@ def minimize_many(
     molecules: Sequence[Atoms], *, each: EachOptions | None = None, errors: Literal["raise", "record"] = "raise",
     progress: Progress | None = None, watch: Watch | None = None, **options: object,
 ) -> MinimizeBatch:  # fmt: skip
-    """Minimise different molecules; those that differ in nothing but positions are conformations of the first of them.
+    """Minimise different molecules, or one from many places; what each gives depends on that molecule alone.
 
-    On a GPU those of different topologies share launches, each with the bits that it has alone:
+    They share launches, each with the bits that it has alone on the same device:
     docs/theory/minimize.md, section 8.
 
     each : a function of the Atoms that gives further options for it, such as its own terms and frozen atoms

@@ -18,7 +18,10 @@ _NUMBERS = {
 
 
 def in_order(
-    kernel: str, parameters: Sequence[Parameter], values: Mapping[str, object], types: Mapping[str, np.dtype[np.generic]]
+    kernel: str,
+    parameters: Sequence[Parameter],
+    values: Mapping[str, object],
+    types: Mapping[str, np.dtype[np.generic]],
 ) -> tuple[Argument, ...]:
     """Give arguments in the order of a kernel's parameters.
 

@@ -17,7 +17,6 @@ from .run import Run
 from .shared import ROW_BLOCK
 
 
-
 @dataclass(eq=False)
 class Piece:
     """So many bytes that stand for a buffer: of the molecule, or of each of its structures.

@@ -11,13 +11,13 @@ import numpy as np
 
 from ..atoms import Floats
 from ..errors import InputError
-from .minimizer import Minimizer
-from .pack import Member, Seated
-from .packs import Packs
-from .result import MinimizeBatch, MinimizeResult
+from ..minimize.minimizer import Minimizer
+from ..minimize.pack import Member, Seated
+from ..minimize.packs import Packs
+from ..minimize.result import MinimizeBatch, MinimizeResult
 
 if TYPE_CHECKING:
-    from ..ensemble import Ensemble
+    from .ensemble import Ensemble
 
 
 def minimize_rows(ensemble: Ensemble, rows: Sequence[int], options: Mapping[str, object]) -> MinimizeBatch:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .arguments import choice, described, flag, numbers
-from .atoms import Atoms, Floats
-from .energy import Energy, EnergyBatch, Term
-from .energy.result import ALL_TERMS
-from .engine.rows import ResidentRows, Rows
-from .engine.system import System
-from .errors import InputError, PeleError
-from .results import Terms
-from .solvent_model import SolventModel
+from ..arguments import choice, described, flag, numbers
+from ..atoms import Atoms, Floats
+from ..energy import Energy, EnergyBatch, Term
+from ..energy.result import ALL_TERMS
+from ..engine.rows import ResidentRows, Rows
+from ..engine.system import System
+from ..errors import InputError, PeleError
+from ..results import Terms
+from ..solvent_model import SolventModel
+from .columns import Column, DeviceArray, RowsLike
+from .drivers import DriverKernel
 
 if TYPE_CHECKING:
-    from .minimize import MinimizeBatch
-    from .opencl.device import Device
-    from .opencl.memory import Buffer
-
-RowsLike = int | slice | ArrayLike | None
+    from ..minimize import MinimizeBatch
+    from ..opencl.device import Device
+    from ..opencl.memory import Buffer
 
 
 class Ensemble:
@@ -60,8 +60,8 @@ class Ensemble:
         model: SolventModel | None = None,
         errors: Literal["raise", "record"] = "raise",
     ) -> None:
-        from .opencl.device import get_device
-        from .opencl.run import Run
+        from ..opencl.device import get_device
+        from ..opencl.run import Run
 
         choice("errors", errors, ("raise", "record"))
         self._options: dict[str, Any] = dict(
@@ -192,7 +192,9 @@ class Ensemble:
         there = self._resident.there.tolist()
         if not all(piece in self._resident.system(k).passes.buffers for k in there):
             raise InputError(f"no restraint of the ensemble is named {described(name)}")
-        return Column(self, lambda rows: self._read_encoded(rows, piece), lambda rows, x: self._write_references(rows, piece, x))
+        return Column(
+            self, lambda rows: self._read_encoded(rows, piece), lambda rows, x: self._write_references(rows, piece, x)
+        )
 
     def copy(self, sources: RowsLike, targets: RowsLike) -> None:
         """Copy rows to other rows of the same molecules on the device: positions, results, references.
@@ -241,7 +243,7 @@ class Ensemble:
 
         Atoms that are frozen in a row stay there. options : as of Minimizer, such as tolerance and max_iterations
         """
-        from .minimize.rows import minimize_rows
+        from .minimizing import minimize_rows
 
         chosen = [k for k in self._chosen(rows).tolist() if k not in self._failed]
         return minimize_rows(self, chosen, options)
@@ -378,141 +380,6 @@ class Ensemble:
         if self._free is None:
             self._free = self._resident.run.upload(1.0 - np.concatenate(self._frozen))
         return self._free
-
-
-class Column:
-    """Arrays of rows: `column[3]` is that of a row, `column[:]` one array of all, or a list where sizes differ.
-
-    Rows are a number, a slice, numbers, or a mask (n_rows,). Where it can be written, `column[rows] = arrays` takes an
-    array for a single row, else one for each, or one for all.
-    """
-
-    def __init__(
-        self, ensemble: Ensemble, read: Callable[[list[int]], Sequence[NDArray[Any]]],
-        write: Callable[[list[int], Sequence[Any]], object] | None = None,
-    ) -> None:  # fmt: skip
-        self._ensemble, self._read, self._write = ensemble, read, write
-
-    def __len__(self) -> int:
-        return len(self._ensemble)
-
-    def __getitem__(self, rows: RowsLike) -> Any:
-        chosen = self._ensemble._chosen(rows).tolist()
-        arrays = list(self._read(chosen))
-        if isinstance(rows, int | np.integer):
-            return arrays[0]
-        return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else arrays
-
-    def __setitem__(self, rows: RowsLike, values: Any) -> None:
-        if self._write is None:
-            raise InputError("these arrays are results; they cannot be written")
-        chosen = self._ensemble._chosen(rows).tolist()
-        if isinstance(rows, int | np.integer):
-            values = [values]
-        elif isinstance(values, np.ndarray) and values.ndim < 3:
-            values = [values] * len(chosen)
-        if len(values) != len(chosen):
-            raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
-        self._write(chosen, values)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.asarray(self[:], dtype)
-
-    def __repr__(self) -> str:
-        return f"Column({len(self):,} rows)"
-
-
-class DeviceArray:
-    """An array of a driver on the device: so many columns for each atom of all rows, or for each row.
-
-    shape : (n, columns); atoms of the rows stand one row after the other
-    """
-
-    def __init__(self, ensemble: Ensemble, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
-        self._run, self.shape, self.dtype, self._per = ensemble._resident.run, shape, dtype, per
-        self._firsts = ensemble._resident.first_atoms if per == "atom" else np.arange(len(ensemble) + 1)
-        self.buffer = self._run.zeros(shape[0] * shape[1], dtype)
-
-    def __repr__(self) -> str:
-        return f"DeviceArray({self.shape[1]} for each {self._per}, {self.dtype})"
-
-    def read(self, row: int | None = None) -> NDArray[Any]:
-        """Read the array, (n, columns), or the part of a row."""
-        first, end = (0, self.shape[0]) if row is None else self._firsts[[row, row + 1]].tolist()
-        array = np.empty((end - first, self.shape[1]), self.dtype)
-        if array.size:
-            self._run.read(array, self.buffer, first * self.shape[1])
-        return array
-
-    def write(self, values: ArrayLike, row: int | None = None) -> None:
-        """Write values that have, or broadcast to, the shape of the array or of the part of a row."""
-        first, end = (0, self.shape[0]) if row is None else self._firsts[[row, row + 1]].tolist()
-        shape = end - first, self.shape[1]
-        array = np.ascontiguousarray(np.broadcast_to(np.asarray(values, self.dtype), shape))
-        if array.size:
-            self._run.write(self.buffer, array, first * self.shape[1])
-
-
-class DriverKernel:
-    """A kernel that runs over the rows of an ensemble; made by `Ensemble.kernel`.
-
-    A call launches it for all atoms of some rows, with its parameters behind ENSEMBLE by name: numbers, and arrays of
-    `Ensemble.array`. The ensemble gives `energies` and `are_numbers` (a number for each row), `free` (a number for
-    each atom), where the kernel has a parameter of that name.
-    """
-
-    def __init__(self, ensemble: Ensemble, source: str | Path, name: str, defines: Mapping[str, int]) -> None:
-        from .opencl.building import named_source, signature
-
-        resident = ensemble._resident
-        file = str(source.resolve()) if isinstance(source, Path) else named_source(source)
-        macros = {**resident.macros, **defines}
-        self._ensemble, self.name = ensemble, name
-        self._kernel = resident.run.kernel(file, name, **macros)
-        self._parameters = signature(ensemble.device, file, name, ensemble.precision, 1, macros)
-        names = [parameter.name for parameter in self._parameters[:4]]
-        if names != ["rows", "steps", "listed", "bytes"]:
-            raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
-        self._types = {"real": resident.run.dtype, "fine": resident.fine, "coordinate": resident.coordinate}
-
-    def __repr__(self) -> str:
-        return f"DriverKernel({self.name}: {', '.join(parameter.name for parameter in self._parameters[4:])})"
-
-    def __call__(
-        self, rows: RowsLike = None, *, per: Literal["atom", "row"] = "atom", moves: bool = False, **values: object
-    ) -> None:
-        """Launch for the atoms of rows, by default of all rows; failed rows are passed over.
-
-        per : "row" for one work-item a row in place of one an atom
-        moves : whether it moves atoms, whose rows are then to be evaluated anew
-
-        Raises InputError that names a missing or unknown parameter, or one of another type.
-        """
-        from .opencl.named import in_order
-
-        ensemble, resident = self._ensemble, self._ensemble._resident
-        chosen = np.array([k for k in ensemble._chosen(rows).tolist() if k not in ensemble._failed], np.int64)
-        if not len(chosen):
-            return
-        given: dict[str, object] = {
-            name: value.buffer if isinstance(value, DeviceArray) else value for name, value in values.items()
-        }
-        own: dict[str, Callable[[], Buffer]] = {
-            "energies": lambda: resident.energies_on_device,
-            "are_numbers": lambda: resident.numbers_on_device,
-            "free": lambda: ensemble.free_on_device,
-        }
-        further = self._parameters[4:]
-        given |= {of.name: own[of.name]() for of in further if of.name in own and of.name not in given}
-        args = in_order(self.name, further, given, self._types)
-        resident.list(chosen)
-        n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1
-        group = min(64, ensemble.device.largest_group) if per == "atom" else 1
-        resident.run.launch(
-            self._kernel, (n_items, len(chosen)), (group, 1), *resident.arguments, *args
-        )
-        if moves:
-            ensemble._evaluated[chosen] = False
 
 
 def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) -> tuple[Atoms, ...]:

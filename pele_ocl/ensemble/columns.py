@@ -1,0 +1,89 @@
+"""Arrays of an ensemble: of its rows, read and written; and of drivers, which stay on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .ensemble import Ensemble
+
+RowsLike = int | slice | ArrayLike | None
+
+
+class Column:
+    """Arrays of rows: `column[3]` is that of a row, `column[:]` one array of all, or a list where sizes differ.
+
+    Rows are a number, a slice, numbers, or a mask (n_rows,). Where it can be written, `column[rows] = arrays` takes an
+    array for a single row, else one for each, or one for all.
+    """
+
+    def __init__(
+        self, ensemble: Ensemble, read: Callable[[list[int]], Sequence[NDArray[Any]]],
+        write: Callable[[list[int], Sequence[Any]], object] | None = None,
+    ) -> None:  # fmt: skip
+        self._ensemble, self._read, self._write = ensemble, read, write
+
+    def __len__(self) -> int:
+        return len(self._ensemble)
+
+    def __getitem__(self, rows: RowsLike) -> Any:
+        chosen = self._ensemble._chosen(rows).tolist()
+        arrays = list(self._read(chosen))
+        if isinstance(rows, int | np.integer):
+            return arrays[0]
+        return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else arrays
+
+    def __setitem__(self, rows: RowsLike, values: Any) -> None:
+        if self._write is None:
+            raise InputError("these arrays are results; they cannot be written")
+        chosen = self._ensemble._chosen(rows).tolist()
+        if isinstance(rows, int | np.integer):
+            values = [values]
+        elif isinstance(values, np.ndarray) and values.ndim < 3:
+            values = [values] * len(chosen)
+        if len(values) != len(chosen):
+            raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
+        self._write(chosen, values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self[:], dtype)
+
+    def __repr__(self) -> str:
+        return f"Column({len(self):,} rows)"
+
+
+class DeviceArray:
+    """An array of a driver on the device: so many columns for each atom of all rows, or for each row.
+
+    shape : (n, columns); atoms of the rows stand one row after the other
+    """
+
+    def __init__(self, ensemble: Ensemble, shape: tuple[int, int], dtype: np.dtype[Any], per: str) -> None:
+        self._run, self.shape, self.dtype, self._per = ensemble._resident.run, shape, dtype, per
+        self._firsts = ensemble._resident.first_atoms if per == "atom" else np.arange(len(ensemble) + 1)
+        self.buffer = self._run.zeros(shape[0] * shape[1], dtype)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.shape[1]} for each {self._per}, {self.dtype})"
+
+    def read(self, row: int | None = None) -> NDArray[Any]:
+        """Read the array, (n, columns), or the part of a row."""
+        first, end = (0, self.shape[0]) if row is None else self._firsts[[row, row + 1]].tolist()
+        array = np.empty((end - first, self.shape[1]), self.dtype)
+        if array.size:
+            self._run.read(array, self.buffer, first * self.shape[1])
+        return array
+
+    def write(self, values: ArrayLike, row: int | None = None) -> None:
+        """Write values that have, or broadcast to, the shape of the array or of the part of a row."""
+        first, end = (0, self.shape[0]) if row is None else self._firsts[[row, row + 1]].tolist()
+        shape = end - first, self.shape[1]
+        array = np.ascontiguousarray(np.broadcast_to(np.asarray(values, self.dtype), shape))
+        if array.size:
+            self._run.write(self.buffer, array, first * self.shape[1])

@@ -1,0 +1,76 @@
+"""Kernels of drivers: programs that move the rows of an ensemble on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ..errors import InputError
+from .columns import DeviceArray, RowsLike
+
+if TYPE_CHECKING:
+    from ..opencl.memory import Buffer
+    from .ensemble import Ensemble
+
+
+class DriverKernel:
+    """A kernel that runs over the rows of an ensemble; made by `Ensemble.kernel`.
+
+    A call launches it for all atoms of some rows, with its parameters behind ENSEMBLE by name: numbers, and arrays of
+    `Ensemble.array`. The ensemble gives `energies` and `are_numbers` (a number for each row), `free` (a number for
+    each atom), where the kernel has a parameter of that name.
+    """
+
+    def __init__(self, ensemble: Ensemble, source: str | Path, name: str, defines: Mapping[str, int]) -> None:
+        from ..opencl.building import named_source, signature
+
+        resident = ensemble._resident
+        file = str(source.resolve()) if isinstance(source, Path) else named_source(source)
+        macros = {**resident.macros, **defines}
+        self._ensemble, self.name = ensemble, name
+        self._kernel = resident.run.kernel(file, name, **macros)
+        self._parameters = signature(ensemble.device, file, name, ensemble.precision, 1, macros)
+        names = [parameter.name for parameter in self._parameters[:4]]
+        if names != ["rows", "steps", "listed", "bytes"]:
+            raise InputError(f"kernel {name} does not begin with ENSEMBLE, of cl/engine/rows.clh")
+        self._types = {"real": resident.run.dtype, "fine": resident.fine, "coordinate": resident.coordinate}
+
+    def __repr__(self) -> str:
+        return f"DriverKernel({self.name}: {', '.join(parameter.name for parameter in self._parameters[4:])})"
+
+    def __call__(
+        self, rows: RowsLike = None, *, per: Literal["atom", "row"] = "atom", moves: bool = False, **values: object
+    ) -> None:
+        """Launch for the atoms of rows, by default of all rows; failed rows are passed over.
+
+        per : "row" for one work-item a row in place of one an atom
+        moves : whether it moves atoms, whose rows are then to be evaluated anew
+
+        Raises InputError that names a missing or unknown parameter, or one of another type.
+        """
+        from ..opencl.named import in_order
+
+        ensemble, resident = self._ensemble, self._ensemble._resident
+        chosen = np.array([k for k in ensemble._chosen(rows).tolist() if k not in ensemble._failed], np.int64)
+        if not len(chosen):
+            return
+        given: dict[str, object] = {
+            name: value.buffer if isinstance(value, DeviceArray) else value for name, value in values.items()
+        }
+        own: dict[str, Callable[[], Buffer]] = {
+            "energies": lambda: resident.energies_on_device,
+            "are_numbers": lambda: resident.numbers_on_device,
+            "free": lambda: ensemble.free_on_device,
+        }
+        further = self._parameters[4:]
+        given |= {of.name: own[of.name]() for of in further if of.name in own and of.name not in given}
+        args = in_order(self.name, further, given, self._types)
+        resident.list(chosen)
+        n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1
+        group = min(64, ensemble.device.largest_group) if per == "atom" else 1
+        resident.run.launch(self._kernel, (n_items, len(chosen)), (group, 1), *resident.arguments, *args)
+        if moves:
+            ensemble._evaluated[chosen] = False
