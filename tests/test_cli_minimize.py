@@ -25,8 +25,8 @@ from pele_ocl.formats import read_structure
 
 QUICK = ("--tolerance", "2", "--max-iterations", "200")
 FIELDS = (
-    "name energy_before energy_after rms_gradient largest_gradient iterations evaluations stopped_by rms_displacement "
-    "seconds"
+    "name energy_before energy_after rms_gradient largest_gradient iterations evaluations stopped_by restored "
+    "rms_displacement seconds"
 ).split()
 
 
@@ -153,6 +153,30 @@ def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
     rows_of(HEXAPEPTIDE, "-t", source, "-o", out, *QUICK, code=1)
     assert out.read_text() == "precious"
     assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_restored_starts_are_told(peptide, tmp_path):
+    """In the table, as a note, as JSON and in the report; --no-restore begins from what is there."""
+    paths = [*shaken(tmp_path, peptide, 1), tmp_path / "noisy.pdb"]
+    rng = np.random.default_rng(1)
+    noisy = peptide.moved(peptide.positions + rng.normal(0, 0.3, peptide.positions.shape))
+    pele_ocl.write_conformations(paths[1], noisy)
+    before = energy(read(paths[1])).total
+    command, report = ("minimize", *paths, "-o", tmp_path / "out", *QUICK), tmp_path / "report.csv"
+    text = run(*command, "--report", report)
+    assert "Note: 1 structure of 2 had noise all over, and bonds were restored before the first step" in text.stderr
+    rows = rows_of(*command[1:])
+    assert rows[0]["restored"] == 0 < rows[1]["restored"] < len(peptide.bonds)
+    assert rows[1]["energy_before"]["total"] == pytest.approx(before, rel=1e-5)
+    assert re.search(rf"^structure +restored .*\n.* 0 .*\n\S*noisy\.pdb +{rows[1]['restored']} ", text.stdout, re.M)
+    lines = [line for line in report.read_text().splitlines() if not line.startswith("#")]
+    assert [row["restored"] for row in csv.DictReader(lines)] == ["0", str(rows[1]["restored"])]
+    kept = run(*command, "--no-restore")
+    assert "restored before" not in kept.stderr
+    (_, row) = rows_of(*command[1:], "--no-restore")
+    assert row["restored"] == 0
+    assert row["energy_before"]["total"] == pytest.approx(before, rel=1e-5)
+    assert row["energy_after"]["total"] != pytest.approx(rows[1]["energy_after"]["total"], abs=1e-3)
 
 
 def test_a_limit_is_a_note(peptide, tmp_path):

@@ -17,6 +17,7 @@ from pele_ocl import (
     Minimizer,
     PeleError,
     PositionalRestraint,
+    energy,
     minimize_many,
 )
 from pele_ocl.errors import DeviceMemoryError
@@ -139,6 +140,18 @@ def test_failures_are_named_and_others_go_on(device, shared):
     assert seen[-1] == (5, 5, 0.0)
     batch = minimize_many(molecules[3:] + molecules[:1], errors="record", tolerance=1.0, device=device)
     assert "span" in batch.errors[0]
+
+
+@pytest.mark.parametrize("more", [{}, {"fixed_radii": True}, {"constraints": "hbonds"}])
+def test_shaken_starts_are_as_alone(device, shared, more):
+    """Their bonds are restored before the first step, and the energies before are those of the given positions."""
+    molecules = [PEPTIDE[:n].moved(shaken(0.3, n, PEPTIDE[:n])) for n in (88, 30, 57)]
+    batch = minimize_many(molecules, tolerance=5.0, device=device, **more)
+    assert sorted(shared) == [0, 1, 2]
+    assert_as_alone(batch, molecules, tolerance=5.0, device=device, **more)
+    for result, atoms in zip(batch, molecules, strict=True):
+        assert result.restored > 0
+        assert result.energy_before.total == pytest.approx(energy(atoms, device=device).total, rel=1e-5)
 
 
 def test_room():

@@ -88,8 +88,9 @@ class Member:
 class Seated:
     """A structure in a seat.
 
-    k : its number; given : (n, 3) A, where it began, and `start` with bonds that are held at their lengths
-    first : byte of the large buffer at which its region begins; encoded : (3 n) its start
+    k : its number; given : (n, 3) A, where it began
+    first : byte of the large buffer at which its region begins
+    origin : (3 n) encoded `given`; encoded : its start, with bonds that were restored and those that are held in place
     aside : (3,) A from where it is computed to where it is; sent : what goes to the device in the end, and its event
     evaluations : those started included; state, final : (N_STATE,), (n, 3) A in the end; failures : of the end
     """
@@ -97,7 +98,7 @@ class Seated:
     member: Member
     k: int
     given: Floats
-    start: Floats
+    origin: NDArray[Any]
     encoded: NDArray[Any]
     aside: Floats
     first: int = -1
@@ -171,7 +172,7 @@ class Pack:
         self._count = 0
 
     def enter(self, structures: Sequence[Seated]) -> None:
-        """Let structures begin whose regions are filled; where they begin is evaluated once before."""
+        """Let structures begin whose regions are filled; the positions that were given are evaluated once before."""
         for structure in structures:
             member, seat = structure.member, len(self.seats)
             for table, launch, row in zip(self._tables, member.launches, member.rows, strict=True):
@@ -185,6 +186,11 @@ class Pack:
         for structure in structures:
             results, before = structure.member.results, structure.member.before
             self._copy(structure, results, self._large, structure.first + before.first)
+        for seat, structure in enumerate(structures, first):
+            if not np.array_equal(structure.origin, structure.encoded):
+                values, piece = structure.encoded.view(np.uint8), structure.member.piece("positions")
+                structure.sent = values, self._run.start_write(self._large, values, structure.first + piece.first)
+                self._run.launch_kept(self._begin, 1, first=seat)
 
     def _send(self) -> None:
         """Have the device know who sits where."""

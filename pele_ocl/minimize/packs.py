@@ -110,10 +110,11 @@ class Packs:
         given = np.asarray(given, np.float64)
         minimizer._check_starts(given[np.newaxis], failures)
         start = minimizer._placed(given[np.newaxis])
-        encoded = np.empty((1, start.size), member.passes.encoding.dtype)
+        origin, encoded = (np.empty((1, start.size), member.passes.encoding.dtype) for _ in range(2))
+        member.pipeline.encode(given[np.newaxis], slice(0, 1), origin, failures)
         member.pipeline.encode(start, slice(0, 1), encoded, failures)
         failures.check(1)
-        return Seated(member, k, given, start[0], encoded[0], member.pipeline.aside(start[0], encoded))
+        return Seated(member, k, given, origin[0], encoded[0], member.pipeline.aside(start[0], encoded))
 
     def fill(self, structures: Iterator[Seated | None]) -> None:
         """Make the next structures ready, a part of the work at least; more until one is, and while the device works.
@@ -148,7 +149,7 @@ class Packs:
         state = member.steps.first_state()
         for name, values in (("base", structure.encoded), ("state", state), ("next_state", state)):
             run.write(self._large, values.view(np.uint8), first + member.piece(name).first)
-        run.write(self._large, structure.encoded.view(np.uint8), first + member.piece("positions").first)
+        run.write(self._large, structure.origin.view(np.uint8), first + member.piece("positions").first)
         self._ready.append(structure)
         return True
 
@@ -215,7 +216,7 @@ class Packs:
         """The result of a structure that has left its seat, whose room is free from now on."""
         member, first = structure.member, structure.first
         energies, atoms = [], member.pipeline.atoms
-        for piece, positions in ((member.before, structure.start), (member.results, structure.final)):
+        for piece, positions in ((member.before, structure.given), (member.results, structure.final)):
             results = np.empty(member.passes.n_results, member.passes.run.dtype)
             self._aside.read(results.view(np.uint8), self._large, first + piece.first)
             energies.append(structure.energies(results, computable(positions, atoms)))
