@@ -155,6 +155,33 @@ def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
     assert not list(tmp_path.glob("*.jsonl"))
 
 
+def test_structures_that_are_minimised_together_are_written_as_they_are_done(peptide, tmp_path, monkeypatch):
+    """As on a GPU: one that is far from its minimum, or fails, keeps no others off the disk."""
+    from pele_ocl.cli.minimize import work
+    from pele_ocl.minimize import many
+
+    kind = pele_ocl.opencl.device.get_device().kind
+    monkeypatch.setattr(work, "_ATOMS_TOGETHER", {kind: 1 << 21})
+    monkeypatch.setattr(many, "most_under_way", lambda options: 1)
+    out, there = tmp_path / "out", []
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    ubiquitin = HEXAPEPTIDE.with_name("ubiquitin.pdb")
+    flat = [f"{line[:30]}{'   1.000' * 3}{line[54:]}" for line in lines if int(line[22:26]) < 4]
+    for name, text in (("a", "\n".join(flat)), ("b", HEXAPEPTIDE.read_text()), ("c", ubiquitin.read_text())):
+        (tmp_path / f"{name}.pdb").write_text(text)
+    (tmp_path / "d.pdb").write_text("\n".join(line for line in lines if int(line[22:26]) < 6))
+    own = many.Together._minimizer
+
+    def minimizer(together, group):
+        there.append(sorted(path.stem for path in out.glob("*.pdb")))
+        return own(together, group)
+
+    monkeypatch.setattr(many.Together, "_minimizer", minimizer)
+    run("minimize", str(tmp_path / "?.pdb"), "-o", out, *QUICK, code=1)
+    assert there == [[], [], ["b"], ["b", "c"]]
+    assert sorted(path.stem for path in out.glob("*.pdb")) == ["b", "c", "d"]
+
+
 def test_restored_starts_are_told(peptide, tmp_path):
     """In the table, as a note, as JSON and in the report; --no-restore begins from what is there."""
     paths = [*shaken(tmp_path, peptide, 1), tmp_path / "noisy.pdb"]

@@ -186,3 +186,23 @@ def test_packs_give_queues_and_memory_back(device: Device, shared):
         gc.collect()
         held.append((len(device.spare), device.held_bytes))
     assert held[0] == held[1]
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_results_come_as_they_are_done(is_shared, device, request):
+    """One that is far from its minimum comes last, and one that fails holds none up."""
+    if is_shared:
+        request.getfixturevalue("shared")
+    flat = PEPTIDE[:41].moved(np.zeros((41, 3)))
+    molecules = [flat, PEPTIDE[:57].moved(shaken(0.1, 1, PEPTIDE[:57])), PEPTIDE[:30]]
+    taken: list[int] = []
+    there: list[int] = []  # of these at each look
+
+    def watch(*_: object) -> None:
+        there.append(len(taken))
+
+    for k, result in many.as_done(molecules, None, None, watch, {"tolerance": 0.5, "device": device}):
+        taken.append(k)
+        assert isinstance(result, str) is (k == 0)
+    assert sorted(taken) == [0, 1, 2]
+    assert there[-1] > 0  # some were taken while the last was under way
