@@ -118,7 +118,7 @@ LAYERS = {
         "interop", "ions", "mapmath", "opencl", "potmap", "reading", "relax", "sampling", "solvent", "solvent_model",
         "trajectories", "view",
     ),
-    "__main__": ("cli",),
+    "__main__": ("cli", "errors"),
 }  # fmt: skip
 
 

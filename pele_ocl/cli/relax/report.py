@@ -108,7 +108,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _remarks(row: Row) -> list[str]:
-    """What is not as it should be with a model that is done, for the end of its line."""
+    """Remarks about a model that is done and not as it should be, for the end of its line."""
     found = []
     if row.get("is_worse"):
         found.append("more violations, or more clashes, than before")
