@@ -1,6 +1,49 @@
-"""`python -m pele_ocl`: the command, where the script folder is not on the path."""
+"""`python -m pele_ocl` and the script `pele-ocl`: the command, which Ctrl-C ends in one line at any moment."""
 
-from .cli import main
+from __future__ import annotations
+
+import _thread
+import signal
+import sys
+import threading
+from importlib.machinery import ExtensionFileLoader
+from types import FrameType
+
+from .errors import INTERRUPTED
+
+_AGAIN = 0.02  # seconds until an interrupt that came at a bad moment is tried again
+_LOADING = (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec_module.__code__)
+
+
+def run() -> None:
+    """Run the command; an interrupt ends it with exit code 130."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored, say, in the background of a shell
+        signal.signal(signal.SIGINT, _interrupt)
+    try:
+        from .cli import main
+
+        main(prog_name="pele-ocl")
+    except KeyboardInterrupt:  # before the command was there, or behind it
+        print("Interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, or try again a little later where it would kill the process instead of ending it.
+
+    Modules written in C++ abort where it comes while they are loaded; behind one in a text that is executed, as
+    dataclasses are made, Python ends by the signal.
+    """
+    is_bad = frame is not None and frame.f_code.co_filename == "<string>"
+    while frame is not None and not is_bad:
+        is_bad = frame.f_code in _LOADING
+        frame = frame.f_back
+    if not is_bad:
+        raise KeyboardInterrupt
+    again = threading.Timer(_AGAIN, _thread.interrupt_main)
+    again.daemon = True
+    again.start()
+
 
 if __name__ == "__main__":
-    main(prog_name="pele-ocl")
+    run()

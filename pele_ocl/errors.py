@@ -6,6 +6,8 @@ after ``Error:`` and exits with 1.
 
 from __future__ import annotations
 
+INTERRUPTED = 130  # the exit code after Ctrl-C, as shells have it
+
 
 def printable(text: str) -> str:
     """The text with every character that a terminal would obey, or cannot show, written as an escape: `\\x1b`.

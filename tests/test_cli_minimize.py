@@ -25,8 +25,8 @@ from pele_ocl.formats import read_structure
 
 QUICK = ("--tolerance", "2", "--max-iterations", "200")
 FIELDS = (
-    "name energy_before energy_after rms_gradient largest_gradient iterations evaluations stopped_by rms_displacement "
-    "seconds"
+    "name energy_before energy_after rms_gradient largest_gradient iterations evaluations stopped_by restored "
+    "rms_displacement seconds"
 ).split()
 
 
@@ -153,6 +153,58 @@ def test_frames_that_all_fail_leave_the_file(peptide, tmp_path):
     rows_of(HEXAPEPTIDE, "-t", source, "-o", out, *QUICK, code=1)
     assert out.read_text() == "precious"
     assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_structures_that_are_minimised_together_are_written_as_they_are_done(peptide, tmp_path, monkeypatch):
+    """As on a GPU: one that is far from its minimum, or fails, keeps no others off the disk."""
+    from pele_ocl.cli.minimize import work
+    from pele_ocl.minimize import many
+
+    kind = pele_ocl.opencl.device.get_device().kind
+    monkeypatch.setattr(work, "_ATOMS_TOGETHER", {kind: 1 << 21})
+    monkeypatch.setattr(many, "most_under_way", lambda options: 1)
+    monkeypatch.setattr(many, "SHARING", 0)  # one after the other
+    out, there = tmp_path / "out", []
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    ubiquitin = HEXAPEPTIDE.with_name("ubiquitin.pdb")
+    flat = [f"{line[:30]}{'   1.000' * 3}{line[54:]}" for line in lines if int(line[22:26]) < 4]
+    for name, text in (("a", "\n".join(flat)), ("b", HEXAPEPTIDE.read_text()), ("c", ubiquitin.read_text())):
+        (tmp_path / f"{name}.pdb").write_text(text)
+    (tmp_path / "d.pdb").write_text("\n".join(line for line in lines if int(line[22:26]) < 6))
+    own = many.Together._minimizer
+
+    def minimizer(together, group):
+        there.append(sorted(path.stem for path in out.glob("*.pdb")))
+        return own(together, group)
+
+    monkeypatch.setattr(many.Together, "_minimizer", minimizer)
+    run("minimize", str(tmp_path / "?.pdb"), "-o", out, *QUICK, code=1)
+    assert there == [[], [], ["b"], ["b", "c"]]
+    assert sorted(path.stem for path in out.glob("*.pdb")) == ["b", "c", "d"]
+
+
+def test_restored_starts_are_told(peptide, tmp_path):
+    """In the table, as a note, as JSON and in the report; --no-restore begins from what is there."""
+    paths = [*shaken(tmp_path, peptide, 1), tmp_path / "noisy.pdb"]
+    rng = np.random.default_rng(1)
+    noisy = peptide.moved(peptide.positions + rng.normal(0, 0.3, peptide.positions.shape))
+    pele_ocl.write_conformations(paths[1], noisy)
+    before = energy(read(paths[1])).total
+    command, report = ("minimize", *paths, "-o", tmp_path / "out", *QUICK), tmp_path / "report.csv"
+    text = run(*command, "--report", report)
+    assert "Note: 1 structure of 2 had noise all over, and bonds were restored before the first step" in text.stderr
+    rows = rows_of(*command[1:])
+    assert rows[0]["restored"] == 0 < rows[1]["restored"] < len(peptide.bonds)
+    assert rows[1]["energy_before"]["total"] == pytest.approx(before, rel=1e-5)
+    assert re.search(rf"^structure +restored .*\n.* 0 .*\n\S*noisy\.pdb +{rows[1]['restored']} ", text.stdout, re.M)
+    lines = [line for line in report.read_text().splitlines() if not line.startswith("#")]
+    assert [row["restored"] for row in csv.DictReader(lines)] == ["0", str(rows[1]["restored"])]
+    kept = run(*command, "--no-restore")
+    assert "restored before" not in kept.stderr
+    (_, row) = rows_of(*command[1:], "--no-restore")
+    assert row["restored"] == 0
+    assert row["energy_before"]["total"] == pytest.approx(before, rel=1e-5)
+    assert row["energy_after"]["total"] != pytest.approx(rows[1]["energy_after"]["total"], abs=1e-3)
 
 
 def test_a_limit_is_a_note(peptide, tmp_path):

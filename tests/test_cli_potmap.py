@@ -279,7 +279,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sys.modules["pele_ocl.cli.potmap.computing"], "compute", interrupt)
-    run("potmap", HEXAPEPTIDE, *SMALL, "-o", tmp_path / "a.dx", code=1)
+    run("potmap", HEXAPEPTIDE, *SMALL, "-o", tmp_path / "a.dx", code=130)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -117,7 +117,7 @@ def test_an_interruption_keeps_what_is_measured(file, better, monkeypatch):
         return measure(quantity, *args)
 
     monkeypatch.setattr(tune, "measure", interrupted)
-    run("tune", "--system", "hexapeptide", "--precision", "float32", code=1)
+    run("tune", "--system", "hexapeptide", "--precision", "float32", code=130)
     (entry,) = store.entries()
     assert [finding.quantity for finding in entry.findings] == ["solvent"]
 

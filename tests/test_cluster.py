@@ -268,7 +268,7 @@ def test_structures_go_on_where_a_run_was_killed(tmp_path, monkeypatch):
         return computed(command, options, path)
 
     monkeypatch.setattr(several, "_outcome", ends)
-    run(*words, code=1)
+    run(*words, code=130)
     assert (tmp_path / "out.json.part").read_text().count("\n") == 2
     seen = []
     monkeypatch.setattr(several, "_outcome", lambda *rest: seen.append(rest[-1]) or computed(*rest))

@@ -24,8 +24,8 @@ METHODS = ("lbfgs", "steepest", "fire")
 VACUUM = SolventModel(gb="none")
 PEPTIDE = pele_ocl.read(shipped("data") / "structures" / "hexapeptide.pdb")
 KEYS = (
-    "name energy_before energy_after rms_gradient largest_gradient iterations evaluations stopped_by rms_displacement "
-    "seconds"
+    "name energy_before energy_after rms_gradient largest_gradient iterations evaluations stopped_by restored "
+    "rms_displacement seconds"
 )
 
 

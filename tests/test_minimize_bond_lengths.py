@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_minimize import PEPTIDE, VACUUM, shaken
 
-from pele_ocl import Minimizer, minimize_many
+from pele_ocl import InputError, Minimizer, energy, minimize_many
 from pele_ocl.minimize import bond_lengths
 from pele_ocl.minimize.bond_lengths import BondLengths
 
@@ -77,21 +77,46 @@ def test_without_bonds():
 
 
 def test_where_a_minimisation_begins(device):
-    """The energies before are those of restored bonds; nothing moves where bonds do not count, or no step is taken."""
+    """The energies before are those of the given positions, and the result says how many bonds were restored."""
     options = dict(model=VACUUM, device=device, tolerance=5.0)
     start = shaken(0.3)
     plan = Minimizer(PEPTIDE, **options)
     result = plan.minimize(start)
     (restored,) = LENGTHS.restored(start[np.newaxis])
     there = plan.minimize(restored)
-    assert result.energy_before.total == there.energy_before.total
+    off = np.abs(excess(start))
+    assert result.restored == ((off > bond_lengths.OFF) & (off < bond_lengths.TORN)).sum() > 0 == there.restored
+    assert result.energy_before.total == pytest.approx(energy(PEPTIDE.moved(start), model=VACUUM).total, rel=1e-5)
+    assert result.energy_before.total > 2 * there.energy_before.total
     np.testing.assert_array_equal(result.positions, there.positions)
     moved = np.sqrt(((result.positions - start) ** 2).sum(axis=1).mean())
     assert result.rms_displacement == pytest.approx(moved)  # from the positions that were given
     (one,) = minimize_many([PEPTIDE.moved(start)], **options)
     (other,) = minimize_many([PEPTIDE.moved(restored)], **options)
-    assert one.energy_before.total == pytest.approx(other.energy_before.total, rel=1e-5)
+    assert one.energy_before.total == pytest.approx(result.energy_before.total, rel=1e-5)
+    assert (one.restored, other.restored) == (result.restored, 0)
     assert one.energy_after.total == pytest.approx(other.energy_after.total, abs=1)
-    for more in ({"max_iterations": 0}, {"only_terms": ["lennard_jones"], "max_iterations": 1}):
-        plan = Minimizer(PEPTIDE, **options | more)
-        np.testing.assert_array_equal(plan._placed(start[np.newaxis])[0], start)
+
+
+@pytest.mark.parametrize(
+    "more", [{"max_iterations": 0}, {"only_terms": ["lennard_jones"], "max_iterations": 1}, {"restore": False}]
+)
+def test_starts_that_stay_as_they_are(device, more):
+    """Where bonds do not count, no step is taken, or restoring was not wanted."""
+    plan, start = Minimizer(PEPTIDE, model=VACUUM, device=device, tolerance=5.0, **more), shaken(0.3)
+    np.testing.assert_array_equal(plan._placed(start[np.newaxis])[0], start)
+    assert plan.minimize(start).restored == 0
+
+
+def test_restore_is_yes_or_no():
+    with pytest.raises(InputError, match="restore is 'no'"):
+        Minimizer(PEPTIDE, restore="no")
+
+
+def test_held_bonds_are_held_from_the_first_step_on_only(device):
+    """The energies before are of the bonds that were given, not of those at the lengths of the force field."""
+    start = shaken(0.05)
+    options = dict(model=VACUUM, device=device, tolerance=5.0)
+    result = Minimizer(PEPTIDE, constraints="hbonds", **options).minimize(start)
+    assert result.energy_before.bond == pytest.approx(energy(PEPTIDE.moved(start), model=VACUUM).terms.bond, rel=1e-5)
+    assert result.restored == 0

@@ -17,6 +17,7 @@ from pele_ocl import (
     Minimizer,
     PeleError,
     PositionalRestraint,
+    energy,
     minimize_many,
 )
 from pele_ocl.engine import launching
@@ -162,6 +163,18 @@ def test_a_result_depends_on_its_structure_alone(device, place):
         assert one.evaluations == other.evaluations
 
 
+@pytest.mark.parametrize("more", [{}, {"fixed_radii": True}, {"constraints": "hbonds"}])
+def test_shaken_starts_are_as_alone(device, shared, more):
+    """Their bonds are restored before the first step, and the energies before are those of the given positions."""
+    molecules = [PEPTIDE[:n].moved(shaken(0.3, n, PEPTIDE[:n])) for n in (88, 30, 57)]
+    batch = minimize_many(molecules, tolerance=5.0, device=device, **more)
+    assert sorted(shared) == [0, 1, 2]
+    assert_as_alone(batch, molecules, tolerance=5.0, device=device, **more)
+    for result, atoms in zip(batch, molecules, strict=True):
+        assert result.restored > 0
+        assert result.energy_before.total == pytest.approx(energy(atoms, device=device).total, rel=1e-5)
+
+
 def test_room():
     room = launching.Room(100)
     assert [room.take(40), room.take(40), room.take(40)] == [0, 40, None]
@@ -195,3 +208,23 @@ def test_packs_give_queues_and_memory_back(device: Device, shared):
         gc.collect()
         held.append((len(device.spare), device.held_bytes))
     assert held[0] == held[1]
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_results_come_as_they_are_done(is_shared, device, request):
+    """One that is far from its minimum comes last, and one that fails holds none up."""
+    if is_shared:
+        request.getfixturevalue("shared")
+    flat = PEPTIDE[:41].moved(np.zeros((41, 3)))
+    molecules = [flat, PEPTIDE[:57].moved(shaken(0.1, 1, PEPTIDE[:57])), PEPTIDE[:30]]
+    taken: list[int] = []
+    there: list[int] = []  # of these at each look
+
+    def watch(*_: object) -> None:
+        there.append(len(taken))
+
+    for k, result in many.as_done(molecules, None, None, watch, {"tolerance": 0.5, "device": device}):
+        taken.append(k)
+        assert isinstance(result, str) is (k == 0)
+    assert sorted(taken) == [0, 1, 2]
+    assert there[-1] > 0  # some were taken while the last was under way

@@ -139,7 +139,7 @@ def test_runs_go_on_and_shards_merge(folder, tmp_path, monkeypatch):
         return read(path)
 
     monkeypatch.setattr(evaluation, "read_report", ends)
-    run("binding", "--pele", folder, "--ligand", LIGAND, "--precision", "float64", *words, "--json", code=1)
+    run("binding", "--pele", folder, "--ligand", LIGAND, "--precision", "float64", *words, "--json", code=130)
     assert part.read_bytes().count(b"\n") == 3
     table.unlink()
     assert binding(folder, *words, "--resume")["poses"] == whole

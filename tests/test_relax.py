@@ -24,7 +24,7 @@ from pele_ocl.formats.b_factors import read_b_factors
 from pele_ocl.formats.conformation_files import Content, write_conformation
 from pele_ocl.inputfile import read_file
 from pele_ocl.paths import shipped
-from pele_ocl.relax import PROTOCOLS, Violations, topologies
+from pele_ocl.relax import PROTOCOLS, Violation, Violations, topologies
 from pele_ocl.relax.hydrogens import completed, tautomers
 from pele_ocl.relax.placing import Placing
 from pele_ocl.relax.stereochemistry import residue_bounds
@@ -311,6 +311,145 @@ def test_numbers_that_jump(tmp_path):
     assert re.search(r"gap\.pdb:\d+ \(A:\w+3:N\) and A:\w+14 are not bonded: their numbers jump, .* A apart", note)
 
 
+def pieces(path: Path, shift: tuple[float, float, float], lines: list[str] | None = None) -> Path:
+    """Ubiquitin, numbered in one row, of which residues from 30 on are shifted, A."""
+    lines = heavy_lines() if lines is None else lines
+    behind = np.array([int(line[22:26]) for line in lines])[:, None] >= 30
+    return model(path, lines, lambda places: places + np.array(shift) * behind)
+
+
+def calphas(atoms) -> np.ndarray:
+    return atoms.positions[atoms.labels.names == "CA"]
+
+
+def peptide_bond(atoms) -> list[int]:
+    return sorted((index(atoms, 29, "C"), index(atoms, 30, "N")))
+
+
+def test_pieces_with_one_numbering_stay_apart(tmp_path):
+    """As predictions have them of a target in two pieces; the commands that compute energies leave them apart, too."""
+    source = pieces(tmp_path / "pieces.pdb", (0, 0, 30))
+    result = Relaxer().relax(source)
+    (note,) = result.notes
+    assert re.search(r"pieces\.pdb:\d+ \(A:LYS29:N\) and A:ILE30 are not bonded: C and N are 31\.2 A apart, .* gap", note)
+    assert (result.before, result.after, result.is_worse) == ([], [], False)
+    assert np.linalg.norm(calphas(result.atoms) - calphas(read_structure(source)), axis=1).max() < 1
+    assert peptide_bond(result.atoms) not in result.atoms.bonds.tolist()
+    write_conformation(tmp_path / "relaxed.pdb", Content(result.atoms))
+    again = pele_ocl.read(tmp_path / "relaxed.pdb")
+    assert peptide_bond(again) not in again.bonds.tolist()
+    closed = Relaxer(close_gaps=True).relax(source)
+    assert peptide_bond(closed.atoms) in closed.atoms.bonds.tolist()
+    assert closed.notes == ()
+    assert kinds(closed.before) == {"bond C-N": 1}
+    assert np.linalg.norm(calphas(closed.atoms) - calphas(read_structure(source)), axis=1).max() > 10
+
+
+@pytest.mark.parametrize(("shift", "is_closed"), [(2.0, True), (2.5, True), (3.2, False)])
+def test_a_bond_is_torn_up_to_four_angstrom(shift, is_closed, tmp_path):
+    carbon, nitrogen = (
+        next(k for k, line in enumerate(heavy_lines()) if line[12:16].strip() == name and int(line[22:26]) == number)
+        for number, name in ((29, "C"), (30, "N"))
+    )
+    source = read_structure(model(tmp_path / "whole.pdb", heavy_lines()))
+    along = source.positions[nitrogen] - source.positions[carbon]
+    along /= np.linalg.norm(along)
+    result = Relaxer().relax(pieces(tmp_path / "torn.pdb", tuple(shift * along)))
+    assert (peptide_bond(result.atoms) in result.atoms.bonds.tolist()) is is_closed
+    assert len(result.notes) == (not is_closed)
+    assert ("bond C-N" in kinds(result.before)) is is_closed
+    assert "bond C-N" not in kinds(result.after)
+
+
+def test_the_command_tells_of_gaps_and_of_more_violations(tmp_path):
+    source = pieces(tmp_path / "pieces.pdb", (0, 0, 30))
+    kept = run("relax", source, "-o", tmp_path / "kept.pdb")
+    assert re.search(r"Note: \S*pieces\.pdb:\d+ .* C and N are 31\.2 A apart", kept.stderr)
+    pulled = ("relax", source, "-o", tmp_path / "pulled.pdb", "--close-gaps", "--max-iterations", "20")
+    result = run(*pulled, code=1)
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("pieces.pdb  ")]
+    assert line.endswith("more violations, or more clashes, than before  ended after 20 iterations")
+    assert re.search(r"Error: more violations, or more clashes, than before in \S*pieces.pdb \(1 -> \d+\)", result.stderr)
+    assert (tmp_path / "pulled.pdb").exists()
+    (row,) = map(json.loads, run(*pulled, "--json", code=1).stdout.splitlines())
+    assert row["is_worse"]
+    assert row["n_after"] > row["n_before"] == 1
+    assert (row["iterations"], row["stopped_by"]) == (20, "iterations")
+
+
+def test_more_clashes_are_worse():
+    result = pele_ocl.relax(HEXAPEPTIDE)
+    clash, bond = (Violation(kind, (0, 1), 1.0, 1.9, np.inf) for kind in ("clash", "bond"))
+    for before, after, worse in (
+        ([], [], False), ([clash], [clash], False), ([bond], [clash], True), ([clash] * 2, [clash, bond], False),
+        ([bond], [bond] * 2, True), ([], [replace(bond, kind="chirality")], False),
+    ):  # fmt: skip
+        rounds = [*result.rounds[:-1], replace(result.rounds[-1], after=after)]
+        assert replace(result, before=before, rounds=rounds).is_worse is worse
+
+
+def backbone(lines: list[str]) -> list[str]:
+    """The atoms that programs give which design backbones."""
+    return [line for line in lines if line[12:16].strip() in ("N", "CA", "C", "O", "CB")]
+
+
+def test_a_backbone_is_refused(tmp_path):
+    lines = heavy_lines()
+    with pytest.raises(ParameterError, match=r"x\.pdb: 68 of 68 residues lack their side chains, the first is A:MET1; "):
+        pele_ocl.relax(model(tmp_path / "x.pdb", backbone(lines)))
+    most = [*backbone(lines[:300]), *lines[300:]]
+    with pytest.raises(ParameterError, match="35 of 68 residues lack their side chains"):
+        pele_ocl.relax(model(tmp_path / "y.pdb", most))
+    glycine = [line.replace(line[17:20], "GLY") for line in backbone(lines) if line[12:16] != " CB "]
+    assert pele_ocl.relax(model(tmp_path / "glycine.pdb", glycine)).is_clean
+
+
+def test_iterations_are_limited_over_all_rounds(tmp_path):
+    """A crushed model is given up after so many; they are told, and it is written as it is."""
+    crushed = model(tmp_path / "crushed.pdb", heavy_lines(), lambda places: places * 0.5)
+    result = Relaxer(max_iterations=60).relax(crushed)
+    assert (result.iterations, result.converged) == (60, False)
+    rounds = replace(PROTOCOLS["alphafold"], max_iterations=25, iterations_in_all=60)
+    assert [round_.result.iterations for round_ in Relaxer(rounds).relax(crushed).rounds] == [25, 25, 10]
+    assert PROTOCOLS["alphafold"].iterations_in_all == PROTOCOLS["colabfold"].iterations_in_all == 2_000
+    for wrong in ({"max_iterations": 0}, {"close_gaps": "yes"}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            Relaxer(**wrong)
+
+
+def test_bad_models_hold_no_others(tmp_path, monkeypatch):
+    """Each model is on disk before the next one is begun, whatever became of those before it."""
+    lines, out = heavy_lines(), tmp_path / "out"
+    nowhere = [*lines[:5], f"{lines[5][:30]}{'     nan' * 3}{lines[5][54:]}", *lines[6:]]
+    files = {
+        "1-backbone": (backbone(lines), lambda places: places), "2-good": (lines, lambda places: places),
+        "3-nan": (lines, lambda places: places),
+        "4-together": (lines, lambda places: np.where(np.arange(len(places))[:, None] == 7, places[8], places)),
+        "5-unknown": ([line.replace("LEU", "XYZ") for line in lines], lambda places: places),
+        "6-crushed": (lines, lambda places: places * 0.5), "7-good": (lines, lambda places: places + 1),
+    }  # fmt: skip
+    paths = [model(tmp_path / f"{name}.pdb", of, moved) for name, (of, moved) in files.items()]
+    paths[2].write_text("\n".join(nowhere))
+    there, own = [], Relaxer.relax
+
+    def relaxed(relaxer, source, **more):
+        there.append(sorted(path.stem[0] for path in out.glob("*.pdb")))
+        return own(relaxer, source, **more)
+
+    monkeypatch.setattr(Relaxer, "relax", relaxed)
+    result = run("relax", *paths, "-o", out, "--max-iterations", "50", code=1)
+    assert there == [[], [], ["2"], ["2"], ["2"], ["2"], ["2", "6"]]
+    assert sorted(path.stem for path in out.glob("*.pdb")) == ["2-good", "6-crushed", "7-good"]
+    assert "Error: 4 models of 7 failed: " in result.stderr
+    told = [line for line in result.stdout.splitlines() if re.match(r"\d-\S+\.pdb ", line)]
+    for line, reason in zip(
+        told,
+        ("68 of 68 residues lack", r"\d$", "a finite number", "at the same place", "XYZ is no part", "50 iter", r"\d$"),
+        strict=True,
+    ):
+        assert re.search(reason, line)
+
+
 def ring(path: Path, *lacking: str) -> Path:
     """A hexapeptide whose last C is near its first N, without hydrogens, OXT and atoms of these names."""
     lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM") and line[76:78] != " H"]
@@ -334,7 +473,7 @@ def ring(path: Path, *lacking: str) -> Path:
 
 def test_a_ring_stays_one(tmp_path):
     """Its ends are bonded and have no atoms of terminal residues; a chain of the same residues is still a chain."""
-    known = topologies.Topologies()
+    known = topologies.Topologies(close_gaps=True)
     closed = known.read(ring(tmp_path / "ring.pdb"))
     first, last = index(closed.atoms, 1, "N"), index(closed.atoms, 6, "C")
     assert [first, last] in closed.atoms.bonds.tolist()

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from ..errors import KernelBuildError, PeleError, printable
+from ..errors import INTERRUPTED, KernelBuildError, PeleError, printable
 from .clock import process_start
 from .command import DEBUG
-from .terminal import compiling_said_once, one_line, open_standard_streams, warnings_as_notes
+from .terminal import compiling_said_once, note, one_line, open_standard_streams, warnings_as_notes
 
 # Each command is loaded when it is called; its module and the command have one name.
 COMMANDS = {
@@ -72,6 +72,9 @@ class Commands(click.Group):
             if ctx.meta.get(DEBUG) or getattr(error, "errno", None) == errno.EPIPE:  # the reader, `head` say, has gone
                 raise
             raise click.ClickException(_sentence(error)) from error
+        except KeyboardInterrupt:
+            note("Interrupted")
+            ctx.exit(INTERRUPTED)
 
 
 def _sentence(error: Exception) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,14 +70,34 @@ def _begun(workers: int) -> LocalCluster:
     threads = max(1, len(own_cores()) // workers)
     for _ in range(_ATTEMPTS):
         try:
-            return LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address="127.0.0.1:0",
-                memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, env=quiet,
-                scheduler_kwargs={"dashboard": False},  # with no address it would take a port that others may have
-            )  # fmt: skip
+            with _without_interrupts():
+                return LocalCluster(  # type: ignore[no-untyped-call]
+                    n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address="127.0.0.1:0",
+                    memory_limit=None, resources={RESOURCE: 1}, silence_logs=logging.CRITICAL, env=quiet,
+                    scheduler_kwargs={"dashboard": False},  # with no address it would take a port that others may have
+                )  # fmt: skip
         except RuntimeError:  # "Nanny failed to start."
             continue
     raise InputError(f"workers died {_ATTEMPTS} times while they began; is there memory for {workers:,} of them?")
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Within the block no thread or process is begun that Ctrl-C interrupts: it is for this process, which ends them.
+
+    Threads and processes have the mask of signals of the thread that begins them; so have workers that begin anew.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which unblocks the signal where it is begun
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _register(client: Client, plugin: OneDevice) -> None:

@@ -35,6 +35,7 @@ def minimize(
     terms: Sequence[Term] = (),
     frozen: ArrayLike | None = None,
     constraints: str | None = None,
+    restore: bool = True,
     rounds: int = 1,
     fixed_radii: bool = False,
     one_four: Literal["scale", "exclude"] = "scale",
@@ -61,6 +62,8 @@ def minimize(
         `energy`, where all structures have them in the places of `atoms`
     constraints : "hbonds" holds bonds to hydrogen at the lengths of the force field, to 1e-5 A, "hbonds-present" at
         those that they have; the gradient is then that along what they leave
+    restore : bring bonds near their lengths before the first step where noise stands on all of a structure, more than
+        2 % of its bonds off by more than 0.5 A; the result says how many were
     rounds : minimise so many times over, as far as atoms still move, each up to max_iterations
     fixed_radii : keep the Born radii that a structure has at the beginning of each round, as PELE's alphaUpdated: false
     one_four, cutoff, only_terms, precision, variant, device, model : as in `energy`
@@ -70,8 +73,8 @@ def minimize(
     minimizer = Minimizer(
         atoms, method=method, tolerance=tolerance, largest=largest, energy_change=energy_change,
         max_iterations=max_iterations, max_seconds=max_seconds, terms=terms, frozen=frozen, constraints=constraints,
-        rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, only_terms=only_terms,
-        precision=precision, variant=variant, device=device, model=model,
+        restore=restore, rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff,
+        only_terms=only_terms, precision=precision, variant=variant, device=device, model=model,
     )  # fmt: skip
     return minimizer.minimize()
 

@@ -40,16 +40,17 @@ class BondLengths:
         """Conformations (m, n, 3) A, of which shaken ones have bonds near their lengths; each has the bits as alone."""
         found = conformations.copy()
         for one in found:
-            if self._is_shaken(one):
+            if self.n_restored(one):
                 self._restore(one)
         return found
 
-    def _is_shaken(self, positions: Floats) -> bool:
-        """Whether many bonds of positions (n, 3) A are off."""
+    def n_restored(self, positions: Floats) -> int:
+        """How many bonds of positions (n, 3) A are off, where they are so many that `restored` moves atoms; else 0."""
         if not np.isfinite(positions).all():  # of which the minimiser says that it cannot minimise them
-            return False
+            return 0
         excess = np.abs(self._bonds(positions)[2])
-        return bool(np.mean((excess > OFF) & (excess < TORN)) > SHAKEN)
+        n_off = int(((excess > OFF) & (excess < TORN)).sum())
+        return n_off if n_off > SHAKEN * len(excess) else 0
 
     def _restore(self, positions: Floats) -> None:
         """Move positions (n, 3) A by some sweeps, in each of which all bonds pull or push their atoms at once."""

@@ -42,23 +42,44 @@ def minimize_all(
         raise InputError(f"molecules is {described(molecules)}; a list of Atoms is needed")
     for name, function in (("each", each), ("progress", progress), ("watch", watch)):
         callback(name, function)
+    results: list[MinimizeResult | None] = [None] * len(molecules)
+    reasons: dict[int, str] = {}
+    with closing(as_done(molecules, each, progress, watch, options)) as done:
+        for k, result in done:
+            if not isinstance(result, str):
+                results[k] = result
+            elif errors == "record":
+                reasons[k] = result
+            else:
+                raise InputError(f"molecule {k + 1} of {len(molecules)}: {result}")
+    assert all(result is not None or k in reasons for k, result in enumerate(results))
+    return MinimizeBatch(results, dict(sorted(reasons.items())), perf_counter() - begin)
+
+
+def as_done(
+    molecules: Sequence[Atoms], each: EachOptions | None, progress: Progress | None, watch: Watch | None,
+    options: Options,
+) -> Iterator[tuple[int, MinimizeResult | str]]:  # fmt: skip
+    """The number of each molecule, and its result or why it has none, as they come; parameters as of `minimize_many`."""
     together = Together(molecules, each, options, progress, watch)
     for atoms in molecules:
         if not isinstance(atoms, Atoms):
             raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
     with closing(together.minimized(range(len(molecules)), most_under_way(options))) as turns:
-        for _ in turns:
-            if together.reasons and errors == "raise":
-                k = min(together.reasons)
-                raise InputError(f"molecule {k + 1} of {len(molecules)}: {together.reasons[k]}")
-    assert all(result is not None or k in together.reasons for k, result in enumerate(together.results))
-    return MinimizeBatch(together.results, dict(sorted(together.reasons.items())), perf_counter() - begin)
+        is_over = False
+        while not is_over:
+            is_over = next(turns, _DONE) is _DONE
+            while together.arrived:
+                k = together.arrived.popleft()
+                result = together.results[k]
+                yield k, together.reasons[k] if result is None else result
 
 
 class Together:
     """The results of different molecules as far as they are there, and how far the others are.
 
     results : None of those that are not done; reasons : of those that failed, by their number from 0
+    arrived : the numbers of those that are done or failed, in this order, for whoever takes them
     """
 
     def __init__(
@@ -69,6 +90,7 @@ class Together:
         self._progress, self._watch = progress, watch
         self.results: list[MinimizeResult | None] = [None] * len(molecules)
         self.reasons: dict[int, str] = {}
+        self.arrived = deque[int]()
         self._n_done = 0
         self._crowded: list[int] = []  # those for which the device had no room beside others
         self._under_way: dict[int, tuple[int, float]] = {}  # done and largest gradient of the others, by number
@@ -151,6 +173,7 @@ class Together:
     def _keep(self, k: int, result: MinimizeResult | str) -> None:
         """Keep the result of a molecule, or why there is none."""
         self._n_done += 1
+        self.arrived.append(k)
         if isinstance(result, str):
             self.reasons[k] = result
         else:

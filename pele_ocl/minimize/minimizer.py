@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import array, callback, whole_number
+from ..arguments import array, callback, flag, whole_number
 from ..atoms import Atoms, Floats
 from ..atoms.close_pairs import close_pair
 from ..energy import Energy, EnergyBatch, Term
@@ -67,6 +67,7 @@ class Minimizer:
         terms: Sequence[Term] = (),
         frozen: ArrayLike | None = None,
         constraints: str | None = None,
+        restore: bool = True,
         rounds: int = 1,
         fixed_radii: bool = False,
         one_four: Literal["scale", "exclude"] = "scale",
@@ -94,7 +95,7 @@ class Minimizer:
         self._kind = constraints or ""
         self.constraints = None if constraints is None else BondConstraints.of(atoms, self.free, constraints)
         # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
-        keeps_bonds = max_iterations == 0 or "bond" not in self.energy._contents.names
+        keeps_bonds = not flag("restore", restore) or max_iterations == 0 or "bond" not in self.energy._contents.names
         self._lengths = None if keeps_bonds else BondLengths.of(atoms, self.free)
 
     @property
@@ -162,7 +163,7 @@ class Minimizer:
         self._check_starts(given, failures)
         start = self._placed(given)
         plan = self._plan_for(start)
-        before = plan.evaluate_batch(computable(start, self.atoms), errors="record")
+        before = plan.evaluate_batch(computable(given, self.atoms), errors="record")
         with self.energy.device.queue_aside() if aside else nullcontext() as queue:
             pool, seconds = yield from self._in_rounds(plan, start, failures, begin, progress, watch, queue)
         pool.final[:, ~self.free] = given[:, ~self.free]  # to the last digit
@@ -286,6 +287,7 @@ class Minimizer:
             iterations=int(state[StepState.ITERATIONS]),
             evaluations=int(state[StepState.EVALUATIONS]),
             stopped_by=REASONS[int(state[StepState.STOPPED]) - 1],
+            restored=0 if self._lengths is None else self._lengths.n_restored(given),
             rms_displacement=float(np.sqrt((moved**2).sum(axis=1).mean())),
             seconds=seconds,
         )

@@ -68,9 +68,9 @@ class Member(System):
 class Seated:
     """A structure in a seat.
 
-    k : its number; given : (n, 3) A, where it began, and `start` with bonds that are held at their lengths
+    k : its number; given : (n, 3) A, where it began
     first : byte of the large buffer at which its regions begin; slot : of the pack's tables
-    encoded : (3 n) its start
+    origin : (3 n) encoded `given`; encoded : its start, with bonds that were restored and those that are held in place
     aside : (3,) A from where it is computed to where it is; sent : what goes to the device in the end, and its event
     initial : what else it has of its own in buffers of the passes
     evaluations : those started included; state, final : (N_STATE,), (n, 3) A in the end; failures : of the end
@@ -79,7 +79,7 @@ class Seated:
     member: Member
     k: int
     given: Floats
-    start: Floats
+    origin: NDArray[Any]
     encoded: NDArray[Any]
     aside: Floats
     first: int = -1
@@ -122,7 +122,7 @@ class Pack:
         self._count = 0
 
     def enter(self, structures: Sequence[Seated]) -> None:
-        """Let structures begin whose regions are filled; where they begin is evaluated once before."""
+        """Let structures begin whose regions are filled; the positions that were given are evaluated once before."""
         for structure in structures:
             structure.slot = self._free.pop()
             slots, own = np.array([structure.slot], np.intp), np.array([structure.own], np.uint64)
@@ -134,6 +134,11 @@ class Pack:
         for structure in structures:
             results, before = structure.member.piece("results"), structure.member.before
             self._copy(structure, results, self._large, structure.own + before.first)
+        for seat, structure in enumerate(structures, first):
+            if not np.array_equal(structure.origin, structure.encoded):
+                values, piece = structure.encoded.view(np.uint8), structure.member.kept("positions")
+                structure.sent = values, self._run.start_write(self._large, values, structure.own + piece.first)
+                self._tables.launch(self._begin, 1, seat)
 
     def iterate(self, count: int) -> None:
         """Start so many iterations of all structures in seats."""

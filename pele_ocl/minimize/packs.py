@@ -87,10 +87,11 @@ class Packs:
         given = np.asarray(given, np.float64)
         minimizer._check_starts(given[np.newaxis], failures)
         start = minimizer._placed(given[np.newaxis])
+        origin, _, _ = member.encoded(given[np.newaxis])
         encoded, aside, errors = member.encoded(start)
         if errors:
             raise InputError(errors[0])
-        return Seated(member, k, given, start[0], encoded[0], aside[0])
+        return Seated(member, k, given, origin[0], encoded[0], aside[0])
 
     def fill(self, structures: Iterator[Seated | None]) -> None:
         """Make the next structures ready, a part of the work at least; more until one is, and while the device works.
@@ -126,10 +127,9 @@ class Packs:
             if region.n_zeros:
                 run.clear(self._large, begin + len(region.image), region.n_zeros)
         state = member.steps.first_state()
-        for name, values in (
-            ("positions", structure.encoded), ("base", structure.encoded), ("state", state), ("next_state", state),
-        ):  # fmt: skip
+        for name, values in (("base", structure.encoded), ("state", state), ("next_state", state)):
             run.write(self._large, values.view(np.uint8), structure.own + member.kept(name).first)
+        run.write(self._large, structure.origin.view(np.uint8), structure.own + member.kept("positions").first)
         for name, values in structure.initial:
             run.write(self._large, values.view(np.uint8).ravel(), structure.own + member.piece(name).first)
         self._ready.append(structure)
@@ -200,7 +200,7 @@ class Packs:
         """The result of a structure that has left its seat, whose room is free from now on."""
         member, first = structure.member, structure.first
         energies, atoms = [], member.pipeline.atoms
-        for piece, positions in ((member.before, structure.start), (member.piece("results"), structure.final)):
+        for piece, positions in ((member.before, structure.given), (member.piece("results"), structure.final)):
             results = np.empty(member.passes.n_results, member.passes.run.dtype)
             self._aside.read(results.view(np.uint8), self._large, structure.own + piece.first)
             energies.append(structure.energies(results, computable(positions, atoms)))

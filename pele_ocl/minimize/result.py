@@ -22,8 +22,10 @@ class MinimizeResult:
     """One structure after its minimisation.
 
     atoms : the relaxed molecule
-    energy_before, energy_after : Terms, kcal/mol; those before are NaN where atoms overlapped too much for a number; of
-        a shaken start they are those with its bonds restored: docs/theory/minimize.md, section 4
+    energy_before, energy_after : Terms, kcal/mol; those before are of the positions that were given, NaN where atoms
+        overlapped too much for a number
+    restored : bonds of a shaken start that were off their lengths, and brought near them before the first step:
+        docs/theory/minimize.md, section 4; 0 where it began from the positions that were given
     rms_gradient : root mean square of the gradients of the atoms that move, sqrt(sum |g|^2 / n), kcal/mol/A
     largest_gradient : the largest gradient of an atom, kcal/mol/A
     iterations : steps taken; evaluations : of energy and gradient
@@ -41,6 +43,7 @@ class MinimizeResult:
     iterations: int
     evaluations: int
     stopped_by: str
+    restored: int
     rms_displacement: float
     seconds: float
 
@@ -65,6 +68,7 @@ class MinimizeResult:
             "iterations": self.iterations,
             "evaluations": self.evaluations,
             "stopped_by": self.stopped_by,
+            "restored": self.restored,
             "rms_displacement": self.rms_displacement,
             "seconds": self.seconds,
         }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from ..arguments import callback
+from ..arguments import callback, flag, whole_number
 from ..callable_module import make_callable
 from ..minimize.minimizer import Watch
 from .presets import PROTOCOLS, Protocol, protocol_of
@@ -25,18 +26,30 @@ class Relaxer:
     """Relaxes models, of which those of one sequence are prepared once.
 
     like : "alphafold", "colabfold", or a Protocol
+    close_gaps : whether residues that follow each other are bonded however far apart they are; by default a C more
+        than 4 A from the next N ends a piece of the chain, which a note tells
+    max_iterations : of a model, in all its rounds; by default those of the protocol
     precision, device : as in `minimize`
+
+    Raises InputError for values that do not exist.
     """
 
     def __init__(
         self,
         like: str | Protocol = "alphafold",
         *,
+        close_gaps: bool = False,
+        max_iterations: int | None = None,
         precision: str = "float32",
         device: Device | int | str | None = None,
     ) -> None:
-        self._rounds = Rounds(protocol_of(like), precision, device)
-        self._topologies = Topologies()
+        flag("close_gaps", close_gaps)
+        protocol = protocol_of(like)
+        if max_iterations is not None:
+            most = whole_number("max_iterations", max_iterations, least=1, most=1 << 24)
+            protocol = replace(protocol, iterations_in_all=most)
+        self._rounds = Rounds(protocol, precision, device)
+        self._topologies = Topologies(close_gaps)
 
     def relax(self, path: str | PathLike[str], *, watch: Watch | None = None) -> RelaxResult:
         """Relax the first model of a .pdb or .cif file; errors as those of `relax`.
@@ -50,8 +63,8 @@ class Relaxer:
 
 
 def relax(
-    path: str | PathLike[str], like: str | Protocol = "alphafold", *, precision: str = "float32",
-    device: Device | int | str | None = None,
+    path: str | PathLike[str], like: str | Protocol = "alphafold", *, close_gaps: bool = False,
+    max_iterations: int | None = None, precision: str = "float32", device: Device | int | str | None = None,
 ) -> RelaxResult:  # fmt: skip
     """Relax a predicted model: Amber99SB in vacuum, heavy atoms restrained, and rounds that free what is wrong.
 
@@ -59,12 +72,16 @@ def relax(
 
     path : a .pdb or .cif file; hydrogens that it lacks are added, other atoms too where PDBFixer is installed
     like : "alphafold", or "colabfold", which ends a round after 2,000 iterations; or a Protocol
+    close_gaps, max_iterations : as of Relaxer
     precision, device : as in `minimize`
 
     Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and InputError for options that
     do not exist, for a model that cannot be minimised, and where PDBFixer is needed and not installed.
     """
-    return Relaxer(like, precision=precision, device=device).relax(path)
+    relaxer = Relaxer(
+        like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision, device=device
+    )
+    return relaxer.relax(path)
 
 
 make_callable(__name__)

@@ -1,4 +1,4 @@
-"""Which residues of a model are bonded to each other: those of a chain are, however far a model tears them apart."""
+"""Which residues of a model are bonded to each other, and where its chains have gaps."""
 
 from __future__ import annotations
 
@@ -12,25 +12,36 @@ from ..forcefield.bonding import POLYMER_BOND_A
 
 Indices = NDArray[np.intp]
 
+GAP_A = 4.0  # C-N; a bond that a model has torn is shorter, and two pieces with one numbering are farther apart
 
-def in_chains(structure: Structure) -> Structure:
+
+def in_chains(structure: Structure, close_gaps: bool = False) -> Structure:
     """The structure with segments within which every residue is bonded to the next one.
 
-    Predicted models have every residue, so neighbours whose numbers follow each other are bonded whatever their
-    distance. Where numbers jump, they are if their C and N are near enough for a bond; else the chain has a gap there.
+    Neighbours whose numbers follow each other are bonded unless their C and N are more than GAP_A apart. Where numbers
+    jump, they are bonded if C and N are near enough for a bond. Elsewhere the chain has a gap.
+
+    close_gaps : whether neighbours whose numbers follow each other are bonded at any distance
     """
-    whole = np.diff(structure.segments) == 0
-    bonded = whole & (_follow(structure) | (_peptide_lengths(structure) < POLYMER_BOND_A))
+    lengths = _peptide_lengths(structure)
+    near = close_gaps | (lengths <= GAP_A) | np.isinf(lengths)  # an atom that is lacking is built where it belongs
+    bonded = (np.diff(structure.segments) == 0) & ((_follow(structure) & near) | (lengths < POLYMER_BOND_A))
     return replace(structure, segments=np.cumsum(np.concatenate([[False], ~bonded]), dtype=np.int32))
 
 
 def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
     """A sentence about each gap. read : as the file has it; chains : what `in_chains` made of it"""
-    starts, lengths = read.labels.residue_starts, _peptide_lengths(read)
+    starts, lengths, follow = read.labels.residue_starts, _peptide_lengths(read), _follow(read)
+
+    def reason(k: int) -> str:
+        apart = f"C and N are {lengths[k]:.1f} A apart" if np.isfinite(lengths[k]) else "C or N is lacking"
+        if follow[k]:
+            return f"{apart}, so the chain has a gap between them; close_gaps, or --close-gaps, bonds them"
+        return f"their numbers jump, and {apart}"
+
     gaps = np.flatnonzero((np.diff(read.segments) == 0) & (np.diff(chains.segments) != 0))
     return tuple(
-        f"{read.where(int(starts[k]))} and {read.labels.residue(int(starts[k + 1]))} are not bonded: their numbers "
-        f"jump, and {f'C and N are {lengths[k]:.1f} A apart' if np.isfinite(lengths[k]) else 'C or N is lacking'}"
+        f"{read.where(int(starts[k]))} and {read.labels.residue(int(starts[k + 1]))} are not bonded: {reason(k)}"
         for k in gaps.tolist()
     )
 

@@ -18,12 +18,14 @@ class Protocol:
     tolerance : rms gradient at which a round ends, kcal/mol/nm
     max_iterations : of a round
     rounds : at most; each but the first frees the residues that had violations
+    iterations_in_all : of a model, in all its rounds; most models need some tens
     """
 
     stiffness: float = 10.0
     tolerance: float = 2.39
     max_iterations: int = 10_000
     rounds: int = 3
+    iterations_in_all: int = 2_000
 
     @property
     def force_constant(self) -> float:
@@ -36,7 +38,7 @@ class Protocol:
         return self.tolerance * NM_PER_A
 
 
-# AlphaFold sets no limit of iterations, and so may never end; ours is one that no model of its own comes near.
+# AlphaFold sets no limit of iterations, and so may never end: iterations_in_all ends what is no structure.
 PROTOCOLS: Mapping[str, Protocol] = {"alphafold": Protocol(), "colabfold": Protocol(max_iterations=2_000)}
 
 

@@ -46,12 +46,13 @@ class Rounds:
         searching = time.perf_counter() - begin
         rounds: list[Round] = []
         freed: NDArray[np.intp] = np.empty(0, np.intp)
-        while not rounds or (len(rounds) < self.protocol.rounds and _wants_more(rule, rounds[-1].after, freed)):
+        left, most = self.protocol.iterations_in_all, self.protocol.rounds
+        while not rounds or (left and len(rounds) < most and _wants_more(rule, rounds[-1].after, freed)):
             if rounds:
                 freed = np.union1d(freed, rule.residues(rounds[-1].after))
-            minimizer = self._minimizer(atoms, freed)
+            minimizer = self._minimizer(atoms, freed, left)
             result = minimizer.minimize_batch(atoms.positions[np.newaxis], watch=watch)[0]
-            atoms = result.atoms
+            atoms, left = result.atoms, left - result.iterations
             start = time.perf_counter()
             rounds.append(Round(result, _names(atoms, freed), rule.find(atoms.positions)))
             searching += time.perf_counter() - start
@@ -63,12 +64,12 @@ class Rounds:
             seconds={**seconds, "total": prepared + total}, notes=model.notes,
         )  # fmt: skip
 
-    def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp]) -> Minimizer:
-        """Heavy atoms are held where they are now, but those of the residues that are freed."""
+    def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp], left: int) -> Minimizer:
+        """Heavy atoms are held where they are now, but those of the residues that are freed. left : iterations"""
         held = is_heavy(atoms) & ~np.isin(_residues(atoms), freed)
         restraint = PositionalRestraint(self.protocol.force_constant, atoms=held)
         return Minimizer(
-            atoms, tolerance=self.protocol.rms_gradient, max_iterations=self.protocol.max_iterations,
+            atoms, tolerance=self.protocol.rms_gradient, max_iterations=min(self.protocol.max_iterations, left),
             terms=[restraint], constraints=CONSTRAINTS, precision=self.precision, device=self.device, model=VACUUM,
         )  # fmt: skip
 

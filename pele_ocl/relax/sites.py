@@ -50,7 +50,7 @@ class Sites:
             for (a, b), bounds in residue_bounds(name).items()
             if a in atoms and b in atoms
         ]
-        known = {i for name, atoms in residues if name for atom, i in atoms.items() if atom in _heavy_names(name)}
+        known = {i for name, atoms in residues if name for atom, i in atoms.items() if atom in heavy_names(name)}
         heavy = np.array(sorted(known), np.intp)
         radii = np.zeros(len(labels))
         radii[heavy] = [VDW_RADII[name[0]] for name in labels.names[heavy].tolist()]
@@ -80,8 +80,9 @@ def _residues(labels: Labels) -> Iterator[tuple[str, dict[str, int]]]:
         )
 
 
-def _heavy_names(residue: str) -> frozenset[str]:
-    return frozenset(name for pair in residue_bounds(residue) for name in pair)
+def heavy_names(residue: str) -> frozenset[str]:
+    """The heavy atoms of an amino acid of this standard name, none of "" for others."""
+    return frozenset(name for pair in residue_bounds(residue) for name in pair) if residue else frozenset()
 
 
 def _peptides(labels: Labels, residues: Residues, bonds: Ints | None) -> Iterator[tuple[list[int], bool]]:

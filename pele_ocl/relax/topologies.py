@@ -24,9 +24,12 @@ from ..interop.preparing import prepare
 from .chains import gap_notes, in_chains, open_notes, ring_notes, rings
 from .hydrogens import completed, refuse_ends, tautomers
 from .placing import Placing
+from .sites import heavy_names
+from .stereochemistry import standard_residue
 from .violations import Violations
 
 _OF_RESIDUES = ("residue_numbers", "insertion_codes", "chains")
+_BACKBONE = frozenset({"N", "CA", "C", "O", "CB"})  # of which backbones are designed
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +61,10 @@ class _Topology:
 
 
 class Topologies:
-    """The sequences that were met."""
+    """The sequences that were met. close_gaps : as of `in_chains`"""
 
-    def __init__(self) -> None:
+    def __init__(self, close_gaps: bool = False) -> None:
+        self._close_gaps = close_gaps
         self._field = replace(ForceField.load(), whole_segments=True)
         self._known: dict[Hashable, _Topology] = {}
 
@@ -69,13 +73,14 @@ class Topologies:
 
         Hydrogens are placed by the shapes of bonds; a model that lacks other atoms is completed by `prepare`.
 
-        Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and InputError where
-        `prepare` is needed and PDBFixer is not installed.
+        Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and for a model that lacks
+        most of its side chains; InputError where `prepare` is needed and PDBFixer is not installed.
         """
         source = read_file(path)
         read = read_structure(source)
         dry, notes = _without_waters(source, read)
-        structure = in_chains(dry)
+        _refuse_backbone(dry)
+        structure = in_chains(dry, self._close_gaps)
         notes += gap_notes(dry, structure) + ring_notes(structure)
         try:
             known = self._topology(structure)
@@ -103,7 +108,7 @@ class Topologies:
             prepared, notes = _prepared(source, structure)
         except InputError as error:  # PDBFixer is not installed
             raise InputError(f"{lacking}; {error}") from None
-        return in_chains(prepared), notes
+        return in_chains(prepared, self._close_gaps), notes
 
     def _topology(self, structure: Structure) -> _Topology:
         """That of a structure that has all atoms, or all but hydrogens; raises ParameterError for others."""
@@ -141,6 +146,25 @@ def _prepared(source: InputFile, structure: Structure) -> tuple[Structure, tuple
     atoms = [f"{', '.join(names)} of {name}" for name, names in changes.atoms_added.items()]
     told = [*replaced, *([f"atoms were built: {'; '.join(atoms)}"] if atoms else [])]
     return prepared, tuple(f"{source}: {what}" for what in told)
+
+
+def _refuse_backbone(structure: Structure) -> None:
+    """Raise ParameterError for a model in which most residues have nothing of their side chains behind CB.
+
+    `prepare` would build these without regard to each other, and no minimisation takes them out of each other again.
+    """
+    labels = structure.labels
+    starts, lacking, n = labels.residue_starts.tolist(), list[int](), 0
+    for start, end in zip(starts, [*starts[1:], len(labels)], strict=True):
+        side = heavy_names(standard_residue(str(labels.residue_names[start]))) - _BACKBONE
+        n += bool(side)
+        if side and side.isdisjoint(labels.names[start:end].tolist()):
+            lacking.append(start)
+    if 2 * len(lacking) > n:
+        raise ParameterError(
+            f"{structure.source}: {len(lacking):,} of {n:,} residues lack their side chains, the first is "
+            f"{labels.residue(lacking[0])}; build side chains first, with the program that packs those of designs, say"
+        )
 
 
 def _refuse_strangers(structure: Structure) -> None:

@@ -65,6 +65,10 @@ __all__ = ["minimize"]
 @click.option(
     "--report", "table", type=TARGET, metavar="FILE", help="Write a row for each structure: .csv, .h5, .json."
 )
+@click.option(
+    "--no-restore", is_flag=True,
+    help="Begin from shaken structures as they are; by default their bonds are brought near their lengths first.",
+)  # fmt: skip
 @pair_options
 @click.option(
     "--rounds", type=click.IntRange(1, MOST_ROUNDS), default=1, show_default=True,
@@ -82,8 +86,8 @@ __all__ = ["minimize"]
 def minimize(
     paths: tuple[Path, ...], output: Path, method: str, tolerance: str, largest: float | None,
     energy_change: float | None, max_iterations: int, max_seconds: float | None, holding: Holding, table: Path | None,
-    rounds: int, fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"], terms: str | None,
-    models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
+    no_restore: bool, rounds: int, fixed_radii: bool, cutoff: float | None, one_four: Literal["scale", "exclude"],
+    terms: str | None, models: str, over: FrameOptions, variant: str, precision: str, device: str | None, read_atoms: ReadAtoms,
     constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Relax the structures in IN: move their atoms to a minimum of their energy.
@@ -105,7 +109,7 @@ def minimize(
     options = {
         "method": method, "tolerance": tolerance_of(tolerance), "largest": largest,
         "energy_change": energy_change, "max_iterations": max_iterations,
-        "max_seconds": max_seconds, "rounds": rounds,
+        "max_seconds": max_seconds, "restore": not no_restore, "rounds": rounds,
         "fixed_radii": fixed_radii, "one_four": one_four, "cutoff": cutoff, "only_terms": listed(terms),
         "constraints": holding.constraints, "precision": precision, "variant": variant, "device": device,
         "model": constants,

@@ -94,12 +94,12 @@ def _minimized(
 def _together(
     work: Work, read: Sequence[_Waiting], journal: Journal | None, progress: StructureLine | None
 ) -> Iterator[Outcome]:
-    """Structures that were read, minimised and written."""
-    batch = work.minimized([atoms for _, atoms, _, _ in read], work.holding.each, progress)
-    for k, (source, atoms, target, coordinates) in enumerate(read):
-        result, name = batch.results[k], str(source.path)
-        if result is None:
-            yield Outcome.failed_by(batch.errors[k], name, source.sha256)
+    """Structures that were read, minimised, and each written once it is done."""
+    for k, result in work.as_done([atoms for _, atoms, _, _ in read], work.holding.each, progress):
+        source, atoms, target, coordinates = read[k]
+        name = str(source.path)
+        if isinstance(result, str):
+            yield Outcome.failed_by(result, name, source.sha256)
             continue
         try:
             click.get_current_context().meta[COORDINATES] = coordinates

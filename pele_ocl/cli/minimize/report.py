@@ -26,7 +26,7 @@ _SHOWN = 60  # structures in the table
 _NAMED = 3  # that failed, in a sentence
 _NUMBERS = {
     "rms_gradient": f"{UNIT}/angstrom", "largest_gradient": f"{UNIT}/angstrom", "iterations": "", "evaluations": "",
-    "rms_displacement": "angstrom", "seconds": "s",
+    "restored": "", "rms_displacement": "angstrom", "seconds": "s",
 }  # fmt: skip
 
 
@@ -36,6 +36,7 @@ def report(
     """Print and write all outcomes; exit with 1 where a structure failed. device : that computed them"""
     rows = [outcome.row for outcome in outcomes]
     put_out(rows, path, save, as_json, lambda: _as_text(outcomes, device, work, verbose))
+    _tell_restored(rows)
     _tell_limits(outcomes)
     exit_for_failed(rows, "structure")
 
@@ -78,6 +79,16 @@ def _sentence(row: Row) -> str:
     return str(reason) if reason.startswith(f"{name}:") else f"{name}: {reason}"
 
 
+def _tell_restored(rows: Sequence[Row]) -> None:
+    """Say of how many structures the start was changed."""
+    n = sum(bool(row.get("restored")) for row in rows)
+    if n:
+        note(
+            f"Note: {counted(n, 'structure')} of {len(rows):,} had noise all over, and bonds were restored before the "
+            "first step; --no-restore leaves them"
+        )
+
+
 def _tell_limits(outcomes: Sequence[Outcome]) -> None:
     """Say which structures ended before their gradients were small."""
     stopped = Counter(of.row["stopped_by"] for of in outcomes if not of.failed)
@@ -92,10 +103,10 @@ _NOT_TOLD = ("model", "device")  # of a Minimizer's options: the one is many num
 
 
 def _as_text(outcomes: Sequence[Outcome], device: str, work: Work, verbose: bool) -> str:
-    heads = ("structure", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
+    heads = ("structure", "restored", "before", "after", "rms gradient", "iterations", "stopped by", "moved A", "s")
     shown = outcomes if verbose else outcomes[:_SHOWN]
     rows = [_cells(of) for of in shown]
-    lines = table(heads, rows, "<>>>><>>").split("\n")
+    lines = table(heads, rows, "<>>>>><>>").split("\n")
     add_reasons(lines, [of.row for of in shown])
     rest = len(outcomes) - len(shown)
     more = [f"and {counted(rest, 'structure')} more; --report FILE and --json have them all"] if rest > 0 else []
@@ -133,12 +144,12 @@ def add_reasons(lines: list[str], rows: Sequence[Row]) -> None:
 def _cells(of: Outcome) -> list[str]:
     name = one_line(of.row["name"])
     if of.failed:
-        return [name, *[""] * 7]
+        return [name, *[""] * 8]
     row = of.row
     before, after = (row[which]["total"] for which in ("energy_before", "energy_after"))
     return [
-        name, "" if before is None else f"{before:,.3f}", f"{after:,.3f}", f"{row['rms_gradient']:.3g}",
-        f"{row['iterations']:,}", row["stopped_by"], f"{row['rms_displacement']:.3f}", f"{row['seconds']:.2f}",
+        name, f"{row['restored']:,}", "" if before is None else f"{before:,.3f}", f"{after:,.3f}",
+        f"{row['rms_gradient']:.3g}", f"{row['iterations']:,}", row["stopped_by"], f"{row['rms_displacement']:.3f}", f"{row['seconds']:.2f}",
     ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from ...energy.options import Options as EnergyOptions
 from ...formats.b_factors import read_b_factors
 from ...formats.conformation_files import Content
 from ...inputfile import InputFile
-from ...minimize import MinimizeBatch, minimize_many
-from ...minimize.many import EachOptions
+from ...minimize import MinimizeBatch, MinimizeResult, minimize_many
+from ...minimize.many import EachOptions, as_done
 from ...minimize.options import Stopping, descent_of
 from ...opencl.device import get_device
 from ...trajectories.fingerprints import content_of
@@ -128,6 +128,12 @@ class Work:
         if shard is None or path is None:
             return Journal(path, settings, self.resume)
         return Journal(shard.path(path), settings, self.resume, {"shard": str(shard), "structures": list(names)})
+
+    def as_done(
+        self, molecules: Sequence[Atoms], each: EachOptions | None, progress: StructureLine | None
+    ) -> Iterator[tuple[int, MinimizeResult | str]]:
+        """The number of each molecule, and its result or why it has none, as they come."""
+        return as_done(molecules, each, None, None if progress is None else progress.watch, self.options)
 
     def minimized(
         self, molecules: Sequence[Atoms], each: EachOptions | None, progress: StructureLine | None

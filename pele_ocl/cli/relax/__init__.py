@@ -28,6 +28,15 @@ _SUFFIXES = (".pdb", ".cif")
     "--like", type=click.Choice(list(PROTOCOLS)), default="alphafold", show_default=True,
     help="The protocol; colabfold ends a round after 2,000 iterations.",
 )  # fmt: skip
+@click.option(
+    "--close-gaps", is_flag=True,
+    help="Bond residues whose numbers follow each other at any distance; without it, C and N more than 4 A apart are a "
+    "gap.",
+)  # fmt: skip
+@click.option(
+    "--max-iterations", type=click.IntRange(min=1), default=2_000, show_default=True,
+    help="Steps of a model at most, in all its rounds; then it is written as it is.",
+)  # fmt: skip
 @click.option("--report", "table", type=TARGET, metavar="FILE", help="Write a row for each model: .csv, .h5, .json.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of several models: pass over those done.")
 @run_options
@@ -35,15 +44,16 @@ _SUFFIXES = (".pdb", ".cif")
 @click.option("-v", "--verbose", is_flag=True, help="List all violations that are left.")
 @debug_option
 def relax(
-    paths: tuple[Path, ...], output: Path, like: str, table: Path | None, resume: bool, precision: str,
-    device: str | None, as_json: bool, verbose: bool,
+    paths: tuple[Path, ...], output: Path, like: str, close_gaps: bool, max_iterations: int, table: Path | None,
+    resume: bool, precision: str, device: str | None, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Relax predicted models as AlphaFold does, and report what was wrong before and after.
 
     Amber99SB in vacuum, heavy atoms restrained by 10 kcal/mol/A^2 (half of it times the square), bonds to hydrogen
     held, to an rms gradient of 2.39 kcal/mol/nm; up to three rounds, each of which frees the residues with violations.
-    Hydrogens are added where they are lacking; B-factors and numbers are kept. A model that fails ends no run: it is
-    named, and the exit code is 1.
+    Hydrogens are added where they are lacking; B-factors and numbers are kept. Each model is written once it is done.
+    One that fails ends no run: it is named, and the exit code is 1, as it is where a model has more violations, or more
+    clashes, than before.
     """
     from ...opencl.device import get_device
 
@@ -55,6 +65,8 @@ def relax(
     targets = Targets.planned(output, paths, False, table)
     if resume and targets.journal is None:
         raise click.UsageError("--resume goes on with a run of several models; leave it out for one")
-    settings = {"like": like, "precision": precision, "device": device or ""}
-    rows = rows_of(Relaxer(like, precision=precision, device=chosen), targets, settings, resume)
+    limits = {"close_gaps": str(close_gaps), "max_iterations": str(max_iterations)}
+    settings = {"like": like, **limits, "precision": precision, "device": device or ""}
+    relaxer = Relaxer(like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision, device=chosen)
+    rows = rows_of(relaxer, targets, settings, resume)
     report(rows, output, table, as_json, verbose)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import numpy as np
 
 from ...formats import write_table
@@ -35,6 +36,10 @@ def row_of(path: Path, result: RelaxResult) -> Row:
         "n_after": sum(violation.counts for violation in result.after),
         "left": [violation.described(labels) for violation in left],
         "is_clean": result.is_clean,
+        "is_worse": result.is_worse,
+        "iterations": result.iterations,
+        "stopped_by": result.rounds[-1].result.stopped_by,
+        "restored": result.rounds[0].result.restored,
         "atoms_added": result.n_added,
         "rms_displacement": result.rms_displacement,
         "rounds": [
@@ -47,23 +52,33 @@ def row_of(path: Path, result: RelaxResult) -> Row:
 
 
 def report(rows: Sequence[Row], output: Path, path: Path | None, as_json: bool, verbose: bool) -> None:
-    """Print and write all rows; exit with 1 where a model failed."""
+    """Print and write all rows; exit with 1 where a model failed, or has more violations than before."""
     put_out(rows, path, _save, as_json, lambda: _as_text(rows, output, verbose))
     _tell(rows)
     exit_for_failed(rows, "model")
+    if any(row.get("is_worse") for row in rows):
+        click.get_current_context().exit(1)
 
 
 def _tell(rows: Sequence[Row]) -> None:
-    """Notes about the files, and about rounds that reached a limit."""
+    """Notes about the files, about starts that were changed, and about models that are not as they should be."""
     done = [row for row in rows if "error" not in row]
     for row in done:
         for sentence in row["notes"]:
             note(f"Note: {sentence}")
-    limited = [row for row in done if row["rounds"][-1]["stopped_by"] not in CONVERGED]
+    restored = [row for row in done if row["restored"]]
+    if restored:
+        note(f"Note: bonds were restored before the first step in {counted(len(restored), 'model')} of {len(rows):,}")
+    limited = [row for row in done if row["stopped_by"] not in CONVERGED]
     if limited:
         note(
             f"Note: {counted(len(limited), 'model')} of {len(rows):,} ended before its gradient was below the tolerance"
         )
+    worse = [row for row in done if row["is_worse"]]
+    if worse:
+        named = ", ".join(f"{one_line(row['name'])} ({row['n_before']:,} -> {row['n_after']:,})" for row in worse[:3])
+        rest = f", and {len(worse) - 3:,} more" if len(worse) > 3 else ""
+        note(f"Error: more violations, or more clashes, than before in {named}{rest}")
 
 
 def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
@@ -71,6 +86,8 @@ def _as_text(rows: Sequence[Row], output: Path, verbose: bool) -> str:
     heads = ("model", "violations", "left", "not counted", "rounds", "energy", "moved A", "prepared s", "s")
     lines = table(heads, list(map(_cells, rows)), "<>>>>>>>>").split("\n")
     add_reasons(lines, rows)
+    for k, row in enumerate(rows, 1):
+        lines[k] = "  ".join([lines[k], *_remarks(row)])
     done = [row for row in rows if "error" not in row]
     listed = [line for row in done for line in _left(row, verbose)]
     clean = sum(row["is_clean"] for row in done)
@@ -88,6 +105,16 @@ def _cells(row: Row) -> list[str]:
         f"{len(row['rounds'])}", f"{_energy(row):,.1f}", f"{row['rms_displacement']:.3f}",
         f"{seconds['preparation']:.2f}", f"{seconds['total']:.2f}",
     ]  # fmt: skip
+
+
+def _remarks(row: Row) -> list[str]:
+    """Remarks about a model that is done and not as it should be, for the end of its line."""
+    found = []
+    if row.get("is_worse"):
+        found.append("more violations, or more clashes, than before")
+    if row.get("stopped_by") == "iterations":
+        found.append(f"ended after {row['iterations']:,} iterations")
+    return found
 
 
 def _energy(row: Row) -> float:
@@ -125,7 +152,8 @@ def _figures(row: Row) -> dict[str, float]:
         return {}
     return {
         "violations": row["n_before"], "left": row["n_after"], "not_counted": len(row["left"]) - row["n_after"],
-        "rounds": len(row["rounds"]), "energy": _energy(row), "rms_displacement": row["rms_displacement"],
+        "rounds": len(row["rounds"]), "iterations": row["iterations"], "restored": row["restored"],
+        "worse": int(row["is_worse"]), "energy": _energy(row), "rms_displacement": row["rms_displacement"],
         "atoms_added": row["atoms_added"], "prepared": row["seconds"]["preparation"],
         "seconds": row["seconds"]["total"],
     }  # fmt: skip
