@@ -45,6 +45,7 @@ def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -
             "trajectory": [fingerprint(path) for path in frames.paths],
             "frames": f"{chosen.start}:{chosen.stop}:{chosen.step}",
             "frame_atoms_sha256": frames.atoms_sha256,
+            "image": frames.image,
             "device": str(plan.device),
             "variant": plan.variant,
             "precision": plan.precision,

@@ -47,8 +47,9 @@ class Relaxing:
         conformations = self.conformations
         batch = self._batch(conformations.positions(part))
         n, sha256 = len(conformations.atoms), conformations.sha256
+        torn = conformations.torn(part) if batch.errors else {}
         return [
-            Outcome.failed_by(batch.errors[k], name, sha256)
+            Outcome.failed_by(torn.get(k, batch.errors[k]), name, sha256)
             if result is None
             else Outcome(result.to_dict(name), n, sha256, result.positions)
             for k, (result, name) in enumerate(zip(batch.results, (conformations.names[j] for j in part), strict=True))
