@@ -36,6 +36,7 @@ def report(
     """Print and write all outcomes; exit with 1 where a structure failed. device : that computed them"""
     rows = [outcome.row for outcome in outcomes]
     put_out(rows, path, save, as_json, lambda: _as_text(outcomes, device, work, verbose))
+    _tell_findings(outcomes)
     _tell_limits(outcomes)
     exit_for_failed(rows, "structure")
 
@@ -76,6 +77,14 @@ def _sentence(row: Row) -> str:
     """Why a structure failed, with its name once."""
     name, reason = one_line(row["name"]), row["error"]
     return str(reason) if reason.startswith(f"{name}:") else f"{name}: {reason}"
+
+
+def _tell_findings(outcomes: Sequence[Outcome]) -> None:
+    """Say what was found in the given starts, the first of them by its name; --json and the rows have all."""
+    found = [of.row for of in outcomes if of.row.get("findings")]
+    if found:
+        more = f"; and {counted(len(found) - 1, 'structure')} more" if len(found) > 1 else ""
+        note(f"Note: {one_line(found[0]['name'])}: {found[0]['findings'][0]['text']}{more}")
 
 
 def _tell_limits(outcomes: Sequence[Outcome]) -> None:
