@@ -162,6 +162,31 @@ def test_cells_of_every_format(suffix, tmp_path, whole):
     assert found[1] == pytest.approx(angles[1::2], abs=2e-4)
 
 
+def test_angles_of_text_trajectories_are_those_of_the_topology(tmp_path, whole):
+    pytest.importorskip("mdtraj.formats")
+    topology, _, _ = write_complex(tmp_path, 1)
+    text = topology.read_text().splitlines()
+    at = next(k for k, line in enumerate(text) if line.startswith("%FLAG POINTERS")) + 2
+    pointers = [int(text[k // 10 + at][8 * (k % 10) : 8 * (k % 10) + 8]) for k in range(30)]
+    pointers[27] = 2
+    rows = ["".join(f"{value:8d}" for value in pointers[k : k + 10]) for k in (0, 10, 20)]
+    lengths, angles = CELLS["octahedron"]
+    moved = ligand_moved(whole, cells_of(lengths, angles))
+    path = write_trajectory(tmp_path / "t.mdcrd", moved)
+    lines, n = path.read_text().splitlines(), -(-3 * whole.shape[1] // 10)
+    boxed = [line for k in range(M) for line in (*lines[1 + k * n : 1 + (k + 1) * n], f"{46:8.3f}" * 3)]
+    path.write_text("\n".join([lines[0], *boxed]) + "\n")
+    for beta, imaged in ((OCTAHEDRON[0], 3), (75.0, 0)):  # the other angles of any other box are not known
+        box = f"%FLAG BOX_DIMENSIONS\n%FORMAT(5E16.8)\n{beta:16.8E}" + f"{46:16.8E}" * 3
+        topology.write_text("\n".join([*text[:at], *rows, *text[at + 3 :], box]) + "\n")
+        atoms = read(topology, coordinates=positions())
+        trajectory = Trajectory(path, atoms)
+        (piece,) = trajectory.pieces()
+        assert piece.n_imaged == imaged
+        expected = whole if imaged else moved
+        assert piece.positions == pytest.approx(expected, abs=2e-3)
+
+
 def test_cosines_of_charmm_are_angles(tmp_path, whole):
     formats = pytest.importorskip("mdtraj.formats")
     path = tmp_path / "t.dcd"

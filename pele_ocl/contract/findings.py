@@ -66,6 +66,11 @@ def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | 
     return [finding for finding in found if finding is not None]
 
 
+def left_out(what: str, program: str, atoms: Iterable[int] = ()) -> Finding:
+    """The finding that atoms were left out because a program leaves them out. what : "36 ions (Na+)", say"""
+    return Finding("repaired", f"{what} were left out, as {program} leaves them out", tuple(atoms))
+
+
 def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
     """The lengths (m,) A beyond which bonds (m, 2) cannot be: 3 A more than the force field's, or than 1.5 A."""
     limits = np.full(len(bonds), USUAL_BOND)

@@ -88,7 +88,7 @@ def _add(digest: _Digest, value: object) -> None:
 
 def _fields(value: DataclassInstance) -> dict[str, object]:
     """The fields of a dataclass that energies depend on, by name."""
-    return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ("labels", "notes")}
+    return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ("labels", "notes", "cell_angles")}
 
 
 def fingerprint(path: Path) -> dict[str, object]:

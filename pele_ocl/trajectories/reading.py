@@ -75,6 +75,7 @@ class Trajectory:
             raise InputError("there is no trajectory; give the path of one")
         self.inputs = self.paths if topology is None else (*self.paths, file_path(topology, "topology"))
         names = None if topology is None else described_file(self.inputs[-1])
+        self._angles = None if atoms is None else atoms.cell_angles
         self._hint = names.n_atoms if names is not None else None if atoms is None else len(atoms)
         self.n_file_atoms, self.counts, partial = self._counted()
         wanted = frames_slice(frames)
@@ -137,6 +138,7 @@ class Trajectory:
         """The same frames, held to another contract, with its atoms and anchors and the own choice of `image`."""
         of = copy(self)
         of._contract, of._kept = contract.with_image(self.image), None
+        of._angles = contract.atoms.cell_angles
         return of
 
     @property
@@ -193,7 +195,10 @@ class Trajectory:
         return atoms if len(atoms) == self.n_atoms else atoms[self._atoms]
 
     def _open(self, path: Path) -> FrameFile:
-        return open_frames(path, self._hint)
+        file = open_frames(path, self._hint)
+        if self._angles is not None:
+            file.angles = self._angles
+        return file
 
     def _piece(self, file: OneFile, frames: range) -> Piece:
         read = [self._read(file.opened(index), own) for index, own in parts_of(frames, self.counts)]

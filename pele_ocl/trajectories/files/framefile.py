@@ -27,6 +27,7 @@ class FrameFile(ABC):
 
     takes_more = True
     cells: NDArray[np.float64] | None = None
+    angles: tuple[float, float, float] = (90.0, 90.0, 90.0)  # degrees, of cells in files that have lengths alone
 
     def __init__(self, path: Path, n_atoms: int, n_frames: int, is_partial: bool = False) -> None:
         self.path, self.n_atoms, self.n_frames, self.is_partial = path, n_atoms, n_frames, is_partial

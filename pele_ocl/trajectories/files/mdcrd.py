@@ -18,12 +18,7 @@ _A_LINE = 10
 
 
 class MdcrdFile(RecordFile):
-    """A text trajectory of frames of n atoms.
-
-    Boxes have no angles; `angles` are those of the topology, 90 degrees unless it has others.
-    """
-
-    angles: tuple[float, float, float] = (90.0, 90.0, 90.0)
+    """A text trajectory of frames of n atoms, whose boxes have no angles."""
 
     def __init__(self, path: Path, n_atoms: int) -> None:
         """n_atoms : of each frame. Raises FormatError where the first frame has other lines."""
