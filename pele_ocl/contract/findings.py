@@ -17,6 +17,7 @@ Action = Literal["repaired", "refused", "noted"]
 
 TOO_LONG = 3.0  # A that a bond may be longer than its length in any structure that was ever whole
 USUAL_BOND = 1.5  # A, of bonds whose length no force field tells
+_SAME_PLACE = 1e-4  # A, at which no energy is defined
 ON_TOP = 0.5  # A: no two atoms of a molecule are so close
 _DISULPHIDE = 2.5  # A between SG atoms that are bonded
 # Mean energies beyond which a structure was not relaxed, kcal/mol. Thermal motion at 300 K is 0.3 a bond or angle.
@@ -106,6 +107,11 @@ def _torn(atoms: Atoms, action: Action) -> list[Finding]:
 
 
 def _on_top(atoms: Atoms) -> list[Finding]:
+    pair = close_pair(atoms.positions, _SAME_PLACE)
+    if pair is not None:
+        i, j = sorted(pair)
+        text = f"{atoms.describe(i)} and {atoms.describe(j)} stand at the same place; remove one of them"
+        return [Finding("refused", text, (i, j))]
     pair = close_pair(atoms.positions, ON_TOP)
     if pair is None:
         return []
