@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from ..atoms import Atoms
 from .cells import Floats
 from .findings import bond_text, limits_of
-from .imaging import Imager, Indices, Reals
+from .imaging import Imager, Indices, Reals, apart_along, farther_than
 
 Image = Literal["auto", "none"]
+_TOGETHER = 1 << 15  # bonds of frames that are measured at a time, which the cache holds
 IMAGES: tuple[Image, ...] = get_args(Image)
 
 
@@ -33,8 +34,10 @@ class FrameContract:
             allowed = np.zeros(len(atoms), np.bool_)
             allowed[chosen] = True
             bonds = bonds[allowed[bonds].all(axis=1)]
-        self._bonds = np.ascontiguousarray(bonds, np.intp)
+        self._bonds = bonds
+        self._i, self._j = np.ascontiguousarray(bonds.T, np.intp)
         self._most = limits_of(atoms, bonds) ** 2
+        self._least = float(np.sqrt(self._most.min(initial=np.inf)))
 
     def with_image(self, image: Image) -> FrameContract:
         """The same with frames imaged, or not."""
@@ -60,14 +63,24 @@ class FrameContract:
         """Why frames with bonds that cannot be fail, by their place."""
         if not len(self._bonds):
             return {}
-        i, j = self._bonds.T
-        apart = positions.take(i, axis=1)
-        apart -= positions.take(j, axis=1)
-        squares = np.einsum("mki,mki->mk", apart, apart)
+        i, j = self._i, self._j
+        suspect = list[int]()
+        step = max(1, _TOGETHER // len(i))
+        for first in range(0, len(positions), step):
+            part = positions[first : first + step]
+            if farther_than(apart_along(part, i, j), self._least):
+                suspect += range(first, first + len(part))
+        return self._reasons(positions, suspect, cells) if suspect else {}
+
+    def _reasons(self, positions: Reals, suspect: list[int], cells: Floats | None) -> dict[int, str]:
+        """Why frames of some that are suspect fail, by their place."""
+        i, j = self._i, self._j
         found = dict[int, str]()
+        apart = apart_along(positions[suspect], i, j)
+        squares = np.einsum("mki,mki->mk", apart, apart)
         beyond = (squares > self._most) & np.isfinite(squares)  # atoms that are nowhere are told of by what evaluates
-        for k in np.flatnonzero(beyond.any(axis=1)).tolist():
-            worst = int(np.where(beyond[k], squares[k] / self._most, 0).argmax())
+        for row in np.flatnonzero(beyond.any(axis=1)).tolist():
+            k, worst = suspect[row], int(np.where(beyond[row], squares[row] / self._most, 0).argmax())
             has_cell = cells is not None and bool(np.isfinite(cells[k]).all())
             if not has_cell:
                 why = "the frame has no cell by which the molecule could be made whole"
@@ -75,6 +88,6 @@ class FrameContract:
                 why = "take --image auto"
             else:
                 why = "no image of the atoms joins them"
-            text = bond_text(self.atoms, int(i[worst]), int(j[worst]), float(np.sqrt(squares[k, worst])))
+            text = bond_text(self.atoms, int(i[worst]), int(j[worst]), float(np.sqrt(squares[row, worst])))
             found[k] = f"{text}; {why}"
         return found

@@ -19,7 +19,7 @@ _SMALL = 5  # atoms of water and ions, which are placed last and beside which no
 _MOST_LARGE = 64  # other molecules that are placed one by one; the smallest of more are placed as water is
 _MOST = 512  # atoms of a molecule by which the nearest image is found
 _MOST_PAIRS = 1 << 22  # of two molecules that are looked through at once
-_CHUNK = 1 << 18  # atoms of frames that are handled at a time
+_CHUNK = 1 << 16  # atoms of frames that are handled at a time
 _KEPT = 8  # pairs of touching atoms that are remembered for the next frames
 _AROUND = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
 
@@ -71,11 +71,10 @@ class Imager:
         found: Reals = positions
         step = max(1, _CHUNK // n)
         for first in range(0, m, step):
-            part = np.arange(first, min(m, first + step))[known[first : first + step]]
-            part = part[np.isfinite(positions[part][:, self._i]).all(axis=(1, 2))]
+            part = first + self._suspect(positions[first : first + step], cells[first : first + step])
             if not len(part):
                 continue
-            numbers = self._numbers(np.asarray(positions[part], np.float64), cells[part])
+            numbers = self._numbers(np.array(positions[part], np.float64), cells[part])
             if numbers is None:
                 continue
             if found is positions:
@@ -83,6 +82,15 @@ class Imager:
             found[part] += numbers @ cells[part]
             moved[part] = (numbers != 0).any(axis=(1, 2))
         return found, moved
+
+    def _suspect(self, positions: Reals, cells: Floats) -> Indices:
+        """The frames that may have to be imaged, of those with a cell and with atoms that are somewhere."""
+        widths = widths_of(cells).min(axis=1)
+        cut = np.zeros(len(positions), np.bool_)
+        cut[self._cut(positions, widths)] = True
+        cut[self._apart(positions)] = True
+        suspect = np.flatnonzero(cut & np.isfinite(widths))
+        return suspect[np.isfinite(positions[suspect][:, self._i]).all(axis=(1, 2))]
 
     def _numbers(self, positions: Floats, cells: Floats) -> Floats | None:
         """How many cell vectors (m, n, 3) each atom is moved by; None where no atom is."""
@@ -92,25 +100,30 @@ class Imager:
             numbers = np.zeros(positions.shape)
             numbers[cut] = self._joined(positions[cut], np.linalg.inv(cells[cut]))
             positions[cut] += numbers[cut] @ cells[cut]
-        for k in self._apart(positions):
+        left = self._apart(positions)
+        while len(left):
+            k, was_known = int(left[0]), bool(self._touching)
             own = self._placed(positions[k], cells[k])
             if own.any():
                 numbers = np.zeros(positions.shape) if numbers is None else numbers
                 numbers[k] += own
+            left = left[1:] if was_known or not self._touching else left[1:][np.isin(left[1:], self._apart(positions))]
         return numbers
 
-    def _cut(self, positions: Floats, widths: Floats) -> Indices:
+    def _cut(self, positions: Reals, widths: Floats) -> Indices:
         """The frames with a bond that is longer than half the cell: the bond runs through a face."""
         if not len(self._linked):
             return np.empty(0, np.intp)
-        along = positions[:, self._linked] - positions[:, self._parents[self._linked]]
+        along = apart_along(positions, self._linked, self._parents[self._linked])
+        if not farther_than(along, float(np.nanmin(widths, initial=np.inf)) / 2):
+            return np.empty(0, np.intp)
         longest = np.einsum("mki,mki->mk", along, along).max(axis=1)
         return np.flatnonzero(longest > (widths / 2) ** 2)
 
     def _joined(self, positions: Floats, inverses: Floats) -> Floats:
         """The numbers (m, n, 3) of cell vectors that bring each atom beside the one that it hangs on."""
         numbers = np.zeros(positions.shape)
-        along = positions[:, self._linked] - positions[:, self._parents[self._linked]]
+        along = apart_along(positions, self._linked, self._parents[self._linked])
         numbers[:, self._linked] = -np.rint(along @ inverses)
         parents = self._parents
         while True:  # an atom moves with all those between it and the root: their sums, by doubling the way
@@ -120,7 +133,7 @@ class Imager:
                 return numbers
             parents = further
 
-    def _apart(self, positions: Floats) -> Indices:
+    def _apart(self, positions: Reals) -> Indices:
         """The frames in which not every molecule touches the others where molecules touched each other before."""
         if not self._large and not len(self._small):
             return np.empty(0, np.intp)
@@ -154,6 +167,19 @@ class Imager:
             own_numbers = _nearest_each(positions[self._small], positions[by], cell, inverse)
             numbers[self._of_small] = own_numbers[self._each_small]
         return numbers
+
+
+def apart_along(positions: Reals, i: Indices, j: Indices) -> Reals:
+    """The vectors (m, k, 3) from atoms j to atoms i of frames (m, n, 3)."""
+    apart: Reals = positions.take(i, axis=1, mode="clip")
+    apart -= positions.take(j, axis=1, mode="clip")
+    return apart
+
+
+def farther_than(apart: Reals, distance: float) -> bool:
+    """Whether a vector may be longer than a distance: a look that is quicker than lengths, and true for what is NaN."""
+    largest = max(float(apart.max(initial=0)), -float(apart.min(initial=0)))
+    return not largest <= distance / np.sqrt(3)
 
 
 def _trees(chosen: Indices, bonds: Ints, n_atoms: int) -> tuple[Indices, list[Indices]]:
