@@ -29,7 +29,7 @@ CELLS = {
     "orthorhombic": ([[45.0, 36.0, 40.0]] * M, [[90.0] * 3] * M),
     "octahedron": ([[46.0] * 3] * M, [OCTAHEDRON] * M),
     "flat": ([[46.0, 44.0, 120.0]] * M, [[40.0, 50.0, 60.0]] * M),
-    "changing": ([[45.0 + k, 38.0 - k / 3, 41.0 + k / 7] for k in range(M)], [[80.0 + k, 95.0, 100.0] for k in range(M)]),
+    "changing": ([[45.0 + k, 38.0 - k / 3, 41.0 + k / 7] for k in range(M)], [[80.0 + k, 95, 100] for k in range(M)]),
 }  # fmt: skip
 
 
@@ -108,7 +108,8 @@ def test_the_receptor_stays_and_the_ligand_comes(whole, plans, tmp_path):
 def test_chains_in_a_row_water_and_ions_come_to_their_neighbours():
     """The third of three long chains is nearest to the second, not to the first; a lone ion comes to its nearest."""
     rod = np.stack([np.arange(10) * 1.5, np.zeros(10), np.zeros(10)], axis=1)
-    x = np.concatenate([rod, rod[:9] + [16, 0, 0], rod[:8] + [31, 0, 0], [[5.0, 4.0, 0]], [[30.0, 3.0, 0], [30.5, 3, 0]]])
+    small = np.array([[5.0, 4.0, 0.0], [30.0, 3.0, 0.0], [30.5, 3.0, 0.0]])
+    x = np.concatenate([rod, rod[:9] + [16, 0, 0], rod[:8] + [31, 0, 0], small])
     runs = [range(10), range(10, 19), range(19, 27), range(28, 30)]
     bonds = np.array([(k, k + 1) for of in runs for k in of[:-1]])
     cell = np.diag([48.0, 30.0, 30.0])[np.newaxis]
@@ -132,7 +133,8 @@ def test_cells_of_every_format(suffix, tmp_path, whole):
     path, nm = tmp_path / f"t.{suffix}", whole.astype(np.float32) / np.float32(10)
     if suffix == "pdb":
         models = [pdb_model(k + 1, of[:9].tolist()) for k, of in enumerate(whole)]
-        heads = [f"CRYST1{45 + k:9.3f}{36:9.3f}{40:9.3f}{90:7.2f}{90:7.2f}{90:7.2f} P 1           1\n" for k in range(M)]
+        rest = f"{36:9.3f}{40:9.3f}{90:7.2f}{90:7.2f}{90:7.2f} P 1           1\n"
+        heads = [f"CRYST1{45 + k:9.3f}{rest}" for k in range(M)]
         heads[2] = ""  # a model without a record has that of the one before
         path.write_text("".join(head + model for head, model in zip(heads, models, strict=True)) + "END\n")
         lengths = lengths + [[k if k != 2 else 1, 0, 0] for k in range(M)]

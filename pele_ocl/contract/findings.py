@@ -101,7 +101,7 @@ def _torn(atoms: Atoms, action: Action) -> list[Finding]:
     lengths = _lengths(atoms.positions, atoms.bonds[wrong])
     i, j = atoms.bonds[wrong[int(lengths.argmax())]].tolist()
     more = f", and {len(wrong) - 1:,} more cannot be" if len(wrong) > 1 else ""
-    remedy = "make the molecules whole, or give a file that has their cell"
+    remedy = "mend the structure, or give a file that has its unit cell"
     text = f"{bond_text(atoms, i, j, float(lengths.max()))}{more}; {remedy}"
     return [Finding(action, text, tuple(np.unique(atoms.bonds[wrong]).tolist()))]
 

@@ -31,7 +31,9 @@ class Imager:
     to those placed is placed beside them, and water and ions at last. What touches in place is not moved.
     """
 
-    def __init__(self, n_atoms: int, bonds: Ints, chosen: Indices | None = None, anchors: Indices | None = None) -> None:
+    def __init__(
+        self, n_atoms: int, bonds: Ints, chosen: Indices | None = None, anchors: Indices | None = None
+    ) -> None:
         """chosen : (k,) indices of the atoms that may be moved, in any order; None for all
         anchors : indices of atoms of which the largest molecule stays in place; None for all
         """

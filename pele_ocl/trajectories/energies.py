@@ -87,8 +87,9 @@ def energy_over(
     resume : True to go on with an `output` that an interrupted run of the same settings left
     progress : called with the share of the frames done, 0 to 1
 
-    A frame that fails has NaN in its terms and the reason in `errors`, as a frame whose bonds are torn does. Raises FormatError and InputError as
-    `trajectory` does, and FormatError for an output of other settings, or that is one of the files that are read.
+    A frame that fails has NaN in its terms and the reason in `errors`, as a frame whose bonds are torn does. Raises
+    FormatError and InputError as `trajectory` does, and FormatError for an output of other settings, or that is one of
+    the files that are read.
     """
     plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
     output = None if output is None else file_path(output, "output")

@@ -61,7 +61,8 @@ def potentials_over(
     values of one atom over time, or of one kind of atom.
 
     at : the atoms, as `pele_ocl.trajectory` selects them
-    trajectory, frames, select, topology, image : as in `potmap_over`; progress : called with the share of the frames done
+    trajectory, frames, select, topology, image : as in `potmap_over`
+    progress : called with the share of the frames done
     options : of `potmap`, with the methods direct and cutoff, but `field` and `progress`
 
     Memory is 8 bytes a value, and that of a few pieces of frames. A frame that fails has NaN. Raises FormatError and
