@@ -30,7 +30,7 @@ FLOORS = [
     "errors paths chemistry variant callable_module frozen",
     "arguments extras opencl",
     "atoms units cluster inputfile",
-    "gb_models potential_model results textfiles tiles grid",
+    "contract gb_models potential_model results textfiles tiles grid",
     "forcefield formats sampling solvent_model",
     "interop mapmath pairs reading tuning view",
     "plan potmap reference",

@@ -42,7 +42,7 @@ BOXES: dict[str, tuple[float, float, str, str]] = {
     "opencl": (0, 0.9, "opencl", "devices, kernels, launches"),
     "files": (2.35, 1.9, "formats forcefield interop pairs reading inputfile textfiles", ""),
     "molecules and models": (
-        2.15, 2.7, "atoms tiles grid results sampling mapmath chemistry gb_models solvent_model potential_model", "",
+        2.15, 2.7, "atoms contract tiles grid results sampling mapmath chemistry gb_models solvent_model potential_model", "",
     ),
     "basics": (1.5, 3.9, "errors arguments extras units variant frozen paths callable_module", ""),
 }  # fmt: skip

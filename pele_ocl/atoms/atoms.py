@@ -48,6 +48,8 @@ class Atoms(ReadOnlyArrays):
     type_family : whose types these are: "amber" (GAFF's among them), or "" where no rule goes by them
     gb_radii_set : name of the set that gb_radii are of, "mbondi2" say; "" where it is not known
     notes : sentences about what was read and how the parameters were found that a careful user wants to read
+    cell_angles : degrees of the unit cell that a topology names, which AMBER's text trajectories leave out; NaN where
+        it does not name all; None where there is none. No energy depends on it
 
     Parameters that a calculation does not need may be left out; a function that needs them says so. The arrays are
     copied to float64 and made read-only. Raises InputError for unequal lengths, values that are not finite, negative
@@ -69,6 +71,7 @@ class Atoms(ReadOnlyArrays):
     types: Strings | None = None
     gb_radii_set: str = ""
     type_family: Literal["", "amber"] = ""
+    cell_angles: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", frozen(arguments.positions_of(self.positions), np.float64))

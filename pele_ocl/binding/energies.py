@@ -29,6 +29,7 @@ class BindingEnergies:
     errors : why frames failed, by their place among the m, from 0
     seconds : by step, where they were taken
     decomposition : Decomposition over all frames; None where none was asked for
+    n_imaged : how many frames were imaged, of those that this run computed
     """
 
     complex: Terms
@@ -39,6 +40,7 @@ class BindingEnergies:
     errors: Mapping[int, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     decomposition: Decomposition | None = None
+    n_imaged: int = 0
 
     @classmethod
     def of(

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..arguments import callback, file_path, flag
+from ..contract import FrameContract, Image
 from ..errors import InputError
 from ..trajectories import Trajectory
 from ..trajectories.energies import recorded
 from ..trajectories.files import Positions
 from ..trajectories.fingerprints import settings_of, sha256_of
 from ..trajectories.frames import FrameWords
-from ..trajectories.reading import Paths
+from ..trajectories.reading import Paths, opened
 from ..trajectories.recording import Settings, joined
 from ..trajectories.selection import Selection
 from ..trajectories.streaming import Evaluate, Evaluated, ResultsOver, results_over
@@ -56,23 +57,23 @@ def binding_settings(binding: Binding) -> dict[str, object]:
 
 
 def trajectory_for(
-    binding: Binding, trajectory: Trajectory | Paths, frames: FrameWords, select: Selection | None,
-    topology: str | PathLike[str] | None,
+    binding: Binding, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
+    topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
-    """A Trajectory of all the atoms that the plan was given. Raises InputError where one is of others."""
-    if not isinstance(trajectory, Trajectory):
-        trajectory = Trajectory(trajectory, binding.given, frames, select, topology)
-    elif not (frames is None and select is None and topology is None):
-        raise InputError("frames, select and topology belong to paths; the Trajectory that was given has its own")
-    trajectory.require(binding.n_atoms)
-    return trajectory
+    """A Trajectory of all the atoms that the plan was given, in which the complex is put beside its receptor.
+
+    Raises InputError where one is of others.
+    """
+    over = opened(binding.given, trajectory, frames, select, topology, image)
+    parts = binding.parts
+    return over.of(FrameContract(binding.given, image, parts.complex, parts.complex[parts.receptor]))
 
 
 def energies_over(
     binding: Binding, trajectory: Trajectory | Paths, *, frames: FrameWords = None, select: Selection | None = None,
     topology: str | PathLike[str] | None = None, output: str | PathLike[str] | None = None, resume: bool = False,
     progress: Progress | None = None, settings: Settings | None = None, stream: ResultsOver = results_over,
-    naming: Naming | None = None,
+    naming: Naming | None = None, image: Image = "auto",
 ) -> BindingEnergies:  # fmt: skip
     """As Binding.over.
 
@@ -82,7 +83,7 @@ def energies_over(
     output = None if output is None else file_path(output, "output")
     flag("resume", resume)
     callback("progress", progress)
-    over = trajectory_for(binding, trajectory, frames, select, topology)
+    over = trajectory_for(binding, trajectory, frames, select, topology, image)
     if settings is None:
         settings = settings_of(binding, over, binding_settings(binding)) if output is not None else {}
     tell = None if progress is None else lambda done: progress(done / len(over))
@@ -95,4 +96,5 @@ def energies_over(
     results = joined([part.results for part in parts])
     numbers = np.concatenate([np.array(part.frames, np.int64) for part in parts])
     energies = BindingEnergies.of(named.systems(results.columns), numbers, results.errors)
-    return replace(energies, decomposition=None if decomposer is None else decomposer.result())
+    decomposition = None if decomposer is None else decomposer.result()
+    return replace(energies, decomposition=decomposition, n_imaged=results.n_imaged)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..arguments import numbers
 from ..atoms import Atoms, Floats, require_atoms
+from ..contract import Image
 from ..energy import Energy, EnergyBatch
 from ..errors import InputError
 from ..plan.conformations import as_conformations
@@ -141,17 +142,20 @@ class Binding:
 
     def over(
         self, trajectory: Trajectory | Paths, *, frames: FrameWords = None, select: Selection | None = None,
-        topology: str | PathLike[str] | None = None, output: str | PathLike[str] | None = None, resume: bool = False,
-        progress: Progress | None = None,
+        topology: str | PathLike[str] | None = None, image: Image = "auto", output: str | PathLike[str] | None = None,
+        resume: bool = False, progress: Progress | None = None,
     ) -> BindingEnergies:  # fmt: skip
         """The energies of all frames of a trajectory, read in pieces while the device computes; shape (m,).
+
+        Frames with a unit cell are imaged first: the molecules of the complex are made whole and put beside the largest
+        molecule of the receptor, unless image is "none" (docs/binding.md).
 
         Parameters and errors as in `energy_over`; the frames are of all atoms that were given. A frame that fails has
         NaN, and `errors` says why, by its place among the frames.
         """
         return energies_over(
             self, trajectory, frames=frames, select=select, topology=topology, output=output, resume=resume,
-            progress=progress,
+            progress=progress, image=image,
         )  # fmt: skip
 
     def of_complex(self, conformations: Positions) -> Positions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from ..trajectories.files import Positions
 from ..variant import Progress
 from .alanine import Mutant, mutable_residues, to_alanine, unbonded
 from .amber import interaction
+from .frames import trajectory_for
 from .statistics import Spread, spread_of
 
 if TYPE_CHECKING:
@@ -112,10 +113,20 @@ def _frames(
 ) -> tuple[NDArray[np.int64], Iterable[Positions]]:
     """The numbers of the frames (m,), and their positions in pieces."""
     if isinstance(trajectory, Trajectory):
-        return np.array(trajectory.frames, np.int64), trajectory
+        return np.array(trajectory.frames, np.int64), _Usable(trajectory_for(binding, trajectory))
     given = binding.given.positions[np.newaxis] if trajectory is None else trajectory
     positions = as_conformations(given, binding.n_atoms)
     return np.arange(len(positions), dtype=np.int64), [positions]
+
+
+@dataclass(frozen=True)
+class _Usable:
+    """The positions of frames in pieces, as often as one begins, with NaN in frames that cannot be used."""
+
+    frames: Trajectory
+
+    def __iter__(self) -> Iterator[Positions]:
+        return (piece.usable() for piece in self.frames.pieces())
 
 
 def _energies(binding: Binding, mutant: Mutant, pieces: Iterable[Positions]) -> tuple[Floats, Floats]:

@@ -19,6 +19,7 @@ from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
+from .contract import Checks, strict_option
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
@@ -73,6 +74,7 @@ UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is
 @structure_options
 @model_options
 @surface_options
+@strict_option
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too; of frames, their means.")
 @report_options
 @each_structure
@@ -98,6 +100,9 @@ def energy(
         (require_record_suffix if over.paths else require_table_suffix)(output)
     require_lennard_jones(path)
     molecule = read_molecule(path, read_atoms, models)
+    checks = Checks(molecule.source)
+    if not over.paths:
+        checks.structure(molecule)
     per_atom = per_residue or (output is not None and not molecule.numbers and not over.paths)
     plan = Energy(
         molecule.atoms, gradient=not (no_gradient or over.paths), fixed_radii=fixed_radii, one_four=one_four,
@@ -115,18 +120,21 @@ def energy(
     if molecule.conformations is not None:
         with ProgressLine("Energy") as progress:
             batch = plan.evaluate_batch(molecule.conformations, progress, profile=True)
+        for number, of in zip(molecule.numbers, batch, strict=True):
+            checks.energy(of.atoms, of.energy, number)
         if output is not None:
             _save_models(output, molecule, batch)
         if as_json:
-            say_json(_models_as_json(molecule, batch, per_residue))
+            say_json(_models_as_json(molecule, batch, per_residue) | {"findings": checks.as_json()})
         else:
             say(_models_as_text(molecule, batch, per_residue))
         return
     result = plan.evaluate(profile=True)
+    checks.energy(result.atoms, result.energy)
     if output is not None:
         _save(output, molecule, result)
     if as_json:
-        say_json(_as_json(result, per_residue))
+        say_json(_as_json(result, per_residue) | {"findings": checks.as_json()})
     else:
         say(_as_text(molecule, result, per_residue, verbose))
 

@@ -17,6 +17,7 @@ from ..trajectories.recording import require_record_suffix
 from .clock import elapsed
 from .cluster import cluster_options
 from .command import OUTPUT, EachOnce
+from .contract import Checks, strict_option
 from .energies import UNIT, model_columns, model_lines, models_as_json, residue_names, residue_table, residues_as_json
 from .frames import FrameOptions, FrameWork, report_frames, trajectory_options
 from .molecule import Molecule, models_option, read_molecule
@@ -71,6 +72,7 @@ VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summ
 @structure_options
 @model_options
 @surface_options
+@strict_option
 @click.option("--per-residue", is_flag=True, help="Report the energies of every residue too.")
 @report_options
 @each_structure
@@ -92,6 +94,9 @@ def solvent(
     if output is not None:
         (require_record_suffix if over.paths else require_table_suffix)(output)
     molecule = read_molecule(path, read_atoms, models)
+    checks = Checks(molecule.source)
+    if not over.paths:
+        checks.structure(molecule)
     devices = device_list(device)
     plan_of = partial(
         Solvent, variant=variant, precision=precision, device=devices, model=constants, accuracy=accuracy,
@@ -111,7 +116,7 @@ def solvent(
     if output is not None:
         _save(output, molecule, results)
     if as_json:
-        say_json(_as_json(molecule, results, per_residue))
+        say_json(_as_json(molecule, results, per_residue) | {"findings": checks.as_json()})
     else:
         say(_as_text(molecule, results, per_residue, verbose))
 

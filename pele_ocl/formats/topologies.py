@@ -8,6 +8,7 @@ from os import PathLike
 import numpy as np
 
 from ..atoms import Atoms, Floats, Topology
+from ..contract import impossible_bonds, made_whole
 from ..errors import FormatError, InputError
 from ..inputfile import read_file
 from .registry import STRUCTURES, is_structure, structure_format
@@ -50,6 +51,8 @@ def read_placed(
     model : number of the model or frame of the coordinates; the first if None
     parameters : CHARMM's parameter files, for a .psf
 
+    Where the faces of the coordinates' unit cell cut molecules, they are made whole, which a note tells.
+
     Raises FormatError where a file cannot be read or the files have other numbers of atoms.
     """
     topology = read_topology(path, parameters)
@@ -58,9 +61,19 @@ def read_placed(
     if not is_structure(coordinates):
         from .amber import place
 
-        return place(topology, coordinates, model)
+        return _whole(place(topology, coordinates, model), coordinates, model)
     found = structure_format(coordinates).read(read_file(coordinates), model)
     try:
-        return topology.with_positions(found.positions, found.notes)
+        atoms = topology.with_positions(found.positions, found.notes)
     except InputError as error:
         raise FormatError(f"{coordinates}: {error}") from None
+    return _whole(atoms, coordinates, model)
+
+
+def _whole(atoms: Atoms, coordinates: str | PathLike[str], model: int | None) -> Atoms:
+    """The atoms with the molecules that the faces of the coordinates' cell cut made whole."""
+    if not len(impossible_bonds(atoms)):
+        return atoms
+    from .cells import read_cell
+
+    return made_whole(atoms, read_cell(coordinates, (model or 1) - 1))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..arguments import callback, described, file_path, flag
 from ..atoms import Atoms, Floats
+from ..contract import Image
 from ..energy import Energy, EnergyBatch
 from ..errors import InputError
 from ..nonbond import Nonbond, NonbondBatch
@@ -42,12 +43,14 @@ class FrameEnergies:
     terms : Terms of shape (m, n_terms), kcal/mol; NaN where a frame failed
     errors : why frames failed, by their number
     surface_area : (m,) A^2; None without an LCPO surface
+    n_imaged : how many frames were imaged, of those that this run computed
     """
 
     frames: NDArray[np.int64]
     terms: Terms
     errors: Mapping[int, str] = field(default_factory=dict)
     surface_area: Floats | None = None
+    n_imaged: int = 0
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -68,6 +71,7 @@ def energy_over(
     frames: FrameWords = None,
     select: Selection | None = None,
     topology: str | PathLike[str] | None = None,
+    image: Image = "auto",
     output: str | PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress | None = None,
@@ -77,19 +81,21 @@ def energy_over(
     Memory is that of a few pieces, and 8 bytes a frame and term for the result.
 
     atoms : a plan, such as Energy(atoms, gradient=False), or Atoms, for which that plan is made
-    trajectory : a Trajectory, or paths that `pele_ocl.trajectory` takes, with its `frames`, `select` and `topology`
+    trajectory : a Trajectory, or paths that `pele_ocl.trajectory` takes, with its `frames`, `select`, `topology` and
+        `image`
     output : .h5, .csv or .jsonl, to which results are appended as they come
     resume : True to go on with an `output` that an interrupted run of the same settings left
     progress : called with the share of the frames done, 0 to 1
 
-    A frame that fails has NaN in its terms and the reason in `errors`. Raises FormatError and InputError as
-    `trajectory` does, and FormatError for an output of other settings, or that is one of the files that are read.
+    A frame that fails has NaN in its terms and the reason in `errors`, as a frame whose bonds are torn does. Raises
+    FormatError and InputError as `trajectory` does, and FormatError for an output of other settings, or that is one of
+    the files that are read.
     """
     plan = Energy(atoms, gradient=False) if isinstance(atoms, Atoms) else atoms
     output = None if output is None else file_path(output, "output")
     flag("resume", resume)
     callback("progress", progress)
-    over = trajectory_for(plan, trajectory, frames, select, topology)
+    over = trajectory_for(plan, trajectory, frames, select, topology, image)
     if not plan.names:
         raise InputError("the plan computes no energies; make it with energy=True, or take batches_over for Born radii")
     settings = settings_of(plan, over, plan_settings(plan)) if output is not None else {}
@@ -104,7 +110,8 @@ def energy_over(
     terms = Terms.of({name: values for name, values in results.columns.items() if name not in ("total", SURFACE_AREA)})
     errors = {int(numbers[k]): text for k, text in sorted(results.errors.items())}
     area = results.columns.get(SURFACE_AREA)
-    return FrameEnergies(numbers, terms, errors, None if area is None else np.asarray(area, np.float64))
+    surface = None if area is None else np.asarray(area, np.float64)
+    return FrameEnergies(numbers, terms, errors, surface, results.n_imaged)
 
 
 def batches_over(
@@ -208,9 +215,9 @@ def _accuracy(plan: Energy | Solvent) -> dict[str, object]:
 
 def trajectory_for(
     plan: AnyPlan, trajectory: Trajectory | Paths, frames: FrameWords = None, select: Selection | None = None,
-    topology: str | PathLike[str] | None = None,
+    topology: str | PathLike[str] | None = None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
     """A Trajectory of a plan's atoms. Raises InputError where one has other atoms, or options beside it."""
     if not isinstance(plan, AnyPlan):
         raise InputError(f"the plan is {described(plan)}; Atoms, an Energy, a Solvent or a Nonbond are needed")
-    return opened(plan.atoms, trajectory, frames, select, topology)
+    return opened(plan.atoms, trajectory, frames, select, topology, image)

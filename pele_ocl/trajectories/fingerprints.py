@@ -45,6 +45,7 @@ def settings_of(plan: Planned, frames: Trajectory, more: Mapping[str, object]) -
             "trajectory": [fingerprint(path) for path in frames.paths],
             "frames": f"{chosen.start}:{chosen.stop}:{chosen.step}",
             "frame_atoms_sha256": frames.atoms_sha256,
+            "image": frames.image,
             "device": str(plan.device),
             "variant": plan.variant,
             "precision": plan.precision,
@@ -87,7 +88,7 @@ def _add(digest: _Digest, value: object) -> None:
 
 def _fields(value: DataclassInstance) -> dict[str, object]:
     """The fields of a dataclass that energies depend on, by name."""
-    return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ("labels", "notes")}
+    return {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ("labels", "notes", "cell_angles")}
 
 
 def fingerprint(path: Path) -> dict[str, object]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..arguments import callback
 from ..atoms import Atoms, Floats, require_atoms
+from ..contract import Image
 from ..errors import InputError
 from ..grid import Grid, Map
 from ..potmap import PotmapResult
@@ -69,6 +70,7 @@ def potmap_over(
     frames: FrameWords = None,
     select: Selection | None = None,
     topology: str | PathLike[str] | None = None,
+    image: Image = "auto",
     progress: Progress | None = None,
     **options: Any,
 ) -> FrameMaps:
@@ -77,7 +79,8 @@ def potmap_over(
     Memory is that of a map and its statistics, 28 bytes a point, on the device, and of a piece of frames.
 
     atoms : whose charges count and, with `align`, on whose positions frames are superposed
-    trajectory : a Trajectory, or paths that `pele_ocl.trajectory` takes, with its `frames`, `select` and `topology`
+    trajectory : a Trajectory, or paths that `pele_ocl.trajectory` takes, with its `frames`, `select`, `topology`
+        and `image`
     grid : one for all frames; it stays where it is while they are superposed
     align : the atoms by which each frame is superposed, in the words of `selection`, or True for the alpha carbons of
         a protein, else the heavy atoms; False to take frames as they stand
@@ -91,12 +94,14 @@ def potmap_over(
     start = time.perf_counter()
     require_atoms(atoms)
     callback("progress", progress)
-    over = opened(atoms, trajectory, frames, select, topology)
+    over = opened(atoms, trajectory, frames, select, topology, image)
     superpose = None if align is False else Superposition(atoms, align)
     maps = MapFrames(atoms, grid, MapOptions(**options))
     numbers, distances, errors = list[int](), list[float](), dict[int, str]()
-    for done, (number, positions, distance) in enumerate(each_frame(over, superpose), 1):
+    for done, (number, positions, distance, torn) in enumerate(each_frame(over, superpose), 1):
         try:
+            if torn:
+                raise InputError(torn)
             maps.add(atoms.moved(positions))
             numbers.append(number)
             distances.append(distance)
@@ -115,15 +120,18 @@ def potmap_over(
     )  # fmt: skip
 
 
-def each_frame(over: Trajectory, superpose: Superposition | None) -> Iterator[tuple[int, Floats, float]]:
-    """The number of each frame, its positions (n, 3) A, superposed where that is wanted, and how far off they are."""
+def each_frame(over: Trajectory, superpose: Superposition | None) -> Iterator[tuple[int, Floats, float, str]]:
+    """The number of each frame, its positions (n, 3) A, superposed where that is wanted, how far off they are, and why
+    the frame cannot be used, "" where it can.
+    """
 
-    def superposed(pieces: Iterator[Piece]) -> Iterator[tuple[range, Floats, Floats]]:
+    def superposed(pieces: Iterator[Piece]) -> Iterator[tuple[range, Floats, Floats, list[str]]]:
         for piece in pieces:
+            torn = [piece.torn.get(k, "") for k in range(len(piece.frames))]
             if superpose is None:
-                yield piece.frames, np.asarray(piece.positions, np.float64), np.full(len(piece.frames), np.nan)
+                yield piece.frames, np.asarray(piece.positions, np.float64), np.full(len(piece.frames), np.nan), torn
             else:
-                yield piece.frames, *superpose(piece.positions)
+                yield piece.frames, *superpose(piece.positions), torn
 
-    for frames, positions, distances in ahead(superposed(over.pieces())):
-        yield from zip(frames, positions, distances.tolist(), strict=True)
+    for frames, positions, distances, torn in ahead(superposed(over.pieces())):
+        yield from zip(frames, positions, distances.tolist(), torn, strict=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..arguments import callback
 from ..atoms import Atoms, Floats, require_atoms
+from ..contract import Image
 from ..potmap.frames import AtomPotentials
 from ..potmap.options import MapOptions
 from ..variant import Progress
@@ -50,6 +51,7 @@ def potentials_over(
     frames: FrameWords = None,
     select: Selection | None = None,
     topology: str | PathLike[str] | None = None,
+    image: Image = "auto",
     progress: Progress | None = None,
     **options: Any,
 ) -> FramePotentials:
@@ -59,7 +61,8 @@ def potentials_over(
     values of one atom over time, or of one kind of atom.
 
     at : the atoms, as `pele_ocl.trajectory` selects them
-    trajectory, frames, select, topology : as in `potmap_over`; progress : called with the share of the frames done
+    trajectory, frames, select, topology, image : as in `potmap_over`
+    progress : called with the share of the frames done
     options : of `potmap`, with the methods direct and cutoff, but `field` and `progress`
 
     Memory is 8 bytes a value, and that of a few pieces of frames. A frame that fails has NaN. Raises FormatError and
@@ -67,13 +70,14 @@ def potentials_over(
     """
     require_atoms(atoms)
     callback("progress", progress)
-    over = opened(atoms, trajectory, frames, select, topology)
+    over = opened(atoms, trajectory, frames, select, topology, image)
     chosen = selected_atoms(at, len(atoms), described_atoms(atoms))
     plan = AtomPotentials(atoms, chosen, MapOptions(**options))
     values, errors, done = np.empty((len(over), len(chosen))), dict[int, str](), 0
     for piece in ahead(over.pieces()):
         end = done + len(piece.frames)
-        values[done:end], failed = plan.evaluate(piece.positions)
+        values[done:end], failed = plan.evaluate(piece.usable())
+        failed = {**failed, **piece.torn}
         errors |= {piece.frames[k]: reason for k, reason in sorted(failed.items())}
         done = end
         if progress is not None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from ..arguments import file_path, file_paths, instance, whole_number
-from ..atoms import Atoms
+from ..arguments import choice, file_path, file_paths, instance, whole_number
+from ..atoms import Atoms, Floats
 from ..atoms.selection import Described
+from ..contract import IMAGES, FrameContract, Image
 from ..errors import FormatError, InputError
 from .files import AtomChoice, FrameFile, OneFile, Positions, open_frames
 from .frames import FrameWords, frames_slice, parts_of
@@ -29,10 +30,21 @@ class Piece:
     """Neighbouring frames of a trajectory.
 
     frames : their numbers, from 0 across all files; positions : (len(frames), n, 3) A
+    n_imaged : how many of them were imaged; torn : why others cannot be used, by their place among these, from 0
     """
 
     frames: range
     positions: Positions
+    n_imaged: int = 0
+    torn: Mapping[int, str] = field(default_factory=dict)
+
+    def usable(self) -> Positions:
+        """The positions, with NaN in frames that cannot be used, so that whatever evaluates them leaves them out."""
+        if not self.torn:
+            return self.positions
+        positions = self.positions.copy()
+        positions[list(self.torn)] = np.nan
+        return positions
 
 
 class Trajectory:
@@ -44,22 +56,26 @@ class Trajectory:
     paths : of the files; inputs : these and the topology; counts : frames in each
     frames : the numbers of those that are read, from 0 across all files
     n_atoms : of the positions that are handed out; n_file_atoms : of the frames in the files
+    image : "auto" where frames with a unit cell are imaged, as soon as their atoms' bonds are known, or "none"
     """
 
     def __init__(
         self, paths: str | PathLike[str] | Sequence[str | PathLike[str]], atoms: Atoms | None = None,
         frames: FrameWords = None, select: Selection | None = None, topology: str | PathLike[str] | None = None,
-        chunk: int | None = None,
+        chunk: int | None = None, image: Image = "auto",
     ) -> None:  # fmt: skip
         """Open each file once and count its frames; parameters and errors as those of `trajectory`."""
         if atoms is not None:
             instance("atoms", atoms, Atoms, "Atoms")
+        choice("image", image, IMAGES)
+        self.image = image
         one = isinstance(paths, str | PathLike)
         self.paths = tuple(file_path(path) for path in (file_paths("paths", (paths,) if one else paths)))
         if not self.paths:
             raise InputError("there is no trajectory; give the path of one")
         self.inputs = self.paths if topology is None else (*self.paths, file_path(topology, "topology"))
         names = None if topology is None else described_file(self.inputs[-1])
+        self._angles = None if atoms is None else atoms.cell_angles
         self._hint = names.n_atoms if names is not None else None if atoms is None else len(atoms)
         self.n_file_atoms, self.counts, partial = self._counted()
         wanted = frames_slice(frames)
@@ -70,6 +86,7 @@ class Trajectory:
             self._refuse_partial(partial, wanted)
         self._atoms, self.n_atoms = self._choice(select, atoms, names)
         self._kept: OneFile | None = None
+        self._contract = None if atoms is None else FrameContract(self._own(atoms), image)
         self.chunk = max(1, PIECE_ATOMS // self.n_atoms) if chunk is None else whole_number("chunk", chunk, least=1)
 
     def __len__(self) -> int:
@@ -93,14 +110,18 @@ class Trajectory:
         with OneFile(self.paths, self._open) as file:
             while first < len(self.frames):
                 frames = self.frames[first : first + (self.chunk if size is None else size())]
-                yield Piece(frames, self._positions(file, frames))
+                yield self._piece(file, frames)
                 first += len(frames)
 
     def positions(self, frames: range) -> Positions:
-        """Positions (len(frames), n, 3) A of a part of `frames`; the file stays open for the next, until `close`."""
+        """Positions (len(frames), n, 3) A of a part of `frames`, NaN in those that cannot be used."""
+        return self.piece(frames).usable()
+
+    def piece(self, frames: range) -> Piece:
+        """A part of `frames`; the file stays open for the next, until `close`."""
         if self._kept is None:
             self._kept = OneFile(self.paths, self._open)
-        return self._positions(self._kept, frames)
+        return self._piece(self._kept, frames)
 
     def close(self) -> None:
         """Close the file that `positions` keeps open."""
@@ -112,6 +133,18 @@ class Trajectory:
         part = copy(self)
         part.frames, part._kept = frames, None
         return part
+
+    def of(self, contract: FrameContract) -> Trajectory:
+        """The same frames, held to another contract, with its atoms and anchors and the own choice of `image`."""
+        of = copy(self)
+        of._contract, of._kept = contract.with_image(self.image), None
+        of._angles = contract.atoms.cell_angles
+        return of
+
+    @property
+    def has_contract(self) -> bool:
+        """Whether the atoms of the frames, and so their bonds, are known."""
+        return self._contract is not None
 
     @property
     def atoms_sha256(self) -> str:
@@ -157,20 +190,46 @@ class Trajectory:
         is_run = bool((np.diff(chosen) == 1).all())
         return slice(int(chosen[0]), int(chosen[-1]) + 1) if is_run else chosen, len(chosen)
 
+    def _own(self, atoms: Atoms) -> Atoms:
+        """The atoms of the positions that are handed out, of atoms that may be all those of the files."""
+        return atoms if len(atoms) == self.n_atoms else atoms[self._atoms]
+
     def _open(self, path: Path) -> FrameFile:
-        return open_frames(path, self._hint)
+        file = open_frames(path, self._hint)
+        if self._angles is not None:
+            file.angles = self._angles
+        return file
 
-    def _positions(self, file: OneFile, frames: range) -> Positions:
+    def _piece(self, file: OneFile, frames: range) -> Piece:
         read = [self._read(file.opened(index), own) for index, own in parts_of(frames, self.counts)]
-        return read[0] if len(read) == 1 else np.concatenate(read)
+        found = [self._fulfilled(*each) for each in read]
+        torn, first = dict[int, str](), 0
+        for positions, _, reasons in found:
+            torn |= {first + k: reason for k, reason in reasons.items()}
+            first += len(positions)
+        every = [positions for positions, _, _ in found]
+        positions = every[0] if len(every) == 1 else np.concatenate(every)
+        return Piece(frames, positions, sum(n for _, n, _ in found), torn)
 
-    def _read(self, file: FrameFile, frames: range) -> Positions:
-        """Positions of frames of one file, read a few at a time where that takes more memory than they do."""
+    def _fulfilled(self, positions: Positions, cells: Floats | None) -> tuple[Positions, int, dict[int, str]]:
+        """Positions as the contract has them, how many frames were imaged, and why others cannot be used."""
+        if self._contract is None:
+            return positions, 0, {}
+        positions, imaged, torn = self._contract(positions, cells)
+        return positions, int(imaged.sum()), torn
+
+    def _read(self, file: FrameFile, frames: range) -> tuple[Positions, Floats | None]:
+        """Positions and cells of frames of one file, read a few at a time where that takes more memory than they do."""
         if not file.takes_more and self.n_atoms == self.n_file_atoms:
-            return file.read(frames, self._atoms)
+            return file.read(frames, self._atoms), file.cells
         step = max(1, READ_ATOMS // self.n_file_atoms)
-        blocks = [file.read(frames[k : k + step], self._atoms) for k in range(0, len(frames), step)]
-        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        blocks, cells = list[Positions](), list[Floats | None]()
+        for k in range(0, len(frames), step):
+            blocks.append(file.read(frames[k : k + step], self._atoms))
+            cells.append(file.cells)
+        known = [of for of in cells if of is not None]
+        joined = np.concatenate(known) if len(known) == len(cells) else None
+        return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)), joined
 
     def _check_atoms(self, n: int, n_selected: int | None) -> None:
         """Raise unless the structure's n atoms are those of the frames, or those that are selected."""
@@ -211,6 +270,7 @@ def trajectory(
     select: Selection | None = None,
     topology: str | PathLike[str] | None = None,
     chunk: int | None = None,
+    image: Image = "auto",
 ) -> Trajectory:
     """Frames of trajectory files, to be iterated over in pieces (m, n, 3) A: memory does not grow with their number.
 
@@ -221,21 +281,25 @@ def trajectory(
         `topology` or `atoms`, or (k,) indices, (n,) booleans or a slice
     topology : a structure file or topology of all atoms of the frames, for names in `select`, where `atoms` are fewer
     chunk : frames of a piece; by default about a million atoms
+    image : "auto" to make the molecules of `atoms` whole, and put them side by side, in frames that have a unit cell,
+        or "none" to take frames as they stand (docs/trajectories.md)
 
     Raises FormatError for files that are missing, damaged, cut off or of other atoms, and InputError for frames and
     selections that are none, and for .xtc and .trr where MDTraj is not installed.
     """
-    return Trajectory(paths, atoms, frames, select, topology, chunk)
+    return Trajectory(paths, atoms, frames, select, topology, chunk, image)
 
 
 def opened(
     atoms: Atoms, trajectory: Trajectory | Paths, frames: FrameWords, select: Selection | None,
-    topology: str | PathLike[str] | None,
+    topology: str | PathLike[str] | None, image: Image = "auto",
 ) -> Trajectory:  # fmt: skip
     """A Trajectory of the atoms. Raises InputError where one has other atoms, or options beside it."""
     if not isinstance(trajectory, Trajectory):
-        trajectory = Trajectory(trajectory, atoms, frames, select, topology)
-    elif not (frames is None and select is None and topology is None):
-        raise InputError("frames, select and topology belong to paths; the Trajectory that was given has its own")
+        trajectory = Trajectory(trajectory, atoms, frames, select, topology, image=image)
+    elif not (frames is None and select is None and topology is None and image == "auto"):
+        raise InputError(
+            "frames, select, topology and image belong to paths; the Trajectory that was given has its own"
+        )
     trajectory.require(len(atoms))
-    return trajectory
+    return trajectory if trajectory.has_contract else trajectory.of(FrameContract(atoms))

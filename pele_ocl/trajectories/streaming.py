@@ -6,8 +6,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,13 @@ class Evaluated:
     columns : name -> (m,) numbers, the terms in kcal/mol, their total and the surface area; NaN where a frame failed
     errors : why frames failed, by their place among these, from 0
     residues : name of a term -> (m, n_residues) kcal/mol; empty where they were not asked for
+    n_imaged : how many frames were imaged before
     """
 
     columns: Mapping[str, NDArray[np.generic]]
     errors: Mapping[int, str]
     residues: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
+    n_imaged: int = 0
 
 
 # Results of positions (m, n, 3) A; what it is told of progress may be None.
@@ -95,7 +97,7 @@ def results_over(
     def computed(piece: Piece, before: int) -> Part[T]:
         start, m = time.perf_counter(), len(piece.frames)
         progress = None if tell is None or workers > 1 else lambda share: tell(before + share * m)
-        results = evaluate(piece.positions, progress)
+        results = evaluated(piece, evaluate, progress)
         pace.took(m, time.perf_counter() - start)
         return Part(piece.frames, results)
 
@@ -109,6 +111,16 @@ def results_over(
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
+
+
+def evaluated(piece: Piece, evaluate: Evaluate[T], progress: Progress | None) -> T:
+    """The results of a piece; frames that cannot be used fail by the reason that the piece has."""
+    results = evaluate(piece.usable(), progress)
+    if isinstance(results, Evaluated):
+        return cast(T, replace(results, errors={**results.errors, **piece.torn}, n_imaged=piece.n_imaged))
+    if piece.torn and hasattr(results, "errors"):
+        return cast(T, replace(results, errors={**results.errors, **piece.torn}))  # type: ignore[type-var]
+    return results
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:

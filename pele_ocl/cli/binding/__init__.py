@@ -18,6 +18,7 @@ from ...energy import VARIANTS
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
 from ..command import OUTPUT, EachOnce
+from ..contract import Checks, strict_option
 from ..frames import FrameOptions, trajectory_options
 from ..molecule import Molecule, models_option, read_molecule
 from ..options import (
@@ -79,6 +80,7 @@ class ComplexOrRun(EachOnce):
 @structure_options
 @model_options
 @surface_options
+@strict_option
 @report_options
 @each_structure
 def binding(
@@ -97,6 +99,9 @@ def binding(
     check_output(output, over)
     require_lennard_jones(path)
     molecule = read_molecule(path, read_atoms, models)
+    checks = Checks(molecule.source)
+    if not over.paths:
+        checks.structure(molecule)
     reports, texts, failed = [], [], 0
     for ligand in wanted.ligands:
         plan = Binding(
@@ -106,9 +111,10 @@ def binding(
         for sentence in plan.notes:
             note(f"Note: {sentence}")
         found = _found(plan, molecule, over, wanted, output, read_atoms, ligand)
+        _judge(found, checks, bool(over.paths))
         _write(found, molecule, wanted)
         failed += _told_failures(found)
-        reports.append(_as_json(found))
+        reports.append(_as_json(found) | {"findings": checks.as_json()})
         texts.append(as_text(molecule.source, found))
     if as_json:
         say_json(reports[0] if len(reports) == 1 else {"ligands": reports})
@@ -116,6 +122,15 @@ def binding(
         say("\n\n".join(texts))
     if failed:
         click.get_current_context().exit(1)
+
+
+def _judge(found: Findings, checks: Checks, is_mean: bool) -> None:
+    """Look at the energy of the complex, and note down how many frames were imaged."""
+    if isinstance(found.energies, BindingEnergies) and len(found.energies.errors) == len(found.energies):
+        return
+    means = {term: of.mean for term, of in found.energies.statistics()["complex"].items()}
+    checks.energy(found.binding.atoms, means, is_mean=is_mean or found.n_frames > 1)
+    checks.findings += found.imaged()
 
 
 _as_json = as_json  # a parameter of the command has this name

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...atoms import Atoms, Floats
 from ...binding import Binding, BindingEnergies
-from ...binding.frames import binding_settings, energies_over, evaluate_with
+from ...binding.frames import binding_settings, energies_over, evaluate_with, trajectory_for
 from ...binding.naming import Naming
 from ...binding.poses import evaluate_poses, read_poses
 from ...binding.separate import SeparateEnergies, separate_energies
@@ -62,7 +62,7 @@ def energies_for(
 def conformations_for(binding: Binding, molecule: Molecule, over: FrameOptions) -> Trajectory | Floats | None:
     """All frames or models, as conformations of the atoms that were given; None for the structure alone."""
     if over.paths:
-        return over.opened(binding.given, molecule.chosen)
+        return trajectory_for(binding, over.opened(binding.given, molecule.chosen))
     return molecule.conformations
 
 
@@ -81,9 +81,12 @@ def separate_for(
     trajectories: dict[str, Trajectory] = {}
     for name, own in indices.items():
         if files := paths.get(name):
-            trajectories[name] = Trajectory(files, atoms.get(name, binding.plans[name].atoms), over.words)
+            own_atoms = atoms.get(name, binding.plans[name].atoms)
+            trajectories[name] = Trajectory(files, own_atoms, over.words, image=over.imaging)
         else:
-            trajectories[name] = Trajectory(over.paths, None, over.words, taken[own], over.topology)
+            trajectories[name] = Trajectory(
+                over.paths, None, over.words, taken[own], over.topology, image=over.imaging
+            )
     with ProgressLine("Binding energy") as progress:
         return separate_energies(binding, trajectories, atoms, progress)
 
@@ -98,6 +101,7 @@ def _of_trajectory(binding: Binding, frames: Trajectory, output: Path | None, re
         asked_of(click.get_current_context()).refuse("a decomposition is summed up in one process")
     naming = _naming(binding)
     settings = {"software": software(), **binding_settings(binding), **naming.settings}
+    frames = trajectory_for(binding, frames)
     facts = {"record": settings_of(binding, frames, settings)}
     with shared_frames(frames, evaluate_with(binding, naming=naming), facts, output, resume) as shared:
         with FrameLine("Binding energy", len(shared.frames)) as progress:

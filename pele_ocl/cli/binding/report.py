@@ -16,7 +16,9 @@ from ...binding.entropy import Entropy
 from ...binding.scan import AlanineScan
 from ...binding.separate import SeparateEnergies
 from ...binding.statistics import Spread, spread_of
+from ...contract import Finding
 from ..clock import elapsed
+from ..frames.tally import imaged
 from ..report import composition_as_json, settings
 
 Statistics = Mapping[str, Mapping[str, Spread]]
@@ -37,6 +39,18 @@ class Findings:
     entropy: Entropy | None = None
     scan: AlanineScan | None = None
     comparison: Mapping[str, Difference] | None = None
+
+    def imaged(self) -> list[Finding]:
+        """The finding that frames were imaged."""
+        of = self.energies
+        systems = [of] if isinstance(of, BindingEnergies) else [*of.systems.values()]
+        return imaged(sum(each.n_imaged for each in systems), sum(len(each) for each in systems))
+
+    @property
+    def n_frames(self) -> int:
+        """Frames of the complex."""
+        of = self.energies
+        return len(of) if isinstance(of, BindingEnergies) else len(of.systems["complex"])
 
     @property
     def decomposition(self) -> Decomposition | None:

@@ -30,6 +30,7 @@ def as_text(source: InputFile, found: Findings) -> str:
     parts = f"receptor {len(binding.parts.receptor):,} atoms, ligand {len(binding.parts.ligand):,}: {found.ligand}"
     lines = [headline(source, binding.atoms), parts, *radii_lines(binding.model, binding.atoms, binding.names), ""]
     lines += energy_lines(statistics, total.n)
+    lines += [finding.text for finding in found.imaged()]
     if isinstance(energies, BindingEnergies) and len(energies) > 1:
         lines += ["", _independence(total, len(energies), len(energies.errors))]
     if found.entropy is not None:

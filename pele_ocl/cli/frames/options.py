@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from ...atoms import Atoms, Floats
+from ...contract import IMAGES, Image
 from ...trajectories import Trajectory
 from ...trajectories.selection import Selection, described_file, selected_atoms
 from ..command import INPUT
@@ -25,6 +26,7 @@ class FrameOptions:
     words : of --frames; select : of --select, about the atoms of `topology` where there is one; topology : the
         structure of all atoms of the frames
     resume : whether to go on with the output
+    image : of --image, None where it was not given
     """
 
     paths: tuple[Path, ...]
@@ -32,11 +34,17 @@ class FrameOptions:
     select: str | None
     topology: Path | None
     resume: bool = False
+    image: Image | None = None
+
+    @property
+    def imaging(self) -> Image:
+        """Whether frames with a cell are imaged."""
+        return self.image or "auto"
 
     def require_alone(self, **others: object) -> None:
         """Raise for options of a trajectory without one, and for options, by name, that one leaves no room for."""
         if not self.paths:
-            given: dict[str, object] = {"--frames": self.words, "--topology": self.topology}
+            given: dict[str, object] = {"--frames": self.words, "--topology": self.topology, "--image": self.image}
             for name, value in (given | {"--resume": self.resume or None}).items():
                 if value is not None:
                     raise click.UsageError(f"{name} is about a trajectory; give one with -t")
@@ -49,12 +57,12 @@ class FrameOptions:
     def first_positions(self, atoms: Atoms) -> Floats:
         """The positions (n, 3) A of the first frame, which is of these atoms."""
         select = None if self.topology is None else self.select
-        (positions,) = next(iter(Trajectory(self.paths, atoms, self.words, select, self.topology, chunk=1)))
+        (positions,) = next(iter(Trajectory(self.paths, atoms, self.words, select, self.topology, 1, self.imaging)))
         return np.asarray(positions, np.float64)
 
     def opened(self, atoms: Atoms, chosen: Bools | None = None) -> Trajectory:
         """The frames, which are of these atoms; chosen : which of the structure's atoms they are, None for all."""
-        frames = Trajectory(self.paths, atoms, self.words, self._selection(chosen), self.topology)
+        frames = Trajectory(self.paths, atoms, self.words, self._selection(chosen), self.topology, image=self.imaging)
         frames.require(len(atoms))
         return frames
 
@@ -84,9 +92,9 @@ def frame_options(command: Command) -> Command:
     @wraps(command)
     def gathered(
         *, trajectory: tuple[Path, ...], frames: str | None, select: str | None, topology: Path | None,
-        resume: bool = False, **others: object,
+        image: Image | None, resume: bool = False, **others: object,
     ) -> object:  # fmt: skip
-        over = FrameOptions(trajectory, frames, select if trajectory else None, topology, resume)
+        over = FrameOptions(trajectory, frames, select if trajectory else None, topology, resume, image)
         return command(over=over, select=select if topology is None else None, **others)
 
     decorated: Command = gathered
@@ -107,5 +115,10 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     ),
     click.option(
         "--topology", type=INPUT, metavar="FILE", help="Structure of all atoms of the trajectory, for --select."
+    ),
+    click.option(
+        "--image", type=click.Choice(IMAGES),
+        help="auto, the default: in frames with a unit cell make molecules whole and put them side by side; none: take "
+        "frames as they stand.",
     ),
 )  # fmt: skip

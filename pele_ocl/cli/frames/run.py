@@ -11,6 +11,7 @@ from ...atoms import Atoms
 from ...inputfile import InputFile
 from ...trajectories.energies import AnyPlan, evaluate_with, recorded, workers_of
 from ...trajectories.streaming import Evaluate, Evaluated
+from ..contract import Checks
 from ..progress import ProgressLine
 from ..report import duration
 from ..structures.choice import Bools
@@ -93,8 +94,12 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
                 if workers > 1:
                     progress((frames.frames.index(part.frames[-1]) + 1) / len(frames))
     tally.end()
+    checks = Checks(work.source)
+    checks.energy(work.atoms, tally.means(), is_mean=True)
+    checks.findings += tally.imaged()
     if as_json:
-        say_json({**cast(Mapping[str, object], facts["json"]), **tally.as_json()})
+        findings = {"findings": checks.as_json()}
+        say_json({**cast(Mapping[str, object], facts["json"]), **tally.as_json(), **findings})
     else:
         head = [*cast(list[str], facts["lines"]), counted_frames(frames)]
         say("\n".join([*head, *tally.lines(str(facts["how"]))]))

@@ -13,7 +13,7 @@ import click
 
 from ...trajectories import Trajectory
 from ...trajectories.recording import Settings
-from ...trajectories.streaming import Evaluate, Evaluated, ResultsOver, results_over
+from ...trajectories.streaming import Evaluate, Evaluated, ResultsOver, evaluated, results_over
 from ..cluster import asked_of, shared_out
 from .ranges import results_by
 
@@ -51,7 +51,7 @@ def shared_frames(
         raise click.UsageError(f"{'--resume goes on with' if resume else '--shard begins'} a file; name it by -o")
 
     def compute(part: range) -> Evaluated:
-        return evaluate(frames.positions(part), None)
+        return evaluated(frames.piece(part), evaluate, None)
 
     with shared_out(compute, facts) as work:
         record, own = cast(Settings, work.facts["record"]), frames

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from ...contract import Finding
 from ...trajectories.statistics import Statistics
 from ...trajectories.streaming import SURFACE_AREA, Evaluated, Part
 from ..clock import elapsed
@@ -23,14 +24,14 @@ NAMED = 3  # failures that are told one by one
 class Tally:
     """Frames that are done: their number, statistics, failures and, where asked for, each one's row.
 
-    n_earlier : of an earlier run; n_failed : without a result
+    n_earlier : of an earlier run; n_failed : without a result; n_imaged : imaged before, of those of this run
     """
 
     def __init__(self, keeps_rows: bool = False, residues: Sequence[str] = (), workers: int = 1) -> None:
         """residues : their names, where results have the energies of each; workers : pieces computed at a time, whose
         kernels are compiled before the first of them; 0 where the rate is that of the whole time
         """
-        self.n_earlier = self.n_failed = self._n = 0
+        self.n_earlier = self.n_failed = self.n_imaged = self._n = 0
         self._keeps_rows = keeps_rows
         self._rows: list[Row] = []
         self._statistics = Statistics()
@@ -50,6 +51,7 @@ class Tally:
         self._statistics.add(part.results)
         self._residues.add(part.results)
         self.n_failed += len(part.results.errors)
+        self.n_imaged += part.results.n_imaged
         for place, reason in part.results.errors.items():
             if len(self._failed) < NAMED:
                 self._failed[part.frames[place]] = reason
@@ -60,11 +62,20 @@ class Tally:
         """Take the time."""
         self._seconds = time.perf_counter() - self._start
 
+    def means(self) -> dict[str, float]:
+        """The mean of each term, kcal/mol; empty where no frame counts."""
+        return {term: of["mean"] for term, of in self._statistics.columns().items()}
+
+    def imaged(self) -> list[Finding]:
+        """The finding that frames were imaged."""
+        return imaged(self.n_imaged, self._n - self.n_earlier)
+
     def as_json(self) -> dict[str, object]:
         """The results as they stand in a report in JSON."""
         return {
             "n_frames": self._n,
             "n_failed": self.n_failed,
+            "n_imaged": self.n_imaged,
             "models": self._rows,
             "statistics": self._statistics.columns(),
             **({"residues": self._residues.as_json()} if self._residues.names else {}),
@@ -74,7 +85,8 @@ class Tally:
 
     def lines(self, how: str) -> list[str]:
         """A table of the statistics, and the rate; how : the frames were computed."""
-        lines, columns = [], dict(self._statistics.columns())
+        lines, columns = list[str](), dict(self._statistics.columns())
+        lines += [finding.text for finding in self.imaged()]
         if columns:
             heads = ("", "mean", "sd", "min", "max")
             area = columns.pop(SURFACE_AREA, None)
@@ -90,6 +102,15 @@ class Tally:
     def exit_with_failures(self) -> None:
         """Name the first frames that failed, and exit with 1, if there are any."""
         exit_with_failures(self._failed, self.n_failed, self._n)
+
+
+def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
+    """The finding that frames were imaged; none where none was."""
+    if not n_imaged:
+        return []
+    were = "was" if n_frames == 1 else "were"
+    text = f"{n_imaged:,} of {counted(n_frames, 'frame')} {were} imaged: molecules made whole and put side by side"
+    return [Finding("repaired", text)]
 
 
 def exit_with_failures(reasons: Mapping[int, str], n_failed: int, n_frames: int) -> None:

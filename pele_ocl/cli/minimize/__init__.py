@@ -14,6 +14,7 @@ from ...minimize.minimizer import MOST_ROUNDS
 from ...solvent_model import SolventModel
 from ..cluster import asked_of, cluster_options
 from ..command import EachOnce
+from ..contract import strict_option
 from ..frames import FrameOptions, trajectory_options
 from ..molecule import models_option
 from ..options import (
@@ -82,6 +83,7 @@ __all__ = ["minimize"]
 @structure_options
 @model_options
 @surface_options
+@strict_option
 @report_options
 def minimize(
     paths: tuple[Path, ...], output: Path, method: str, tolerance: str, largest: float | None,

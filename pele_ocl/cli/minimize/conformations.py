@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,12 @@ class Conformations:
         if isinstance(self._given, Trajectory):
             return self._given.positions(self._given.frames[part.start : part.stop])
         return self._given[part.start : part.stop]
+
+    def torn(self, part: range) -> Mapping[int, str]:
+        """Why conformations whose positions are NaN cannot be used, by their place in a part."""
+        if isinstance(self._given, Trajectory):
+            return self._given.piece(self._given.frames[part.start : part.stop]).torn
+        return {}
 
     def close(self) -> None:
         """Close the file that positions were read from."""

@@ -10,16 +10,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ...atoms import Atoms
+from ...atoms import Atoms, Floats
 from ...errors import InputError
 from ...formats.conformation_files import ConformationFile, layout_of
-from ...minimize import MinimizeBatch, Minimizer
+from ...minimize import MinimizeBatch, Minimizer, MinimizeResult
 from ...trajectories.files import Positions
 from ...trajectories.reading import PIECE_ATOMS
 from ..cluster import SharedWork, shared_out
 from .conformations import Conformations
 from .progress import StructureLine
-from .work import Outcome, Work
+from .work import Outcome, Work, findings_of
 
 _Numbered = tuple[int, Outcome]  # a conformation, from 1
 _LEAST_RANGES = 64  # of conformations, so that many workers have something to do
@@ -45,14 +45,24 @@ class Relaxing:
     def outcomes(self, part: range) -> list[Outcome]:
         """Those of some conformations, by their places."""
         conformations = self.conformations
-        batch = self._batch(conformations.positions(part))
-        n, sha256 = len(conformations.atoms), conformations.sha256
+        positions, sha256 = conformations.positions(part), conformations.sha256
+        batch = self._batch(positions)
+        torn = conformations.torn(part) if batch.errors else {}
         return [
-            Outcome.failed_by(batch.errors[k], name, sha256)
+            Outcome.failed_by(torn.get(k, batch.errors[k]), name, sha256)
             if result is None
-            else Outcome(result.to_dict(name), n, sha256, result.positions)
+            else self._outcome(result, name, positions[k])
             for k, (result, name) in enumerate(zip(batch.results, (conformations.names[j] for j in part), strict=True))
         ]
+
+    def _outcome(self, result: MinimizeResult, name: str, start: Floats) -> Outcome:
+        """The outcome of a conformation that is done, with the findings about its start."""
+        atoms, row = self.conformations.atoms, result.to_dict(name)
+        try:
+            found = findings_of(atoms.moved(start), row["energy_before"])
+        except InputError as error:  # which --strict makes of a finding
+            return Outcome.failed_by(str(error), name, self.conformations.sha256)
+        return Outcome({**row, **found}, len(atoms), self.conformations.sha256, result.positions)
 
     def _batch(self, positions: Positions) -> MinimizeBatch:
         if self.work.holding.to_starts:

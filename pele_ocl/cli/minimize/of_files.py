@@ -10,17 +10,19 @@ import click
 
 from ...atoms import Atoms
 from ...cluster import WorkersDiedError
+from ...contract import of_structure, require
 from ...errors import PeleError
 from ...formats import replacing
 from ...formats.conformation_files import ConformationFile, layout_of
 from ...inputfile import InputFile, read_file
 from ..cluster import Call, asked_of, shared_out
 from ..command import COORDINATES
+from ..contract import is_strict
 from ..structures.several import described_by
 from .journal import Journal
 from .progress import StructureLine
 from .targets import make_folder
-from .work import Outcome, Work
+from .work import Outcome, Work, findings_of
 
 Targeted = tuple[Path, Path]  # a structure's file, and the one that it is written to
 # A structure that was read, its atoms, the file that it is written to, and where its coordinates are from.
@@ -80,6 +82,7 @@ def _minimized(
         try:
             source = read_file(path)
             atoms = work.read_atoms(source)
+            require(of_structure(atoms, "noted"), is_strict())
             waiting.append((source, atoms, target, click.get_current_context().meta.get(COORDINATES)))
         except PeleError as error:
             yield Outcome.failed_by(str(error), str(path))
@@ -102,13 +105,15 @@ def _together(
             yield Outcome.failed_by(result, name, source.sha256)
             continue
         try:
+            row = result.to_dict(name)
+            found = findings_of(atoms, row["energy_before"])
             click.get_current_context().meta[COORDINATES] = coordinates
             written = _write(work, source, result.atoms, target, journal)
         except PeleError as error:
             yield Outcome.failed_by(str(error), name, source.sha256)
         else:
             notes = {"notes": list(atoms.notes)} if atoms.notes else {}
-            yield Outcome({**result.to_dict(name), **notes}, len(atoms), source.sha256, written=written)
+            yield Outcome({**row, **notes, **found}, len(atoms), source.sha256, written=written)
 
 
 def _write(work: Work, source: InputFile, atoms: Atoms, target: Path, journal: Journal | None) -> str:

@@ -37,6 +37,7 @@ def report(
     rows = [outcome.row for outcome in outcomes]
     put_out(rows, path, save, as_json, lambda: _as_text(outcomes, device, work, verbose))
     _tell_restored(rows)
+    _tell_findings(outcomes)
     _tell_limits(outcomes)
     exit_for_failed(rows, "structure")
 
@@ -87,6 +88,14 @@ def _tell_restored(rows: Sequence[Row]) -> None:
             f"Note: {counted(n, 'structure')} of {len(rows):,} had noise all over, and bonds were restored before the "
             "first step; --no-restore leaves them"
         )
+
+
+def _tell_findings(outcomes: Sequence[Outcome]) -> None:
+    """Say what was found in the given starts, the first of them by its name; --json and the rows have all."""
+    found = [of.row for of in outcomes if of.row.get("findings")]
+    if found:
+        more = f"; and {counted(len(found) - 1, 'structure')} more" if len(found) > 1 else ""
+        note(f"Note: {one_line(found[0]['name'])}: {found[0]['findings'][0]['text']}{more}")
 
 
 def _tell_limits(outcomes: Sequence[Outcome]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from ...atoms import Atoms, Floats
+from ...contract import of_energy, of_structure, require
 from ...energy.options import Options as EnergyOptions
 from ...formats.b_factors import read_b_factors
 from ...formats.conformation_files import Content
@@ -20,6 +21,7 @@ from ...minimize.options import Stopping, descent_of
 from ...opencl.device import get_device
 from ...trajectories.fingerprints import content_of
 from ..cluster import asked_of
+from ..contract import is_strict
 from ..frames import FrameOptions
 from ..options import ReadAtoms
 from ..report import provenance
@@ -65,6 +67,17 @@ def require_options(options: Mapping[str, Any]) -> None:
     descent_of(options["method"], options["constraints"])
     EnergyOptions(True, True, False, options["cutoff"], options["one_four"])
     get_device(options["device"]).require_precision(options["precision"])
+
+
+def findings_of(atoms: Atoms, before: object) -> Row:
+    """The findings about a given start as a part of its row, empty where there are none; before : its energies.
+
+    Raises InputError where --strict refuses them.
+    """
+    energies = {term: value for term, value in cast(Mapping[str, float | None], before).items() if value is not None}
+    found = [*of_structure(atoms, "noted"), *of_energy(atoms, energies, atoms.positions)]
+    require(found, is_strict())
+    return {"findings": [finding.as_json() for finding in found]} if found else {}
 
 
 def setting_of(name: str, value: object) -> str:

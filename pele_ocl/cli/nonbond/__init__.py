@@ -17,6 +17,7 @@ from ...solvent_model import SolventModel
 from ...trajectories.recording import require_record_suffix
 from ..cluster import cluster_options
 from ..command import INPUT, OUTPUT, EachOnce
+from ..contract import Checks, strict_option
 from ..frames import FrameOptions, report_frames, trajectory_options
 from ..molecule import models_option, read_molecule
 from ..options import ReadAtoms, model_options, report_options, require_lennard_jones, run_options, structure_options
@@ -69,6 +70,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @run_options
 @structure_options
 @model_options
+@strict_option
 @report_options
 @each_structure
 def nonbond(
@@ -92,6 +94,9 @@ def nonbond(
         require_pairs_suffix(write_pairs)
     require_lennard_jones(path)
     molecule = read_molecule(path, read_atoms, models)
+    checks = Checks(molecule.source)
+    if not over.paths:
+        checks.structure(molecule)
     inside = internal_dielectrics(molecule.atoms) if internal_dielectric == "vdgbnp" else None
     listed = None if pairs_file is None else pairs_listed(molecule.atoms, pairs_file, one_four)
     list_of = partial(pairs_of, cutoff=cutoff, no_cutoff=no_cutoff, split_cutoffs=split_cutoffs, one_four=one_four)
@@ -107,13 +112,15 @@ def nonbond(
             computed = computed_together(molecule, list_of if listed is None else lambda _: listed, plan_of, progress)
         else:
             computed = computed_one_by_one(molecule, list_of, plan_of, progress)
+    for number, of in zip(molecule.numbers or [None], computed.results, strict=True):
+        checks.energy(of.atoms, of.energy, number)
     reach = None if no_cutoff or split_cutoffs else cutoff or DEFAULT_CUTOFF
     _note_oddities(computed, reach, pairs_file)
     with nullcontext() if write_pairs is None else writing_pairs(write_pairs, computed.pairs):
         if output is not None:
             save(output, molecule, computed, constants)
     if as_json:
-        say_json(json_of(molecule, computed, constants))
+        say_json(json_of(molecule, computed, constants) | {"findings": checks.as_json()})
     else:
         say(text_of(molecule, computed, constants, solvent == "gb", verbose))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...contract import cells_of
 from ...errors import FormatError
 from ...textfiles import quoted
 
@@ -39,6 +41,25 @@ class Variable(NamedTuple):
         return n_values * self.dtype.itemsize
 
 
+class Place(NamedTuple):
+    """Where three numbers of a frame stand.
+
+    start : from the frame's beginning, or from that of the file where there is one for all
+    """
+
+    start: int
+    dtype: np.dtype[Any]
+    factor: float
+
+    def read(self, rows: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """The numbers (m, 3) in rows (m, length) of bytes, of a frame each or of the file; NaN where it ends before."""
+        size = 3 * self.dtype.itemsize
+        raw = rows[:, self.start : self.start + size]
+        if raw.shape[1] < size:
+            return np.full((len(rows), 3), np.nan)
+        return np.ascontiguousarray(raw).view(self.dtype).astype(np.float64) * self.factor
+
+
 class Frames(NamedTuple):
     """Where the frames of a file stand, and what their numbers mean.
 
@@ -46,6 +67,7 @@ class Frames(NamedTuple):
     n_atoms, dtype : of the coordinates (n_atoms, 3) of a frame
     begin, stride : of the first frame, and from one to the next, in bytes; start : of the coordinates in a frame
     factor : from the numbers to A
+    cell : where lengths and angles of the unit cell stand, and of what type; None where there is none
     """
 
     n_frames: int | None
@@ -55,6 +77,25 @@ class Frames(NamedTuple):
     stride: int
     start: int
     factor: float
+    cell: tuple[Place, Place] | None = None
+
+    @property
+    def has_one_cell(self) -> bool:
+        """Whether the cell stands once in the file, and not in each frame."""
+        return self.cell is not None and self.stride == 3 * self.n_atoms * self.dtype.itemsize
+
+    def cell_of(self, stream: BinaryIO, number: int) -> NDArray[np.float64] | None:
+        """The cell (3, 3) A of a frame, counted from 0; None where there is none."""
+        if self.cell is None:
+            return None
+        begin = 0 if self.has_one_cell else self.begin + number * self.stride
+        numbers = []
+        for place in self.cell:
+            stream.seek(begin + place.start)
+            row = np.frombuffer(stream.read(3 * place.dtype.itemsize), np.uint8)[np.newaxis]
+            numbers.append(place._replace(start=0).read(row))
+        found = cells_of(*numbers)[0]
+        return found if np.isfinite(found).all() else None
 
     def counted(self, n_bytes: int) -> int:
         """The number of frames in a file of so many bytes."""
@@ -84,9 +125,25 @@ def read_frames(where: str, stream: BinaryIO) -> Frames:
     if found.is_record:
         begin = min(v.begin for v in records)
         n_frames = None if is_written else n_records
-        return Frames(n_frames, n_atoms, found.dtype, begin, stride, found.begin - begin, factor)
+        cell = _cell(variables, begin, True)
+        return Frames(n_frames, n_atoms, found.dtype, begin, stride, found.begin - begin, factor, cell)
     n_frames = 1 if len(found.shape) == 2 else found.shape[0]
-    return Frames(n_frames, n_atoms, found.dtype, found.begin, 3 * n_atoms * found.dtype.itemsize, 0, factor)
+    cell = _cell(variables, 0, False) if n_frames == 1 else None
+    return Frames(n_frames, n_atoms, found.dtype, found.begin, 3 * n_atoms * found.dtype.itemsize, 0, factor, cell)
+
+
+def _cell(variables: dict[str, Variable], begin: int, in_records: bool) -> tuple[Place, Place] | None:
+    """Where the cell stands, from the beginning of a record or of the file; None where there is none of this kind."""
+    found = [variables.get(name) for name in ("cell_lengths", "cell_angles")]
+    places = []
+    for variable in found:
+        if variable is None or variable.dtype.kind != "f" or variable.shape[-1:] != (3,):
+            return None
+        if variable.is_record != in_records or len(variable.shape) != (2 if in_records else 1):
+            return None
+        factor = variable.attributes.get("scale_factor", 1.0)
+        places.append(Place(variable.begin - begin, variable.dtype, factor if isinstance(factor, float) else 1.0))
+    return places[0], places[1]
 
 
 def _factor(where: str, found: Variable) -> float:

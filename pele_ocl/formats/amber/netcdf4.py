@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ...contract import cells_of
 from ...errors import FormatError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Coordinates:
         unit = unit.decode("utf-8", "replace") if isinstance(unit, bytes) else str(unit)
         if unit.lower() not in _ANGSTROM:
             raise FormatError(f"{self.where}: its positions are in {unit!r}; angstrom or nanometers are needed")
+        self._cell = [self._file.get(name) for name in ("cell_lengths", "cell_angles")]
         self.factor = _ANGSTROM[unit.lower()] * float(np.ravel(values.attrs.get("scale_factor", 1.0))[0])
 
     def read(self, start: int, stop: int, step: int = 1) -> NDArray[Any]:
@@ -63,6 +65,22 @@ class Coordinates:
         except OSError as error:
             raise FormatError(f"{self.where}: cannot be read ({error}); copy the file again") from None
         return found.reshape(-1, self.n_atoms, 3)
+
+    def cells(self, start: int, stop: int, step: int = 1) -> NDArray[np.float64] | None:
+        """The unit cells (m, 3, 3) A of some frames, NaN where one has none; None where the file has no cells."""
+        numbers = []
+        for values in self._cell:
+            if getattr(values, "shape", ())[-1:] != (3,) or len(values.shape) > 2:
+                return None
+            rows = np.asarray(values[start:stop:step] if len(values.shape) == 2 else values[()], np.float64)
+            if len(rows.reshape(-1, 3)) != len(range(start, stop, step)):
+                return None
+            numbers.append(rows.reshape(-1, 3))
+        unit = self._cell[0].attrs.get("units", self._cell[0].attrs.get("unit"))
+        text = unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
+        # MDTraj's cells are in nm; without a unit they are in that of the positions
+        factor = self.factor if text is None else _ANGSTROM.get(str(text).lower(), np.nan)
+        return cells_of(numbers[0] * factor, numbers[1])
 
     def close(self) -> None:
         """Close the file."""

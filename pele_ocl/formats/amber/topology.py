@@ -21,6 +21,10 @@ CHARGE_UNIT = 18.2223
 _SET = re.compile(r".*\((\w+)\)\s*", re.DOTALL)  # "H(N)-modified Bondi radii (mbondi2)"
 
 
+_IFBOX = 27  # place among the pointers
+_OCTAHEDRON = 109.4712206344907  # degrees
+
+
 def read_topology(path: str | PathLike[str]) -> Topology:
     """The topology of a file with %FLAG sections, of AMBER 7 or later, plain or gzip.
 
@@ -66,8 +70,21 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
         bonded=bonded,
         types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
         gb_radii_set=radii_set,
+        cell_angles=_cell_angles(sections),
         type_family="" if "FORCE_FIELD_TYPE" in sections else "amber",  # that section is of CHARMM's force field
     )
+
+
+def _cell_angles(sections: Sections) -> tuple[float, float, float] | None:
+    """The angles of the box, of which the file has beta alone: all are 90, or those of a truncated octahedron.
+
+    NaN for other boxes.
+    """
+    if not sections.whole_numbers("POINTERS")[_IFBOX] or "BOX_DIMENSIONS" not in sections:
+        return None
+    beta = float(sections.numbers("BOX_DIMENSIONS")[0])
+    known = next((angle for angle in (90.0, _OCTAHEDRON) if abs(beta - angle) < 0.01), np.nan)
+    return known, known, known
 
 
 def _radii(sections: Sections, counts: Counts) -> tuple[Floats | None, Floats | None, str]:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ...contract import cells_of
 from ...errors import FormatError
 from .framefile import AtomChoice, Positions, RecordFile
 
@@ -41,11 +42,12 @@ class DcdFile(RecordFile):
             raise FormatError(f"{path}: leaves out atoms that do not move; write it anew with all atoms")
         is_charmm = counts[19] != 0  # X-PLOR has other numbers at the places of the flags
         cell = _CELL + 8 if is_charmm and counts[10] else 0
+        self._has_cell = cell > 0
         axis = 4 * n + 8
         super().__init__(path, n, offset, cell + (4 if is_charmm and counts[11] == 1 else 3) * axis)
         self.is_partial |= int(counts[0]) > self.n_frames
         self._starts = [cell + 4 + k * axis for k in range(3)]
-        self._value = np.dtype(f"{order}f4")
+        self._value, self._wide = np.dtype(f"{order}f4"), np.dtype(f"{order}f8")
 
     def _record(self, stream: BinaryIO) -> bytes:
         """The next record of the head. Raises ValueError where it is damaged."""
@@ -61,6 +63,8 @@ class DcdFile(RecordFile):
         raw, size = self.raw(frames), 4 * self.n_atoms
         columns = [raw[:, start : start + size].view(self._value)[:, atoms] for start in self._starts]
         self._check(raw, size, frames)
+        if self._has_cell:
+            self.cells = _cells(np.ascontiguousarray(raw[:, 4 : 4 + _CELL]).view(self._wide))
         positions: Positions = np.empty((*columns[0].shape, 3), np.float32)
         for axis, column in enumerate(columns):
             positions[:, :, axis] = column
@@ -73,3 +77,13 @@ class DcdFile(RecordFile):
         wrong = np.flatnonzero((np.concatenate(marks, axis=1) != np.tile(expected, len(marks))).any(axis=1))
         if len(wrong):
             raise FormatError(f"{self.path}: frame {frames[int(wrong[0])]} is damaged; copy the file again")
+
+
+def _cells(values: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Cells (m, 3, 3) A of A, gamma, B, beta, alpha, C: angles are degrees, or their cosines as CHARMM has them."""
+    found = np.asarray(values, np.float64)
+    angles = found[:, [4, 3, 1]]
+    with np.errstate(invalid="ignore"):
+        are_cosines = (np.abs(angles) <= 1).all(axis=1, keepdims=True)
+        degrees = np.where(are_cosines, np.degrees(np.arccos(np.clip(angles, -1, 1))), angles)
+    return cells_of(found[:, [0, 2, 5]], degrees)

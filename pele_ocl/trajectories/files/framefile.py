@@ -22,9 +22,12 @@ class FrameFile(ABC):
     n_atoms : of every frame; n_frames : those that the file holds whole
     is_partial : whether it ends within one frame more
     takes_more : whether to read takes more memory than the positions that are wanted
+    cells : (m, 3, 3) A, the unit cells of the frames that were read last, NaN where one has none; None without any
     """
 
     takes_more = True
+    cells: NDArray[np.float64] | None = None
+    angles: tuple[float, float, float] = (90.0, 90.0, 90.0)  # degrees, of cells in files that have lengths alone
 
     def __init__(self, path: Path, n_atoms: int, n_frames: int, is_partial: bool = False) -> None:
         self.path, self.n_atoms, self.n_frames, self.is_partial = path, n_atoms, n_frames, is_partial

@@ -23,6 +23,7 @@ class Hdf5File(FrameFile):
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         found = self._coordinates.read(frames.start, frames.stop, frames.step)[:, atoms]
+        self.cells = self._coordinates.cells(frames.start, frames.stop, frames.step)
         return _in_angstrom(found, self._coordinates.factor)
 
     def close(self) -> None:
@@ -40,9 +41,12 @@ class PlainHdf5File(RecordFile):
     def __init__(self, path: Path, coordinates: Coordinates, offset: int) -> None:
         n, self._dtype, self._factor = coordinates.n_atoms, coordinates.dtype, coordinates.factor
         super().__init__(path, n, offset, 3 * n * self._dtype.itemsize, coordinates.n_frames)
+        self._all_cells = coordinates.cells(0, coordinates.n_frames)
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         values = self.raw(frames).view(self._dtype).reshape(len(frames), self.n_atoms, 3)
+        if self._all_cells is not None:
+            self.cells = self._all_cells[frames.start : frames.stop : frames.step]
         return _in_angstrom(values[:, atoms], self._factor)
 
 
@@ -51,8 +55,10 @@ def open_hdf5(path: Path) -> FrameFile:
     coordinates = Coordinates(str(path), path)
     if coordinates.offset is None:
         return Hdf5File(path, coordinates)
-    coordinates.close()
-    return PlainHdf5File(path, coordinates, coordinates.offset)
+    try:
+        return PlainHdf5File(path, coordinates, coordinates.offset)
+    finally:
+        coordinates.close()
 
 
 def _in_angstrom(numbers: NDArray[Any], factor: float) -> Positions:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...contract import cells_of
 from ...errors import FormatError
 from .decimals import WIDTH, decimals
 from .framefile import AtomChoice, Positions, RecordFile
@@ -17,7 +18,7 @@ _A_LINE = 10
 
 
 class MdcrdFile(RecordFile):
-    """A text trajectory of frames of n atoms."""
+    """A text trajectory of frames of n atoms, whose boxes have no angles."""
 
     def __init__(self, path: Path, n_atoms: int) -> None:
         """n_atoms : of each frame. Raises FormatError where the first frame has other lines."""
@@ -34,7 +35,7 @@ class MdcrdFile(RecordFile):
         box = len(after.rstrip(b"\r\n")) == 3 * WIDTH and n_atoms > 1
         length = sum(widths) + len(widths) * self._end + (3 * WIDTH + self._end if box else 0)
         super().__init__(path, n_atoms, len(title), length)
-        self._full, self._rest = full, rest * WIDTH
+        self._full, self._rest, self._has_box = full, rest * WIDTH, box
         self._ends = np.cumsum(np.array(widths) + self._end) - 1
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
@@ -49,6 +50,9 @@ class MdcrdFile(RecordFile):
         lines = raw[:, : self._full * line].reshape(len(raw), self._full, line)[:, :, : _A_LINE * WIDTH]
         rest = raw[:, self._full * line : self._full * line + self._rest]
         fields = np.concatenate([lines.reshape(len(raw), -1), rest], axis=1).reshape(len(raw), self.n_atoms, 3, WIDTH)
+        if self._has_box:
+            box = raw[:, -(3 * WIDTH + self._end) :][:, : 3 * WIDTH].reshape(len(raw), 3, WIDTH)
+            self.cells = cells_of(decimals(box)[0], [self.angles] * len(raw))
         return decimals(fields[:, atoms])[0]
 
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from ...atoms import Floats
 from ...errors import FormatError
 from ...formats import read_conformations, read_structure
+from ...formats.cells import cryst1_cell, read_cell
 from ...inputfile import InputFile
 from .decimals import WIDTH, decimals
 from .framefile import AtomChoice, FrameFile, Positions
 
-_MODEL = b"\nMODEL"
+_MODEL, _CRYST1 = b"\nMODEL", b"\nCRYST1"
 _BLOCK = 1 << 24  # bytes
 _NAMES = [*range(6), *range(12, 27)]  # columns of the record's name and of the atom's identity
 _PLACES = 30 + np.arange(3 * WIDTH).reshape(3, WIDTH)
@@ -28,9 +29,11 @@ class WholeFile(FrameFile):
     def __init__(self, path: Path) -> None:
         self._positions = read_conformations(path)[1]
         super().__init__(path, self._positions.shape[1], self._positions.shape[0])
+        self._cell = read_cell(path)
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         positions: Positions = self._positions[frames.start : frames.stop : frames.step, atoms]
+        self.cells = None if self._cell is None else np.repeat(self._cell[np.newaxis], len(frames), axis=0)
         return positions
 
     def close(self) -> None:
@@ -43,8 +46,9 @@ class PdbFile(FrameFile):
     Models whose lines stand as those of the first are read together; others by the reader of structures.
     """
 
-    def __init__(self, path: Path, starts: list[int]) -> None:
-        """starts : of the MODEL records, bytes"""
+    def __init__(self, path: Path, starts: list[int], cells: list[int]) -> None:
+        """starts, cells : of the MODEL and of the CRYST1 records, bytes"""
+        self._cell_starts = np.array(cells, np.int64)
         self._stream = open(path, "rb")
         try:
             self._learn(path, starts)
@@ -76,7 +80,22 @@ class PdbFile(FrameFile):
         texts = [self._bytes(self._starts[k], self._starts[k + 1]) for k in frames]
         plain = self._read_plain(texts) if self._is_plain else None
         positions: Positions = (self._read_any(texts, frames) if plain is None else plain)[:, atoms]
+        if len(self._cell_starts):
+            self.cells = np.stack([self._cell(k, text) for k, text in zip(frames, texts, strict=True)])
         return positions
+
+    def _cell(self, model: int, text: bytes) -> Floats:
+        """The cell of the CRYST1 record within a model, else of the last one before it; NaN where there is none."""
+        begin, end = self._starts[model], self._starts[model + 1]
+        own = int(np.searchsorted(self._cell_starts, end)) - 1
+        if own >= 0 and self._cell_starts[own] > begin:
+            head = _ATOM.search(text)
+            if head is None or self._cell_starts[own] - begin > head.start():  # behind the atoms, so of the next model
+                own = int(np.searchsorted(self._cell_starts, begin)) - 1
+        if own < 0:
+            return np.full((3, 3), np.nan)
+        start = int(self._cell_starts[own])
+        return cryst1_cell(self._bytes(start, start + 80))
 
     def close(self) -> None:
         self._stream.close()
@@ -116,21 +135,21 @@ def open_models(path: Path) -> FrameFile:
     """A structure file, each model a frame."""
     if path.suffix.lower() not in (".pdb", ".ent"):
         return WholeFile(path)
-    starts = _model_starts(path)
-    return PdbFile(path, starts) if len(starts) > 1 else WholeFile(path)
+    starts = _starts(path, _MODEL)
+    return PdbFile(path, starts, _starts(path, _CRYST1)) if len(starts) > 1 else WholeFile(path)
 
 
-def _model_starts(path: Path) -> list[int]:
-    """The places of the MODEL records in a file."""
+def _starts(path: Path, record: bytes) -> list[int]:
+    """The places of records in a file, each a line end and the record's name."""
     starts: list[int] = []
     with open(path, "rb") as stream:
         place, rest = -1, b"\n"  # the first line begins as those behind line ends do
         while data := stream.read(_BLOCK):
             text = rest + data
-            at = text.find(_MODEL)
+            at = text.find(record)
             while at >= 0:
                 starts.append(place + at + 1)
-                at = text.find(_MODEL, at + 1)
-            rest = text[1 - len(_MODEL) :]
+                at = text.find(record, at + 1)
+            rest = text[1 - len(record) :]
             place += len(text) - len(rest)
     return starts

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from ...contract import cells_of
 from ...errors import FormatError
 from ...formats.amber.netcdf import MAGICS, read_frames
 from ...formats.amber.netcdf4 import HDF5
@@ -20,9 +23,18 @@ class NetcdfFile(RecordFile):
         super().__init__(path, found.n_atoms, found.begin, found.stride, found.n_frames)
         self._type, self._factor, self._start = found.dtype, found.factor, found.start
         self._end = self._start + 3 * found.n_atoms * found.dtype.itemsize
+        self._cell, self._only_cell = (None, None) if found.has_one_cell else (found.cell, None)
+        if found.has_one_cell:
+            with open(path, "rb") as stream:
+                self._only_cell = found.cell_of(stream, 0)
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
-        values = self.raw(frames)[:, self._start : self._end].view(self._type).reshape(len(frames), self.n_atoms, 3)
+        raw = self.raw(frames)
+        values = raw[:, self._start : self._end].view(self._type).reshape(len(frames), self.n_atoms, 3)
+        if self._cell is not None:
+            self.cells = cells_of(*(place.read(raw) for place in self._cell))
+        elif self._only_cell is not None:
+            self.cells = np.repeat(self._only_cell[np.newaxis], len(frames), axis=0)
         positions: Positions = values[:, atoms].astype(self._type.newbyteorder("="))
         return positions if self._factor == 1 else positions * positions.dtype.type(self._factor)
 

@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...contract import usable_cells
 from ...errors import FormatError
 from ...extras import extra
 from .framefile import AtomChoice, FrameFile, Positions
@@ -48,7 +49,7 @@ class XdrFile(FrameFile):
     def read(self, frames: range, atoms: AtomChoice) -> Positions:
         try:
             self._file.seek(frames.start)
-            found = self._file.read(n_frames=len(frames), stride=frames.step)[0]
+            found, _, _, boxes, *_ = self._file.read(n_frames=len(frames), stride=frames.step)
         except (OSError, RuntimeError, ValueError, EOFError) as error:
             raise FormatError(f"{self.path}: cannot be read beyond frame {frames.start} ({error})") from None
         if len(found) < len(frames):
@@ -56,6 +57,7 @@ class XdrFile(FrameFile):
                 f"{self.path}: ends behind frame {frames.start + len(found) * frames.step - 1}, in the middle of the "
                 "next; copy the file again, or choose whole frames by --frames"
             )
+        self.cells = None if boxes is None else usable_cells(np.asarray(boxes, np.float64) * float(_NANOMETER))
         positions: Positions = found[:, atoms] * _NANOMETER
         return positions
 

@@ -115,4 +115,5 @@ def joined(parts: list[Evaluated]) -> Evaluated:
     for part in parts:
         errors |= {first + k: text for k, text in part.errors.items()}
         first += len(part.columns[names[0]])
-    return Evaluated({name: np.concatenate([part.columns[name] for part in parts]) for name in names}, errors)
+    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in names}
+    return Evaluated(columns, errors, n_imaged=sum(part.n_imaged for part in parts))

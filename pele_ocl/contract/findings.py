@@ -1,0 +1,237 @@
+"""Findings: what was repaired, refused or noted in a structure or its energies, each a sentence with its atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..atoms import Atoms, Floats, Ints, TermTable
+from ..atoms.close_pairs import close_pair
+from ..errors import InputError
+
+Action = Literal["repaired", "refused", "noted"]
+
+TOO_LONG = 3.0  # A that a bond may be longer than its length in any structure that was ever whole
+USUAL_BOND = 1.5  # A, of bonds whose length no force field tells
+_SAME_PLACE = 1e-4  # A, at which no energy is defined
+ON_TOP = 0.5  # A: no two atoms of a molecule are so close
+_DISULPHIDE = 2.5  # A between SG atoms that are bonded
+# Mean energies beyond which a structure was not relaxed, kcal/mol. Thermal motion at 300 K is 0.3 a bond or angle.
+MOST_A_BOND, MOST_AN_ANGLE, MOST_LJ_AN_ATOM = 1.25, 1.5, 1.0
+_STRAINED = 3.0  # kcal/mol of a single bond
+_REMEDY = "run pele-ocl minimize"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding of the contract.
+
+    action : "repaired", "refused" or "noted"; text : a sentence; atoms : indices of those that it is about
+    """
+
+    action: Action
+    text: str
+    atoms: tuple[int, ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """The finding for a report in JSON."""
+        return {"action": self.action, "text": self.text, "atoms": list(self.atoms)}
+
+
+def require(findings: Iterable[Finding], strict: bool = False) -> None:
+    """Raise InputError for the first finding that is refused; strict : or noted."""
+    for finding in findings:
+        if finding.action == "refused" or (strict and finding.action == "noted"):
+            raise InputError(finding.text)
+
+
+def of_structure(atoms: Atoms, torn: Action = "refused") -> list[Finding]:
+    """Findings about a structure before an energy is computed.
+
+    torn : what becomes of bonds that cannot be, which a minimisation may mend
+    """
+    return [*_torn(atoms, torn), *_on_top(atoms), *_open_disulphides(atoms)]
+
+
+def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | None = None) -> list[Finding]:
+    """Terms of an energy that are beyond reason, with where they come from.
+
+    energy : kcal/mol by term; positions : (n, 3) A that it is of, None for the mean of many, which names no atoms
+    """
+    there = None if positions is None else np.asarray(positions, np.float64)
+    found = [_of_bonds(atoms, energy, there), _of_angles(atoms, energy), _of_lennard_jones(atoms, energy, there)]
+    return [finding for finding in found if finding is not None]
+
+
+def left_out(what: str, program: str, atoms: Iterable[int] = ()) -> Finding:
+    """The finding that atoms were left out because a program leaves them out. what : "36 ions (Na+)", say"""
+    return Finding("repaired", f"{what} were left out, as {program} leaves them out", tuple(atoms))
+
+
+def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
+    """The lengths (m,) A beyond which bonds (m, 2) cannot be: 3 A more than the force field's, or than 1.5 A."""
+    limits = np.full(len(bonds), USUAL_BOND)
+    if atoms.bonded is not None and len(atoms.bonded.bonds) and len(bonds):
+        codes, known = _codes(bonds, len(atoms)), _codes(atoms.bonded.bonds.atoms, len(atoms))
+        order = np.argsort(known, kind="stable")
+        places = np.searchsorted(known[order], codes).clip(max=len(known) - 1)
+        has = known[order][places] == codes
+        limits[has] = atoms.bonded.bonds.parameters[order[places], 1][has]
+    return limits + TOO_LONG
+
+
+def impossible_bonds(atoms: Atoms) -> NDArray[np.intp]:
+    """The indices among the atoms' bonds of those that are more than 3 A longer than they should be."""
+    return np.flatnonzero(_lengths(atoms.positions, atoms.bonds) > limits_of(atoms, atoms.bonds))
+
+
+def bond_text(atoms: Atoms, i: int, j: int, length: float) -> str:
+    """The words for a bond that cannot be."""
+    return f"the bond of {atoms.describe(i)} and {atoms.describe(j)} is {length:,.1f} A long"
+
+
+def _torn(atoms: Atoms, action: Action) -> list[Finding]:
+    wrong = impossible_bonds(atoms)
+    if not len(wrong):
+        return []
+    lengths = _lengths(atoms.positions, atoms.bonds[wrong])
+    i, j = atoms.bonds[wrong[int(lengths.argmax())]].tolist()
+    more = f", and {len(wrong) - 1:,} more cannot be" if len(wrong) > 1 else ""
+    remedy = "mend the structure, or give a file that has its unit cell"
+    text = f"{bond_text(atoms, i, j, float(lengths.max()))}{more}; {remedy}"
+    return [Finding(action, text, tuple(np.unique(atoms.bonds[wrong]).tolist()))]
+
+
+def _on_top(atoms: Atoms) -> list[Finding]:
+    pair = close_pair(atoms.positions, _SAME_PLACE)
+    if pair is not None:
+        i, j = sorted(pair)
+        text = f"{atoms.describe(i)} and {atoms.describe(j)} stand at the same place; remove one of them"
+        return [Finding("refused", text, (i, j))]
+    pair = close_pair(atoms.positions, ON_TOP)
+    if pair is None:
+        return []
+    i, j = sorted(pair)
+    apart = float(np.linalg.norm(atoms.positions[i] - atoms.positions[j]))
+    text = f"{atoms.describe(i)} and {atoms.describe(j)} are {apart:.2g} A apart, on top of each other; {_REMEDY}"
+    return [Finding("noted", text, (i, j))]
+
+
+def _open_disulphides(atoms: Atoms) -> list[Finding]:
+    """SG atoms at bonding distance without a bond, and half cystines without a partner."""
+    labels = atoms.labels
+    if labels is None or not len(atoms.bonds):
+        return []
+    sulphurs = np.flatnonzero(labels.names == "SG")
+    if not len(sulphurs):
+        return []
+    bonded = atoms.bonds[np.isin(atoms.bonds, sulphurs).all(axis=1)]
+    found = list[Finding]()
+    if len(sulphurs) > 1:
+        points = atoms.positions[sulphurs]
+        apart = np.linalg.norm(points[:, np.newaxis] - points, axis=2)
+        known = set(map(tuple, np.sort(bonded, axis=1).tolist()))
+        for a, b in np.argwhere(np.triu(apart < _DISULPHIDE, 1)).tolist():
+            i, j = sorted((int(sulphurs[a]), int(sulphurs[b])))
+            if (i, j) not in known:
+                text = f"{atoms.describe(i)} and {atoms.describe(j)} are {apart[a, b]:.2f} A apart and not bonded"
+                found.append(Finding("noted", f"{text}; name both residues as half cystines (CYX)", (i, j)))
+    if any("half of a disulphide" in note for note in atoms.notes):  # the force field said it already
+        return found
+    for i in sulphurs[(labels.residue_names[sulphurs] == "CYX") & ~np.isin(sulphurs, bonded)].tolist():
+        text = f"{atoms.describe(i)} is half of a disulphide without a partner; name the residue CYS or add the bond"
+        found.append(Finding("noted", text, (i,)))
+    return found
+
+
+def _of_bonds(atoms: Atoms, energy: Mapping[str, float], positions: Floats | None) -> Finding | None:
+    table = None if atoms.bonded is None else atoms.bonded.bonds
+    if table is None or not _is_beyond(energy.get("bond"), MOST_A_BOND, len(table)):
+        return None
+    if positions is None:
+        return _beyond(atoms, "bond", energy["bond"], table, "", np.empty((0, 2), np.int32))
+    lengths = _lengths(positions, table.atoms)
+    energies = table.parameters[:, 0] * (lengths - table.parameters[:, 1]) ** 2
+    strained = np.flatnonzero(energies > _STRAINED)
+    with_hydrogen = strained[_is_hydrogen(atoms)[table.atoms[strained]].any(axis=1)]
+    if len(with_hydrogen) > 1 and energies[with_hydrogen].sum() > energies.sum() / 2:
+        cause = f"hydrogens at {np.median(lengths[with_hydrogen]):.2f} A"
+        own = table.atoms[with_hydrogen]
+    else:
+        worst = int(energies.argmax())
+        own = table.atoms[[worst]]
+        i, j = own[0].tolist()
+        cause = f"{atoms.describe(i)} and {atoms.describe(j)} at {lengths[worst]:.2f} A"
+    return _beyond(atoms, "bond", energy["bond"], table, cause, own)
+
+
+def _of_angles(atoms: Atoms, energy: Mapping[str, float]) -> Finding | None:
+    table = None if atoms.bonded is None else atoms.bonded.angles
+    if table is None or not _is_beyond(energy.get("angle"), MOST_AN_ANGLE, len(table)):
+        return None
+    return _beyond(atoms, "angle", energy["angle"], table, "", np.empty((0, 2), np.int32))
+
+
+def _of_lennard_jones(atoms: Atoms, energy: Mapping[str, float], positions: Floats | None) -> Finding | None:
+    value = energy.get("lennard_jones")
+    if not _is_beyond(value, MOST_LJ_AN_ATOM, len(atoms)) or value is None:
+        return None
+    for distance in () if positions is None else (0.5, 1.0, 1.5, 2.0):
+        assert positions is not None
+        pair = _clash(atoms, positions, distance)
+        if pair is not None:
+            i, j = pair
+            apart = float(np.linalg.norm(positions[i] - positions[j]))
+            text = f", from {atoms.describe(i)} and {atoms.describe(j)} {apart:.2f} A apart"
+            return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol{text}: {_REMEDY}", pair)
+    return Finding("noted", f"Lennard-Jones energy of {value:+,.0f} kcal/mol, which clashes make: {_REMEDY}")
+
+
+def _clash(atoms: Atoms, positions: Floats, distance: float) -> tuple[int, int] | None:
+    """Two atoms of different residues, or not bonded, that are closer than a distance; None where there are none."""
+    left = np.arange(len(atoms))
+    bonds = set(map(tuple, np.sort(atoms.bonds, axis=1).tolist()))
+    heavy = left[~_is_hydrogen(atoms)]
+    for chosen in (left, heavy):
+        pair = close_pair(positions[chosen], distance)
+        if pair is not None:
+            i, j = sorted(int(chosen[k]) for k in pair)
+            if (i, j) not in bonds:
+                return i, j
+    return None
+
+
+def _is_beyond(value: float | None, most: float, n: int) -> bool:
+    return value is not None and n > 0 and value > most * n
+
+
+def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str, own: Ints) -> Finding:
+    """The sentence for a bonded term; own : (k, 2) atoms that it comes from"""
+    n = 0 if atoms.labels is None else len(atoms.labels.residue_starts)
+    unit, mean = ("residue", value / n) if n > 1 else (table.kind.removesuffix("s"), value / len(table))
+    source = f", from {cause}" if cause else ""
+    return Finding(
+        "noted", f"{term} energy of {mean:,.0f} kcal/mol a {unit}{source}: {_REMEDY}", tuple(np.unique(own).tolist())
+    )
+
+
+def _is_hydrogen(atoms: Atoms) -> NDArray[np.bool_]:
+    if atoms.labels is None:
+        return np.zeros(len(atoms), np.bool_)
+    return np.isin(atoms.labels.elements, ("H", "D"))
+
+
+def _lengths(positions: Floats, bonds: Ints) -> Floats:
+    apart = positions[bonds[:, 0]] - positions[bonds[:, 1]]
+    lengths: Floats = np.sqrt(np.einsum("ki,ki->k", apart, apart))
+    return lengths
+
+
+def _codes(pairs: Ints, n: int) -> NDArray[np.int64]:
+    low, high = np.sort(np.asarray(pairs, np.int64), axis=1).T
+    codes: NDArray[np.int64] = low * n + high
+    return codes

@@ -1,0 +1,93 @@
+"""Frames of a trajectory before their energies are computed: imaged where there is a cell, refused where torn."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..atoms import Atoms
+from .cells import Floats
+from .findings import bond_text, limits_of
+from .imaging import Imager, Indices, Reals, apart_along, farther_than
+
+Image = Literal["auto", "none"]
+_TOGETHER = 1 << 15  # bonds of frames that are measured at a time, which the cache holds
+IMAGES: tuple[Image, ...] = get_args(Image)
+
+
+class FrameContract:
+    """The contract of the frames of some atoms.
+
+    atoms : of the frames; image : "auto" to image frames that have a cell, or "none"
+    chosen, anchors : as of Imager
+    """
+
+    def __init__(
+        self, atoms: Atoms, image: Image = "auto", chosen: Indices | None = None, anchors: Indices | None = None
+    ) -> None:
+        self.atoms, self.image, self._chosen, self._anchors = atoms, image, chosen, anchors
+        bonds = atoms.bonds
+        if chosen is not None and len(bonds):
+            allowed = np.zeros(len(atoms), np.bool_)
+            allowed[chosen] = True
+            bonds = bonds[allowed[bonds].all(axis=1)]
+        self._bonds = bonds
+        self._i, self._j = np.ascontiguousarray(bonds.T, np.intp)
+        self._most = limits_of(atoms, bonds) ** 2
+        self._least = float(np.sqrt(self._most.min(initial=np.inf)))
+
+    def with_image(self, image: Image) -> FrameContract:
+        """The same with frames imaged, or not."""
+        return self if image == self.image else FrameContract(self.atoms, image, self._chosen, self._anchors)
+
+    @cached_property
+    def _imager(self) -> Imager:
+        return Imager(len(self.atoms), self.atoms.bonds, self._chosen, self._anchors)
+
+    def __call__(
+        self, positions: Reals, cells: Floats | None
+    ) -> tuple[Reals, NDArray[np.bool_], dict[int, str]]:  # fmt: skip
+        """Positions (m, n, 3) A after imaging, (m,) True for each imaged frame, and why frames fail, by their place.
+
+        cells : (m, 3, 3) A, NaN where a frame has none; None where no frame has one
+        """
+        imaged = np.zeros(len(positions), np.bool_)
+        if cells is not None and self.image == "auto" and len(self._bonds):
+            positions, imaged = self._imager(positions, cells)
+        return positions, imaged, self._torn(positions, cells)
+
+    def _torn(self, positions: Reals, cells: Floats | None) -> dict[int, str]:
+        """Why frames with bonds that cannot be fail, by their place."""
+        if not len(self._bonds):
+            return {}
+        i, j = self._i, self._j
+        suspect = list[int]()
+        step = max(1, _TOGETHER // len(i))
+        for first in range(0, len(positions), step):
+            part = positions[first : first + step]
+            if farther_than(apart_along(part, i, j), self._least):
+                suspect += range(first, first + len(part))
+        return self._reasons(positions, suspect, cells) if suspect else {}
+
+    def _reasons(self, positions: Reals, suspect: list[int], cells: Floats | None) -> dict[int, str]:
+        """Why frames of some that are suspect fail, by their place."""
+        i, j = self._i, self._j
+        found = dict[int, str]()
+        apart = apart_along(positions[suspect], i, j)
+        squares = np.einsum("mki,mki->mk", apart, apart)
+        beyond = (squares > self._most) & np.isfinite(squares)  # atoms that are nowhere are told of by what evaluates
+        for row in np.flatnonzero(beyond.any(axis=1)).tolist():
+            k, worst = suspect[row], int(np.where(beyond[row], squares[row] / self._most, 0).argmax())
+            has_cell = cells is not None and bool(np.isfinite(cells[k]).all())
+            if not has_cell:
+                why = "the frame has no cell by which the molecule could be made whole"
+            elif self.image == "none":
+                why = "take --image auto"
+            else:
+                why = "no image of the atoms joins them"
+            text = bond_text(self.atoms, int(i[worst]), int(j[worst]), float(np.sqrt(squares[row, worst])))
+            found[k] = f"{text}; {why}"
+        return found

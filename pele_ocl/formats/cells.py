@@ -1,0 +1,122 @@
+"""The unit cells of files with positions: CRYST1 records, mmCIF items, lines of boxes, NetCDF variables."""
+
+from __future__ import annotations
+
+import io
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contract import cells_of, usable_cells
+from ..inputfile import InputFile, read_file
+from ..textfiles import number, plain_bytes
+from .amber.netcdf import MAGICS, read_frames
+from .amber.netcdf4 import HDF5, opened_coordinates
+from .registry import is_structure, structure_suffix
+
+Floats = NDArray[np.float64]
+
+_NM = 10.0  # A
+_CIF_NAMES = ("length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma")
+
+
+def read_cell(path: str | PathLike[str], frame: int = 0) -> Floats | None:
+    """The unit cell (3, 3) A of a file of positions, a row for each vector; None where it names none.
+
+    frame : counted from 0, of a NetCDF trajectory
+
+    A file that cannot be read has no cell here; its reader says what is wrong.
+    """
+    if is_structure(path):
+        data = plain_bytes(read_file(path))
+        found = _OF_SUFFIX.get(structure_suffix(path), _none)(data)
+    else:
+        with _opened(path) as stream:
+            magic = stream.read(len(HDF5))
+            if magic == HDF5:
+                with opened_coordinates(str(path), stream) as coordinates:
+                    cells = coordinates.cells(frame, frame + 1)
+                found = None if cells is None else cells[0]
+            elif magic.startswith(MAGICS):
+                found = read_frames(str(path), stream).cell_of(stream, frame)
+            else:
+                stream.seek(0)
+                found = _restart_cell(stream.read())
+    return None if found is None or not np.isfinite(found).all() else found
+
+
+def cryst1_cell(line: bytes) -> Floats:
+    """The cell (3, 3) A of a CRYST1 record; NaN where it holds none."""
+    return _of_texts([line[k : k + w] for k, w in ((6, 9), (15, 9), (24, 9), (33, 7), (40, 7), (47, 7))])
+
+
+def _of_texts(texts: list[bytes]) -> Floats:
+    """The cell of six texts, lengths in A and angles in degrees; NaN where one is no number."""
+    values = [number(text.decode("ascii", "replace")) for text in texts]
+    if len(values) != 6 or any(value is None for value in values):
+        return np.full((3, 3), np.nan)
+    six = np.array(values, np.float64)
+    found: Floats = cells_of(six[:3], six[3:])[0]
+    return found
+
+
+def _pdb_cell(data: bytes) -> Floats | None:
+    at = 0 if data.startswith(b"CRYST1") else data.find(b"\nCRYST1") + 1
+    return cryst1_cell(data[at : at + 80]) if data[at : at + 6] == b"CRYST1" else None
+
+
+def _cif_cell(data: bytes) -> Floats | None:
+    from gemmi import cif
+
+    try:
+        block = cif.read_string(data.decode("latin-1"))[0]
+    except (ValueError, RuntimeError, IndexError):
+        return None
+    texts = [(block.find_value(f"_cell.{name}") or "").strip("'\"").encode() for name in _CIF_NAMES]
+    return _of_texts(texts)
+
+
+def _gro_cell(data: bytes) -> Floats | None:
+    """The box behind the first frame: the lengths, then the other six components, nm."""
+    lines = data.split(b"\n")
+    count = number(lines[1].decode("ascii", "replace")) if len(lines) > 1 else None
+    if count is None or not 0 < count < len(lines) - 2:
+        return None
+    values = [number(word.decode("ascii", "replace")) for word in lines[2 + int(count)].split()]
+    if len(values) not in (3, 9) or any(value is None for value in values):
+        return None
+    xx, yy, zz, xy, xz, yx, yz, zx, zy = [*(_NM * value for value in values if value is not None), *[0.0] * 6][:9]
+    found: Floats = usable_cells([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]])[0]
+    return found
+
+
+def _restart_cell(data: bytes) -> Floats | None:
+    """The box at the end of a restart of AMBER as text: lengths and, most often, angles, of 12 letters each."""
+    lines = data.rstrip().splitlines()
+    words = lines[1].split() if len(lines) > 2 else []
+    if not words or not words[0].isdigit():
+        return None
+    n_lines = -(-int(words[0]) // 2)
+    if n_lines < 2 or len(lines) - 2 not in (n_lines + 1, 2 * n_lines + 1):  # of two atoms a line may be velocities
+        return None
+    line = lines[-1].rstrip()
+    texts = [line[k : k + 12] for k in range(0, len(line), 12)]
+    return _of_texts([*texts, b"90", b"90", b"90"] if len(texts) == 3 else texts)
+
+
+def _none(_: bytes) -> None:
+    return None
+
+
+_OF_SUFFIX = {".pdb": _pdb_cell, ".ent": _pdb_cell, ".cif": _cif_cell, ".mmcif": _cif_cell, ".gro": _gro_cell}
+
+
+def _opened(path: str | PathLike[str]) -> io.BufferedIOBase:
+    if isinstance(path, InputFile):
+        return io.BytesIO(plain_bytes(path))
+    file = Path(path)
+    with open(file, "rb") as stream:
+        magic = stream.read(len(HDF5))
+    return open(file, "rb") if magic == HDF5 or magic.startswith(MAGICS) else io.BytesIO(plain_bytes(read_file(file)))

@@ -1,0 +1,422 @@
+"""The contract of inputs: frames across periodic images, torn molecules, terms beyond reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import h5py
+import numpy as np
+import pytest
+from amber_helpers import hexapeptide, restart
+from binding_helpers import LIGAND, complex_atoms, frames, positions, write_complex
+from conftest import DEVICES
+from test_cli import HEXAPEPTIDE, error_of, on_the_chosen_device, run
+from trajectory_helpers import pdb_model, write_trajectory
+
+from pele_ocl import Atoms, Binding, Energy, InputError, energy_over, read
+from pele_ocl.atoms import Bonded, Bonds, Labels
+from pele_ocl.contract import Imager, cells_of, dimensions_of, of_energy, of_structure, usable_cells
+from pele_ocl.formats.cells import read_cell
+from pele_ocl.trajectories import Trajectory
+from pele_ocl.trajectories.files import open_frames
+
+__all__ = ["on_the_chosen_device"]  # a fixture that every test here uses
+
+M = 6
+OCTAHEDRON = [109.4712206344907] * 3
+CELLS = {
+    "orthorhombic": ([[45.0, 36.0, 40.0]] * M, [[90.0] * 3] * M),
+    "octahedron": ([[46.0] * 3] * M, [OCTAHEDRON] * M),
+    "flat": ([[46.0, 44.0, 120.0]] * M, [[40.0, 50.0, 60.0]] * M),
+    "changing": ([[45.0 + k, 38.0 - k / 3, 41.0 + k / 7] for k in range(M)], [[80.0 + k, 95, 100] for k in range(M)]),
+}  # fmt: skip
+
+
+def wrapped(x: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Every atom (m, n, 3) in the cell of its frame."""
+    inside = x @ np.linalg.inv(cells)
+    return (inside - np.floor(inside)) @ cells
+
+
+def ligand_moved(x: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """The second half of the atoms moved by lattice vectors in every second frame."""
+    moved = x.copy()
+    for k, numbers in enumerate(((1, 0, 0), (0, -1, 1), (2, 1, -1))):
+        moved[2 * k, x.shape[1] // 2 :] += np.array(numbers) @ cells[2 * k]
+    return moved
+
+
+CHANGES = {"ligand": ligand_moved, "atoms": wrapped}
+
+
+def write(path, x, lengths=None, angles=None):
+    """An HDF5 trajectory in float64."""
+    with h5py.File(path, "w") as file:
+        file["positions"] = x
+        if lengths is not None:
+            file["cell_lengths"], file["cell_angles"] = np.array(lengths), np.array(angles)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return frames(M).astype(np.float64)
+
+
+@pytest.fixture(scope="module")
+def plans():
+    options = {"precision": "float64", "device": DEVICES[0]}
+    return Energy(complex_atoms(), gradient=False, **options), Binding(complex_atoms(), LIGAND, **options)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("cell", CELLS)
+def test_energies_of_frames_across_images_are_those_of_whole_ones(cell, change, whole, plans, tmp_path):
+    energy, binding = plans
+    lengths, angles = CELLS[cell]
+    x = CHANGES[change](whole, cells_of(lengths, angles))
+    path = write(tmp_path / "frames.h5", x, lengths, angles)
+    found, bound = energy_over(energy, path), binding.over(path)
+    assert not found.errors
+    assert not bound.errors
+    assert found.terms.values == pytest.approx(energy.evaluate_batch(whole).terms.values, rel=1e-9, abs=1e-6)
+    assert bound.total == pytest.approx(binding.evaluate_batch(whole).total, abs=1e-6)
+    assert found.n_imaged == bound.n_imaged == int((np.abs(x - whole).max(axis=(1, 2)) > 1).sum()) > 0
+    assert energy_over(energy, write(tmp_path / "as_they_are.h5", whole, lengths, angles)).n_imaged == 0
+    alone = energy_over(energy, path, image="none")
+    assert alone.n_imaged == 0
+    if change == "ligand":
+        assert np.abs(alone.total - found.total)[::2].min() > 1e-3
+    else:
+        assert alone.errors
+        assert "take --image auto" in next(iter(alone.errors.values()))
+
+
+def test_the_receptor_stays_and_the_ligand_comes(whole, plans, tmp_path):
+    lengths, angles = CELLS["orthorhombic"]
+    cells = cells_of(lengths, angles)
+    path = write(tmp_path / "frames.h5", ligand_moved(whole, cells), lengths, angles)
+    binding = Binding(complex_atoms(), "index 0:95", LIGAND, device=DEVICES[0])
+    from pele_ocl.binding.frames import trajectory_for
+
+    (x,) = list(trajectory_for(binding, path))
+    assert x[:, 96:] == pytest.approx(ligand_moved(whole, cells)[:, 96:])
+    assert x - x[:, 96:97] == pytest.approx(whole - whole[:, 96:97])
+
+
+def test_chains_in_a_row_water_and_ions_come_to_their_neighbours():
+    """The third of three long chains is nearest to the second, not to the first; a lone ion comes to its nearest."""
+    rod = np.stack([np.arange(10) * 1.5, np.zeros(10), np.zeros(10)], axis=1)
+    small = np.array([[5.0, 4.0, 0.0], [30.0, 3.0, 0.0], [30.5, 3.0, 0.0]])
+    x = np.concatenate([rod, rod[:9] + [16, 0, 0], rod[:8] + [31, 0, 0], small])
+    runs = [range(10), range(10, 19), range(19, 27), range(28, 30)]
+    bonds = np.array([(k, k + 1) for of in runs for k in of[:-1]])
+    cell = np.diag([48.0, 30.0, 30.0])[np.newaxis]
+    moved = x.copy()
+    moved[10:19] -= [48, 0, 0]
+    moved[19:27] += [48, 0, -30]
+    moved[27] += [0, 30, 0]
+    moved[28:] -= [96, 0, 0]
+    found, imaged = Imager(len(x), bonds)(moved[np.newaxis], cell)
+    assert imaged.all()
+    assert found[0] == pytest.approx(x)
+    some, imaged = Imager(len(x), bonds, np.arange(10, 27))(moved[np.newaxis], cell)
+    assert (some[0, 27:] == moved[27:]).all()  # not among those that may be moved
+
+
+@pytest.mark.parametrize("suffix", ["nc", "dcd", "xtc", "trr", "mdcrd", "h5", "pdb"])
+def test_cells_of_every_format(suffix, tmp_path, whole):
+    formats = pytest.importorskip("mdtraj.formats")
+    right = suffix in ("mdcrd", "pdb")
+    lengths, angles = (np.array(of) for of in CELLS["orthorhombic" if right else "changing"])
+    path, nm = tmp_path / f"t.{suffix}", whole.astype(np.float32) / np.float32(10)
+    if suffix == "pdb":
+        models = [pdb_model(k + 1, of[:9].tolist()) for k, of in enumerate(whole)]
+        rest = f"{36:9.3f}{40:9.3f}{90:7.2f}{90:7.2f}{90:7.2f} P 1           1\n"
+        heads = [f"CRYST1{45 + k:9.3f}{rest}" for k in range(M)]
+        heads[2] = ""  # a model without a record has that of the one before
+        path.write_text("".join(head + model for head, model in zip(heads, models, strict=True)) + "END\n")
+        lengths = lengths + [[k if k != 2 else 1, 0, 0] for k in range(M)]
+    elif suffix in ("xtc", "trr"):
+        kind = formats.XTCTrajectoryFile if suffix == "xtc" else formats.TRRTrajectoryFile
+        with kind(str(path), "w") as file:
+            file.write(nm, box=(cells_of(lengths, angles) / 10).astype(np.float32))
+    elif suffix == "h5":
+        with h5py.File(path, "w") as file:  # as MDTraj has it
+            file["coordinates"], file["cell_lengths"], file["cell_angles"] = nm, lengths / 10, angles
+            file["coordinates"].attrs["units"] = file["cell_lengths"].attrs["units"] = "nanometers"
+    elif suffix == "mdcrd":
+        write_trajectory(path, whole)
+        lines = path.read_text().splitlines()
+        n = -(-3 * whole.shape[1] // 10)
+        box = "".join(f"{value:8.3f}" for value in lengths[0])
+        boxed = [line for k in range(M) for line in (*lines[1 + k * n : 1 + (k + 1) * n], box)]
+        path.write_text("\n".join([lines[0], *boxed]) + "\n")
+    else:
+        kind = formats.NetCDFTrajectoryFile if suffix == "nc" else formats.DCDTrajectoryFile
+        with kind(str(path), "w") as file:
+            file.write(whole.astype(np.float32), cell_lengths=lengths, cell_angles=angles)
+    with open_frames(path, whole.shape[1]) as file:
+        file.read(range(1, M, 2), slice(None))
+        found = dimensions_of(file.cells)
+    assert found[0] == pytest.approx(lengths[1::2], abs=2e-4)
+    assert found[1] == pytest.approx(angles[1::2], abs=2e-4)
+
+
+def test_angles_of_text_trajectories_are_those_of_the_topology(tmp_path, whole):
+    pytest.importorskip("mdtraj.formats")
+    topology, _, _ = write_complex(tmp_path, 1)
+    text = topology.read_text().splitlines()
+    at = next(k for k, line in enumerate(text) if line.startswith("%FLAG POINTERS")) + 2
+    pointers = [int(text[k // 10 + at][8 * (k % 10) : 8 * (k % 10) + 8]) for k in range(30)]
+    pointers[27] = 2
+    rows = ["".join(f"{value:8d}" for value in pointers[k : k + 10]) for k in (0, 10, 20)]
+    lengths, angles = CELLS["octahedron"]
+    moved = ligand_moved(whole, cells_of(lengths, angles))
+    path = write_trajectory(tmp_path / "t.mdcrd", moved)
+    lines, n = path.read_text().splitlines(), -(-3 * whole.shape[1] // 10)
+    boxed = [line for k in range(M) for line in (*lines[1 + k * n : 1 + (k + 1) * n], f"{46:8.3f}" * 3)]
+    path.write_text("\n".join([lines[0], *boxed]) + "\n")
+    for beta, imaged in ((OCTAHEDRON[0], 3), (75.0, 0)):  # the other angles of any other box are not known
+        box = f"%FLAG BOX_DIMENSIONS\n%FORMAT(5E16.8)\n{beta:16.8E}" + f"{46:16.8E}" * 3
+        topology.write_text("\n".join([*text[:at], *rows, *text[at + 3 :], box]) + "\n")
+        atoms = read(topology, coordinates=positions())
+        trajectory = Trajectory(path, atoms)
+        (piece,) = trajectory.pieces()
+        assert piece.n_imaged == imaged
+        expected = whole if imaged else moved
+        assert piece.positions == pytest.approx(expected, abs=2e-3)
+
+
+def test_cosines_of_charmm_are_angles(tmp_path, whole):
+    formats = pytest.importorskip("mdtraj.formats")
+    path = tmp_path / "t.dcd"
+    lengths, angles = (np.array(of) for of in CELLS["changing"])
+    with formats.DCDTrajectoryFile(str(path), "w") as file:
+        file.write(whole.astype(np.float32), cell_lengths=lengths, cell_angles=angles)
+    data = bytearray(path.read_bytes())
+    at = 0
+    for _ in range(M):  # A gamma B beta alpha C behind the mark of 48 bytes
+        at = data.index(np.array(48, "<i4").tobytes(), at) + 4
+        six = np.frombuffer(data[at : at + 48], "<f8").copy()
+        six[[1, 3, 4]] = np.cos(np.radians([100.0, 95.0, 85.0]))
+        data[at : at + 48] = six.tobytes()
+        at += 52
+    path.write_bytes(data)
+    with open_frames(path) as file:
+        file.read(range(M), slice(None))
+        assert dimensions_of(file.cells)[1] == pytest.approx(np.tile([85.0, 95.0, 100.0], (M, 1)), abs=1e-6)
+
+
+def test_cells_of_structures(tmp_path):
+    box = tmp_path / "x.rst7"
+    box.write_text(restart(positions(), box=True))
+    assert read_cell(box) == pytest.approx(np.eye(3) * 50)
+    gro = tmp_path / "x.gro"
+    gro.write_text("title\n 1\n    1SOL     OW    1   0.000   0.000   0.000\n   3.0 3.0 2.0 0 0 1.0 0 0.5 0.5\n")
+    assert read_cell(gro) == pytest.approx(np.array([[30, 0, 0], [10, 30, 0], [5, 5, 20.0]]))
+    cif = tmp_path / "x.cif"
+    names = [*("length_a", "length_b", "length_c"), *("angle_alpha", "angle_beta", "angle_gamma")]
+    cif.write_text("data_x\n" + "".join(f"_cell.{name} {v}\n" for name, v in zip(names, (30, 31, 32, 90, 90, 90))))
+    assert read_cell(cif) == pytest.approx(np.diag([30.0, 31, 32]))
+    assert np.isnan(usable_cells(np.eye(3))).all()  # 1 x 1 x 1 of models that have no cell
+
+
+def test_torn_frames_without_a_cell_fail_by_their_atoms(whole, plans, tmp_path):
+    x = whole.copy()
+    x[2, 5] += 30
+    x[4] = wrapped(whole, cells_of(*CELLS["orthorhombic"]))[4]
+    found, bound = (of(write(tmp_path / "torn.h5", x)) for of in (plans[1].over, lambda p: energy_over(plans[0], p)))
+    for result in (found, bound):
+        assert set(result.errors) == {2, 4}
+        assert "atom 5 (MET1:" in result.errors[2]
+        assert "A long; the frame has no cell" in result.errors[2]
+        assert np.isfinite(result.total[[0, 1, 3, 5]]).all()
+    with h5py.File(tmp_path / "torn.h5", "a") as file:
+        file["cell_lengths"], file["cell_angles"] = np.ones((M, 3)), np.full((M, 3), 90.0)
+    assert set(energy_over(plans[0], tmp_path / "torn.h5").errors) == {2, 4}
+
+
+def test_atoms_without_bonds_stay(whole, tmp_path):
+    lengths, angles = CELLS["orthorhombic"]
+    loose = replace(complex_atoms(), bonds=np.empty((0, 2)), bonded=None)
+    x = wrapped(whole, cells_of(lengths, angles))
+    (found,) = list(Trajectory(write(tmp_path / "f.h5", x, lengths, angles), loose))
+    assert (found == x).all()
+
+
+def test_commands_say_how_many_frames_were_imaged(whole, tmp_path):
+    topology, _, _ = write_complex(tmp_path, 1)
+    lengths, angles = CELLS["octahedron"]
+    path = write(tmp_path / "frames.h5", ligand_moved(whole, cells_of(lengths, angles)), lengths, angles)
+    plain = write(tmp_path / "whole.h5", whole)
+    words = "3 of 6 frames were imaged"
+    for command in (("energy", topology), ("binding", topology, "--ligand", LIGAND), ("solvent", topology)):
+        options = ("--precision", "float64")
+        assert words in run(*command, "-t", path, *options).stdout
+        report, expected = (json.loads(run(*command, "-t", p, "--json", *options).stdout) for p in (path, plain))
+        repaired = [finding["text"] for finding in report["findings"] if finding["action"] == "repaired"]
+        assert [text[: len(words)] for text in repaired] == [words]
+        key = "statistics" if "statistics" in report else "delta"
+        assert report[key]["total"]["mean"] == pytest.approx(expected[key]["total"]["mean"], abs=1e-6)
+        assert "imaged" not in run(*command, "-t", path, *options, "--image", "none").stdout
+    assert "--image is about a trajectory" in run("energy", HEXAPEPTIDE, "--image", "none", code=2).stderr
+    torn = write(tmp_path / "torn.h5", wrapped(whole, cells_of(lengths, angles)), lengths, angles)
+    run("energy", topology, "-t", torn)
+    failed = run("energy", topology, "-t", torn, "--image", "none", code=1)
+    assert "A long; take --image auto" in failed.stderr
+
+
+def test_workers_image_as_one_process_does(whole, tmp_path):
+    topology, _, _ = write_complex(tmp_path, 1)
+    lengths, angles = CELLS["changing"]
+    path = write(tmp_path / "frames.h5", ligand_moved(whole, cells_of(lengths, angles)), lengths, angles)
+    outputs = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    run("energy", topology, "-t", path, "-o", outputs[0])
+    done = run("energy", topology, "-t", path, "-o", outputs[1], "--workers", 2)
+    assert "3 of 6 frames were imaged" in done.stdout
+    rows = [[line for line in of.read_text().splitlines() if line[0].isdigit()] for of in outputs]
+    assert rows[0] == rows[1]
+
+
+def test_frames_that_are_minimised_are_whole(whole, tmp_path):
+    topology, _, _ = write_complex(tmp_path, 1)
+    lengths, angles = CELLS["orthorhombic"]
+    x = whole[:2].copy()
+    x[0] = wrapped(whole, cells_of(lengths, angles))[0]
+    path = write(tmp_path / "frames.h5", x, lengths[:2], angles[:2])
+    options = ("-o", tmp_path / "out.nc", "--max-iterations", 0, "--json", "--precision", "float64")
+    rows = [json.loads(line) for line in run("minimize", topology, "-t", path, *options).stdout.splitlines()]
+    expected = Energy(complex_atoms(), gradient=False, precision="float64").evaluate_batch(whole[:2])
+    assert [row["energy_after"]["total"] for row in rows] == pytest.approx(expected.total, rel=1e-6)
+    torn = run("minimize", topology, "-t", path, *options, "--image", "none", code=1)
+    assert "A long; take --image auto" in torn.stderr
+
+
+def test_a_restart_that_is_cut_by_its_box_is_made_whole(tmp_path):
+    topology, _, _ = write_complex(tmp_path, 1)
+    x, cell = positions(), np.eye(3)[np.newaxis] * 50
+    cut = tmp_path / "cut.rst7"
+    cut.write_text(restart(wrapped(x[np.newaxis] + 48, cell)[0], box=True))
+    found = read(topology, coordinates=cut)
+    assert found.positions - found.positions[0] == pytest.approx(x - x[0], abs=1e-5)
+    assert any("cut by the faces of the cell" in note for note in found.notes)
+    assert "cut by the faces of the cell" in run("energy", topology, "-c", cut).stderr
+    cut.write_text(restart(wrapped(x[np.newaxis] + 48, cell)[0]))
+    assert "A long" in error_of("energy", topology, "-c", cut)
+    apart = x.copy()
+    apart[96:] += [50, 0, 0]
+    cut.write_text(restart(apart, box=True))
+    assert read(topology, coordinates=cut).positions == pytest.approx(apart, abs=1e-6)  # whole, so it stays
+
+
+def test_a_crystal_structure_is_not_moved(tmp_path):
+    text = HEXAPEPTIDE.read_text()
+    path = tmp_path / "crystal.pdb"
+    path.write_text(f"CRYST1{30:9.3f}{30:9.3f}{30:9.3f}{90:7.2f}{90:7.2f}{90:7.2f} P 1           1\n" + text)
+    assert (read(path).positions == read(HEXAPEPTIDE).positions).all()
+    assert json.loads(run("energy", path, "--json").stdout)["findings"] == []
+
+
+@pytest.fixture(scope="module")
+def short_hydrogens(tmp_path_factory):
+    """The hexapeptide with its hydrogens at 0.84 A, as X-ray refinement has them."""
+    atoms = hexapeptide()
+    x = atoms.positions.copy()
+    for i, j in atoms.bonds.tolist():
+        light, heavy = (i, j) if atoms.labels.elements[i] == "H" else (j, i)
+        if atoms.labels.elements[light] == "H":
+            x[light] = x[heavy] + 0.84 * (x[light] - x[heavy]) / np.linalg.norm(x[light] - x[heavy])
+    path = tmp_path_factory.mktemp("short") / "short.pdb"
+    lines = HEXAPEPTIDE.read_text().splitlines()
+    places = iter(x.tolist())
+    moved = [
+        line[:30] + "".join(f"{value:8.3f}" for value in next(places)) + line[54:] if line.startswith("ATOM") else line
+        for line in lines
+    ]
+    path.write_text("\n".join(moved) + "\n")
+    return path
+
+
+def test_terms_beyond_reason_are_told_by_the_same_words(short_hydrogens, tmp_path):
+    words = "kcal/mol a residue, from hydrogens at 0.84 A: run pele-ocl minimize"
+    commands = [
+        ("energy", short_hydrogens),
+        ("binding", short_hydrogens, "--ligand", "resnum 1"),
+        ("minimize", short_hydrogens, "-o", tmp_path / "out.pdb"),
+    ]
+    for command in commands:
+        found = run(*command, "--json")
+        (text,) = {finding["text"] for finding in json.loads(found.stdout)["findings"]}
+        assert text.startswith("bond energy of ")
+        assert text.endswith(words)
+        assert f"{text}\n" in found.stderr
+        (tmp_path / "out.pdb").unlink(missing_ok=True)
+        refused = run(*command, "--strict", code=1)
+        assert words in refused.stderr
+        assert not (tmp_path / "out.pdb").exists()
+    for command in ("energy", "solvent", "nonbond"):
+        assert json.loads(run(command, HEXAPEPTIDE, "--json", "--strict").stdout)["findings"] == []
+
+
+def test_clashes_and_means(short_hydrogens):
+    atoms = read(HEXAPEPTIDE)
+    plan = Energy(atoms, gradient=False, device=DEVICES[0])
+    assert of_energy(atoms, plan.evaluate().energy, atoms.positions) == []
+    x = atoms.positions.copy()
+    x[50:] += x[10] - x[60] + [0.0, 0.0, 1.2]
+    (found,) = [of for of in of_energy(atoms, plan.evaluate(x).energy, x) if "Lennard-Jones" in of.text]
+    assert found.action == "noted"
+    i, j = found.atoms
+    assert f"{np.linalg.norm(x[i] - x[j]):.2f} A apart: run pele-ocl minimize" in found.text
+    short = read(short_hydrogens)
+    (mean,) = of_energy(short, Energy(short, gradient=False, device=DEVICES[0]).evaluate().energy)
+    assert "hydrogens" not in mean.text  # the mean of many frames names no atoms
+
+
+def test_findings_about_structures():
+    atoms = read(HEXAPEPTIDE)
+    assert of_structure(atoms) == []
+    x = atoms.positions.copy()
+    x[3] += 20
+    (torn,) = of_structure(atoms.moved(x))
+    assert torn.action == "refused"
+    assert "atom 3 " in torn.text
+    assert of_structure(atoms.moved(x), "noted")[0].action == "noted"
+    x = atoms.positions.copy()
+    x[40] = x[3] + 0.2 / np.sqrt(3)
+    on_top = next(of for of in of_structure(atoms.moved(x), "noted") if "on top" in of.text)
+    assert on_top.atoms == (3, 40)
+
+
+def sulphurs(distance: float, residue: str, bonded: bool = False) -> Atoms:
+    names = ["CB", "SG", "CB", "SG"], ["C", "S", "C", "S"], [residue] * 4, [1, 1, 2, 2], [""] * 4, ["A"] * 4
+    labels = Labels(*map(np.array, names), np.array([0, 0, 1, 1]))
+    x = [[0, 0, 0], [1.8, 0, 0], [3.6 + distance, 0, 0], [1.8 + distance, 0, 0]]
+    return Atoms(x, np.zeros(4), labels=labels, bonds=[(0, 1), (2, 3), *([(1, 3)] if bonded else [])])
+
+
+def test_disulphides_are_found_by_their_bond():
+    assert of_structure(sulphurs(2.05, "CYX", bonded=True)) == []
+    (found,) = of_structure(sulphurs(2.05, "CYS"))
+    assert "2.05 A apart and not bonded" in found.text
+    assert found.atoms == (1, 3)
+    assert [of.atoms for of in of_structure(sulphurs(6.0, "CYX"))] == [(1,), (3,)]
+    assert of_structure(sulphurs(6.0, "CYS")) == []
+
+
+def test_lengths_are_those_of_the_force_field():
+    bonded = Bonded(bonds=Bonds([[0, 1]], [[100.0, 4.0]]))
+    for length, count in ((6.9, 0), (7.1, 1)):
+        atoms = Atoms([[0, 0, 0], [length, 0, 0]], np.zeros(2), bonds=[(0, 1)])
+        assert len(of_structure(replace(atoms, bonded=bonded))) == count
+        assert len(of_structure(atoms)) == 1
+
+
+def test_image_is_one_of_two_words(tmp_path, whole):
+    path = write(tmp_path / "f.h5", whole)
+    with pytest.raises(InputError, match="image"):
+        Trajectory(path, image="some")
+    with pytest.raises(InputError, match="belong to paths"):
+        energy_over(complex_atoms(), Trajectory(path), image="none")
