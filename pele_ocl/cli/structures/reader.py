@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from ...atoms import Atoms, Floats
+from ...atoms.lcpo import lcpo_notes
 from ...atoms.selection import Composition, Selection
 from ...errors import InputError
 from ...forcefield import ForceField
@@ -44,6 +45,7 @@ class StructureReader:
     structures : the files that the command was given
     coordinates : of all topologies among them, or one of each, in their order; other files have positions of their own
     selection : of all three options that choose atoms; gb, like : of the solvent, None where the command has none
+    lcpo : whether to say which atoms take carbon's parameters of LCPO surfaces
     over : the trajectory, None where the command takes none
     """
 
@@ -58,9 +60,11 @@ class StructureReader:
     pele_data: tuple[Path, ...]
     fallback: bool
     allow_missing_terminals: bool
+    allow_scripts: bool
     selection: str | None
     gb: str | None
     like: str | None
+    lcpo: bool
     over: FirstFrame | None
     _told: set[str] = field(default_factory=set, init=False)
 
@@ -82,6 +86,8 @@ class StructureReader:
             raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
         if brings_parameters and self.radii not in (None, FILE):
             atoms = atoms.with_radii(self.radii)
+        if self.lcpo:
+            atoms = replace(atoms, notes=(*atoms.notes, *lcpo_notes(atoms)))
         self._tell_notes(source, atoms)
         return atoms, taken
 
@@ -113,7 +119,7 @@ class StructureReader:
         radii = named or (None if has_tables else default_radii(self.gb, self.like))
         return ForceField.load(
             self.forcefield, radii, self.templates, self.obc, self.pele_data, self.fallback,
-            self.allow_missing_terminals,
+            self.allow_missing_terminals, self.allow_scripts,
         )  # fmt: skip
 
     def _refuse_parameters(self, path: Path) -> None:
