@@ -35,7 +35,7 @@ class FirstFrame(Protocol):
     @property
     def paths(self) -> tuple[Path, ...]: ...
 
-    def first_positions(self, atoms: Atoms) -> Floats: ...
+    def first_positions(self, atoms: Atoms, selection: str | None) -> tuple[Floats, str]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +67,7 @@ class StructureReader:
     lcpo: bool
     over: FirstFrame | None
     _told: set[str] = field(default_factory=set, init=False)
+    _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
 
     def read(self, source: InputFile, number: int | None = None) -> Chosen:
         """The chosen atoms of a file, and which they are; number : of the model, by default that of --model."""
@@ -86,6 +87,8 @@ class StructureReader:
             raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
         if brings_parameters and self.radii not in (None, FILE):
             atoms = atoms.with_radii(self.radii)
+        if self._of_frames:
+            atoms = replace(atoms, notes=(*atoms.notes, *self._of_frames))
         if self.lcpo:
             atoms = replace(atoms, notes=(*atoms.notes, *lcpo_notes(atoms)))
         self._tell_notes(source, atoms)
@@ -138,7 +141,10 @@ class StructureReader:
     def _positions(self, source: InputFile) -> Coordinates:
         """The file of the positions of a topology, or those of the first frame."""
         if not self.coordinates and self.over is not None and self.over.paths and is_topology(source.path):
-            return self.over.first_positions(read_topology(source, self.parameters).parameters)
+            whole = read_topology(source, self.parameters).parameters
+            positions, stripped = self.over.first_positions(whole, self.selection)
+            self._of_frames[:] = [stripped] if stripped else []
+            return positions
         found = click.get_current_context().meta[COORDINATES] = self._coordinates_of(source.path)
         return found
 
