@@ -375,3 +375,16 @@ def test_the_name_of_the_radii(tmp_path, sections, name):
     atoms = read_topology(written(tmp_path, made)).parameters
     assert atoms.gb_radii_set == name
     assert (atoms.gb_radii is None) == ("RADII" in sections)
+
+
+def test_a_negative_number_of_periods_is_taken_without_its_sign(tmp_path):
+    """Files of other programs keep the sign that says in a force field that more cosines follow."""
+    made = content()
+    periods = list(made["DIHEDRAL_PERIODICITY"][1])
+    first = int(np.flatnonzero(np.array(periods) > 0)[0])
+    plain = read_topology(written(tmp_path, made)).parameters
+    periods[first] = -periods[first]
+    atoms = read_topology(written(tmp_path, changed("DIHEDRAL_PERIODICITY", periods))).parameters
+    for name in ("torsions", "impropers"):
+        np.testing.assert_array_equal(getattr(atoms.bonded, name).parameters, getattr(plain.bonded, name).parameters)
+    assert any("torsions have a negative number of periods; the sign is left out" in note for note in atoms.notes)
