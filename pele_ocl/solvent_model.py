@@ -29,6 +29,9 @@ KAPPAS: Mapping[str, Callable[[float, float, float], float]] = {
 # Nonpolar terms and their surface tensions, kcal/mol/A^2: that of ACE in PELE and OpenMM, that of LCPO in MM/GBSA.
 SURFACES = {"ace": 0.0054, "lcpo": 0.0072, "none": 0.0}
 
+# How atoms that LCPO has no parameters for are treated: as carbon, as sander, NAB and cpptraj do, or not at all.
+LCPO_UNKNOWN = ("carbon", "refuse")
+
 # Programs whose reading of GBn and GBn2 may be chosen.
 GBN_CONVENTIONS = ("openmm", "amber")
 
@@ -83,6 +86,8 @@ class SolventModel:
         "amber" as in sander, sqrt(0.10806 I) at any temperature, "openmm" as in OpenMM's applications; 0.73 times each
     surface : the nonpolar term: "ace" (Schaefer, Bartels and Karplus 1998) from Born radii, "lcpo" (Weiser, Shenkin and
         Still 1999) from the surface area, or "none"
+    lcpo_unknown : "carbon" gives atoms that LCPO has no parameters for those of carbon, as AMBER's programs do;
+        "refuse" raises InputError for them
 
     Raises InputError for values outside these bounds.
     """
@@ -104,17 +109,19 @@ class SolventModel:
     coulomb_constant: float = COULOMB_KCAL_A
     kappa_convention: str = "debye"
     surface: str = "ace"
+    lcpo_unknown: str = "carbon"
 
     def __post_init__(self) -> None:
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
             raise InputError(f"gb is {described(self.gb)}; choose {models_listed()}")
         choice("kappa_convention", self.kappa_convention, tuple(KAPPAS))
         choice("surface", self.surface, tuple(SURFACES))
+        choice("lcpo_unknown", self.lcpo_unknown, LCPO_UNKNOWN)
         choice("gbn_convention", self.gbn_convention, GBN_CONVENTIONS)
         if self.surface_tension is None:
             object.__setattr__(self, "surface_tension", SURFACES[self.surface])
         for f in fields(self):
-            if f.name in ("gb", "kappa_convention", "surface", "gbn_convention"):
+            if f.name in ("gb", "kappa_convention", "surface", "gbn_convention", "lcpo_unknown"):
                 continue
             if getattr(self, f.name) is None and hasattr(self.gb_model, f.name):
                 object.__setattr__(self, f.name, getattr(self.gb_model, f.name))
@@ -229,6 +236,8 @@ class SolventModel:
         rgb_max is None where there is no such end; without solvent all are but those of the Coulomb energy.
         """
         values = {**asdict(self), "kappa": self.kappa}
+        if self.surface != "lcpo":
+            values["lcpo_unknown"] = None
         if self.gb_model.vacuum:
             return {name: value if name in IN_VACUUM else None for name, value in values.items()}
         return values

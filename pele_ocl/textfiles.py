@@ -21,6 +21,7 @@ from .inputfile import InputFile, read_file
 _GZIP_MAGIC = b"\x1f\x8b"
 _LONGEST_LINE = 2**24  # characters; a bomb of gzip data is one line of gigabytes
 _MOST_BYTES = 2**32  # of gzip data, unpacked
+_MOST_RATIO, _SMALL = 100, 2**28  # of unpacked to packed bytes, beyond so many bytes; structures have 3 to 30
 _QUOTED = 60  # characters of a word that messages show
 _NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _PDB_RECORDS = ("HEADER", "TITLE ", "REMARK", "CRYST1", "MODEL ", "ATOM  ", "HETATM")
@@ -41,7 +42,7 @@ def lines(source: str | PathLike[str], kind: str) -> Iterator[str]:
     raw = io.BytesIO(file.data)
     with (
         _sentences_of_gzip(file),
-        io.TextIOWrapper(gzip.open(raw) if compressed else raw, "utf-8-sig", "replace") as text,
+        io.TextIOWrapper(_Unpacked(file) if compressed else raw, "utf-8-sig", "replace") as text,
     ):
         yield from _checked(text, file.path, kind)
 
@@ -55,13 +56,35 @@ def plain_bytes(source: str | PathLike[str]) -> bytes:
     if not _is_compressed(file):
         return file.data
     parts, n_bytes = list[bytes](), 0
-    with _sentences_of_gzip(file), gzip.open(io.BytesIO(file.data)) as stream:
+    with _sentences_of_gzip(file), _Unpacked(file) as stream:
         while part := stream.read(_LONGEST_LINE):
             parts.append(part)
             n_bytes += len(part)
             if n_bytes > _MOST_BYTES:
                 raise FormatError(f"{file}: the gzip data holds more than {_MOST_BYTES >> 30} GiB; the file is damaged")
     return b"".join(parts)
+
+
+class _Unpacked(gzip.GzipFile):
+    """The content of a gzip file, as far as its size is one that data of a molecule may have."""
+
+    def __init__(self, file: InputFile) -> None:
+        super().__init__(fileobj=io.BytesIO(file.data), mode="rb")
+        self._file, self._most = file, max(_SMALL, _MOST_RATIO * len(file.data))
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._checked(super().read1(size))
+
+    def _checked(self, part: bytes) -> bytes:
+        if self.tell() > self._most:
+            raise FormatError(
+                f"{self._file}: the gzip data unpacks to more than {_MOST_RATIO} times its size, as no file of a "
+                "molecule does; unpack it with gunzip if it is right"
+            )
+        return part
 
 
 def _is_compressed(file: InputFile) -> bool:

@@ -66,13 +66,17 @@ def energies(atoms: Atoms) -> dict[str, float]:
 def _pairs(atoms: Atoms) -> float:
     n = len(atoms)
     among = np.triu(np.ones((n, n), bool), 1)
-    for i, j in np.concatenate([atoms.bonded.excluded, atoms.bonded.one_four.atoms]):
+    own = atoms.bonded.lj_pairs
+    for i, j in np.concatenate([atoms.bonded.excluded, atoms.bonded.one_four.atoms, own.atoms]):
         among[min(i, j), max(i, j)] = False
     i, j = np.nonzero(among)
     s, e = atoms.lj_sigma, atoms.lj_epsilon
     sigma = (s[i] + s[j]) / 2 if atoms.combining == "arithmetic" else np.sqrt(s[i] * s[j])
     r = np.linalg.norm(atoms.positions[i] - atoms.positions[j], axis=1)
-    return _well(r, atoms.charges[i] * atoms.charges[j], sigma, np.sqrt(e[i] * e[j]))
+    by_rule = _well(r, atoms.charges[i] * atoms.charges[j], sigma, np.sqrt(e[i] * e[j]))
+    i, j = own.atoms.T
+    r = np.linalg.norm(atoms.positions[i] - atoms.positions[j], axis=1)
+    return by_rule + _well(r, atoms.charges[i] * atoms.charges[j], *own.parameters.T)
 
 
 def _well(r, charge_product, sigma, epsilon) -> float:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 
+import h5py
 import numpy as np
 import pytest
 from maps_helpers import CUBE, SUFFIXES, VMD_DX, some_map
 
+import pele_ocl
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.formats.maps import read_map, write_map
 from pele_ocl.grid import Map
@@ -192,3 +194,28 @@ def test_what_cannot_be_written(tmp_path):
     with pytest.raises(InputError, match="unknown unit 'furlong' of a potential"):
         write_map(tmp_path / "map.dx", some_map(), unit="furlong")
     assert os.listdir(tmp_path) == []
+
+
+def test_numbers_in_other_files_are_told(tmp_path):
+    grid = {"origin": np.zeros(3), "spacing": np.ones(3)}
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file.create_dataset("potential", data=np.ones((2, 2, 2))).attrs.update(grid)
+    with h5py.File(tmp_path / "link.h5", "w") as file:
+        file["potential"] = h5py.ExternalLink("other.h5", "/potential")
+    with pytest.raises(FormatError, match=r"link.h5: potential is a link to the file other.h5, which is not followed"):
+        read_map(tmp_path / "link.h5")
+    with h5py.File(tmp_path / "outside.h5", "w") as file:
+        outside = [(str(tmp_path / "raw.bin"), 0, 64)]
+        file.create_dataset("potential", (2, 2, 2), "f8", external=outside).attrs.update(grid)
+    with pytest.raises(FormatError, match=r"outside.h5: the dataset /potential keeps its numbers in another file"):
+        read_map(tmp_path / "outside.h5")
+
+
+def test_gzip_data_that_unpacks_to_too_much(tmp_path, monkeypatch):
+    monkeypatch.setattr(pele_ocl.textfiles, "_SMALL", 2**16)
+    bomb = gzip.compress(b"REMARK\n" * 10**6)
+    (tmp_path / "bomb.pdb.gz").write_bytes(bomb)
+    (tmp_path / "bomb.pqr").write_bytes(bomb)
+    for name in ("bomb.pdb.gz", "bomb.pqr"):
+        with pytest.raises(FormatError, match=rf"{name}: the gzip data unpacks to more than 100 times its size"):
+            pele_ocl.read(tmp_path / name)

@@ -368,3 +368,12 @@ def test_one_odd_name_does_not_make_two_letter_chains_of_the_whole_file(read: Re
     assert read(CA + odd).labels.chains.tolist() == ["A"] * 4
     wide = "".join(atom(number=9).replace("ALA A", name) for name in ("ALAXA", "GLYXA", "NMETA"))
     assert read(wide).labels.chains.tolist() == ["XA", "XA", "TA"]
+
+
+def test_segments_tell_chains_of_one_letter_apart(read):
+    """CHARMM's files have neither TER nor other letters between them."""
+    one, other = (N.rstrip("\n").ljust(72)[:72] + name + "\n" for name in ("PROA", "PROB"))
+    both = read(one + other)
+    assert (len(both.labels), len(both.labels.residues)) == (2, 2)
+    assert "already on line 1" in message(read, one + one)
+    assert "already on line 1" in message(read, one.replace("PROA", "AC1") + other.replace("PROB", "AC2"))

@@ -207,12 +207,21 @@ def test_the_same_atoms_come_back(tmp_path, suffix):
 
 @pytest.mark.parametrize(
     "changed",
-    [dict(chains=["A", "A", "ABC"]), dict(names=["CA", "O", "HO5''"]), dict(residue_names=["ALA", "HOH", "LIGA"])],
+    [dict(chains=["A", "A", "ABCDE"]), dict(names=["CA", "O", "HO5''"]), dict(residue_names=["ALA", "HOH", "LIGA"])],
 )
 def test_names_that_do_not_fit_are_an_error(tmp_path, changed):
     atoms = Atoms(positions=np.eye(3), charges=np.zeros(3), labels=labels(**changed))
     with pytest.raises(FormatError, match="has names too long for a PDB file"):
         written(tmp_path, save(tmp_path, "", "in.cif"), atoms=atoms)
+
+
+def test_segments_get_a_letter_of_their_own(tmp_path):
+    """CHARMM's names of chains have four letters; they stand where CHARMM writes them."""
+    named = labels(chains=["PROA", "HETA", "B"])
+    atoms = Atoms(positions=np.eye(3), charges=np.zeros(3), labels=named)
+    path = written(tmp_path, save(tmp_path, "", "in.cif"), atoms=atoms)
+    lines = [line for line in path.read_text().splitlines() if line.startswith(("ATOM", "HETATM"))]
+    assert [(line[21], line[72:76].strip()) for line in lines[:3]] == [("A", "PROA"), ("C", "HETA"), ("B", "")]
 
 
 def test_positions_that_do_not_fit_are_an_error(tmp_path):

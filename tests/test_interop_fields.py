@@ -94,6 +94,31 @@ def test_a_ligand_of_an_xml_file(app, tmp_path):
         read(tmp_path / "complex.pdb", "ff14SB")
 
 
+SCRIPT = "<ForceField>{}</ForceField>"
+
+
+@pytest.mark.parametrize("kind", ["Script", "InitializationScript"])
+def test_python_in_files_runs_where_it_is_allowed_alone(app, tmp_path, monkeypatch, kind):
+    ran = tmp_path / "ran"
+    code = f"__import__('pathlib').Path({str(ran)!r}).write_text('x')"
+    (tmp_path / "inner.xml").write_text(SCRIPT.format(f"<{kind}>{code}</{kind}>"))
+    (tmp_path / "outer.xml").write_text(SCRIPT.format('<Include file="inner.xml"/>'))
+    monkeypatch.chdir(tmp_path)
+    for name in ("inner.xml", "outer.xml"):
+        given = f"ff14SB,{tmp_path / name}"
+        with pytest.raises(InputError, match=rf"inner.xml: holds Python code in <{kind}>.* --allow-scripts"):
+            read(HEXAPEPTIDE, ForceField.load(given))
+        assert "holds Python code" in error_of("energy", HEXAPEPTIDE, "--forcefield", given)
+        assert not ran.exists()
+    # A file in the working folder stands before the one that OpenMM brings.
+    (tmp_path / "amber14-all.xml").write_text(SCRIPT.format(f"<{kind}>{code}</{kind}>"))
+    with pytest.raises(InputError, match=r"amber14-all.xml: holds Python code"):
+        ForceField.load("amber14")
+    (tmp_path / "amber14-all.xml").unlink()
+    assert len(read(HEXAPEPTIDE, ForceField.load(f"ff14SB,{tmp_path / 'outer.xml'}", allow_scripts=True))) == 96
+    assert ran.exists()
+
+
 def test_faults_are_sentences(app, tmp_path):
     bare = tmp_path / "bare.pdb.gz"
     bare.write_bytes(

@@ -97,7 +97,7 @@ def test_gromacs_topologies(gromacs, rule, combining):
     assert atoms.combining == combining
     assert {name: len(table) for name, table in atoms.bonded.tables()} == {
         "bonds": 14, "angles": 4, "torsions": 24, "impropers": 2, "harmonic_impropers": 2,
-        "urey_bradley": 2, "cmaps": 0, "one_four": 18,
+        "urey_bradley": 2, "cmaps": 0, "one_four": 18, "lj_pairs": 0,
     }  # fmt: skip
 
 
@@ -270,15 +270,31 @@ def test_charmm_topologies(charmm):
     assert_same_energies(atoms, system)
     assert {name: len(table) for name, table in atoms.bonded.tables()} == {
         "bonds": 5, "angles": 6, "torsions": 4, "impropers": 0, "harmonic_impropers": 1, "urey_bradley": 2, "cmaps": 0,
-        "one_four": 4,
+        "one_four": 4, "lj_pairs": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pair", "n_pairs"),
+    [
+        ("HA  O    -0.5 3.0", 0),  # the only such pair is excluded
+        ("H   O    -0.5 3.0 -0.3 2.5", 0),  # 1-4 pairs, with parameters of their own
+    ],
+)
+def test_charmm_pairs_with_parameters_of_their_own(charmm, pair, n_pairs):
+    app = pytest.importorskip("openmm.app")
+    psf, prm, pdb = charmm(more=f"\nNBFIX\n{pair}\n")
+    atoms = read(psf, coordinates=pdb, parameters=[prm])
+    system = app.CharmmPsfFile(str(psf)).createSystem(
+        app.CharmmParameterSet(str(prm)), nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False
+    )
+    assert len(atoms.bonded.lj_pairs) == n_pairs
+    assert_same_energies(atoms, system)
 
 
 def test_charmm_faults_are_sentences(charmm):
     pytest.importorskip("openmm")
-    psf, prm, pdb = charmm(more="\nNBFIX\nO   H    -0.5 3.0\n")
-    with pytest.raises(InputError, match=r"f.psf: the Lennard-Jones parameters of the pair of atoms .* \(NBFIX\)"):
-        read(psf, coordinates=pdb, parameters=[prm])
+    psf, prm, pdb = charmm()
     with pytest.raises(InputError, match="a PSF has no parameters; name CHARMM's files of them: --parameters FILE"):
         read(psf, coordinates=pdb)
     with pytest.raises(InputError, match=r"parameter files go with a .psf and a file of coordinates"):

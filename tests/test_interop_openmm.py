@@ -189,14 +189,16 @@ def tables_of_types(change=1.0):
     return topology, system
 
 
-def test_tables_of_types_follow_a_rule_or_are_refused():
+def test_tables_of_types_follow_a_rule_or_pairs_have_their_own():
     places = np.array([[0.0, 0, 0], [0.4, 0, 0], [0, 0.38, 0]])
     topology, system = tables_of_types()
     atoms = Atoms.from_openmm(topology, system, places)
     assert_same_energies(atoms, system)
     assert atoms.lj_sigma == pytest.approx([3.0, 3.5, 3.5])
-    with pytest.raises(InputError, match=r"pair of atoms 0 and 1 do not follow .* \(NBFIX\)"):
-        Atoms.from_openmm(*tables_of_types(change=1.1), places)
+    topology, system = tables_of_types(change=1.1)
+    atoms = Atoms.from_openmm(topology, system, places)
+    assert_same_energies(atoms, system)
+    assert (len(atoms.bonded.lj_pairs), atoms.lj_sigma[0]) == (2, pytest.approx(3.0))
 
 
 @pytest.mark.parametrize(("theta0", "there"), [(0.0, False), (np.pi, True)])

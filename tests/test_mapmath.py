@@ -54,8 +54,13 @@ def test_maps_are_taken_onto_the_first_grid():
     found = combine_maps([linear(fine), rough], (0, 1), onto_first=True)
     i, j, k = 3, 2, 1
     assert found.values[k, j, i] == pytest.approx(sample(rough, [fine.position((i, j, k))])[0])
-    with pytest.raises(InputError, match="outside the map"):
-        combine_maps([linear(coarse), linear(fine)], (1, 1), onto_first=True)
+    part = combine_maps([linear(coarse), linear(fine)], (1, -1), onto_first=True)
+    assert (part.grid.origin.tolist(), part.grid.shape) == ([2, 3, 1], (2, 1, 2))
+    np.testing.assert_allclose(part.values, 0, atol=1e-12)
+    whole = combine_maps([linear(coarse), linear(fine)], (1, 0), onto_first=True)
+    np.testing.assert_allclose(whole.values, linear(coarse).values[1:3, 1:2, 1:3])
+    with pytest.raises(InputError, match="map 2 has no part in common with the first"):
+        combine_maps([linear(coarse), linear(Grid((90, 0, 0), 1, (4, 4, 4)))], (1, 1), onto_first=True)
 
 
 def test_what_cannot_be_combined(maps):

@@ -8,7 +8,7 @@ import pytest
 from conftest import load_system, random_atoms
 from tolerance import BORN_RADIUS, ENERGY, OPENMM_ENERGY, born_radius_bound
 
-from pele_ocl import Atoms, InputError, ParameterError, Solvent, SolventModel, solvent
+from pele_ocl import Atoms, Energy, InputError, ParameterError, Solvent, SolventModel, solvent
 from pele_ocl.opencl.run import Run
 from pele_ocl.reference import solvent as reference
 from pele_ocl.solvent import VARIANTS, choose_variant
@@ -538,3 +538,14 @@ def test_bad_model(name, value):
 def test_residues_need_labels(device):
     with pytest.raises(InputError, match="energies per residue need atoms with labels"):
         solvent(random_atoms(3), device=device).per_residue()
+
+
+@pytest.mark.parametrize("plan", [Solvent, Energy])
+def test_a_negative_born_radius_names_the_sphere_that_covers_the_atom(plan):
+    """Its own radius is right; the scale of another atom is the cause."""
+    atoms = Atoms(
+        [[0, 0, 0], [5, 0, 0], [9, 0, 0]], np.zeros(3), lj_sigma=np.ones(3), lj_epsilon=np.zeros(3),
+        gb_radii=[1.5, 1.5, 1.5], gb_scales=[0.8, 9.0, 9.0],
+    )  # fmt: skip
+    with pytest.raises(InputError, match=r"radius of atom 0 comes .* those of atom 1, whose scaled sphere of 12.7 A"):
+        plan(atoms, model=SolventModel(gb="hct"), precision="float64").evaluate()

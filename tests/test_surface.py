@@ -15,7 +15,7 @@ from tolerance import DIFFERENCES, ENERGY, GRADIENT
 
 import pele_ocl
 from pele_ocl import Atoms, Energy, InputError, Solvent, SolventModel
-from pele_ocl.atoms.lcpo import lcpo_parameters
+from pele_ocl.atoms.lcpo import PARAMETERS, lcpo_notes, lcpo_parameters
 from pele_ocl.cli import main
 from pele_ocl.reference.energy import energy as definition
 from pele_ocl.reference.surface import surface_areas
@@ -122,7 +122,37 @@ def test_an_atom_alone_has_the_area_of_its_sphere():
     assert areas.tolist() == [pytest.approx(4 * np.pi * 2.87**2 * 0.68563), 0]
     assert not gradient.any()
     with pytest.raises(InputError, match=r"LCPO has no parameters for atom 0.*: Br, 1 bonds, 0 of them to heavy atoms"):
-        lcpo_parameters(replace(atoms, labels=labels_of_elements(["Br", "H"])))
+        lcpo_parameters(replace(atoms, labels=labels_of_elements(["Br", "H"])), "refuse")
+
+
+def test_atoms_without_parameters_take_those_of_carbon_and_a_note():
+    """As sander and NAB do: (1.7, 0.51245, ...) for kinds they do not know, the first of a kind's for odd bonds."""
+    atoms = Atoms(9.0 * np.eye(4, 3), np.zeros(4), labels=labels_of_elements(["Zn", "Br", "I", "C"]), bonds=[[1, 2]])
+    with_hydrogens = replace(
+        atoms[np.r_[0:4]], labels=labels_of_elements(["C", "H", "H", "H"]), bonds=[[0, 1], [0, 2], [0, 3]]
+    )
+    assert (lcpo_parameters(atoms)[:3] == PARAMETERS["C sp2 2"]).all()
+    assert (lcpo_parameters(with_hydrogens)[0] == PARAMETERS["C sp2 2"]).all()  # a methyl that stands alone
+    (note,) = lcpo_notes(atoms)
+    assert "LCPO has no parameters for" in note and "(Zn, 0 bonds, 0 of them to heavy atoms)" in note
+    assert lcpo_notes(replace(atoms, labels=None)) == ()
+    model = replace(LCPO, lcpo_unknown="refuse")
+    for plan in (Solvent, Energy):
+        with pytest.raises(InputError, match="LCPO has no parameters for atom 0.*: Zn, .*lcpo_unknown='carbon'"):
+            plan(replace(atoms, gb_radii=np.ones(4), gb_scales=np.ones(4), lj_sigma=np.ones(4), lj_epsilon=np.ones(4)),
+                 model=model)  # fmt: skip
+
+
+def test_the_command_says_which_atoms_take_carbons_parameters(tmp_path):
+    path = tmp_path / "zinc.pqr"
+    path.write_text("HETATM 1 ZN ZN A 1 0.0 0.0 0.0 2.0 1.4\nEND\n")
+    found = CliRunner().invoke(main, ["solvent", str(path), "--surface", "lcpo", "--json"])
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["surface_area"] == pytest.approx(4 * np.pi * 3.1**2 * 0.51245, rel=1e-6)
+    assert "Note: LCPO has no parameters for A:ZN1:ZN (Zn, 0 bonds" in found.stderr
+    refused = CliRunner().invoke(main, ["solvent", str(path), "--surface", "lcpo", "--lcpo-unknown", "refuse"])
+    assert refused.exit_code == 1
+    assert "LCPO has no parameters for atom 0" in refused.stderr
 
 
 @EVERY_VARIANT

@@ -207,13 +207,14 @@ def test_marks_of_a_dcd_frame_are_checked(files, tmp_path, atoms):
         list(trajectory(broken, atoms))
 
 
-def test_a_box_behind_each_frame_of_a_text_trajectory(tmp_path, atoms, frames):
+@pytest.mark.parametrize("box", ["  10.000  11.000  12.000", "  10.000   11.000   12.000"])  # AMBER's and MDTraj's
+def test_a_box_behind_each_frame_of_a_text_trajectory(tmp_path, atoms, frames, box):
     path = write_trajectory(tmp_path / "t.mdcrd", frames)
     lines = path.read_text().splitlines()
     n = 12  # lines of 120 numbers
     boxed = [lines[0]]
     for k in range(M):
-        boxed += [*lines[1 + k * n : 1 + (k + 1) * n], "  10.000  11.000  12.000"]
+        boxed += [*lines[1 + k * n : 1 + (k + 1) * n], box]
     path.write_text("\n".join(boxed) + "\n")
     assert np.abs(np.concatenate(list(trajectory(path, atoms))) - frames).max() <= DIGITS["mdcrd"]
 
@@ -378,3 +379,30 @@ def test_without_mdtraj_a_sentence_names_the_extra(suffix, files, monkeypatch):
     with pytest.raises(InputError, match=r"pip install 'pele-ocl\[trajectories\]'"):
         trajectory(files[suffix])
     assert len(trajectory(files["nc"])) == M
+
+
+def test_frames_of_the_selected_atoms_alone(tmp_path):
+    """A stripped trajectory beside the topology of the whole system."""
+    import json
+
+    from binding_helpers import frames as moving_complex
+    from binding_helpers import write_complex
+    from test_cli import error_of, run
+
+    topology, _, whole = write_complex(tmp_path, 3)
+    dry = write_trajectory(tmp_path / "dry.nc", moving_complex(3)[:, :96])
+    options = ("--select", "index 0:95", "--json", "--precision", "float64")
+    found, expected = (json.loads(run("energy", topology, "-t", path, *options).stdout) for path in (dry, whole))
+    assert found["settings"] == expected["settings"]
+    assert found["models"] == expected["models"]
+    assert "dry.nc: its frames have the 96 selected atoms alone, of 192" in error_text(topology, dry, *options)
+    assert "its frames have 96 atoms, the structure 192" in error_of("energy", topology, "-t", dry)
+    assert "its frames have 96 atoms" in error_of("energy", topology, "-t", dry, "--select", "index 0:90")
+
+
+def error_text(topology, path, *options):
+    from click.testing import CliRunner
+
+    from pele_ocl.cli import main
+
+    return CliRunner().invoke(main, ["energy", str(topology), "-t", str(path), *map(str, options)]).stderr

@@ -105,11 +105,10 @@ class Atoms(ReadOnlyArrays):
             mbondi2 where it has none
 
         Read are harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, the
-        NonbondedForce with its exceptions, Lennard-Jones as openmm.app writes it for CHARMM and GROMACS, and GBSAOBC
-        and openmm.app's own GB forces. Of a GB force radii and scales are taken, not its model and dielectrics: `notes`
-        name them, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs are not
-        used, which a note says. Raises InputError for any other force, by its name, and for Lennard-Jones parameters of
-        pairs (NBFIX).
+        NonbondedForce with its exceptions, Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and GROMACS,
+        GBSAOBC and openmm.app's own GB forces. Of a GB force radii and scales are taken, not its model and dielectrics:
+        `notes` name them, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs
+        are not used, which a note says. Raises InputError for any other force, by its name.
         """
         atoms: Atoms = import_module("..interop.openmm", __package__).from_openmm(topology, system, positions, radii)
         return atoms

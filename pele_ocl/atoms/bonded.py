@@ -119,6 +119,15 @@ class OneFourPairs(TermTable):
     kind, n_members, names = "1-4 pairs", 2, ("charge_product", "sigma", "epsilon")
 
 
+class LennardJonesPairs(TermTable):
+    """Pairs with Lennard-Jones parameters of their own (NBFIX), sigma A, epsilon kcal/mol.
+
+    They stand in place of those that follow from the atoms' own. Coulomb and GB energies of the pairs stay as they are.
+    """
+
+    kind, n_members, names = "Lennard-Jones pairs", 2, ("sigma", "epsilon")
+
+
 class CMaps(TermTable):
     """Energies from a map of two torsions, four atoms of each; `map` is the index in Bonded.maps."""
 
@@ -134,9 +143,10 @@ class Bonded(ReadOnlyArrays):
         the second, both from 0 upwards
     one_four : pairs whose Lennard-Jones and Coulomb energy is that of the table, in place of the pair sums
     excluded : (k, 2) pairs that have no Lennard-Jones and Coulomb energy; those of `one_four` need not stand here
+    lj_pairs : pairs with Lennard-Jones parameters of their own (NBFIX); none of them is excluded or a 1-4 pair
 
-    Raises InputError for pairs of an atom with itself, 1-4 pairs that stand there twice or have a negative sigma, and
-    for maps that are not there.
+    Raises InputError for pairs of an atom with itself, pairs that stand there twice or have a negative sigma,
+    Lennard-Jones pairs that are excluded, and for maps that are not there.
     """
 
     bonds: Bonds = field(default_factory=Bonds)
@@ -149,12 +159,21 @@ class Bonded(ReadOnlyArrays):
     maps: tuple[Floats, ...] = ()
     one_four: OneFourPairs = field(default_factory=OneFourPairs)
     excluded: Ints = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    lj_pairs: LennardJonesPairs = field(default_factory=LennardJonesPairs)
 
     def __post_init__(self) -> None:
         excluded = arguments.array("excluded", self.excluded, "iu", "pairs of atom indices").reshape(-1, 2)
         if (excluded[:, 0] == excluded[:, 1]).any():
             raise InputError("an excluded pair is of an atom with itself")
-        self._check_pairs()
+        for table in (self.one_four, self.lj_pairs):
+            _check_pairs(table)
+        if len(self.lj_pairs):
+            left_out = np.concatenate([excluded, self.one_four.atoms])
+            if (again := np.isin(pair_codes(self.lj_pairs.atoms), pair_codes(left_out))).any():
+                i, j = self.lj_pairs.atoms[np.argmax(again)]
+                raise InputError(
+                    f"the Lennard-Jones pairs name the atoms {i} and {j}, which are excluded or a 1-4 pair"
+                )
         object.__setattr__(self, "excluded", frozen(excluded, np.int32))
         object.__setattr__(self, "maps", tuple(frozen(arguments.numbers("maps", m), np.float64) for m in self.maps))
         for m in self.maps:
@@ -164,17 +183,6 @@ class Bonded(ReadOnlyArrays):
             numbers = self.cmaps.parameters[:, 0]
             if not np.isin(numbers, np.arange(len(self.maps))).all():
                 raise InputError(f"a CMAP term names a map that is not there; there are {len(self.maps)}")
-
-    def _check_pairs(self) -> None:
-        """Raise InputError for 1-4 pairs that would count twice, and for lengths below 0."""
-        pairs, sigma = np.sort(self.one_four.atoms.astype(np.int64), axis=1), self.one_four.parameters[:, 1]
-        _, first, counts = np.unique(pairs[:, 0] * 2**32 + pairs[:, 1], return_index=True, return_counts=True)
-        if (counts > 1).any():
-            i, j = pairs[first[counts > 1][0]]
-            raise InputError(f"the 1-4 pairs name the atoms {i} and {j} more than once; give each pair once")
-        if (sigma < 0).any():
-            k = np.argmax(sigma < 0)
-            raise InputError(f"sigma of number {k} of the 1-4 pairs is {sigma[k]:g}; it cannot be negative")
 
     def tables(self) -> Iterator[tuple[str, TermTable]]:
         """The tables by the names of their fields."""
@@ -196,3 +204,22 @@ class Bonded(ReadOnlyArrays):
         tables = {name: table.of_atoms(places) for name, table in self.tables()}
         excluded = places[self.excluded].reshape(-1, 2)
         return replace(self, excluded=excluded[(excluded >= 0).all(axis=1)], **tables)  # type: ignore[arg-type]
+
+
+def pair_codes(pairs: Ints) -> NDArray[np.int64]:
+    """A number for each pair (k, 2), equal for both orders of its atoms."""
+    ordered = np.sort(pairs.astype(np.int64), axis=1)
+    codes: NDArray[np.int64] = ordered[:, 0] * 2**32 + ordered[:, 1]
+    return codes
+
+
+def _check_pairs(table: OneFourPairs | LennardJonesPairs) -> None:
+    """Raise InputError for pairs that would count twice, and for lengths below 0."""
+    sigma = table.parameters[:, table.names.index("sigma")]
+    _, first, counts = np.unique(pair_codes(table.atoms), return_index=True, return_counts=True)
+    if (counts > 1).any():
+        i, j = np.sort(table.atoms[first[counts > 1][0]])
+        raise InputError(f"the {table.kind} name the atoms {i} and {j} more than once; give each pair once")
+    if (sigma < 0).any():
+        k = np.argmax(sigma < 0)
+        raise InputError(f"sigma of number {k} of the {table.kind} is {sigma[k]:g}; it cannot be negative")

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .bonded import OneFourPairs
+from ..errors import InputError
+from .bonded import LennardJonesPairs, OneFourPairs, pair_codes
 from .labels import Floats, Ints
 
 Combining = Literal["arithmetic", "geometric"]
@@ -16,6 +17,8 @@ RULES: tuple[Combining, ...] = ("arithmetic", "geometric")
 # Files print coefficients with a few digits, force fields round them; a pair with parameters of its own differs by per
 # cents.
 _SAME = 1e-5
+
+MOST_PAIRS = 2_000_000  # of atoms with parameters of their own; each takes 40 bytes on the device
 
 
 def mean_sigma(first: Floats, second: Floats, rule: Combining) -> Floats:
@@ -40,8 +43,8 @@ def scaled_pairs(
     return OneFourPairs(pairs, np.column_stack(columns))
 
 
-def rule_of(sigma: Floats, epsilon: Floats) -> Combining | NDArray[np.intp]:
-    """The rule by which all pairs of types follow from the types' own, or a pair that does not, (2,) types.
+def rule_of(sigma: Floats, epsilon: Floats) -> tuple[Combining, NDArray[np.intp]]:
+    """The rule by which most pairs of types follow from the types' own, and (k, 2) pairs of types that do not, i <= j.
 
     sigma, epsilon : (t, t) in any unit; a pair without energy has an epsilon of 0, whatever its sigma
     """
@@ -51,8 +54,42 @@ def rule_of(sigma: Floats, epsilon: Floats) -> Combining | NDArray[np.intp]:
     astray = []
     for rule in RULES:
         mean = mean_sigma(own[:, None], own, rule)
-        astray.append(np.argwhere(of_epsilon | ((epsilon > 0) & (np.abs(sigma - mean) > _SAME * mean))))
-        if not len(astray[-1]):
-            return rule
-    pair: NDArray[np.intp] = min(astray, key=len)[0]
-    return pair
+        astray.append(np.argwhere(np.triu(of_epsilon | ((epsilon > 0) & (np.abs(sigma - mean) > _SAME * mean)))))
+    best = int(np.argmin([len(pairs) for pairs in astray]))
+    return RULES[best], astray[best]
+
+
+def pairs_of_types(
+    types: NDArray[np.integer], chosen: NDArray[np.intp], sigma: Floats, epsilon: Floats, left_out: Ints
+) -> LennardJonesPairs:
+    """All pairs of atoms of the chosen pairs of types, with the parameters of these.
+
+    types : (n,) of the atoms; chosen : (k, 2) pairs of types
+    sigma, epsilon : (t, t) A and kcal/mol
+    left_out : (m, 2) pairs of atoms that have no such energy, or another one
+
+    Raises InputError for more than MOST_PAIRS.
+    """
+    counts = np.bincount(types, minlength=len(sigma)).astype(np.int64)
+    if (n_pairs := int(counts[chosen].prod(axis=1).sum())) > MOST_PAIRS:
+        raise InputError(
+            f"{n_pairs:,} pairs of atoms have Lennard-Jones parameters of their own (NBFIX), more than "
+            f"{MOST_PAIRS:,}; leave out solvent, ions or lipids"
+        )
+    found = [np.empty((0, 2), np.int64)]
+    for one, other in chosen.tolist():
+        i, j = np.meshgrid(np.flatnonzero(types == one), np.flatnonzero(types == other), indexing="ij")
+        found.append(np.column_stack([i.ravel(), j.ravel()]))
+        if one == other:
+            found[-1] = found[-1][i.ravel() < j.ravel()]
+    pairs = np.concatenate(found)
+    pairs = pairs[~np.isin(pair_codes(pairs), pair_codes(left_out))]
+    t, u = types[pairs].T
+    return LennardJonesPairs(np.sort(pairs, axis=1).astype(np.int32), np.column_stack([sigma[t, u], epsilon[t, u]]))
+
+
+def pairs_note(pairs: LennardJonesPairs) -> tuple[str, ...]:
+    """A sentence about pairs that have parameters of their own; none where there are none."""
+    if not len(pairs):
+        return ()
+    return (f"{len(pairs):,} pairs of atoms have Lennard-Jones parameters of their own (NBFIX), which are used",)

@@ -48,11 +48,45 @@ PARAMETERS = {
 COUNTED = frozenset(key[:-2] for key in PARAMETERS if key[-1].isdigit())
 
 
-def lcpo_parameters(atoms: Atoms) -> Floats:
+# The carbon that stands for kinds of atoms that the table lacks.
+_CARBON = "C sp2 2"
+_NAMED = 4  # atoms in a note
+
+
+def lcpo_parameters(atoms: Atoms, unknown: str = "carbon") -> Floats:
     """Radius (A, without probe), P1, P2, P3 and P4 (1/A^2) of each atom, (n, 5); all 0 for hydrogen, which has none.
 
-    Raises InputError for atoms without labels or bonds, and for an atom that LCPO has no parameters for.
+    unknown : "carbon" gives atoms that LCPO has no parameters for those of carbon, as AMBER's programs do, and for an
+        unusual number of heavy neighbours those of the first number of its kind; "refuse" raises InputError for them
+
+    Raises InputError for atoms without labels or bonds.
     """
+    parameters, absent = _parameters(atoms)
+    if absent and unknown == "refuse":
+        raise InputError(
+            f"LCPO has no parameters for {atoms.describe(absent[0][0])}: {absent[0][1]}; leave it out, take those of "
+            "carbon (lcpo_unknown='carbon'), or choose the surface ace or none"
+        )
+    return parameters
+
+
+def lcpo_notes(atoms: Atoms) -> tuple[str, ...]:
+    """A sentence about atoms that LCPO has no parameters for; none where there are none, or no surface at all."""
+    if atoms.labels is None or (len(atoms) > 1 and not len(atoms.bond_pairs)):
+        return ()
+    absent = _parameters(atoms)[1]
+    if not absent:
+        return ()
+    named = ", ".join(f"{atoms.labels.atom(i)} ({what})" for i, what in absent[:_NAMED])
+    more = f" and {len(absent) - _NAMED:,} more" if len(absent) > _NAMED else ""
+    return (
+        f"LCPO has no parameters for {named}{more}: those of carbon are taken, as AMBER's programs do; refuse such "
+        "atoms with --lcpo-unknown refuse",
+    )
+
+
+def _parameters(atoms: Atoms) -> tuple[Floats, list[tuple[int, str]]]:
+    """Parameters (n, 5) of all atoms, and the atoms that the table lacks, with words for what they are."""
     if atoms.labels is None:
         raise InputError("LCPO surfaces follow from elements, which these atoms lack; choose the surface ace or none")
     elements, bonds = elements_of(atoms.labels), atoms.bond_pairs
@@ -66,16 +100,14 @@ def lcpo_parameters(atoms: Atoms) -> Floats:
         shapes = [_shape_by_type(*each) for each in zip(elements.tolist(), types, n_bonds.tolist(), strict=True)]
     else:
         shapes = _shapes_by_bonds(elements, n_bonds, ends)
-    parameters = np.zeros((len(atoms), 5))
+    parameters, absent = np.zeros((len(atoms), 5)), []
     for i in np.flatnonzero(elements != "H").tolist():
         key = f"{shapes[i]} {n_heavy[i]}" if shapes[i] in COUNTED else shapes[i]
         if key not in PARAMETERS:
-            raise InputError(
-                f"LCPO has no parameters for {atoms.describe(i)}: {elements[i]}, {n_bonds[i]} bonds, {n_heavy[i]} of "
-                "them to heavy atoms; leave it out, or choose the surface ace or none"
-            )
+            absent.append((i, f"{elements[i]}, {n_bonds[i]} bonds, {n_heavy[i]} of them to heavy atoms"))
+            key = next((of for of in PARAMETERS if shapes[i] in COUNTED and of[:-2] == shapes[i]), _CARBON)
         parameters[i] = PARAMETERS[key]
-    return parameters
+    return parameters, absent
 
 
 def _shape_by_type(element: str, amber_type: str, n_bonds: int) -> str:

@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Atoms, Bonded, Floats, Ints, Labels
+from ..atoms import Atoms, Bonded, Floats, Ints, Labels, LennardJonesPairs
 from ..atoms.selection import residue_kinds
 from ..errors import InputError
 from ..forcefield.sources import embedded_templates
-from ..pairs import nonbonded_pairs
+from ..pairs import nonbonded_pairs, own_lj_pairs
 from ..trajectories.files import Positions
 
 CH = 1.09  # A, of the bonds to hydrogens that are put in place
@@ -105,7 +105,8 @@ def _beyond(start: int, barred: int, bonds: Ints, within: NDArray[np.intp]) -> N
 
 def unbonded(atoms: Atoms) -> Atoms:
     """The atoms without bonded terms and 1-4 pairs, which stay excluded."""
-    return replace(atoms, bonds=atoms.bond_pairs, bonded=Bonded(excluded=nonbonded_pairs(atoms).excluded))
+    excluded = nonbonded_pairs(atoms).excluded
+    return replace(atoms, bonds=atoms.bond_pairs, bonded=Bonded(excluded=excluded, lj_pairs=own_lj_pairs(atoms)))
 
 
 def _with_parameters(
@@ -128,6 +129,10 @@ def _with_parameters(
             values[name][new] = values[name][like]
     elements, names, residues = labels.elements.copy(), labels.names.copy(), labels.residue_names.copy()
     elements[new] = "H"
+    assert atoms.bonded is not None
+    pairs = atoms.bonded.lj_pairs  # of atoms that become hydrogens there are none
+    kept = ~np.isin(pairs.atoms, new).any(axis=1)
+    bonded = replace(atoms.bonded, lj_pairs=LennardJonesPairs(pairs.atoms[kept], pairs.parameters[kept]))
     residues[own] = "ALA"
     return replace(
         atoms,
@@ -136,6 +141,7 @@ def _with_parameters(
         lj_epsilon=values.get("lj_epsilon"),
         gb_radii=values.get("gb_radii"),
         gb_scales=values.get("gb_scales"),
+        bonded=bonded,
         labels=replace(labels, elements=elements, names=names, residue_names=residues),
         types=None if atoms.types is None else _types(atoms.types, new, like),
     )

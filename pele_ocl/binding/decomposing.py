@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arguments import whole_number
-from ..atoms import Floats, OneFourPairs
+from ..atoms import Floats, Ints, OneFourPairs
 from ..energy import EnergyBatch
 from ..errors import InputError
-from ..pairs import nonbonded_pairs
+from ..pairs import lj_corrections, nonbonded_pairs, own_lj_pairs
 from ..trajectories.files import Positions
 from .decomposition import GROUPS, IN_RESIDUES, Decomposition, Moments, Shares, grouping
 from .pairs import ResiduePairs
@@ -56,6 +57,7 @@ class Decomposer:
         self._kernel = ResiduePairs(binding, self._starts, self._sides) if self.idecomp > 2 else None
         scaled = plan.options.one_four == "scale"
         self._one_four = nonbonded_pairs(binding.atoms).one_four if scaled else OneFourPairs()
+        self._lj_pairs = own_lj_pairs(binding.atoms)
 
     def add(self, batches: Mapping[str, EnergyBatch], positions: Positions) -> None:
         """Let conformations of the complex (m, n, 3) count, of which the plans made these batches, less failed ones."""
@@ -108,12 +110,12 @@ class Decomposer:
 
     def _matrices(self, sums: Floats, positions: Floats, by_residue: Mapping[str, Floats]) -> dict[str, Floats]:
         """(1, n_residues, n_residues, n_groups) by name, of one conformation."""
-        one_four = self._of_one_four(positions)
+        one_four, own_pairs = self._of_one_four(positions), self._of_lj_pairs(positions)
         same_side = self._sides[:, None] == self._sides
         found = {}
         for name, gb in (("complex", sums[2]), ("parts", sums[3])):
             counted = 1.0 if name == "complex" else same_side
-            pairs = {"lennard_jones": sums[0] * counted, "coulomb": sums[1] * counted, "gb_pair": gb}
+            pairs = {"lennard_jones": (sums[0] + own_pairs) * counted, "coulomb": sums[1] * counted, "gb_pair": gb}
             terms = {**pairs, **{term: matrix * counted for term, matrix in one_four.items()}}
             found[name] = self._matrix(terms, by_residue[name])[np.newaxis]
         return found
@@ -137,18 +139,36 @@ class Decomposer:
         found = {name: np.zeros((n, n)) for name in ("lennard_jones_14", "coulomb_14")}
         if not len(self._one_four):
             return found
-        i, j = self._one_four.atoms.T
         charges, sigma, epsilon = self._one_four.parameters.T
+        residues, r2, counts = self._of_pairs(self._one_four.atoms, positions)
+        np.add.at(found["lennard_jones_14"], residues, counts * _lennard_jones(r2, sigma, epsilon))
+        np.add.at(found["coulomb_14"], residues, counts * self.binding.model.coulomb_factor * charges / np.sqrt(r2))
+        return found
+
+    def _of_lj_pairs(self, positions: Floats) -> Floats:
+        """Corrections of pairs with Lennard-Jones parameters of their own, in an upper triangle of residues."""
+        n = len(self.residues)
+        found = np.zeros((n, n))
+        if len(self._lj_pairs):
+            own, by_rule = lj_corrections(self.binding.atoms, self._lj_pairs)
+            residues, r2, counts = self._of_pairs(self._lj_pairs.atoms, positions)
+            np.add.at(found, residues, counts * (_lennard_jones(r2, *own.T) - _lennard_jones(r2, *by_rule.T)))
+        return found
+
+    def _of_pairs(self, pairs: Ints, positions: Floats) -> tuple[tuple[NDArray[np.intp], ...], Floats, Floats]:
+        """Residues of pairs (k, 2), the lower first, r^2 (k,) A^2, and 1 for those within the cutoff, 0 for others."""
+        i, j = pairs.T
         r2 = ((positions[i] - positions[j]) ** 2).sum(axis=1)
         cutoff = self.binding.options.cutoff
         counts = np.ones(len(r2)) if cutoff is None else (r2 <= cutoff**2).astype(np.float64)
-        s6 = (sigma**2 / r2) ** 3
-        first, second = np.sort(self._residue_of[np.stack([i, j])], axis=0)
-        np.add.at(found["lennard_jones_14"], (first, second), counts * 4 * epsilon * (s6 * s6 - s6))
-        np.add.at(
-            found["coulomb_14"], (first, second), counts * self.binding.model.coulomb_factor * charges / np.sqrt(r2)
-        )
-        return found
+        return tuple(np.sort(self._residue_of[np.stack([i, j])], axis=0)), r2, counts
+
+
+def _lennard_jones(r2: Floats, sigma: Floats, epsilon: Floats) -> Floats:
+    """Energies of pairs (k,)."""
+    s6 = (sigma**2 / r2) ** 3
+    energies: Floats = 4 * epsilon * (s6 * s6 - s6)
+    return energies
 
 
 def _add(moments: Mapping[str, tuple[Moments, Moments]], of: Mapping[str, Floats]) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ..arguments import numbers
 from ..atoms import Atoms, Floats, require_atoms
 from ..contract import Image
+from ..atoms.lcpo import lcpo_notes
 from ..energy import Energy, EnergyBatch
 from ..errors import InputError
 from ..plan.conformations import as_conformations
@@ -91,6 +92,8 @@ class Binding:
         self.notes = self.parts.notes
         whole = len(self.parts.complex) == len(atoms)
         self.atoms = atoms if whole else atoms[self.parts.complex]
+        if self.model.surface == "lcpo" and self.model.lcpo_unknown == "carbon":
+            self.notes = (*self.notes, *lcpo_notes(self.atoms))
         of_parts = {
             "complex": self.atoms,
             "receptor": self.atoms[self.parts.receptor],

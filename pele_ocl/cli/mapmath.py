@@ -9,13 +9,14 @@ import click
 from ..errors import InputError
 from ..formats import read_map, require_map_suffix, write_map
 from ..formats.maps.pictures import draw_slices, require_png
+from ..grid import Map
 from ..inputfile import InputFile, read_file
 from ..mapmath import combine_maps
 from .command import INPUT, OUTPUT, EachOnce
 from .options import debug_option
 from .progress import ProgressLine
 from .report import call_facts, map_facts, map_lines
-from .terminal import one_line, say, say_json
+from .terminal import note, one_line, say, say_json
 
 _SIGNS = {"+": 1.0, "-": -1.0}
 
@@ -26,7 +27,10 @@ _SIGNS = {"+": 1.0, "-": -1.0}
 @click.option("--mean", is_flag=True, help="The sum over the number of maps; + between them may be left out.")
 @click.option("--scale", type=float, default=1.0, metavar="F", help="Multiply the result by F.")
 @click.option(
-    "--onto-first", is_flag=True, help="Take maps on other grids at the points of the first, linear between their own."
+    "--onto-first",
+    is_flag=True,
+    help="Take maps on other grids at the points of the first, linear between their own; where one ends within the "
+    "first, the part that all maps cover.",
 )
 @click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
@@ -52,15 +56,27 @@ def mapmath(
         found = combine_maps(maps, factors, onto_first=onto_first)
     except InputError as error:
         raise InputError(f"{', '.join(map(str, paths))}: {error}") from None
+    notes = _notes(maps, found)
+    for sentence in notes:
+        note(f"Note: {sentence}")
     if output is not None:
         with ProgressLine(f"Writing {output}") as progress:
             write_map(output, found, attributes=_facts(sources, terms), progress=progress)
     if png is not None:
         draw_slices(png, found)
     if as_json:
-        say_json({"maps": [str(path) for path in paths], "factors": factors} | map_facts(found))
+        say_json({"maps": [str(path) for path in paths], "factors": factors, "notes": notes} | map_facts(found))
     else:
         say("\n".join([one_line(" ".join(map(str, terms))), *map_lines(found)]))
+
+
+def _notes(maps: list[Map], found: Map) -> list[str]:
+    """A sentence where the result is a part of the first map."""
+    first = maps[0].grid
+    if found.grid.shape == first.shape:
+        return []
+    points, all_points = (" x ".join(map(str, grid.shape)) for grid in (found.grid, first))
+    return [f"the maps have {points} of the first one's {all_points} points in common; the result has these"]
 
 
 def _parsed(terms: tuple[Path, ...], mean: bool) -> tuple[list[float], list[Path]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..atoms.radii import RADII_SETS
 from ..errors import InputError
 from ..formats import is_structure, structure_format, structure_suffix
 from ..gb_models import GB_MODELS, models_listed
-from ..solvent_model import GBN_CONVENTIONS, KAPPAS, PRESETS, SURFACES, SolventModel
+from ..solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
 from .structures.choice import AtomsReader, choice_options, chosen_text
@@ -31,7 +31,7 @@ DEFAULTS = SolventModel()
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 _STRUCTURE_NAMES = (
     "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
-    "allow_missing_terminals",
+    "allow_missing_terminals", "allow_scripts",
 )  # fmt: skip
 
 
@@ -40,6 +40,20 @@ def _add(command: Command, options: Options) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def _takes_carbon(options: Mapping[str, object]) -> bool:
+    """Whether a command has LCPO surfaces of all that it reads, and takes carbon's parameters where there are none.
+
+    `binding` says so itself, as it passes over waters and ions.
+    """
+    context = click.get_current_context()
+    if context.command.name == "binding" or options.get("lcpo_unknown") != "carbon":
+        return False
+    surface, like = options["surface"], options.get("like")
+    if isinstance(like, str) and context.get_parameter_source("surface") == ParameterSource.DEFAULT:
+        surface = PRESETS[like].get("surface", surface)
+    return bool(surface == "lcpo")
 
 
 def structure_options(command: Command) -> Command:
@@ -52,6 +66,7 @@ def structure_options(command: Command) -> Command:
     def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
         given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
         given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
+        given["lcpo"] = _takes_carbon(others)
         path = others.get("path") or others.get("paths") or ()
         structures = path if isinstance(path, tuple) else (path,)
         reader = StructureReader(structures=structures, selection=chosen_text(select, without, only), **given)
@@ -90,13 +105,21 @@ def surface_options(command: Command) -> Command:
         type=float,
         help="Of the nonpolar term, kcal/mol/A^2; by default 0.0054 for ace, 0.0072 for lcpo.",
     )
+    unknown = click.option(
+        "--lcpo-unknown",
+        type=click.Choice(LCPO_UNKNOWN),
+        default=DEFAULTS.lcpo_unknown,
+        show_default=True,
+        help="Atoms that LCPO has no parameters for (Zn, Ca, Br, I): those of carbon, as AMBER's programs take them, "
+        "with a note, or none.",
+    )
     return click.option(
         "--surface",
         type=click.Choice(list(SURFACES)),
         default=DEFAULTS.surface,
         show_default=True,
         help="Nonpolar term: ace from Born radii, lcpo from the surface area.",
-    )(tension(command))
+    )(tension(unknown(command)))
 
 
 def run_options(command: Command) -> Command:
@@ -184,6 +207,9 @@ _STRUCTURE_OPTIONS: Options = (
         metavar="NAME",
         help="amber99sb, the default, or a folder of PELE's Templates: OPLS2005, ...; through OpenMM amber14, "
         "ff14SB, ff19SB, charmm36, or XML files with commas between them.",
+    ),
+    click.option(
+        "--allow-scripts", is_flag=True, help="Run the Python scripts that an XML file of a force field may hold."
     ),
     click.option(
         "--gb-radii",

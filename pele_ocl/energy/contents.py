@@ -17,7 +17,7 @@ from ..solvent_model import SolventModel
 from .bonded import BondedTerms, bonded_names
 from .options import Options
 from .result import ALL_TERMS, BONDED_TERMS, PASS_TERMS, TERMS
-from .terms import Addend, Term
+from .terms import Addend, LennardJonesCorrections, Term
 
 # Names that stand for several terms.
 GROUPS = {"bonded": BONDED_TERMS, "nonbonded": TERMS[:4], "gb": ("gb_pair", "gb_self")}
@@ -56,7 +56,8 @@ class Contents:
         one_four = pairs.one_four if set(behind) & set(TERMS) else None
         bonded = BondedTerms(atoms, one_four, model, behind)
         checked = _checked_terms(terms, atoms, ALL_TERMS)
-        addends = (*((bonded,) if bonded else ()), *checked)
+        corrected = LennardJonesCorrections(atoms, options.cutoff) if "lennard_jones" in names else None
+        addends = (*((bonded,) if bonded else ()), *((corrected,) if corrected else ()), *checked)
         return cls(
             (*names, *(name for term in checked for name in term.names if name not in names)),
             pairs.excluded,

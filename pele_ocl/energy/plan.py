@@ -163,7 +163,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         assert found.born_radii is not None
         bad = found.bad_atoms(k)
         if bad.any() and found.born_radii[k, np.argmax(bad)] <= 0:
-            return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k])
+            return born_radius_error(atoms, int(np.argmax(bad)), found.born_radii[k], self.model)
         if crowded := crowding(atoms, found, k, self.model):
             return crowded
         where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""

@@ -69,6 +69,7 @@ class ForceField:
         pele_data: Iterable[str | PathLike[str]] = (),
         fallback: bool = False,
         allow_missing_terminals: bool = True,
+        allow_scripts: bool = False,
     ) -> ForceField:
         """Collect a force field from the built-in Amber99SB and a user's files; later files win over earlier ones.
 
@@ -82,6 +83,7 @@ class ForceField:
         pele_data : PELE's Data and DataLocal folders, or folders that hold them
         fallback : radii by element and bonds for atoms without a row, instead of an error
         allow_missing_terminals : of the ForceField
+        allow_scripts : whether Python scripts in OpenMM's XML files are run; else a file that holds one is refused
 
         The twenty amino acids or a folder Protein make a whole force field: the built-in templates are then left out.
         Other templates, those of a DataLocal with ligands alone too, are merged over the built-in ones. Rows that the
@@ -94,8 +96,9 @@ class ForceField:
                 arguments.text(what, value)
         arguments.flag("fallback", fallback)
         arguments.flag("allow_missing_terminals", allow_missing_terminals)
+        arguments.flag("allow_scripts", allow_scripts)
         if name is not None and _is_openmm(name):
-            return _openmm_force_field(name, radii, [*templates, *obc, *pele_data])
+            return _openmm_force_field(name, radii, [*templates, *obc, *pele_data], allow_scripts)
         found = collected(name, radii, templates, obc, pele_data)
         return cls(
             found.name, found.kind, found.templates, found.radii, fallback, found.radii_set, found.origin, found.links,
@@ -194,13 +197,15 @@ def _is_openmm(name: str) -> bool:
     return found
 
 
-def _openmm_force_field(name: str, radii: str | None, files: Sequence[str | PathLike[str]]) -> ForceField:
+def _openmm_force_field(
+    name: str, radii: str | None, files: Sequence[str | PathLike[str]], allow_scripts: bool
+) -> ForceField:
     if files:
         raise InputError(
             f"{files[0]}: templates and OBC tables do not go with the force field {name}; give an XML file of OpenMM: "
             f"--forcefield {name},ligand.xml"
         )
-    field: ForceField = import_module("..interop.force_fields", __package__).load(name, radii)
+    field: ForceField = import_module("..interop.force_fields", __package__).load(name, radii, allow_scripts)
     return field
 
 

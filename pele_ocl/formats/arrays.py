@@ -32,6 +32,13 @@ def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
     try:
         _check_heaps(file.data)
         with h5py.File(io.BytesIO(file.data), "r") as opened:
+            for name in opened:
+                link = opened.get(name, getlink=True)
+                if isinstance(link, h5py.ExternalLink):
+                    raise FormatError(
+                        f"{file}: {name} is a link to the file {printable(link.filename)}, which is not followed; give "
+                        "a file that holds it itself"
+                    )
             yield opened
     except PeleError:
         raise
@@ -62,6 +69,11 @@ def _check_heaps(data: bytes) -> None:
 
 def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
     """The numbers of a dataset; raises FormatError for one that claims more of them than its file can hold."""
+    if dataset.external:
+        raise FormatError(
+            f"{source}: the dataset {dataset.name} keeps its numbers in another file, "
+            f"{printable(dataset.external[0][0])}; give a file that holds them itself"
+        )
     announced = math.prod(dataset.shape) * dataset.dtype.itemsize
     stored = int(dataset.id.get_storage_size())
     if announced > MOST_EXPANSION * stored:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -20,8 +21,9 @@ from .pdb_lines import repaired, residue_number
 # The element column ends at 80; a line that is pushed to the right keeps it.
 _WIDTH = 84
 _NAME, _ALTLOC, _RESIDUE, _CHAIN, _NUMBER = slice(12, 16), slice(16, 17), slice(17, 21), slice(21, 22), slice(22, 27)
-_OCCUPANCY, _ELEMENT = slice(54, 60), slice(76, 80)
+_OCCUPANCY, _SEGMENT, _ELEMENT = slice(54, 60), slice(72, 76), slice(76, 80)
 IDENTITY = slice(12, 27)  # names of atom, residue and chain, and the residue's number
+_ALTERNATE = re.compile(r"AC\d")
 # Amino acids that programs write with a fourth letter for the protonation state or the disulphide.
 _FOUR_LETTER_STEMS = ("HIS", "LYS", "ARG", "ASP", "GLU", "CYS")
 
@@ -81,7 +83,7 @@ def records_of(listed: Listed, source: str) -> Records:
     positions = positions_of(text, listed, source)
     residue_numbers, insertion_codes = _residue_numbers(text)
     residue_names, chains = _residue_names_and_chains(text)
-    pieces, copies = _pieces(listed)
+    pieces, copies = (counted + _segments(text) for counted in _pieces(listed))
     return Records(
         positions=positions,
         names=_each(text, [_NAME], lambda name: "".join(name.split())),
@@ -170,6 +172,18 @@ def _pieces(listed: Listed) -> tuple[Ints, Ints]:
     after_end = np.searchsorted(ends, atoms, side="right")
     ters_at_end = np.concatenate([[0], np.searchsorted(ters, ends, side="right")])
     return (after_ter + after_end).astype(np.int32), (after_ter - ters_at_end[after_end]).astype(np.int32)
+
+
+def _segments(text: Text) -> Ints:
+    """Number of the segment that each atom is in: CHARMM's files tell chains of one letter apart by these names alone.
+
+    Nothing is counted where a name comes back, or where names are those of X-PLOR's alternate locations (AC1, AC2).
+    """
+    names = _each(text, [_SEGMENT], str.strip)
+    runs = np.append(names[:1], names[1:][names[1:] != names[:-1]])
+    if len(np.unique(runs)) < len(runs) or "" in runs or any(_ALTERNATE.fullmatch(name) for name in runs.tolist()):
+        return np.zeros(len(text), np.int32)
+    return np.cumsum(np.append(np.zeros(1, np.bool_), names[1:] != names[:-1])[: len(text)], dtype=np.int32)
 
 
 def _occupancy(columns: str) -> float:

@@ -145,6 +145,9 @@ def atom_lines(
 ) -> Iterator[str]:  # fmt: skip
     """ATOM and HETATM records of all atoms, TER behind the last residue of a chain that is of a polymer.
 
+    Chains of three or four letters, as CHARMM's segments have them, get a letter that is free, and their name stands in
+    columns 73 to 76.
+
     source : the file's name, for the message; b_factors : (n, 2) occupancies and B-factors, by default 1 and 0
 
     Raises FormatError for names and positions that a PDB file cannot hold.
@@ -153,17 +156,30 @@ def atom_lines(
     polymer = [is_polymer(residue) for residue in residues]
     runs = accumulate((chain != before for before, chain in pairwise(chains)), initial=0)
     ends = set({run: i for i, (run, is_in) in enumerate(zip(runs, polymer, strict=True)) if is_in}.values())
+    letters = _letters_of_segments(chains)
     further = (labels.names, labels.residue_numbers, labels.insertion_codes, labels.elements, positions)
     known = [(1.0, 0.0)] * len(labels) if b_factors is None else b_factors.tolist()
     columns = zip(residues, chains, *(of.tolist() for of in further), known, strict=True)
     for i, (residue, chain, name, number, code, element, position, own) in enumerate(columns):
+        segment, chain = (chain, letters[chain]) if chain in letters else ("", chain)
         if len(name) > 4 or len(chain) > 2 or len(residue) + max(len(chain), 1) > 5:
             raise FormatError(f"{source}: atom {labels.atom(i)} has names too long for a PDB file; shorten them")
         record = "ATOM" if polymer[i] else "HETATM"
         line = _record(record, i + 1, name, element, residue, chain, number, code, position, own)
-        yield line.rstrip() + "\n"
+        yield (f"{line[:72]}{segment:<4}{line[76:]}" if segment else line).rstrip() + "\n"
         if i in ends:
             yield "TER\n"
+
+
+def _letters_of_segments(chains: list[str]) -> dict[str, str]:
+    """A letter for each name of three or four, its own last one where that is free; none where letters run out."""
+    letters: dict[str, str] = {}
+    names = dict.fromkeys(chains)
+    for name in names:
+        if len(name) in (3, 4):
+            free = [of for of in (name[-1], *_CHAINS) if of in _CHAINS and of not in names.keys() | letters.values()]
+            letters |= {name: free[0]} if free else {}
+    return letters
 
 
 def _record(

@@ -16,6 +16,7 @@ from ..atoms import (
     Floats,
     HarmonicImpropers,
     Impropers,
+    LennardJonesPairs,
     Ints,
     OneFourPairs,
     Torsions,
@@ -60,12 +61,14 @@ _POWERS = np.array(
 )
 
 
-def bonded_tables(forces: Forces, bonds: Ints, one_four: OneFourPairs, excluded: Ints) -> Bonded:
+def bonded_tables(
+    forces: Forces, bonds: Ints, one_four: OneFourPairs, excluded: Ints, lj_pairs: LennardJonesPairs
+) -> Bonded:
     """All bonded terms of a System.
 
     bonds : (m, 2) bonded atoms, i < j; a harmonic bond of other atoms is a Urey-Bradley term, and a torsion whose atoms
         are no chain an improper
-    one_four, excluded : pairs, as they are to stand in the result
+    one_four, excluded, lj_pairs : pairs, as they are to stand in the result
 
     Raises InputError for a CustomTorsionForce that is not harmonic.
     """
@@ -95,6 +98,7 @@ def bonded_tables(forces: Forces, bonds: Ints, one_four: OneFourPairs, excluded:
         maps=maps,
         one_four=one_four,
         excluded=excluded,
+        lj_pairs=lj_pairs,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 from .. import arguments
 from ..atoms import Atoms, Structure
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from openmm import System
     from openmm.app import ForceField as OpenMMForceField
 
+_SCRIPTS = ("Script", "InitializationScript")
 _WATER = "amber14/tip3p.xml"  # with the ions that go with it
 # The names that users know, in small letters without "-" and "_", and OpenMM's files.
 _NAMED = {
@@ -50,16 +52,19 @@ def names() -> list[str]:
     return list(_NAMED)
 
 
-def load(name: str, radii: str | None = None) -> XmlForceField:
+def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> XmlForceField:
     """The force field of a name, of an XML file, or of several with commas between them: `amber14,ligand.xml`.
 
     radii : the name of a set of GB radii; by default the radii of a Generalized Born force in the files, or mbondi2
+    allow_scripts : whether the Python scripts of files that are not OpenMM's own are run
 
-    Raises InputError where OpenMM is not installed, and for unknown names and files.
+    Raises InputError where OpenMM is not installed, for unknown names and files, and for scripts that are not allowed.
     """
     if radii is not None:
         arguments.choice("the set of GB radii", tidy_set(radii), RADII_SETS)
     files = tuple(file for part in name.split(",") for file in _files(part.strip()))
+    if not allow_scripts:
+        _refuse_scripts(files)
     return XmlForceField(name, "amber", {}, {}, files=files, set_of_radii=radii)
 
 
@@ -130,10 +135,39 @@ def _files(name: str) -> tuple[str, ...]:
         raise InputError(
             f"there is no force field {quoted(name)}; OpenMM brings {', '.join(_NAMED)}, or give an XML file"
         )
-    brought = Path(str(extra("openmm.app", f"the force field {name}").__file__)).parent / "data" / name
-    if not Path(name).is_file() and not brought.is_file():
+    if not Path(name).is_file() and not (_brought() / name).is_file():
         raise InputError(f"{name}: there is no such file; give the path of an XML file of OpenMM")
     return (name,)
+
+
+def _brought() -> Path:
+    """The folder of the files that OpenMM brings."""
+    return Path(str(extra("openmm.app", "a force field of OpenMM").__file__)).parent / "data"
+
+
+def _refuse_scripts(files: tuple[str, ...]) -> None:
+    """Raise InputError for files, or what they include, that hold Python code, which OpenMM would run.
+
+    Files that OpenMM brings are trusted; one of their names in the working folder comes first, as OpenMM has it.
+    """
+    left, seen = list(files), set[str]()
+    while left:
+        file = left.pop()
+        if file in seen or not Path(file).is_file():
+            continue
+        seen.add(file)
+        try:
+            root = ElementTree.parse(file).getroot()
+        except (ElementTree.ParseError, OSError, ValueError):
+            continue  # OpenMM says what is wrong with it
+        for kind in _SCRIPTS:
+            if root.find(f".//{kind}") is not None:
+                raise InputError(
+                    f"{file}: holds Python code in <{kind}>, which OpenMM would run; read it, and allow it with "
+                    "--allow-scripts (allow_scripts=True) where you trust the file"
+                )
+        included = [each.get("file", "") for each in root.iter("Include")]
+        left += [str(folder / name) for name in included for folder in (Path(), Path(file).parent)]
 
 
 def _tidy(name: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats, Ints, OneFourPairs
-from ..atoms.combining import Combining, rule_of
+from ..atoms import Floats, Ints, LennardJonesPairs, OneFourPairs
+from ..atoms.combining import Combining, pairs_note, pairs_of_types, rule_of
 from ..errors import InputError
 from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 
@@ -37,7 +37,10 @@ _POWER_PAIR = re.compile(r"-C/r\^6\+A/r\^12;?")
 
 @dataclass(frozen=True, eq=False)
 class Nonbonded:
-    """charges (n,) e, sigma (n,) A, epsilon (n,) kcal/mol with their rule, 1-4 pairs and (k, 2) excluded pairs."""
+    """charges (n,) e, sigma (n,) A, epsilon (n,) kcal/mol with their rule, 1-4 pairs and (k, 2) excluded pairs.
+
+    lj_pairs : pairs with Lennard-Jones parameters of their own (NBFIX)
+    """
 
     charges: Floats
     sigma: Floats
@@ -45,40 +48,59 @@ class Nonbonded:
     combining: Combining
     one_four: OneFourPairs
     excluded: Ints
+    lj_pairs: LennardJonesPairs
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _LennardJones:
+    """sigma (n,) nm and epsilon (n,) kJ/mol of particles with their rule, and what does not follow from them.
+
+    types : (n,) of the particles; by_type : sigma and epsilon of pairs of types, (t, t) each; own : (k, 2) pairs of
+        types that have parameters of their own
+    """
+
+    sigma: Floats
+    epsilon: Floats
+    combining: Combining = "arithmetic"
+    types: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    by_type: tuple[Floats, Floats] = (np.zeros((0, 0)), np.zeros((0, 0)))
+    own: NDArray[np.intp] = field(default_factory=lambda: np.zeros((0, 2), np.intp))
 
 
 def nonbonded_parameters(forces: Forces, n: int) -> Nonbonded:
     """The nonbonded parameters of a System of n particles.
 
-    Raises InputError for other numbers of NonbondedForce than one, Lennard-Jones parameters of pairs (NBFIX), and
-    custom forces of another energy.
+    Raises InputError for other numbers of NonbondedForce than one, and custom forces of another energy.
     """
-    found = forces.of("NonbondedForce")
-    if len(found) != 1:
-        raise InputError(f"the System has {len(found)} forces of the class NonbondedForce; exactly one is needed")
-    force = found[0]
+    of_class = forces.of("NonbondedForce")
+    if len(of_class) != 1:
+        raise InputError(f"the System has {len(of_class)} forces of the class NonbondedForce; exactly one is needed")
+    force = of_class[0]
     if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
         raise InputError("the System's NonbondedForce has parameter offsets, which are not computed here; remove them")
     particles = terms(force, "getNumParticles", "getParticleParameters", 3)
-    sigma, epsilon, combining = particles[:, 1], particles[:, 2], "arithmetic"
+    found = _LennardJones(particles[:, 1], particles[:, 2])
     customs = forces.of("CustomNonbondedForce")
     rows = terms(force, "getNumExceptions", "getExceptionParameters", 5)
     if customs:
-        sigma, epsilon, combining = _custom(customs, particles)
+        found = _custom(customs, particles)
         _require_same_exclusions(customs[0], rows)
     exceptions = _exceptions(rows, forces)
     kept = (exceptions[:, 2] != 0) | (exceptions[:, 4] != 0)
     pairs = exceptions[:, :2].astype(np.int32)
     parameters = exceptions[:, 2:] * [1.0, A_PER_NM, KCAL_PER_KJ]
+    sigma, epsilon = found.by_type
+    lj_pairs = pairs_of_types(found.types, found.own, sigma * A_PER_NM, epsilon * KCAL_PER_KJ, pairs)
     return Nonbonded(
         charges=particles[:, 0],
-        sigma=np.where(epsilon == 0, 0.0, sigma) * A_PER_NM,
-        epsilon=epsilon * KCAL_PER_KJ,
-        combining=combining,  # type: ignore[arg-type]
+        sigma=np.where(found.epsilon == 0, 0.0, found.sigma) * A_PER_NM,
+        epsilon=found.epsilon * KCAL_PER_KJ,
+        combining=found.combining,
         one_four=OneFourPairs(pairs[kept], parameters[kept]),
         excluded=pairs[~kept],
-        notes=_notes(force.getNonbondedMethod() != force.NoCutoff),
+        lj_pairs=lj_pairs,
+        notes=(*_notes(force.getNonbondedMethod() != force.NoCutoff), *pairs_note(lj_pairs)),
     )
 
 
@@ -86,8 +108,8 @@ def _notes(cut: bool) -> tuple[str, ...]:
     return ("the System's cutoff is not used: all pairs are computed",) if cut else ()
 
 
-def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> tuple[Floats, Floats, Combining]:
-    """Sigma (n,) nm, epsilon (n,) kJ/mol and the rule of a CustomNonbondedForce, the only one."""
+def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> _LennardJones:
+    """The Lennard-Jones parameters of a CustomNonbondedForce, the only one."""
     force = customs[0]
     if len(customs) > 1 or particles[:, 2].any() or force.getNumInteractionGroups():
         raise InputError(
@@ -98,11 +120,11 @@ def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> tuple[Flo
     names = [force.getPerParticleParameterName(p) for p in range(force.getNumPerParticleParameters())]
     values = dict(zip(names, terms(force, "getNumParticles", "getParticleParameters", len(names)).T, strict=True))
     if energy in _ROOTS:
-        return (*_from_coefficients(values["A"] ** 2, values["C"] ** 2), "geometric")
+        return _LennardJones(*_from_coefficients(values["A"] ** 2, values["C"] ** 2), "geometric")
     if energy in _GEOMETRIC:
-        return values["sigma"], values["epsilon"], "geometric"
+        return _LennardJones(values["sigma"], values["epsilon"], "geometric")
     if energy in _GEOMETRIC_ROOTS:
-        return values["sigma"] ** 2, values["epsilon"] ** 2 / 4, "geometric"
+        return _LennardJones(values["sigma"] ** 2, values["epsilon"] ** 2 / 4, "geometric")
     if energy in _TABLES or energy in _ROOT_TABLES:
         a, b = (_table(force, name) for name in ("acoef", "bcoef"))
         types = values["type"].astype(np.intp)
@@ -127,21 +149,21 @@ def _from_coefficients(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return sigma, np.where(there, np.divide(b**2, 4 * a, out=np.zeros_like(a), where=there), 0.0)
 
 
-def _from_tables(a: Floats, b: Floats, types: NDArray[np.intp]) -> tuple[Floats, Floats, Combining]:
-    """Sigma and epsilon of atoms by type, where one rule gives the coefficients of all pairs of types."""
+def _from_tables(a: Floats, b: Floats, types: NDArray[np.intp]) -> _LennardJones:
+    """Parameters of atoms by type with the rule that most pairs of types follow, and the pairs that do not."""
     used = np.unique(types)
     sigma, epsilon = _from_coefficients(a, b)
     among = np.ix_(used, used)
     other_energies = np.argwhere((((a != 0) | (b != 0)) & (epsilon == 0))[among])
-    rule: Combining | NDArray[np.intp] = (
-        other_energies[0] if len(other_energies) else rule_of(sigma[among], epsilon[among])
-    )
-    if isinstance(rule, str):
-        return sigma.diagonal()[types], epsilon.diagonal()[types], rule
-    i, j = (int(np.flatnonzero(types == used[t])[0]) for t in rule)
-    raise InputError(
-        f"the Lennard-Jones parameters of the pair of atoms {i} and {j} do not follow from those of each atom (NBFIX), "
-        "which is not computed here; leave out such atoms, ions say, or take a force field without such pairs"
+    if len(other_energies):
+        i, j = (int(np.flatnonzero(types == used[t])[0]) for t in other_energies[0])
+        raise InputError(
+            f"the coefficients of the pair of atoms {i} and {j} are no Lennard-Jones energy: both 0, or both positive, "
+            "are needed"
+        )
+    rule, own = rule_of(sigma[among], epsilon[among])
+    return _LennardJones(
+        sigma.diagonal()[types], epsilon.diagonal()[types], rule, types, (sigma, epsilon), used[own]
     )
 
 

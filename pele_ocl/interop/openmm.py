@@ -48,7 +48,7 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
         bonds = forces.pairs("HarmonicBondForce", "getNumBonds", "getBondParameters")
     labels = labels_of_topology(topology)
     nonbonded = nonbonded_parameters(forces, n)
-    bonded = bonded_tables(forces, bonds, nonbonded.one_four, nonbonded.excluded)
+    bonded = bonded_tables(forces, bonds, nonbonded.one_four, nonbonded.excluded, nonbonded.lj_pairs)
     gb = gb_parameters(forces, topology, labels, bonds, nonbonded.charges, radii)
     return Atoms(
         positions=in_angstrom(positions, n),

@@ -57,7 +57,7 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
     parameters : CHARMM's parameter, topology and stream files (.prm, .par, .rtf, .top, .str), all that are needed
 
     Raises FormatError where a file cannot be read, and InputError without parameters and for terms that are not
-    computed here, NBFIX among them.
+    computed here.
     """
     if not parameters:
         raise InputError(f"{path}: a PSF has no parameters; name CHARMM's files of them: --parameters FILE")

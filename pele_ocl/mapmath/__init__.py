@@ -22,10 +22,12 @@ def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: b
 
     maps : on one grid; a potential in another unit than the first one's is converted
     factors : one for each map
-    onto_first : True to take maps on other grids at the points of the first, linear between their own points
+    onto_first : True to take maps on other grids at the points of the first, linear between their own points. Points
+        of the first that not all maps reach are left out
 
-    Returns a Map on the first one's grid and in its unit; float32 where all maps are. Raises InputError for maps on
-    other grids, or that end within the first with `onto_first`, and for units that cannot be converted.
+    Returns a Map on the first one's grid, or the part of it that all maps cover, and in its unit; float32 where all
+    maps are. Raises InputError for maps on other grids, or that have no part in common, and for units that cannot be
+    converted.
     """
     if not isinstance(maps, list | tuple) or not maps:
         raise InputError(f"the maps are {arguments.described(maps)}; a list of Maps is needed")
@@ -35,16 +37,33 @@ def combine_maps(maps: Sequence[Map], factors: Sequence[float], *, onto_first: b
     if numbers.shape != (len(maps),):
         raise InputError(f"the factors have shape {numbers.shape}; one for each of the {len(maps)} maps is needed")
     arguments.flag("onto_first", onto_first)
-    first = maps[0]
+    first = _overlap(maps) if onto_first else maps[0]
     total = np.zeros(first.values.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         for k, (map_, factor) in enumerate(zip(maps, numbers.tolist(), strict=True), 1):
-            total += factor * _on_grid(_in_unit_of(first, map_, k), first.grid, k, onto_first)
+            total += factor * _on_grid(_in_unit_of(first, first if k == 1 else map_, k), first.grid, k, onto_first)
         values = total.astype(np.result_type(*(map_.values for map_ in maps)))
     if not np.isfinite(values).all():
         raise InputError("the factors are too large, or not numbers: the result is not finite everywhere")
     found: Map = replace(first, values=values, title="")
     return found
+
+
+def _overlap(maps: Sequence[Map]) -> Map:
+    """The part of the first map that all maps cover; raises InputError where there is none."""
+    grid = maps[0].grid
+    start, end = np.zeros(3, np.intp), np.array(grid.shape, np.intp)
+    for k, map_ in enumerate(maps[1:], 2):
+        low, high = (grid.index(place[np.newaxis])[0] for place in (map_.grid.origin, map_.grid.last))
+        start, end = np.maximum(start, np.ceil(low - SAME)), np.minimum(end, np.floor(high + SAME) + 1)
+        if (start >= end).any():
+            raise InputError(f"map {k} has no part in common with the first, or with all others")
+    if not start.any() and (end == grid.shape).all():
+        return maps[0]
+    (i, j, k), (i_end, j_end, k_end) = start.astype(int), end.astype(int)
+    part = Grid(grid.position((i, j, k)), grid.spacing, (i_end - i, j_end - j, k_end - k))
+    cut: Map = replace(maps[0], grid=part, values=maps[0].values[k:k_end, j:j_end, i:i_end])
+    return cut
 
 
 def _in_unit_of(first: Map, map_: Map, number: int) -> Map:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..arguments import described, is_among, numbers
 from ..atoms import Atoms, Floats, require_atoms
 from ..errors import InputError
-from ..pairs import Pairs, require_pairs
+from ..pairs import Pairs, own_lj_pairs, require_pairs
 
 
 def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
@@ -20,6 +20,11 @@ def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
     atoms.require(("charges", "lj_sigma", "lj_epsilon"), "the nonbonded energy")
     if pairs.n_atoms != len(atoms):
         raise InputError(f"the pair list is for {pairs.n_atoms} atoms; there are {len(atoms)}")
+    if len(own_lj_pairs(atoms)):
+        raise InputError(
+            "pairs of these atoms have Lennard-Jones parameters of their own (NBFIX), which pair lists cannot hold; "
+            "energy computes them"
+        )
     atoms.require_apart()
 
 

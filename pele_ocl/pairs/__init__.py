@@ -6,7 +6,7 @@ from .allpairs import AllPairs
 from .bonded import exclusions
 from .dielectric import internal_dielectrics
 from .files import PAIR_SUFFIXES, read_pairs, require_pairs_suffix, write_pairs, writing_pairs
-from .nonbonded import NonbondedPairs, nonbonded_pairs
+from .nonbonded import NonbondedPairs, lj_corrections, nonbonded_pairs, own_lj_pairs
 from .pairlist import PairList, Pairs, require_pairs
 from .search import OneFour, all_pairs, pairs_within, without_bonded
 from .split import LONG_CUTOFFS, SHORT_CUTOFFS, SplitCutoffs, pairs_split
@@ -24,7 +24,9 @@ __all__ = [
     "all_pairs",
     "exclusions",
     "internal_dielectrics",
+    "lj_corrections",
     "nonbonded_pairs",
+    "own_lj_pairs",
     "pairs_split",
     "pairs_within",
     "read_pairs",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..atoms import Atoms, Ints, OneFourPairs
-from ..atoms.combining import scaled_pairs
+from ..atoms import Atoms, Floats, Ints, LennardJonesPairs, OneFourPairs
+from ..atoms.combining import mean_sigma, scaled_pairs
 from .bonded import exclusions
 
 
@@ -30,6 +30,20 @@ def nonbonded_pairs(atoms: Atoms) -> NonbondedPairs:
         return NonbondedPairs(np.concatenate([atoms.bonded.excluded, one_four.atoms]), one_four)
     excluded, pairs = exclusions(atoms.bonds, len(atoms))
     return NonbondedPairs(np.concatenate([excluded, pairs]), _scaled(atoms, pairs))
+
+
+def own_lj_pairs(atoms: Atoms) -> LennardJonesPairs:
+    """The pairs of atoms.bonded that have Lennard-Jones parameters of their own (NBFIX)."""
+    return LennardJonesPairs() if atoms.bonded is None else atoms.bonded.lj_pairs
+
+
+def lj_corrections(atoms: Atoms, pairs: LennardJonesPairs) -> tuple[Floats, Floats]:
+    """Sigma A and epsilon kcal/mol of pairs, (k, 2): their own, and those that sums over all pairs take for them."""
+    assert atoms.lj_sigma is not None
+    assert atoms.lj_epsilon is not None
+    i, j = pairs.atoms.T
+    sigma = mean_sigma(atoms.lj_sigma[i], atoms.lj_sigma[j], atoms.combining)
+    return pairs.parameters, np.column_stack([sigma, np.sqrt(atoms.lj_epsilon[i] * atoms.lj_epsilon[j])])
 
 
 def has_scaled_pairs(atoms: Atoms) -> bool:

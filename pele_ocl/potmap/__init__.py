@@ -170,7 +170,9 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
     if accuracy is None:
         return
     if method not in (*SPLIT_METHODS, "auto"):
-        raise InputError(f"the method {method} has no accuracy to choose; choose the method mesh, msm or auto")
+        raise InputError(
+            f"an accuracy is of the methods mesh, msm and auto, not of {method}; choose one of them (--method)"
+        )
     best = SPLIT_METHODS.get(method, SPLIT_METHODS["mesh"]).finest[precision]
     if not arguments.is_finite(accuracy) or not best <= accuracy <= 0.1:
         raise InputError(

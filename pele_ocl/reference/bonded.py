@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..atoms import Atoms, Bonded, Floats, Ints, OneFourPairs
-from ..pairs import nonbonded_pairs
+from ..pairs import lj_corrections, nonbonded_pairs, own_lj_pairs
 from ..solvent_model import SolventModel
 
 
@@ -26,7 +26,9 @@ def bonded_terms(
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """By term, energies (n,) kcal/mol of the atoms, which share each equally, and gradients (n, 3) kcal/mol/A.
 
-    cutoff : A, of 1-4 pairs; one_four : whether these count
+    Of Lennard-Jones pairs with parameters of their own the term is what they add to the sum over all pairs.
+
+    cutoff : A, of pairs; one_four : whether 1-4 pairs count
     """
     per_atom: dict[str, Floats] = {}
     gradients: dict[str, Floats] = {}
@@ -63,6 +65,11 @@ def _parts(atoms: Atoms, model: SolventModel, cutoff: float | None, one_four: bo
         yield Part("improper", impropers.atoms, *_harmonic(away, slopes, k, np.zeros_like(k)))
     if len(bonded.cmaps):
         yield Part("cmap", bonded.cmaps.atoms, *_cmaps(x, bonded))
+    if len(pairs := own_lj_pairs(atoms)):
+        r, slopes = distance(x[pairs.atoms])
+        own, by_rule = (_lennard_jones(r, *of.T) for of in lj_corrections(atoms, pairs))
+        energies, by_r = (np.where(r <= (cutoff or np.inf), a - b, 0) for a, b in zip(own, by_rule, strict=True))
+        yield Part("lennard_jones", pairs.atoms, energies, by_r[:, None, None] * slopes)
     if one_four:
         yield from _one_four(x, nonbonded_pairs(atoms).one_four, model, cutoff)
 
@@ -150,8 +157,13 @@ def _one_four(x: Floats, table: OneFourPairs, model: SolventModel, cutoff: float
     """Eqs. 8 and 9."""
     r, slopes = distance(x[table.atoms])
     charges, sigma, epsilon = np.where((r <= (cutoff or np.inf))[:, None], table.parameters, 0).T
-    s6 = (sigma / r) ** 6
-    by_r = -4 * epsilon * (12 * s6**2 - 6 * s6) / r
-    yield Part("lennard_jones_14", table.atoms, 4 * epsilon * (s6**2 - s6), by_r[:, None, None] * slopes)
+    energies, by_r = _lennard_jones(r, sigma, epsilon)
+    yield Part("lennard_jones_14", table.atoms, energies, by_r[:, None, None] * slopes)
     coulomb = model.coulomb_factor * charges / r
     yield Part("coulomb_14", table.atoms, coulomb, (-coulomb / r)[:, None, None] * slopes)
+
+
+def _lennard_jones(r: Floats, sigma: Floats, epsilon: Floats) -> tuple[Floats, Floats]:
+    """Energies (m,) of pairs, and their derivatives by r."""
+    s6 = (sigma / r) ** 6
+    return 4 * epsilon * (s6**2 - s6), -4 * epsilon * (12 * s6**2 - 6 * s6) / r

@@ -89,6 +89,9 @@ def energy(
         gradients["gb_pair"][rows] = np.einsum("ij,ijk->ik", np.where(counted, slopes, 0), d)
         by_radius["gb_pair"][rows] = np.where(counted, radius_slopes, 0).sum(axis=1)
     more, more_gradients = bonded_terms(atoms, model, cutoff, one_four == "scale")
+    for terms_of, corrections in ((per_atom, more), (gradients, more_gradients)):  # of pairs with their own parameters
+        if "lennard_jones" in corrections:
+            terms_of["lennard_jones"] += corrections.pop("lennard_jones")
     if in_vacuum:
         for term in ("gb_pair", "gb_self", "nonpolar"):
             per_atom.pop(term, None)

@@ -24,8 +24,21 @@ def check_radii(atoms: Atoms, model: SolventModel) -> None:
     model.spheres(atoms)
 
 
-def born_radius_error(atoms: Atoms, i: int, born_radii: Floats) -> InputError:
-    """The error of an atom whose Born radius (n,) A is negative or not finite."""
+def born_radius_error(atoms: Atoms, i: int, born_radii: Floats, model: SolventModel) -> InputError:
+    """The error of an atom whose Born radius (n,) A is negative or not finite.
+
+    It names the atom whose sphere covers that one most, too, as its scale or place may be the cause.
+    """
+    r = np.linalg.norm(atoms.positions - atoms.positions[i], axis=1)
+    r[i] = np.inf
+    spheres = model.spheres(atoms)
+    other = int(np.argmax(spheres.scaled / r))
+    if len(atoms) < 2 or spheres.scaled[other] <= 0:
+        return InputError(
+            f"the Born radius of {atoms.describe(i)} comes out as {born_radii[i]}; check its radius and scale"
+        )
     return InputError(
-        f"the Born radius of {atoms.describe(i)} comes out as {born_radii[i]}; check its radius and scale"
+        f"the Born radius of {atoms.describe(i)} comes out as {born_radii[i]:g} A; check its radius and scale, and "
+        f"those of {atoms.describe(other)}, whose scaled sphere of {spheres.scaled[other]:.3g} A covers it most, "
+        f"{r[other]:.3g} A away"
     )

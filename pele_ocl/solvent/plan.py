@@ -214,7 +214,7 @@ def _explain(model: SolventModel, atoms: Atoms, found: Found, k: int) -> InputEr
     born = found.born_radii[k]
     bad = ~(np.isfinite(born) & (born > 0))
     if bad.any():
-        return born_radius_error(atoms, int(np.argmax(bad)), born)
+        return born_radius_error(atoms, int(np.argmax(bad)), born, model)
     if crowded := crowding(atoms, found, k, model):
         return crowded
     i = int(np.argmax(found.bad_atoms(k)))

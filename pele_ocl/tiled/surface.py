@@ -43,7 +43,7 @@ class Surface:
         """The tables of a molecule, None where the model has another nonpolar term."""
         if model.surface != "lcpo":
             return None
-        radii, *p = lcpo_parameters(atoms).T
+        radii, *p = lcpo_parameters(atoms, model.lcpo_unknown).T
         reach = np.where(radii > 0, radii + model.probe_radius, 0.0)
         slots = np.flatnonzero(tiles.used & (radii[tiles.order] > 0))
         heavy = tiles.order[slots]
@@ -84,7 +84,7 @@ def shape_for(run: Run) -> tuple[int, int]:
 
 def check_surface(atoms: Atoms, model: SolventModel) -> None:
     """Raise InputError for atoms without parameters of the surface that the model has."""
-    if model.surface == "lcpo" and not lcpo_parameters(atoms).any():
+    if model.surface == "lcpo" and not lcpo_parameters(atoms, model.lcpo_unknown).any():
         raise InputError("LCPO surfaces are of heavy atoms, of which there is none; choose the surface ace or none")
 
 
@@ -92,7 +92,7 @@ def crowding(atoms: Atoms, found: Found, k: int, model: SolventModel) -> InputEr
     """The error of a conformation with an atom whose LCPO neighbours are too many; None where there is no such atom."""
     if model.surface != "lcpo":
         return None
-    reach = lcpo_parameters(atoms)[:, 0] + model.probe_radius
+    reach = lcpo_parameters(atoms, model.lcpo_unknown)[:, 0] + model.probe_radius
     reach[reach == model.probe_radius] = 0
     heavy = np.flatnonzero(reach)
     for i in heavy[found.bad_atoms(k)[heavy]].tolist():

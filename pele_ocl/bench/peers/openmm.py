@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
-from ...pairs import exclusions, nonbonded_pairs
+from ...pairs import exclusions, nonbonded_pairs, own_lj_pairs
 from ...solvent_model import SolventModel
 from ...units import JOULE_PER_CALORIE
 from .peer import AbsentError, load
@@ -104,6 +104,9 @@ def whole_energy(atoms: Atoms, model: SolventModel) -> System:
     to_openmm = 1.0, NM_PER_A, JOULE_PER_CALORIE
     for (i, j), values in zip(apart.one_four.atoms.tolist(), apart.one_four.parameters * to_openmm, strict=True):
         pairs.addException(i, j, *values.tolist(), True)  # in place of its exclusion
+    own = own_lj_pairs(atoms)
+    for (i, j), values in zip(own.atoms.tolist(), own.parameters * to_openmm[1:], strict=True):
+        pairs.addException(i, j, float(atoms.charges[i] * atoms.charges[j]), *values.tolist())
     pairs.setNonbondedMethod(openmm.NonbondedForce.NoCutoff)
     gb.setNonbondedMethod(openmm.GBSAOBCForce.NoCutoff)
     system.addForce(pairs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 
@@ -11,9 +11,11 @@ import click
 import numpy as np
 
 from ...atoms import Atoms, Floats
+from ...atoms.selection import Described
 from ...contract import IMAGES, Image
+from ...errors import FormatError, InputError
 from ...trajectories import Trajectory
-from ...trajectories.selection import Selection, described_file, selected_atoms
+from ...trajectories.selection import Selection, described_atoms, described_file, selected_atoms
 from ..command import INPUT
 from ..options import Command
 from ..structures.choice import Bools
@@ -54,15 +56,50 @@ class FrameOptions:
                 option = "--models all" if name == "models_all" else f"--{name.replace('_', '-')}"
                 raise click.UsageError(f"choose one of {option} and -t")
 
-    def first_positions(self, atoms: Atoms) -> Floats:
-        """The positions (n, 3) A of the first frame, which is of these atoms."""
+    def first_positions(self, atoms: Atoms, selection: str | None) -> tuple[Floats, str]:
+        """The positions (n, 3) A of the first frame, which is of these atoms, or of those of them that are selected.
+
+        selection : about names, of the atoms that a command takes; positions of others are then 0
+
+        Returns the positions, and a sentence where the frame is of the selected atoms alone, else "".
+        """
         select = None if self.topology is None else self.select
-        (positions,) = next(iter(Trajectory(self.paths, atoms, self.words, select, self.topology, 1, self.imaging)))
-        return np.asarray(positions, np.float64)
+        try:
+            (positions,) = next(iter(Trajectory(self.paths, atoms, self.words, select, self.topology, 1, self.imaging)))
+        except FormatError:
+            if selection is None:
+                raise
+            known = described_atoms(atoms) or Described(len(atoms))
+            chosen = selected_atoms(selection, len(atoms), replace(known, positions=None))
+            stripped = self._stripped(atoms[chosen])
+            if stripped is None:
+                raise
+            own = next(iter(stripped))[0]
+            positions = np.zeros((len(atoms), 3))
+            positions[chosen] = own
+            return positions, (
+                f"{self.paths[0]}: its frames have the {len(chosen):,} selected atoms alone, of {len(atoms):,} in the "
+                "structure"
+            )
+        return np.asarray(positions, np.float64), ""
+
+    def _stripped(self, atoms: Atoms) -> Trajectory | None:
+        """The frames, where they are of these atoms and no others."""
+        try:
+            return Trajectory(self.paths, atoms, self.words, image=self.imaging)
+        except (FormatError, InputError):
+            return None
 
     def opened(self, atoms: Atoms, chosen: Bools | None = None) -> Trajectory:
         """The frames, which are of these atoms; chosen : which of the structure's atoms they are, None for all."""
-        frames = Trajectory(self.paths, atoms, self.words, self._selection(chosen), self.topology, image=self.imaging)
+        select = self._selection(chosen)
+        try:
+            frames = Trajectory(self.paths, atoms, self.words, select, self.topology, image=self.imaging)
+        except (FormatError, InputError):
+            stripped = self._stripped(atoms) if select is chosen is not None else None
+            if stripped is None:
+                raise
+            frames = stripped
         frames.require(len(atoms))
         return frames
 

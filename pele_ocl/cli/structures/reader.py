@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from ...atoms import Atoms, Floats
+from ...atoms.lcpo import lcpo_notes
 from ...atoms.selection import Composition, Selection
 from ...errors import InputError
 from ...forcefield import ForceField
@@ -34,7 +35,7 @@ class FirstFrame(Protocol):
     @property
     def paths(self) -> tuple[Path, ...]: ...
 
-    def first_positions(self, atoms: Atoms) -> Floats: ...
+    def first_positions(self, atoms: Atoms, selection: str | None) -> tuple[Floats, str]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,7 @@ class StructureReader:
     structures : the files that the command was given
     coordinates : of all topologies among them, or one of each, in their order; other files have positions of their own
     selection : of all three options that choose atoms; gb, like : of the solvent, None where the command has none
+    lcpo : whether to say which atoms take carbon's parameters of LCPO surfaces
     over : the trajectory, None where the command takes none
     """
 
@@ -58,11 +60,14 @@ class StructureReader:
     pele_data: tuple[Path, ...]
     fallback: bool
     allow_missing_terminals: bool
+    allow_scripts: bool
     selection: str | None
     gb: str | None
     like: str | None
+    lcpo: bool
     over: FirstFrame | None
     _told: set[str] = field(default_factory=set, init=False)
+    _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
 
     def read(self, source: InputFile, number: int | None = None) -> Chosen:
         """The chosen atoms of a file, and which they are; number : of the model, by default that of --model."""
@@ -82,6 +87,10 @@ class StructureReader:
             raise InputError(f"{source}: no file brings GB radii; give an OBC table with --obc, or name a set")
         if brings_parameters and self.radii not in (None, FILE):
             atoms = atoms.with_radii(self.radii)
+        if self._of_frames:
+            atoms = replace(atoms, notes=(*atoms.notes, *self._of_frames))
+        if self.lcpo:
+            atoms = replace(atoms, notes=(*atoms.notes, *lcpo_notes(atoms)))
         self._tell_notes(source, atoms)
         return atoms, taken
 
@@ -113,7 +122,7 @@ class StructureReader:
         radii = named or (None if has_tables else default_radii(self.gb, self.like))
         return ForceField.load(
             self.forcefield, radii, self.templates, self.obc, self.pele_data, self.fallback,
-            self.allow_missing_terminals,
+            self.allow_missing_terminals, self.allow_scripts,
         )  # fmt: skip
 
     def _refuse_parameters(self, path: Path) -> None:
@@ -132,7 +141,10 @@ class StructureReader:
     def _positions(self, source: InputFile) -> Coordinates:
         """The file of the positions of a topology, or those of the first frame."""
         if not self.coordinates and self.over is not None and self.over.paths and is_topology(source.path):
-            return self.over.first_positions(read_topology(source, self.parameters).parameters)
+            whole = read_topology(source, self.parameters).parameters
+            positions, stripped = self.over.first_positions(whole, self.selection)
+            self._of_frames[:] = [stripped] if stripped else []
+            return positions
         found = click.get_current_context().meta[COORDINATES] = self._coordinates_of(source.path)
         return found
 

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from .distance import DistanceRestraint
+from .lj_pairs import LennardJonesCorrections
 from .restraint import PositionalRestraint
 from .term import Addend, Term
 from .torsion import TorsionRestraint
 
-__all__ = ["Addend", "DistanceRestraint", "PositionalRestraint", "Term", "TorsionRestraint"]
+__all__ = [
+    "Addend",
+    "DistanceRestraint",
+    "LennardJonesCorrections",
+    "PositionalRestraint",
+    "Term",
+    "TorsionRestraint",
+]

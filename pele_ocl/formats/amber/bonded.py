@@ -32,6 +32,8 @@ def read_bonded(
     names = ("DIHEDRAL_FORCE_CONSTANT", "DIHEDRAL_PERIODICITY", "DIHEDRAL_PHASE")
     _refuse_periods(sections, counts)
     parameters = read_parameters(sections, names, counts.torsion_types, torsions)
+    turned = int((parameters[:, 1] < 0).sum())  # a sign of force-field files: more cosines of the torsion follow
+    parameters[:, 1] = np.abs(parameters[:, 1])
     parameters[:, 2] = _whole_turns(parameters[:, 2])
     improper = torsions.negative[:, 3]
     one_four, notes = _one_four(sections, counts, torsions, charges, pairs)
@@ -54,6 +56,8 @@ def read_bonded(
         one_four=one_four,
         excluded=_excluded(sections, counts),
     )
+    if turned:
+        notes += (f"{sections.file}: {turned:,} torsions have a negative number of periods; the sign is left out",)
     return bonded, notes
 
 
@@ -72,12 +76,12 @@ def _whole_turns(phases: Floats) -> Floats:
 
 def _refuse_periods(sections: Sections, counts: Counts) -> None:
     periods = sections.numbers("DIHEDRAL_PERIODICITY", counts.torsion_types)
-    wrong = (periods != np.round(periods)) | (periods < 0) | (periods > 1000)
+    wrong = (periods != np.round(periods)) | (np.abs(periods) > 1000)
     if wrong.any():
         k = int(np.argmax(wrong))
         raise FormatError(
             f"{sections.at('DIHEDRAL_PERIODICITY', k)}: torsion type {k + 1} has {periods[k]:g} periods; a whole "
-            "number, 0 or more, is needed"
+            "number is needed"
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,28 +95,8 @@ def _refuse_values(sections: Sections, index: Integers, *columns: tuple[str, Flo
             )
 
 
-def combining_rule(sections: Sections, pairs: PairTypes) -> Combining:
-    """The rule by which pairs follow from the sigma and epsilon of each type.
-
-    Raises FormatError, with the types, where no rule fits: pairs have parameters of their own (NBFIX).
-    """
+def combining_rule(pairs: PairTypes) -> tuple[Combining, NDArray[np.intp]]:
+    """The rule by which pairs follow from each type's parameters, and (k, 2) types of those that do not (NBFIX)."""
     used = np.unique(pairs.types)
-    rule = rule_of(pairs.sigma[np.ix_(used, used)], pairs.epsilon[np.ix_(used, used)])
-    if isinstance(rule, str):
-        return rule
-    _refuse_pair(sections, pairs.types, *used[rule].tolist())
-
-
-def _refuse_pair(sections: Sections, types: Integers, i: int, j: int) -> NoReturn:
-    index = sections.whole_numbers("NONBONDED_PARM_INDEX").reshape(-1)
-    k = index[i * int(np.sqrt(len(index))) + j]
-    at = sections.at("LENNARD_JONES_ACOEF", max(int(k) - 1, 0))
-    names = dict.fromkeys((i, j))
-    if "AMBER_ATOM_TYPE" in sections:
-        atom_types = sections.texts("AMBER_ATOM_TYPE", len(types))
-        names = {t: f" ({atom_types[np.argmax(types == t)]})" for t in (i, j)}
-    one, other = (f"{t + 1}{names[t] or ''}" for t in (i, j))
-    raise FormatError(
-        f"{at}: types {one} and {other} have parameters of their own (NBFIX), which do not follow from those of "
-        "each type; such pairs are not done"
-    )
+    rule, astray = rule_of(pairs.sigma[np.ix_(used, used)], pairs.epsilon[np.ix_(used, used)])
+    return rule, used[astray]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from os import PathLike
 
 import numpy as np
 
 from ...atoms import Atoms, Floats, Topology
+from ...atoms.combining import pairs_note, pairs_of_types
 from ...errors import FormatError, InputError
 from ...inputfile import InputFile, read_file
 from .bonded import read_bonded
@@ -29,13 +31,12 @@ def read_topology(path: str | PathLike[str]) -> Topology:
     """The topology of a file with %FLAG sections, of AMBER 7 or later, plain or gzip.
 
     Everything that gives an energy is read: bonds, angles, torsions, impropers, 1-4 pairs with the scale factors of
-    their torsions, exclusions, CMAP, and of CHARMM's files Urey-Bradley terms, harmonic impropers and Lennard-Jones
-    parameters of 1-4 pairs. GB radii and scale factors are the file's RADII and SCREEN; a file without has none.
-    Sections may stand in any order.
+    their torsions, exclusions, pairs with Lennard-Jones parameters of their own (NBFIX), CMAP, and of CHARMM's files
+    Urey-Bradley terms, harmonic impropers and Lennard-Jones parameters of 1-4 pairs. GB radii and scale factors are the
+    file's RADII and SCREEN; a file without has none. Sections may stand in any order.
 
     Raises FormatError, with section and line, where the file is damaged, contradicts itself, or has energies that are
-    not done: pairs of types with Lennard-Jones parameters of their own, 10-12 and 12-6-4 terms, polarizabilities,
-    AMOEBA, perturbation.
+    not done: 10-12 and 12-6-4 terms, polarizabilities, AMOEBA, perturbation.
     """
     file = read_file(path)
     sections = read_sections(file)
@@ -55,6 +56,9 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
     bonded, more = read_bonded(
         sections, counts, charges, read_pair_types(sections, counts, types, "14_") if has_own else pairs
     )
+    combining, astray = combining_rule(pairs)
+    left_out = np.concatenate([bonded.excluded, bonded.one_four.atoms])
+    bonded = replace(bonded, lj_pairs=pairs_of_types(types, astray, pairs.sigma, pairs.epsilon, left_out))
     radii, scales, radii_set = _radii(sections, counts)
     return Atoms(
         positions=np.zeros((counts.atoms, 3)),
@@ -65,8 +69,8 @@ def _atoms(sections: Sections, counts: Counts, notes: tuple[str, ...]) -> Atoms:
         gb_scales=scales,
         labels=read_labels(sections, counts),
         bonds=bonded.bonds.atoms,
-        combining=combining_rule(sections, pairs),
-        notes=(*notes, *more),
+        combining=combining,
+        notes=(*notes, *more, *pairs_note(bonded.lj_pairs)),
         bonded=bonded,
         types=sections.optional_texts("AMBER_ATOM_TYPE", counts.atoms),
         gb_radii_set=radii_set,

@@ -1,6 +1,6 @@
 """AMBER's text trajectories: a title, then ten numbers of F8.3 a line, and a line of the box behind each frame.
 
-The file does not say how many atoms a frame has.
+The file does not say how many atoms a frame has. MDTraj puts blanks between the numbers of the box.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from .decimals import WIDTH, decimals
 from .framefile import AtomChoice, Positions, RecordFile
 
 _A_LINE = 10
+_BLANK_BOX = 3 * WIDTH + 2
 
 
 class MdcrdFile(RecordFile):
@@ -32,8 +33,10 @@ class MdcrdFile(RecordFile):
         found = [len(line.rstrip(b"\r\n")) for line in lines]
         if found != widths or not self._end:
             raise FormatError(_why_not(path, n_atoms, full + bool(rest)))
-        box = len(after.rstrip(b"\r\n")) == 3 * WIDTH and n_atoms > 1
-        length = sum(widths) + len(widths) * self._end + (3 * WIDTH + self._end if box else 0)
+        box = len(after.rstrip(b"\r\n"))
+        if box != _BLANK_BOX and not (box == 3 * WIDTH and n_atoms > 1):
+            box = 0
+        length = sum(widths) + len(widths) * self._end + (box + self._end if box else 0)
         super().__init__(path, n_atoms, len(title), length)
         self._full, self._rest, self._has_box = full, rest * WIDTH, box
         self._ends = np.cumsum(np.array(widths) + self._end) - 1

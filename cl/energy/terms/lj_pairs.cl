@@ -1,0 +1,45 @@
+// Pairs with Lennard-Jones parameters of their own (NBFIX): what they have more than the pair passes gave them, who take all
+// pairs by the parameters of atoms; eq. 2 of docs/theory/energy.md. A work-item an atom of one conformation (third dimension),
+// which sums up its pairs; after all other passes, whose gradient it adds to.
+#include "common/real.clh"
+#include "common/vector.clh"
+#include "energy/results.clh"
+#include "physics/lennard_jones.clh"
+
+kernel void correct_lj_pairs(
+    const int n_atoms,
+    const int n_rows,                             // energies before the Born radii in the results, of atoms or tiles
+    const int term,                               // index in `further`
+    const real step,                              // A of a coordinate's unit
+    const real cutoff2,                           // [A^2]
+    global const coordinate *restrict positions,  // (n_conformations, n_atoms, 3)
+    global const int *restrict starts,            // (n_atoms + 1) first of each atom's `partners`
+    global const int *restrict partners,          // the other atom of each pair, both ways
+    global const real4 *restrict parameters,      // of each: own sigma^2 and 4 epsilon, those of the passes [A^2, kcal/mol]
+    global real *restrict results)                // energy/results.clh
+{
+    const int i = get_global_id(0), conformation = get_global_id(2);
+    if (i >= n_atoms) return;
+    const Results own = results_of(results, conformation, n_rows, n_atoms);
+    global const coordinate *all = positions + 3 * (size_t)conformation * n_atoms;
+    real energy = 0, gradient[3] = {0, 0, 0};
+    for (int k = starts[i]; k < starts[i + 1]; ++k) {
+        const real4 of = parameters[k];
+        const Vector d = vector_between(all, i, partners[k], step);
+        const real r2 = (real)dot_product(d, d);
+        if (r2 > cutoff2) continue;
+        const real inv_r2 = (real)1 / r2, s2 = of.x * inv_r2, passes_s2 = of.z * inv_r2;
+        const real s6 = s2 * s2 * s2, passes_s6 = passes_s2 * passes_s2 * passes_s2;
+        const real well = of.y * s6, passes_well = of.w * passes_s6;
+        energy += lennard_jones(well, s6) - lennard_jones(passes_well, passes_s6);
+        const real pull = (lennard_jones_pull(well, s6, 1) - lennard_jones_pull(passes_well, passes_s6, 1)) * inv_r2;
+        gradient[0] -= pull * (real)d.x;
+        gradient[1] -= pull * (real)d.y;
+        gradient[2] -= pull * (real)d.z;
+    }
+#if GRADIENT
+    global real *out = own.gradient + 3 * (size_t)i;
+    for (int axis = 0; axis < 3; ++axis) out[axis] += gradient[axis];
+#endif
+    own.further[(size_t)term * n_atoms + i] = energy / 2;
+}
