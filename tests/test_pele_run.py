@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,60 @@ def test_damaged_reports(text, message, tmp_path):
     with pytest.raises(FormatError) as caught:
         read_report(path).numbers("currentEnergy")
     assert message in str(caught.value)
+
+
+def test_reports_of_older_builds(folder):
+    """Before revision 12377 the columns had other names; AdaptivePELE's tests have such reports."""
+    for walker in find_run(folder).walkers:
+        text = walker.report.read_text()
+        walker.report.write_text(
+            text.replace("numberOfAcceptedPeleSteps", "AcceptedSteps").replace("currentEnergy", "Energy")
+        )
+    found = binding(folder)
+    assert [pose["pele_total"] for pose in found["poses"]] == [-100, -101, -101, -102, -102, -103]
+    assert [pose["pele_binding"] for pose in found["poses"]] == [0, 1, -1, 0, -2, -1]
+    assert found["agreement"]["total energy"]["n"] == 6
+
+
+def test_the_control_file_beside_a_report_comes_first(folder, tmp_path):
+    """AdaptivePELE's runs have PELE's own in each epoch, and one of AdaptivePELE's above."""
+    (folder / "pele.conf").rename(folder / "0" / "originalControlFile_2.conf")
+    (folder / "originalControlFile.conf").write_text('{ "spawning" : {} }')
+    shutil.copy(folder / "0" / "originalControlFile_2.conf", folder / "1" / "originalControlFile_1.conf")
+    found = find_run(folder)
+    assert found.control == folder / "0" / "originalControlFile_2.conf"
+    assert binding(folder)["settings"]["ionic_strength"] == 0.25
+    (folder / "pele.conf").write_text(CONTROL.replace("0.250", "0.100"))
+    assert binding(folder)["settings"]["ionic_strength"] == 0.25
+    given = binding(folder, "--pele-conf", folder / "pele.conf")
+    assert given["settings"]["ionic_strength"] == 0.1
+    (folder / "1" / "originalControlFile_1.conf").write_text(CONTROL.replace("0.250", "0.100"))
+    assert "originalControlFile_1.conf: its ionic strength is not that of" in error_of("binding", "--pele", folder)
+    words = ("--pele-conf", folder / "pele.conf", "--json")
+    perturbed = run("binding", "--pele", folder, *words, code=1).stderr  # by which the ligand is named, too
+    assert "chain L M" in perturbed
+
+
+def test_data_of_the_run_s_folder_serve_its_epochs(folder):
+    (folder / "pele.conf").rename(folder / "0" / "originalControlFile_2.conf")
+    shutil.copytree(ROOT / "data" / "amber99sb", folder / "Data" / "Templates" / "AMBER99sb")
+    from pele_ocl.cli.pele_run import _data_of
+
+    assert _data_of(find_run(folder)) == ["--pele-data", str(folder / "Data")]
+    (folder / "0" / "DataLocal").mkdir()
+    assert _data_of(find_run(folder)) == [
+        "--pele-data", str(folder / "Data"), "--pele-data", str(folder / "0" / "DataLocal"),
+    ]  # fmt: skip
+
+
+def test_a_plot_that_cannot_be_drawn_fails_first(folder, tmp_path, monkeypatch):
+    from pele_ocl.cli.pele_run import evaluation
+
+    monkeypatch.setattr(evaluation, "read_report", lambda path: pytest.fail("a pose was computed"))
+    words = ("binding", "--pele", folder, "--ligand", LIGAND, "--plot")
+    assert "pictures end in .png or .svg" in error_of(*words, tmp_path / "p.pdf")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "pictures need matplotlib" in error_of(*words, tmp_path / "p.png")
 
 
 def test_names_of_two_words_between_single_blanks(tmp_path):
