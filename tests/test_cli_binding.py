@@ -209,3 +209,16 @@ def test_a_frame_that_fails_is_told(files, tmp_path):
     assert "1 frame failed, the first of them 1: complex: " in done.stderr
     assert (report["n_frames"], report["n_failed"], report["delta"]["total"]["n"]) == (3, 1, 2)
     assert "same place" in report["frames"][1]["error"]
+
+
+def test_clashes_are_told(files, tmp_path):
+    x = frames(3).astype(float)
+    x[1, 4] = x[1, 100] + [0.2, 0.1, 0.0]
+    (tmp_path / "clash.nc").write_bytes(netcdf(x))
+    words = ("binding", files[0], "-t", tmp_path / "clash.nc", "--ligand", LIGAND, "--json")
+    done = run(*words)
+    sentence = "atoms are on top of each other in 1 frame, with energies to match"
+    assert f"Note: {sentence}; they were computed in float64\n" in done.stderr
+    assert json.loads(done.stdout)["notes"] == [f"{sentence}; they were computed in float64"]
+    assert json.loads(run(*words, "--precision", "float64").stdout)["notes"] == [sentence]
+    assert json.loads(run(*words, "--frames", "2").stdout)["notes"] == []

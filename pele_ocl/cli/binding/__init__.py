@@ -36,7 +36,7 @@ from ..structures.several import each_structure, structures_argument
 from ..terminal import note, say, say_json
 from .frames import check_output, conformations_for, energies_for, separate_for
 from .options import Wanted, binding_options
-from .report import Findings, as_json
+from .report import Findings, as_json, notes_of
 from .text import as_text
 
 __all__ = ["binding"]
@@ -106,6 +106,8 @@ def binding(
         for sentence in plan.notes:
             note(f"Note: {sentence}")
         found = _found(plan, molecule, over, wanted, output, read_atoms, ligand)
+        for sentence in notes_of(found):
+            note(f"Note: {sentence}")
         _write(found, molecule, wanted)
         failed += _told_failures(found)
         reports.append(_as_json(found))

@@ -11,13 +11,13 @@ from ...binding import Binding, BindingEnergies
 from ...binding.amber import amber_terms
 from ...binding.comparing import Difference
 from ...binding.decomposition import GROUPS, Decomposition, Shares
-from ...binding.energies import SYSTEMS
+from ...binding.energies import SYSTEMS, is_large
 from ...binding.entropy import Entropy
 from ...binding.scan import AlanineScan
 from ...binding.separate import SeparateEnergies
 from ...binding.statistics import Spread, spread_of
 from ..clock import elapsed
-from ..report import composition_as_json, settings
+from ..report import composition_as_json, counted, settings
 
 Statistics = Mapping[str, Mapping[str, Spread]]
 
@@ -83,10 +83,22 @@ def as_json(found: Findings) -> dict[str, object]:
         "device": str(binding.device),
         "variant": binding.variant,
         "precision": binding.precision,
-        "notes": list(binding.notes),
+        "notes": [*binding.notes, *notes_of(found)],
         "settings": _settings(found),
         "seconds": {"total": elapsed()},
     }
+
+
+def notes_of(found: Findings) -> list[str]:
+    """Sentences about the energies that were found."""
+    energies = found.energies
+    if isinstance(energies, SeparateEnergies):
+        return []
+    n = int(np.count_nonzero(is_large(energies.complex)))
+    if not n:
+        return []
+    how = "; they were computed in float64" if found.binding.precision == "float32" else ""
+    return [f"atoms are on top of each other in {counted(n, 'frame')}, with energies to match{how}"]
 
 
 def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]]:

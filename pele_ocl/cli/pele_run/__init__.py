@@ -140,7 +140,7 @@ def pele_run(
     if output is not None and shard is None:
         save_poses(output, poses, attributes)
         journal_of(output).unlink()
-    for sentence in plan.notes:
+    for sentence in (*plan.notes, *poses.notes):
         note(f"Note: {sentence}")
     if as_json:
         say_json({**facts, "settings": settings(constants, atoms), **poses.as_json(), "seconds": {"total": elapsed()}})
