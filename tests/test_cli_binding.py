@@ -7,11 +7,11 @@ import json
 
 import numpy as np
 import pytest
-from amber_helpers import netcdf
+from amber_helpers import ROOT, netcdf
 from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
 from test_cli import error_of, on_the_chosen_device, run
 
-from pele_ocl import Binding, read
+from pele_ocl import Binding, InputError, SolventModel, read
 from pele_ocl.binding.amber import amber_terms
 from pele_ocl.binding.scan import alanine_scan
 
@@ -222,3 +222,79 @@ def test_clashes_are_told(files, tmp_path):
     assert json.loads(done.stdout)["notes"] == [f"{sentence}; they were computed in float64"]
     assert json.loads(run(*words, "--precision", "float64").stdout)["notes"] == [sentence]
     assert json.loads(run(*words, "--frames", "2").stdout)["notes"] == []
+
+
+HEXAPEPTIDE = ROOT / "data" / "structures" / "hexapeptide.pdb"
+IONS = (("NA", "NA", "NA"), ("CL", "CL", "CL"), ("K", "K", "K"), ("ZN", "ZN", "ZN"))
+
+
+def salted(path, with_water):
+    """The hexapeptide with four ions around it, and perhaps a water."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    others = [(name, name, element) for name, _, element in IONS]
+    others += [("O", "HOH", "O"), ("H1", "HOH", "H"), ("H2", "HOH", "H")] if with_water else []
+    places = [(15.0, 0, 0), (-15.0, 0, 0), (0, 15.0, 0), (0, -15.0, 0), (0, 0, 20.0), (0.96, 0, 20.0), (-0.24, 0.93, 20)]
+    for k, ((name, residue, element), (x, y, z)) in enumerate(zip(others, places, strict=False)):
+        number = 101 + min(k, 4)
+        lines.append(
+            f"HETATM{200 + k:5d} {name:^4s} {residue:>3s} B{number:4d}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00"
+            f"          {element:>2s}"
+        )
+    path.write_text("\n".join([*lines, "END", ""]))
+    return path
+
+
+def parts_of(path, *options, ligand="resid 3"):
+    done = run("binding", path, "--ligand", ligand, "--json", "--gb", "obc2", "--surface", "ace", *options)
+    report = json.loads(done.stdout)
+    return report["left_out"], report["n_receptor"] + report["n_ligand"], report["notes"], done.stderr
+
+
+def test_ions_are_stripped_as_the_programs_strip_them(tmp_path):
+    """MMPBSA.py's strip_mask is of solvated topologies; gmx_MMPBSA takes no ions at all. Neither strips zinc."""
+    wet, dry = salted(tmp_path / "wet.pdb", True), salted(tmp_path / "dry.pdb", False)
+    ions, water = {"NA": 1, "CL": 1, "K": 1}, {"HOH": 1}
+    for like in ("mmpbsa.py", "sander", "gmx"):
+        left_out, n, notes, shown = parts_of(wet, "--like", like)
+        assert (left_out, n) == ({**ions, **water}, 97)
+        name = "gmx_MMPBSA" if like == "gmx" else "MMPBSA.py"
+        sentence = f"3 atoms (1 NA, 1 CL, 1 K) are left out, as {name} does; "
+        assert any(own.startswith(sentence) for own in notes)
+        assert f"Note: {sentence}" in shown
+    assert parts_of(dry, "--like", "gmx")[:2] == (ions, 97)
+    left_out, n, notes, _ = parts_of(dry, "--like", "mmpbsa.py")
+    assert (left_out, n) == ({}, 100)
+    assert "3 atoms (1 NA, 1 CL, 1 K) are kept, because MMPBSA.py strips topologies with water alone" in notes[0]
+    for like in ("amber", "openmm", "pele"):
+        assert parts_of(wet, "--like", like)[:2] == (water, 100)
+
+
+def test_what_is_stripped_is_a_choice(tmp_path):
+    wet = salted(tmp_path / "wet.pdb", True)
+    words = ("--like", "mmpbsa.py")
+    assert parts_of(wet, *words, "--strip", "none")[:2] == ({"HOH": 1}, 100)
+    assert parts_of(wet, *words, "--strip", "resname ZN CL")[:2] == ({"CL": 1, "ZN": 1, "HOH": 1}, 98)
+    assert parts_of(wet, *words, "--receptor", "chain A and not resid 3 or resname NA")[1] == 97
+    assert parts_of(wet, *words, ligand="resname NA")[:2] == ({"CL": 1, "K": 1, "HOH": 1}, 98)  # a ligand stays
+    shown = run("binding", wet, "--ligand", "resid 3", "--receptor", "chain A", "--strip", "none", code=2).stderr
+    assert "choose one of --receptor and --strip" in shown
+
+
+def test_several_ligands_are_stripped_of_ions_each(tmp_path):
+    wet = salted(tmp_path / "wet.pdb", True)
+    ligands = ("--ligand", "resid 3", "--ligand", "resid 5")
+    reports = json.loads(run("binding", wet, *ligands, "--like", "gmx", "--surface", "none", "--json").stdout)["ligands"]
+    for report, other in zip(reports, reversed(reports), strict=True):
+        assert report["n_receptor"] + report["n_ligand"] + other["n_ligand"] == 97
+        assert {"NA", "CL", "K", "HOH"} < set(report["left_out"])
+
+
+def test_plans_strip_as_the_program_whose_name_they_get(tmp_path):
+    atoms = read(salted(tmp_path / "wet.pdb", True))
+    model = SolventModel.like("gmx", surface="none")
+    assert len(Binding(atoms[atoms.selected("not resname ZN")], "resid 3", like="gmx").atoms) == 96
+    assert len(Binding(atoms, "resid 3", model=model, strip_like="gmx").atoms) == 97
+    assert len(Binding(atoms, "resid 3", model=model, strip_like="gmx", strip="none").atoms) == 100
+    assert len(Binding(atoms, "resid 3", model=model, strip=[96]).atoms) == 99
+    with pytest.raises(InputError, match="choose one of receptor and strip"):
+        Binding(atoms, "resid 3", "resid 4", strip="none")

@@ -61,12 +61,16 @@ class Binding:
         precision: str = "float32",
         variant: str = "auto",
         device: Device | int | str | None = None,
+        strip: Chosen | None = None,
+        strip_like: str | None = None,
     ) -> None:
         """Prepare a complex.
 
         atoms : Atoms of the complex; others among them, such as water, may be left out by the choice of the parts
         ligand, receptor : a selection (docs/selection.md), a mask or indices; the receptor is by default all atoms but
-            the ligand's and water
+            the ligand's, water and what is stripped
+        strip : atoms that are in neither part beside water, chosen alike; "none" for no others; by default the ions
+            that the program of `strip_like`, or else of `like`, strips: "mmpbsa.py", "sander" and "gmx" have some
         model : SolventModel; like : or the name of a program whose constants are wanted, as SolventModel.like has it
         one_four, cutoff, precision, variant, device : as in `energy`
         idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue, 3 and 4 by pairs
@@ -86,7 +90,7 @@ class Binding:
         self.model = SolventModel.or_default(model) if like is None else SolventModel.like(like)
         require_atoms(atoms)
         self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
-        self.parts = Parts.of(atoms, ligand, receptor)
+        self.parts = Parts.of(atoms, ligand, receptor, strip, strip_like or like)
         self.notes = self.parts.notes
         whole = len(self.parts.complex) == len(atoms)
         self.atoms = atoms if whole else atoms[self.parts.complex]

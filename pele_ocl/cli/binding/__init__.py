@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+import numpy as np
 
+from ...atoms import Atoms
 from ...binding import Binding, BindingEnergies
 from ...binding.amber import interaction
 from ...binding.comparing import compare, read_report
 from ...binding.entropy import entropy_of
+from ...binding.parts import Chosen, Parts
 from ...binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from ...binding.scan import AlanineScan, alanine_scan
 from ...binding.tables import write_decomposition
@@ -100,8 +103,9 @@ def binding(
     reports, texts, failed = [], [], 0
     for ligand in wanted.ligands:
         plan = Binding(
-            molecule.atoms, ligand, _receptor(wanted, ligand), model=constants, one_four=one_four, cutoff=cutoff,
+            molecule.atoms, ligand, wanted.receptor, model=constants, one_four=one_four, cutoff=cutoff,
             idecomp=wanted.scheme, precision=precision, variant=variant, device=device,
+            strip=_strip(wanted, ligand, molecule.atoms), strip_like=click.get_current_context().params["like"],
         )  # fmt: skip
         for sentence in plan.notes:
             note(f"Note: {sentence}")
@@ -133,12 +137,16 @@ def _told_failures(found: Findings) -> int:
     return len(errors)
 
 
-def _receptor(wanted: Wanted, ligand: str) -> str | None:
-    """The receptor of one of several ligands: without the others."""
-    others = " or ".join(f"({other})" for other in wanted.ligands)
-    if wanted.receptor is None and len(wanted.ligands) > 1:
-        return f"not ({others}) and not water"
-    return wanted.receptor
+def _strip(wanted: Wanted, ligand: str, atoms: Atoms) -> Chosen | None:
+    """The atoms that are in no part beside water; of one of several ligands the others, too."""
+    if wanted.receptor is not None or len(wanted.ligands) == 1:
+        return wanted.strip
+    like = click.get_current_context().params["like"]
+    first, *others = [other for other in wanted.ligands if other != ligand] or [ligand]
+    mask = atoms.selected(" or ".join(f"({other})" for other in (first, *others)))
+    parts = Parts.of(atoms, ligand, None, wanted.strip, like)
+    mask[np.setdiff1d(np.arange(len(atoms)), parts.complex)] = True
+    return mask
 
 
 def _found(

@@ -25,7 +25,7 @@ OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # constants whose users know
 class Wanted:
     """The parts of a complex, where their positions come from, and what is reported beside the energies.
 
-    ligands, receptor : selections
+    ligands, receptor : selections; strip : a selection of atoms in neither, or "none"
     receptor_trajectory, ligand_trajectory, receptor_structure, ligand_structure : of parts with frames of their own
     poses : file of the ligand's positions
     idecomp : of the decomposition, None where none is wanted; decomposition, pictures : files of it
@@ -34,6 +34,7 @@ class Wanted:
 
     ligands: tuple[str, ...]
     receptor: str | None
+    strip: str | None
     receptor_trajectory: tuple[Path, ...]
     ligand_trajectory: tuple[Path, ...]
     receptor_structure: Path | None
@@ -69,6 +70,8 @@ class Wanted:
 
     def check(self, over: FrameOptions, output: Path | None, asked: ClusterOptions) -> None:
         """Raise for options that do not go together, and for files that could not be written."""
+        if self.receptor is not None and self.strip is not None:
+            raise click.UsageError("choose one of --receptor and --strip; a receptor that is named has all its atoms")
         if len(self.ligands) > 1 and (output is not None or self.files):
             raise click.UsageError("files are of one ligand; give one --ligand, or take --json for several")
         if over.paths and len(self.ligands) > 1:
@@ -123,7 +126,13 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
         help="Atoms of the ligand, in the words of --select; each of several is reported by itself.",
     ),
     click.option(
-        "--receptor", metavar="EXPR", help="Atoms of the receptor; by default all but those of ligands and water."
+        "--receptor", metavar="EXPR",
+        help="Atoms of the receptor; by default all but those of ligands, water and what is stripped.",
+    ),
+    click.option(
+        "--strip", metavar="EXPR|none",
+        help="Atoms that are left out beside water, or none. By default the counter-ions that the programs strip: of a "
+        "structure with water with --like mmpbsa.py or sander, of any with --like gmx.",
     ),
     click.option(
         "--receptor-trajectory", type=INPUT, multiple=True, metavar="FILE",

@@ -61,6 +61,7 @@ def as_json(found: Findings) -> dict[str, object]:
         "n_atoms": len(binding.atoms),
         "n_receptor": len(binding.parts.receptor),
         "n_ligand": len(binding.parts.ligand),
+        "left_out": dict(binding.parts.left_out),
         "composition": composition_as_json(binding.atoms),
         **{name: _of_system(statistics[name]) for name in SYSTEMS},
         "energy": {term: of.mean for term, of in statistics["delta"].items()},
