@@ -7,9 +7,10 @@ import json
 
 import numpy as np
 import pytest
-from amber_helpers import ROOT, netcdf
+from amber_helpers import ROOT, content, netcdf, rendered
 from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
 from test_cli import error_of, on_the_chosen_device, run
+from trajectory_helpers import write_trajectory
 
 from pele_ocl import Binding, InputError, SolventModel, read
 from pele_ocl.binding.amber import amber_terms
@@ -298,3 +299,60 @@ def test_plans_strip_as_the_program_whose_name_they_get(tmp_path):
     assert len(Binding(atoms, "resid 3", model=model, strip=[96]).atoms) == 99
     with pytest.raises(InputError, match="choose one of receptor and strip"):
         Binding(atoms, "resid 3", "resid 4", strip="none")
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".mdcrd"])
+def test_three_trajectories_with_topologies_of_their_own(files, tmp_path, suffix):
+    """As MMPBSA.py has them by -cp, -rp, -lp, -y, -yr and -yl, of different numbers of frames."""
+    whole, x = tmp_path / f"c{suffix}", frames(4)
+    part, other = tmp_path / f"r{suffix}", tmp_path / f"l{suffix}"
+    for path, positions in ((whole, x), (part, x[:3, :N] + 0.5), (other, x[1:, N:])):
+        write_trajectory(path, positions)
+    (tmp_path / "part.parm7").write_text(rendered(content()))
+    words = ("binding", files[0], "-t", whole, "--ligand", LIGAND, *DOUBLE)
+    parts = ("--receptor-trajectory", part, "--receptor-structure", tmp_path / "part.parm7")
+    parts += ("--ligand-trajectory", other, "--ligand-structure", tmp_path / "part.parm7")
+    report = json.loads(run(*words, *parts, "--json", "-o", tmp_path / "out.csv").stdout)
+    found = Binding(complex_atoms(), LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(x)
+    means = {"complex": found.complex.total, "receptor": found.receptor.total[:3], "ligand": found.ligand.total[1:]}
+    digits = 2e-3 if suffix == ".nc" else 1.0  # .mdcrd has three decimals, by which strained bonds change
+    for name, of in means.items():
+        assert report[name]["total"]["mean"] == pytest.approx(of.mean(), abs=digits)
+        assert report["amber"][name]["TOTAL"]["mean"] == pytest.approx(report[name]["total"]["mean"])
+    expected = means["complex"].mean() - means["receptor"].mean() - means["ligand"].mean()
+    assert report["amber"]["delta"]["TOTAL"]["mean"] == pytest.approx(expected, abs=2 * digits)
+    assert report["n_frames"] == {"complex": 4, "receptor": 3, "ligand": 3}
+    lines = [line for line in (tmp_path / "out.csv").read_text().splitlines() if not line.startswith("#")]
+    rows = list(csv.DictReader(lines))
+    assert [(row["system"], row["frame"]) for row in rows] == [
+        *(("complex", str(k)) for k in range(4)),
+        *((name, str(k)) for name in ("receptor", "ligand") for k in range(3)),
+    ]
+    totals = [float(row["TOTAL [kcal/mol]"]) for row in rows]
+    assert totals == pytest.approx(np.concatenate(list(means.values())).tolist(), abs=4 * digits)
+    text = run(*words, *parts).stdout
+    assert "EGB" in text
+    without = json.loads(run(*words, *parts[:2], *parts[4:6], "--json").stdout)  # of IN's atoms
+    assert without["delta"]["total"]["mean"] == pytest.approx(expected, abs=3 * digits)
+
+
+def test_frames_of_the_complex_may_have_other_atoms_where_parts_have_their_own(files, tmp_path):
+    """The complex of an .mdcrd file, and of it the receptor, of some atoms of the structure."""
+    write_trajectory(tmp_path / "c.mdcrd", frames(2))
+    write_trajectory(tmp_path / "l.nc", frames(2)[:, N:])
+    words = ("binding", files[0], "-t", tmp_path / "c.mdcrd", "--ligand-trajectory", tmp_path / "l.nc")
+    ligand = ("--select", "not resid 2", "--ligand", "resid 7:12", "--json", *DOUBLE)
+    report = json.loads(run(*words, *ligand).stdout)
+    assert report["n_receptor"] < N
+
+
+def test_a_frame_of_a_part_that_fails_is_told(files, tmp_path):
+    x = frames(3)[:, :N].astype(float)
+    x[1, 0] = x[1, 50]
+    write_trajectory(tmp_path / "r.nc", x)
+    done = run(
+        "binding", files[0], "-t", files[2], "--receptor-trajectory", tmp_path / "r.nc", "--ligand", LIGAND, *DOUBLE,
+        "--json", code=1,
+    )  # fmt: skip
+    assert "Error: receptor: 1 frame failed, the first of them 1: " in done.stderr
+    assert json.loads(done.stdout)["n_failed"] == {"complex": 0, "receptor": 1, "ligand": 0}

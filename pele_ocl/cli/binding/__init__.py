@@ -16,6 +16,7 @@ from ...binding.entropy import entropy_of
 from ...binding.parts import Chosen, Parts
 from ...binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from ...binding.scan import AlanineScan, alanine_scan
+from ...binding.separate import SeparateEnergies
 from ...binding.tables import write_decomposition
 from ...energy import VARIANTS
 from ...solvent_model import SolventModel
@@ -97,7 +98,7 @@ def binding(
     """
     over.require_alone(models_all=models == "all", poses=wanted.poses is not None)
     wanted.check(over, output, asked_of(click.get_current_context()))
-    check_output(output, over)
+    check_output(output, over, wanted)
     require_lennard_jones(path)
     molecule = read_molecule(path, read_atoms, models)
     reports, texts, failed = [], [], 0
@@ -129,12 +130,23 @@ _as_json = as_json  # a parameter of the command has this name
 
 def _told_failures(found: Findings) -> int:
     """How many frames failed, of which the first is told on stderr."""
-    errors = found.energies.errors if isinstance(found.energies, BindingEnergies) else {}
+    if isinstance(found.energies, SeparateEnergies):
+        return _told_of_systems(found.energies)
+    errors = found.energies.errors
     for place, reason in list(errors.items())[:1]:
-        numbers = found.energies.frames if isinstance(found.energies, BindingEnergies) else None
+        numbers = found.energies.frames
         frame = place if numbers is None else int(numbers[place])
         note(f"Error: {counted(len(errors), 'frame')} failed, the first of them {frame}: {reason}")
     return len(errors)
+
+
+def _told_of_systems(energies: SeparateEnergies) -> int:
+    """How many frames of all three failed, of which the first of each is told on stderr."""
+    for name, of in energies.systems.items():
+        for frame, reason in list(of.errors.items())[:1]:
+            failed = counted(len(of.errors), "frame")
+            note(f"Error: {name}: {failed} failed, the first of them {frame}: {reason}")
+    return sum(len(of.errors) for of in energies.systems.values())
 
 
 def _strip(wanted: Wanted, ligand: str, atoms: Atoms) -> Chosen | None:
@@ -156,7 +168,7 @@ def _found(
     """All that the options ask for of one ligand."""
     like = click.get_current_context().params.get("like")
     if wanted.is_separate:
-        separate = separate_for(plan, molecule, over, wanted, read_atoms)
+        separate = separate_for(plan, molecule, over, wanted, read_atoms, output)
         return _compared(Findings(plan, separate, ligand, wanted.receptor, like), wanted)
     energies = energies_for(plan, molecule, over, wanted, output)
     entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None

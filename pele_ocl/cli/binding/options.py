@@ -80,8 +80,9 @@ class Wanted:
             if not over.paths:
                 raise click.UsageError("separate trajectories of the parts need that of the complex, too: -t FILE")
             asked.refuse("separate trajectories of the parts are read in one process")
+            if over.resume:
+                raise click.UsageError("separate trajectories of the parts are read in one go; leave out --resume")
             given = {
-                "-o": output,
                 "--idecomp": self.scheme,
                 "--entropy": self.entropy or None,
                 "--alanine": self.alanine,
@@ -90,8 +91,9 @@ class Wanted:
             for name, value in given.items():
                 if value is not None:
                     raise click.UsageError(f"{name} needs receptor and ligand from the frames of the complex")
-        elif self.receptor_structure is not None or self.ligand_structure is not None:
-            raise click.UsageError("a structure of a part is for its own trajectory; give that, too")
+        for part in ("receptor", "ligand"):
+            if getattr(self, f"{part}_structure") is not None and not getattr(self, f"{part}_trajectory"):
+                raise click.UsageError(f"--{part}-structure is for its own trajectory; give --{part}-trajectory, too")
         if self.poses is not None and over.paths:
             raise click.UsageError("choose one of --poses and -t")
         if self.poses is not None and self.alanine is not None:

@@ -43,10 +43,10 @@ class Findings:
         return self.energies.decomposition if isinstance(self.energies, BindingEnergies) else None
 
 
-def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics | None:
-    """The Spread of each term by AMBER's names; None where the frames of the parts are not those of the complex."""
+def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics:
+    """The Spread of each term by AMBER's names."""
     if isinstance(energies, SeparateEnergies):
-        return None
+        return energies.statistics(amber_terms)
     return {
         name: {term: spread_of(np.atleast_1d(values)) for term, values in amber_terms(terms).items()}
         for name, terms in energies.systems().items()
@@ -66,10 +66,11 @@ def as_json(found: Findings) -> dict[str, object]:
         **{name: _of_system(statistics[name]) for name in SYSTEMS},
         "energy": {term: of.mean for term, of in statistics["delta"].items()},
     }
-    if isinstance(energies, BindingEnergies):
-        amber = amber_statistics(energies)
-        assert amber is not None
-        report["amber"] = {name: _of_system(of) for name, of in amber.items()}
+    report["amber"] = {name: _of_system(of) for name, of in amber_statistics(energies).items()}
+    if isinstance(energies, SeparateEnergies):
+        report["n_frames"] = {name: len(of) for name, of in energies.systems.items()}
+        report["n_failed"] = {name: len(of.errors) for name, of in energies.systems.items()}
+    else:
         report |= {"n_frames": len(energies), "n_failed": len(energies.errors), "frames": _frames(energies)}
     report |= {} if found.decomposition is None else _residues(found.decomposition)
     report |= {} if found.entropy is None else {"entropy": found.entropy.as_json()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -84,6 +84,11 @@ class StructureReader:
             atoms = atoms.with_radii(self.radii)
         self._tell_notes(source, atoms)
         return atoms, taken
+
+    def read_of_frames(self, source: InputFile, over: FirstFrame) -> Atoms:
+        """All atoms of another file than IN; those of a topology stand where the first of its own frames has them."""
+        own = replace(self, structures=(source.path,), coordinates=(), model=None, selection=None, over=over)
+        return own.read(source)[0]
 
     def read_unparameterised(self, source: InputFile) -> Atoms:
         """The chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
