@@ -168,7 +168,8 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option("--entropy", is_flag=True, help="Report interaction entropy and C2, at --temperature."),
     click.option(
         "--alanine", metavar="EXPR",
-        help="Alanine scan of the residues that a selection names; interface: all within 5 A of the other part.",
+        help="Alanine scan of the residues that a selection names; interface: all within 5 A of the other part. Mutant "
+        "less wild type, as in gmx_MMPBSA; MMPBSA.py prints the reverse sign.",
     ),
     click.option(
         "--compare", type=INPUT, metavar="JSON", help="Report the difference from what another run printed with --json."
