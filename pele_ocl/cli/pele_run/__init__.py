@@ -86,7 +86,7 @@ def _structure(run: PeleRun) -> Path:
 @click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw our energies over PELE's: .png or .svg (matplotlib).")
 @click.option(
     "--group-cutoffs/--no-group-cutoffs", default=None,
-    help="Let Coulomb and GB energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
+    help="Let nonbonded energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
 )  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on where an interrupted run to the same OUT ended.")
 @cluster_options
