@@ -1,4 +1,4 @@
-// What PELE leaves out beyond its long cutoffs: Lennard-Jones, Coulomb and GB energies of pairs of atoms in groups that are
+// Energies that PELE leaves out beyond its long cutoffs: Lennard-Jones, Coulomb and GB of pairs of atoms in groups that are
 // far from each other. A work-item owns an atom of one conformation (second dimension) and takes the groups before its own.
 // Atoms stand group after group.
 #include "binding/gb.clh"
