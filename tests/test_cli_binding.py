@@ -234,7 +234,8 @@ def salted(path, with_water):
     lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
     others = [(name, name, element) for name, _, element in IONS]
     others += [("O", "HOH", "O"), ("H1", "HOH", "H"), ("H2", "HOH", "H")] if with_water else []
-    places = [(15.0, 0, 0), (-15.0, 0, 0), (0, 15.0, 0), (0, -15.0, 0), (0, 0, 20.0), (0.96, 0, 20.0), (-0.24, 0.93, 20)]
+    places = [(15.0, 0, 0), (-15.0, 0, 0), (0, 15.0, 0), (0, -15.0, 0), (0, 0, 20.0)]
+    places += [(0.96, 0, 20.0), (-0.24, 0.93, 20.0)]
     for k, ((name, residue, element), (x, y, z)) in enumerate(zip(others, places, strict=False)):
         number = 101 + min(k, 4)
         lines.append(
@@ -284,7 +285,8 @@ def test_what_is_stripped_is_a_choice(tmp_path):
 def test_several_ligands_are_stripped_of_ions_each(tmp_path):
     wet = salted(tmp_path / "wet.pdb", True)
     ligands = ("--ligand", "resid 3", "--ligand", "resid 5")
-    reports = json.loads(run("binding", wet, *ligands, "--like", "gmx", "--surface", "none", "--json").stdout)["ligands"]
+    words = ("--like", "gmx", "--surface", "none", "--json")
+    reports = json.loads(run("binding", wet, *ligands, *words).stdout)["ligands"]
     for report, other in zip(reports, reversed(reports), strict=True):
         assert report["n_receptor"] + report["n_ligand"] + other["n_ligand"] == 97
         assert {"NA", "CL", "K", "HOH"} < set(report["left_out"])

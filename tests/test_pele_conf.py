@@ -67,7 +67,8 @@ def test_solvents_that_are_not_computed_are_told(control):
     found = read_control(control('"OBC"', '"VDGBNP"'))
     assert found.gb == "obc2"
     assert found.notes == (
-        f"{found.path}: the solvent VDGBNP is not computed here; OBC set II was taken in its place, and energies differ",
+        f"{found.path}: the solvent VDGBNP is not computed here; OBC set II was taken in its place, and energies "
+        "differ",
     )
 
 

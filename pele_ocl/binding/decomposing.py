@@ -68,7 +68,7 @@ class Decomposer:
         if self._kernel is None:
             return
         most, places = self._kernel.most_at_once, np.flatnonzero(good)
-        born = [self.binding.born_radii(batches, of_parts) for of_parts in (False, True)]
+        born = [self.binding.radii_of(batches, of_parts) for of_parts in (False, True)]
         for first in range(0, len(places), most):
             chosen, part = places[first : first + most], slice(first, first + most)
             sums = self._kernel.energies(np.asarray(positions[chosen], np.float64), born[0][chosen], born[1][chosen])

@@ -245,7 +245,7 @@ class Binding:
             raise InputError(f"conformation {places[k] + 1} of {len(large)}: {failed[k]}")
         return {name: _with_rows(batch, places, again[name]) for name, batch in batches.items()}
 
-    def born_radii(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
+    def radii_of(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
         """Born radii (m, n) A of the complex, or those that atoms have in their own part; 1 where there are none."""
         radii = batches["complex"].born_radii
         if of_parts:
@@ -288,6 +288,5 @@ def _with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch
         of_atoms[places] = others.per_atom.values
         per_atom = Terms(per_atom.names, of_atoms)
     errors = {**batch.errors, **{int(places[k]): why for k, why in others.errors.items()}}
-    return replace(
-        batch, terms=Terms(batch.terms.names, terms), born_radii=radii, per_atom=per_atom, errors=dict(sorted(errors.items()))
-    )
+    found = Terms(batch.terms.names, terms)
+    return replace(batch, terms=found, born_radii=radii, per_atom=per_atom, errors=dict(sorted(errors.items())))

@@ -76,8 +76,8 @@ def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> list[int]:
     chosen = [k for k in wanted if k in able]
     if not chosen:
         raise InputError(
-            "no residue that is chosen can become alanine (those of proteins can, but ALA, GLY, PRO and those whose side "
-            "chains are bonded to others, as half cystines are)"
+            "no residue that is chosen can become alanine (those of proteins can, but ALA, GLY, PRO and those whose "
+            "side chains are bonded to others, as half cystines are)"
         )
     return chosen
 

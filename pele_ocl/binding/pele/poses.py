@@ -42,7 +42,7 @@ class PoseEvaluator:
         energies = self.binding.joined(batches)
         total, binding = energies.complex.total, energies.total
         if self._far is not None:
-            radii = (self.binding.born_radii(batches, of_parts) for of_parts in (False, True))
+            radii = (self.binding.radii_of(batches, of_parts) for of_parts in (False, True))
             whole, parts = self._far.energies(positions, *radii).T
             total, binding = total - whole, binding - (whole - parts)
         return PoseEnergies(total, binding, energies.errors)

@@ -97,8 +97,8 @@ def _structure(run: PeleRun) -> Path:
 @report_options
 def pele_run(
     path: Path, pele: Path, control: Path, ligand: str | None, output: Path | None, reports: Path | None,
-    plot: Path | None, group_cutoffs: bool | None, resume: bool, precision: str, device: str | None, read_atoms: ReadAtoms,
-    constants: SolventModel, as_json: bool, verbose: bool,
+    plot: Path | None, group_cutoffs: bool | None, resume: bool, precision: str, device: str | None,
+    read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
 
