@@ -230,3 +230,47 @@ def test_float32_keeps_the_difference_of_five_thousand_atoms(device):
     assert double["lennard_jones"] < -20
     for term, value in double.items():
         assert single[term] == pytest.approx(value, abs=0.01), term
+
+
+def clashing() -> np.ndarray:
+    """Four conformations: none, a ligand's atom on a receptor's, the ligand pushed in, a clash within the receptor."""
+    x = np.repeat(positions()[np.newaxis], 4, axis=0)
+    x[1, N + 3] = x[1, 7] + [0.3, 0.1, 0.0]
+    x[2, N:] += x[2, 40] - x[2, N + 20] + [0.2, 0.2, 0.1]
+    x[3, 4] = x[3, 40] + [0.2, -0.1, 0.1]
+    return x
+
+
+def test_clashes_in_float32_have_the_binding_energy_of_float64():
+    """Energies of 1e9 kcal/mol have errors of thousands in float32, by which such a pose could rank first."""
+    single, double = (
+        Binding(complex_atoms(), LIGAND, like="mmpbsa.py", idecomp=2, precision=precision)
+        for precision in ("float32", "float64")
+    )
+    found, exact = single.evaluate_batch(clashing()), double.evaluate_batch(clashing())
+    assert np.abs(exact.complex.total[1:]).min() > 1e6
+    assert found.total == pytest.approx(exact.total, abs=0.5)
+    assert found.total[3] == pytest.approx(exact.total[3], abs=1e-6)  # which is that of no clash of the two
+    assert np.abs(exact.total[3]) < 100
+    shares = found.decomposition.per_residue["delta"].total
+    assert shares.sum() == pytest.approx(float(found.total.mean()), rel=1e-9)
+    assert float(single.evaluate(clashing()[3]).total) == pytest.approx(exact.total[3], abs=1e-6)
+
+
+def test_poses_that_clash_are_computed_in_float64(tmp_path):
+    single, double = (
+        Binding(complex_atoms(), LIGAND, like="mmpbsa.py", precision=precision) for precision in ("float32", "float64")
+    )
+    poses = clashing()[[0, 2], N:]
+    assert evaluate_poses(single, poses).total == pytest.approx(evaluate_poses(double, poses).total, abs=0.5)
+
+
+def test_clashes_are_refused_where_the_device_has_no_float64(monkeypatch):
+    plan = Binding(complex_atoms(), LIGAND, like="mmpbsa.py")
+    monkeypatch.setattr(type(plan.device), "has_float64", False)
+    found = plan.evaluate_batch(clashing(), errors="record")
+    assert list(found.errors) == [1, 2, 3]
+    assert "too large for differences in float32, and the device has no float64" in found.errors[1]
+    assert np.isfinite(found.total).tolist() == [True, False, False, False]
+    with pytest.raises(InputError, match="conformation 2 of 4: atoms are on top of each other"):
+        plan.evaluate_batch(clashing())

@@ -157,7 +157,7 @@ def test_a_scan_is_that_of_mutants_by_hand(device):
     atoms = complex_atoms()
     plan = Binding(atoms, LIGAND, like="gmx", precision="float64", device=device)
     near = interface_residues(plan)
-    sites = [k for k in near if k in mutable_residues(atoms.labels)]
+    sites = [k for k in near if k in mutable_residues(atoms)]
     scan = alanine_scan(plan)
     assert [str(r) for r in scan.residues] == [str(atoms.labels.residues[k]) for k in sites]
     assert not {"GLY", "ALA", "PRO"} & {r.name for r in scan.residues}
@@ -181,7 +181,7 @@ def test_far_residues_hardly_matter(device):
 
 def test_alanine_of_the_topology_itself_is_preferred():
     atoms = read(complex_source())
-    mutable = mutable_residues(atoms.labels)
+    mutable = mutable_residues(atoms)
     changed = to_alanine(atoms, mutable[5]).atoms
     k = mutable[5]
     own = np.flatnonzero(changed.labels.residue_index == k)
@@ -198,3 +198,30 @@ def complex_source():
     from amber_helpers import ROOT
 
     return ROOT / "data" / "structures" / "ubiquitin.pdb"
+
+
+@pytest.mark.parametrize("charge", [-0.47, -0.3])
+def test_a_force_field_that_is_not_ambers_is_refused(charge):
+    """CHARMM36 has other charges of the backbone, amber03 one of each residue; Amber99SB's alanine would not fit."""
+    atoms = complex_atoms()
+    assert "ALA" not in atoms.labels.residue_names
+    to_alanine(atoms, 1)
+    charges = atoms.charges.copy()
+    charges[(atoms.labels.residue_index == 1) & (atoms.labels.names == "N")] = charge
+    with pytest.raises(InputError, match="its force field is not Amber99SB, whose alanine is built in"):
+        to_alanine(replace(atoms, charges=charges), 1)
+    digits = np.round(atoms.charges, 3)  # as in files of few decimals
+    assert len(to_alanine(replace(atoms, charges=digits), 1).atoms) < len(atoms)
+
+
+def test_half_cystines_are_known_by_their_bond():
+    """CHARMM calls them CYS as it calls those with a hydrogen."""
+    atoms = complex_atoms()
+    labels, near = atoms.labels, np.flatnonzero(atoms.labels.names == "CG")
+    first, second = near[0], near[-1]
+    sites = [int(labels.residue_index[k]) for k in (first, second)]
+    assert set(sites) <= set(mutable_residues(atoms))
+    bridged = replace(atoms, bonds=np.concatenate([atoms.bond_pairs, [[first, second]]]), bonded=None)
+    assert not set(sites) & set(mutable_residues(bridged))
+    with pytest.raises(InputError, match="is bonded to another residue"):
+        to_alanine(bridged, sites[0])

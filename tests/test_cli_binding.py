@@ -7,11 +7,12 @@ import json
 
 import numpy as np
 import pytest
-from amber_helpers import netcdf
+from amber_helpers import ROOT, content, netcdf, rendered
 from binding_helpers import LIGAND, N, complex_atoms, frames, write_complex
 from test_cli import error_of, on_the_chosen_device, run
+from trajectory_helpers import write_trajectory
 
-from pele_ocl import Binding, read
+from pele_ocl import Binding, InputError, SolventModel, read
 from pele_ocl.binding.amber import amber_terms
 from pele_ocl.binding.scan import alanine_scan
 
@@ -209,3 +210,151 @@ def test_a_frame_that_fails_is_told(files, tmp_path):
     assert "1 frame failed, the first of them 1: complex: " in done.stderr
     assert (report["n_frames"], report["n_failed"], report["delta"]["total"]["n"]) == (3, 1, 2)
     assert "same place" in report["frames"][1]["error"]
+
+
+def test_clashes_are_told(files, tmp_path):
+    x = frames(3).astype(float)
+    x[1, N:] += x[1, 4] - x[1, 100] + [0.2, 0.1, 0.0]
+    (tmp_path / "clash.nc").write_bytes(netcdf(x))
+    words = ("binding", files[0], "-t", tmp_path / "clash.nc", "--ligand", LIGAND, "--json")
+    done = run(*words)
+    sentence = "atoms are on top of each other in 1 frame, with energies to match"
+    assert f"Note: {sentence}; they were computed in float64\n" in done.stderr
+    assert json.loads(done.stdout)["notes"] == [f"{sentence}; they were computed in float64"]
+    assert json.loads(run(*words, "--precision", "float64").stdout)["notes"] == [sentence]
+    assert json.loads(run(*words, "--frames", "2").stdout)["notes"] == []
+
+
+HEXAPEPTIDE = ROOT / "data" / "structures" / "hexapeptide.pdb"
+IONS = (("NA", "NA", "NA"), ("CL", "CL", "CL"), ("K", "K", "K"), ("ZN", "ZN", "ZN"))
+
+
+def salted(path, with_water):
+    """The hexapeptide with four ions around it, and perhaps a water."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    others = [(name, name, element) for name, _, element in IONS]
+    others += [("O", "HOH", "O"), ("H1", "HOH", "H"), ("H2", "HOH", "H")] if with_water else []
+    places = [(15.0, 0, 0), (-15.0, 0, 0), (0, 15.0, 0), (0, -15.0, 0), (0, 0, 20.0)]
+    places += [(0.96, 0, 20.0), (-0.24, 0.93, 20.0)]
+    for k, ((name, residue, element), (x, y, z)) in enumerate(zip(others, places, strict=False)):
+        number = 101 + min(k, 4)
+        lines.append(
+            f"HETATM{200 + k:5d} {name:^4s} {residue:>3s} B{number:4d}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00"
+            f"          {element:>2s}"
+        )
+    path.write_text("\n".join([*lines, "END", ""]))
+    return path
+
+
+def parts_of(path, *options, ligand="resid 3"):
+    done = run("binding", path, "--ligand", ligand, "--json", "--gb", "obc2", "--surface", "ace", *options)
+    report = json.loads(done.stdout)
+    return report["left_out"], report["n_receptor"] + report["n_ligand"], report["notes"], done.stderr
+
+
+def test_ions_are_stripped_as_the_programs_strip_them(tmp_path):
+    """MMPBSA.py's strip_mask is of solvated topologies; gmx_MMPBSA takes no ions at all. Neither strips zinc."""
+    wet, dry = salted(tmp_path / "wet.pdb", True), salted(tmp_path / "dry.pdb", False)
+    ions, water = {"NA": 1, "CL": 1, "K": 1}, {"HOH": 1}
+    for like in ("mmpbsa.py", "sander", "gmx"):
+        left_out, n, notes, shown = parts_of(wet, "--like", like)
+        assert (left_out, n) == ({**ions, **water}, 97)
+        name = "gmx_MMPBSA" if like == "gmx" else "MMPBSA.py"
+        sentence = f"3 atoms (1 NA, 1 CL, 1 K) are left out, as {name} does; "
+        assert any(own.startswith(sentence) for own in notes)
+        assert f"Note: {sentence}" in shown
+    assert parts_of(dry, "--like", "gmx")[:2] == (ions, 97)
+    left_out, n, notes, _ = parts_of(dry, "--like", "mmpbsa.py")
+    assert (left_out, n) == ({}, 100)
+    assert "3 atoms (1 NA, 1 CL, 1 K) are kept, because MMPBSA.py strips topologies with water alone" in notes[0]
+    for like in ("amber", "openmm", "pele"):
+        assert parts_of(wet, "--like", like)[:2] == (water, 100)
+
+
+def test_what_is_stripped_is_a_choice(tmp_path):
+    wet = salted(tmp_path / "wet.pdb", True)
+    words = ("--like", "mmpbsa.py")
+    assert parts_of(wet, *words, "--strip", "none")[:2] == ({"HOH": 1}, 100)
+    assert parts_of(wet, *words, "--strip", "resname ZN CL")[:2] == ({"CL": 1, "ZN": 1, "HOH": 1}, 98)
+    assert parts_of(wet, *words, "--receptor", "chain A and not resid 3 or resname NA")[1] == 97
+    assert parts_of(wet, *words, ligand="resname NA")[:2] == ({"CL": 1, "K": 1, "HOH": 1}, 98)  # a ligand stays
+    shown = run("binding", wet, "--ligand", "resid 3", "--receptor", "chain A", "--strip", "none", code=2).stderr
+    assert "choose one of --receptor and --strip" in shown
+
+
+def test_several_ligands_are_stripped_of_ions_each(tmp_path):
+    wet = salted(tmp_path / "wet.pdb", True)
+    ligands = ("--ligand", "resid 3", "--ligand", "resid 5")
+    words = ("--like", "gmx", "--surface", "none", "--json")
+    reports = json.loads(run("binding", wet, *ligands, *words).stdout)["ligands"]
+    for report, other in zip(reports, reversed(reports), strict=True):
+        assert report["n_receptor"] + report["n_ligand"] + other["n_ligand"] == 97
+        assert {"NA", "CL", "K", "HOH"} < set(report["left_out"])
+
+
+def test_plans_strip_as_the_program_whose_name_they_get(tmp_path):
+    atoms = read(salted(tmp_path / "wet.pdb", True))
+    model = SolventModel.like("gmx", surface="none")
+    assert len(Binding(atoms[atoms.selected("not resname ZN")], "resid 3", like="gmx").atoms) == 96
+    assert len(Binding(atoms, "resid 3", model=model, strip_like="gmx").atoms) == 97
+    assert len(Binding(atoms, "resid 3", model=model, strip_like="gmx", strip="none").atoms) == 100
+    assert len(Binding(atoms, "resid 3", model=model, strip=[96]).atoms) == 99
+    with pytest.raises(InputError, match="choose one of receptor and strip"):
+        Binding(atoms, "resid 3", "resid 4", strip="none")
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".mdcrd"])
+def test_three_trajectories_with_topologies_of_their_own(files, tmp_path, suffix):
+    """As MMPBSA.py has them by -cp, -rp, -lp, -y, -yr and -yl, of different numbers of frames."""
+    whole, x = tmp_path / f"c{suffix}", frames(4)
+    part, other = tmp_path / f"r{suffix}", tmp_path / f"l{suffix}"
+    for path, positions in ((whole, x), (part, x[:3, :N] + 0.5), (other, x[1:, N:])):
+        write_trajectory(path, positions)
+    (tmp_path / "part.parm7").write_text(rendered(content()))
+    words = ("binding", files[0], "-t", whole, "--ligand", LIGAND, *DOUBLE)
+    parts = ("--receptor-trajectory", part, "--receptor-structure", tmp_path / "part.parm7")
+    parts += ("--ligand-trajectory", other, "--ligand-structure", tmp_path / "part.parm7")
+    report = json.loads(run(*words, *parts, "--json", "-o", tmp_path / "out.csv").stdout)
+    found = Binding(complex_atoms(), LIGAND, like="mmpbsa.py", precision="float64").evaluate_batch(x)
+    means = {"complex": found.complex.total, "receptor": found.receptor.total[:3], "ligand": found.ligand.total[1:]}
+    digits = 2e-3 if suffix == ".nc" else 1.0  # .mdcrd has three decimals, by which strained bonds change
+    for name, of in means.items():
+        assert report[name]["total"]["mean"] == pytest.approx(of.mean(), abs=digits)
+        assert report["amber"][name]["TOTAL"]["mean"] == pytest.approx(report[name]["total"]["mean"])
+    expected = means["complex"].mean() - means["receptor"].mean() - means["ligand"].mean()
+    assert report["amber"]["delta"]["TOTAL"]["mean"] == pytest.approx(expected, abs=2 * digits)
+    assert report["n_frames"] == {"complex": 4, "receptor": 3, "ligand": 3}
+    lines = [line for line in (tmp_path / "out.csv").read_text().splitlines() if not line.startswith("#")]
+    rows = list(csv.DictReader(lines))
+    assert [(row["system"], row["frame"]) for row in rows] == [
+        *(("complex", str(k)) for k in range(4)),
+        *((name, str(k)) for name in ("receptor", "ligand") for k in range(3)),
+    ]
+    totals = [float(row["TOTAL [kcal/mol]"]) for row in rows]
+    assert totals == pytest.approx(np.concatenate(list(means.values())).tolist(), abs=4 * digits)
+    text = run(*words, *parts).stdout
+    assert "EGB" in text
+    without = json.loads(run(*words, *parts[:2], *parts[4:6], "--json").stdout)  # of IN's atoms
+    assert without["delta"]["total"]["mean"] == pytest.approx(expected, abs=3 * digits)
+
+
+def test_frames_of_the_complex_may_have_other_atoms_where_parts_have_their_own(files, tmp_path):
+    """The complex of an .mdcrd file, and of it the receptor, of some atoms of the structure."""
+    write_trajectory(tmp_path / "c.mdcrd", frames(2))
+    write_trajectory(tmp_path / "l.nc", frames(2)[:, N:])
+    words = ("binding", files[0], "-t", tmp_path / "c.mdcrd", "--ligand-trajectory", tmp_path / "l.nc")
+    ligand = ("--select", "not resid 2", "--ligand", "resid 7:12", "--json", *DOUBLE)
+    report = json.loads(run(*words, *ligand).stdout)
+    assert report["n_receptor"] < N
+
+
+def test_a_frame_of_a_part_that_fails_is_told(files, tmp_path):
+    x = frames(3)[:, :N].astype(float)
+    x[1, 0] = x[1, 50]
+    write_trajectory(tmp_path / "r.nc", x)
+    done = run(
+        "binding", files[0], "-t", files[2], "--receptor-trajectory", tmp_path / "r.nc", "--ligand", LIGAND, *DOUBLE,
+        "--json", code=1,
+    )  # fmt: skip
+    assert "Error: receptor: 1 frame failed, the first of them 1: " in done.stderr
+    assert json.loads(done.stdout)["n_failed"] == {"complex": 0, "receptor": 1, "ligand": 0}

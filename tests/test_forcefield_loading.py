@@ -94,6 +94,12 @@ def test_the_fallback_fills_missing_rows_and_names_them(ligand):
     assert atoms.notes == ("OBC radius and scale of 2 atoms follow from their elements: LIGZ_C1, LIGZ_H1",)
 
 
+def test_the_fallback_names_the_first_atoms_of_many(ligand, monkeypatch):
+    monkeypatch.setattr("pele_ocl.forcefield.field._NAMED", 1)
+    atoms = ForceField.load(templates=[ligand[0]], fallback=True).assign(LONE_LIGAND)
+    assert atoms.notes == ("OBC radius and scale of 2 atoms follow from their elements: LIGZ_C1 and 1 more",)
+
+
 def test_a_whole_force_field_replaces_the_built_in_one(tmp_path):
     field = ForceField.load(templates=[opls_protein(tmp_path / "OPLS2005")])
     assert (field.name, field.kind, sorted(field.templates)) == ("OPLS2005", "opls", ["ACE", "ALA", "NME"])

@@ -63,12 +63,28 @@ def test_defaults_are_pele_s(control):
     assert read_control(control('"solventType" : "OBC"', '"solventType" : "VACUUM"')).gb == "none"
 
 
-def test_solvents_that_are_not_public_are_told(control):
+def test_solvents_that_are_not_computed_are_told(control):
     found = read_control(control('"OBC"', '"VDGBNP"'))
     assert found.gb == "obc2"
     assert found.notes == (
-        f"{found.path}: parameters of the solvent VDGBNP are not public; OBC set II was taken in its place",
+        f"{found.path}: the solvent VDGBNP is not computed here; OBC set II was taken in its place, and energies "
+        "differ",
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "to"),
+    [
+        ('"licenseDirectoryPath"', '$LOGFILE\n   "licenseDirectoryPath"'),  # in place of a setting
+        ('"licenseDirectoryPath"', '$LOGFILE // a comment\n ${MORE}\n   "licenseDirectoryPath"'),  # of several
+        ('"allowMissingTerminals" : true,', '"allowMissingTerminals" : true, $REST'),  # of the last ones
+        ("[ { \"RandomGenerator\"", "[ $FIRST $SECOND { \"RandomGenerator\""),  # before elements of an array
+        ('"$OUTPUT/report" }', '"$OUTPUT/report", "files" : [ $ONE, $TWO ], "last" : $X }'),  # where values may stand
+    ],
+)
+def test_words_stand_for_values_or_for_settings(control, change, to):
+    found = read_control(control(change, to))
+    assert (found.forcefield, found.allow_missing_terminals, len(found.structures)) == ("AMBER99sb", True, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,9 @@
 // Energies of pairs of residues. A work-item owns two residues of one conformation (third dimension), the first of them in
 // the second dimension; pairs of which the second residue comes before the first are left alone. Of atoms in one part,
 // receptor or ligand, the GB energy is computed twice: with the Born radii of the complex, and with those of the part.
+#include "binding/gb.clh"
 #include "common/real.clh"
 #include "energy/pair.clh"
-
-// The GB energy of a pair. product: of its Born radii
-INLINE real gb_of(real charges, real r2, real product, const PairModel *model) {
-    const real inv_f = still_inverse_f(r2, product, still_gauss(r2, GAUSS_EXPONENT * inverse(product)));
-    real kappa_f;
-    return gb_energy(charges * inv_f, gb_screened(inv_f, model->kappa, model->outside, &kappa_f), 1);
-}
 
 kernel void residue_pairs(
     const int n_residues,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -19,6 +19,9 @@ from ..trajectories.files import Positions
 CH = 1.09  # A, of the bonds to hydrogens that are put in place
 _KEPT = ("ALA", "GLY", "PRO", "CYX")  # residues that stay: no side chain, a ring, a bond to another residue
 _PARAMETERS = ("charges", "lj_sigma", "lj_epsilon")
+_SHARED = ("N", "C", "O")  # atoms whose charges tell whether a force field's backbone is Amber99SB's
+_LINKS = ("N", "C")  # atoms by which residues are bonded within a chain
+_CHARGE_DIGITS = 2e-3  # e, of topologies with few decimals
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,25 +42,40 @@ class Mutant:
         return _placed(np.asarray(conformations[:, self.kept], np.float64), self.beta, self.placed)
 
 
-def mutable_residues(labels: Labels) -> list[int]:
-    """The residues of a protein that an alanine scan can turn into alanine."""
-    kinds, found = residue_kinds(labels), []
-    for k, atoms in enumerate(_atoms_of_residues(labels)):
-        names = set(labels.names[atoms].tolist())
-        is_kept = str(labels.residue_names[atoms[0]])[-3:] in _KEPT
+def mutable_residues(atoms: Atoms) -> list[int]:
+    """The residues of a protein that an alanine scan can turn into alanine.
+
+    A side chain that is bonded to another residue, as in half cystines, stays.
+    """
+    labels = atoms.labels
+    assert labels is not None
+    kinds, linked, found = residue_kinds(labels), _linked(atoms), []
+    for k, own in enumerate(_atoms_of_residues(labels)):
+        names = set(labels.names[own].tolist())
+        is_kept = str(labels.residue_names[own[0]])[-3:] in _KEPT or k in linked
         if kinds[k] == "protein" and {"N", "CA", "C", "CB"} <= names and not is_kept:
             found.append(k)
     return found
+
+
+def _linked(atoms: Atoms) -> set[int]:
+    """The residues whose side chains are bonded to other residues."""
+    assert atoms.labels is not None
+    ends, residues = atoms.bond_pairs, atoms.labels.residue_index
+    across = ends[residues[ends[:, 0]] != residues[ends[:, 1]]].ravel()
+    return set(residues[across[~np.isin(atoms.labels.names[across], _LINKS)]].tolist())
 
 
 def to_alanine(atoms: Atoms, residue: int) -> Mutant:
     """The atoms with a residue (its number, from 0) turned into alanine.
 
     The side chain beyond CB is removed, hydrogens of CB are kept, and what else CB was bonded to becomes hydrogen, in
-    its direction. Charges and Lennard-Jones parameters are those of an ALA of the same atoms, of this topology or else
-    of Amber99SB; GB radii of a new hydrogen are those of HA.
+    its direction. Charges and Lennard-Jones parameters are those of an ALA of the same atoms in this topology. Without
+    one they are Amber99SB's, where the backbone's charges are Amber99SB's, too. GB radii of a new hydrogen are those of
+    HA.
 
-    Raises InputError for a residue that has no CB, or no parameters of ALA that would fit.
+    Raises InputError for a residue without CB, with a bond from its side chain to another residue, or without
+    parameters of ALA that would fit.
     """
     assert atoms.labels is not None
     own = list(_atoms_of_residues(atoms.labels))[residue]
@@ -65,6 +83,8 @@ def to_alanine(atoms: Atoms, residue: int) -> Mutant:
     where = atoms.labels.residue(int(own[0]))
     if not {"CA", "CB"} <= names.keys():
         raise InputError(f"{where} has no CB, and cannot become alanine")
+    if residue in _linked(atoms):
+        raise InputError(f"the side chain of {where} is bonded to another residue, and cannot become alanine's")
     ends = atoms.bond_pairs
     beside = np.concatenate([ends[ends[:, 0] == names["CB"], 1], ends[ends[:, 1] == names["CB"], 0]])
     gamma = np.array([i for i in beside if i != names["CA"] and atoms.labels.elements[i] != "H"], np.intp)
@@ -117,7 +137,7 @@ def _with_parameters(
     labels = atoms.labels
     backbone = [int(i) for i in own if str(labels.names[i]) in _BACKBONE]
     roles = {**{str(labels.names[i]): i for i in backbone}, "CB": beta}
-    ala = _alanine(atoms, set(roles), where)
+    ala = _alanine(atoms, roles, where)
     values = {name: np.array(getattr(atoms, name)) for name in (*_PARAMETERS, "gb_radii", "gb_scales")
               if getattr(atoms, name) is not None}  # fmt: skip
     for role, i in [*roles.items(), *(("HB", int(i)) for i in hydrogens)]:
@@ -156,21 +176,32 @@ def _types(types: NDArray[np.str_], new: NDArray[np.intp], like: int) -> NDArray
     return changed
 
 
-def _alanine(atoms: Atoms, roles: set[str], where: str) -> dict[str, dict[str, float]]:
+def _has_amber_backbone(atoms: Atoms, roles: Mapping[str, int]) -> bool:
+    """Whether the charges of a residue's backbone are those of some residue of Amber99SB."""
+    own = [float(atoms.charges[roles[name]]) for name in _SHARED if name in roles]
+    templates = [of for of in embedded_templates().values() if all(name in of.index for name in _SHARED)]
+    known = np.array([[of.charges[of.index[name]] for name in _SHARED if name in roles] for of in templates])
+    return bool((np.abs(known - own) <= _CHARGE_DIGITS).all(axis=1).any())
+
+
+def _alanine(atoms: Atoms, roles: Mapping[str, int], where: str) -> dict[str, dict[str, float]]:
     """Charge and Lennard-Jones parameters of ALA by atom name, "HB" of all three, with the backbone of these names."""
     assert atoms.labels is not None
     labels = atoms.labels
     for of in _atoms_of_residues(labels):
         if str(labels.residue_names[of[0]]) == "ALA":
             found = {str(labels.names[i]): i for i in of}
-            if roles == set(found) - {"HB1", "HB2", "HB3"} and "HB1" in found:
+            if set(roles) == set(found) - {"HB1", "HB2", "HB3"} and "HB1" in found:
                 return {
                     role: {name: float(getattr(atoms, name)[found[f"{role}1" if role == "HB" else role]])
                            for name in _PARAMETERS if getattr(atoms, name) is not None}
                     for role in (*roles, "HB")
                 }  # fmt: skip
-    if atoms.combining == "geometric":
-        raise InputError(f"no ALA with the backbone of {where} is in this molecule, whose parameters it would take")
+    if atoms.combining == "geometric" or not _has_amber_backbone(atoms, roles):
+        raise InputError(
+            f"{where} cannot become alanine: no ALA with its backbone is in this molecule to take parameters of, and "
+            "its force field is not Amber99SB, whose alanine is built in; give a structure that has one"
+        )
     template = embedded_templates()["ALAB" if "H2" in roles else "ALAE" if "OXT" in roles else "ALA"]
     names = {"HN": "H", **({"H": "H1"} if "H" not in template.names else {})}
     missing = {names.get(role, role) for role in roles} - set(template.names)

@@ -70,7 +70,7 @@ class Decomposer:
         if self._kernel is None:
             return
         most, places = self._kernel.most_at_once, np.flatnonzero(good)
-        born = [self._radii(batches, own) for own in (False, True)]
+        born = [self.binding.radii_of(batches, of_parts) for of_parts in (False, True)]
         for first in range(0, len(places), most):
             chosen, part = places[first : first + most], slice(first, first + most)
             sums = self._kernel.energies(np.asarray(positions[chosen], np.float64), born[0][chosen], born[1][chosen])
@@ -98,15 +98,6 @@ class Decomposer:
         parts[:, self.binding.parts.receptor] = of["receptor"]
         parts[:, self.binding.parts.ligand] = of["ligand"]
         return {"complex": of["complex"], "parts": parts}
-
-    def _radii(self, batches: Mapping[str, EnergyBatch], own: bool) -> Floats:
-        """Born radii (m, n), of the complex or those that atoms have in their own part; 1 where there are none."""
-        radii = batches["complex"].born_radii
-        if own:
-            radii = np.empty_like(radii)
-            radii[:, self.binding.parts.receptor] = batches["receptor"].born_radii
-            radii[:, self.binding.parts.ligand] = batches["ligand"].born_radii
-        return np.where(np.isfinite(radii), radii, 1.0)
 
     def _matrices(self, sums: Floats, positions: Floats, by_residue: Mapping[str, Floats]) -> dict[str, Floats]:
         """(1, n_residues, n_residues, n_groups) by name, of one conformation."""

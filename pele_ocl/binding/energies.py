@@ -17,6 +17,9 @@ from .statistics import Spread, spread_of
 PARTS = ("complex", "receptor", "ligand")
 DELTA = "delta"
 SYSTEMS = (*PARTS, DELTA)
+LARGEST = 1e6  # kcal/mol, of which float32 keeps 0.1
+LARGEST_LJ = 2e4  # of Lennard-Jones, of whose steepest pairs float32 keeps fewer digits
+_STEEP = ("lennard_jones", "lennard_jones_14")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,3 +107,12 @@ def joined_energies(pieces: Sequence[BindingEnergies]) -> BindingEnergies:
         name: Terms(first.names, np.concatenate([getattr(piece, name).values for piece in pieces])) for name in SYSTEMS
     }
     return BindingEnergies.of(systems, errors=errors)
+
+
+def is_large(terms: Terms) -> NDArray[np.bool_]:
+    """(m,) which energies are so large that their differences have errors beyond 0.2 kcal/mol in float32."""
+    large: NDArray[np.bool_] = (np.abs(terms.values) > LARGEST).any(axis=-1)
+    for name in _STEEP:
+        if name in terms.names:
+            large |= getattr(terms, name) > LARGEST_LJ
+    return large

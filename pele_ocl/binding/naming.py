@@ -35,7 +35,7 @@ class Naming:
     def columns(self, systems: Mapping[str, Terms]) -> dict[str, NDArray[np.generic]]:
         """The columns of the energies of all systems, which are of shape (m,)."""
         return {
-            f"{system}_{name}": values for system, terms in systems.items() for name, values in self._of(terms).items()
+            f"{system}_{name}": values for system, terms in systems.items() for name, values in self.of(terms).items()
         }
 
     def systems(self, columns: Columns) -> dict[str, Terms]:
@@ -48,7 +48,8 @@ class Naming:
             for system in SYSTEMS
         }
 
-    def _of(self, terms: Terms) -> dict[str, NDArray[np.generic]]:
+    def of(self, terms: Terms) -> dict[str, NDArray[np.generic]]:
+        """The energies of one system by the names of their columns, (m,) each."""
         own: dict[str, NDArray[np.generic]] = dict(terms.columns())
         if not self.is_amber:
             return own

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Ints
 from ..opencl.shared import PAIR_MODEL
 from ..pairs import nonbonded_pairs
+from ..solvent_model import SolventModel
 from ..tiled.tables import scaled_charges
 
 if TYPE_CHECKING:
@@ -35,28 +37,18 @@ class ResiduePairs:
             len(atoms),
             len(starts),
         )
-        assert atoms.lj_sigma is not None
-        assert atoms.lj_epsilon is not None
         run = self._run
-        sigmas = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
-        first, partners = _exclusions(atoms)
+        first, partners = exclusions(atoms)
         self._charges = scaled_charges(atoms, binding.model, binding.precision)
         self._tables = [
-            run.upload(np.column_stack([sigmas, np.sqrt(4 * atoms.lj_epsilon)])),
+            run.upload(wells(atoms)),
             run.upload(np.append(starts, len(atoms)), np.int32), run.upload(sides, np.int32),
             run.upload(first, np.int32), run.upload(partners, np.int32),
         ]  # fmt: skip
-        model, cutoff = binding.model, plan.options.cutoff
-        self._model = PAIR_MODEL.pack(
-            binding.precision,
-            outside=model.outside,
-            kappa=model.kappa,
-            cutoff2=0.0 if cutoff is None else cutoff**2,
-        )
+        self._model = packed_model(binding.model, binding.precision, plan.options.cutoff)
         self._kernel = run.kernel(
-            "binding/pairs.cl", "residue_pairs", TILE=1, GRADIENT=0, COULOMB=1, SCREENED=int(model.kappa > 0),
-            CUTOFF=int(cutoff is not None), GEOMETRIC=int(atoms.combining == "geometric"),
-        )  # fmt: skip
+            "binding/pairs.cl", "residue_pairs", **definitions(atoms, binding.model, plan.options.cutoff)
+        )
 
     @property
     def most_at_once(self) -> int:
@@ -85,9 +77,36 @@ class ResiduePairs:
         return found
 
 
-def _exclusions(atoms: Atoms) -> tuple[Ints, Ints]:
-    """First entry of each atom (n + 1,), and the atoms with which it has no Lennard-Jones and Coulomb energy."""
+def packed_model(model: SolventModel, precision: str, cutoff: float | None = None) -> np.void:
+    """The constants of pairs, as kernels take them; cutoff : A, at which they end"""
+    return PAIR_MODEL.pack(
+        precision, outside=model.outside, kappa=model.kappa, cutoff2=0.0 if cutoff is None else cutoff**2
+    )
+
+
+def definitions(atoms: Atoms, model: SolventModel, cutoff: float | None = None) -> dict[str, int]:
+    """The build definitions of kernels that evaluate pairs of these atoms."""
+    return {
+        "TILE": 1, "GRADIENT": 0, "COULOMB": 1, "SCREENED": int(model.kappa > 0), "CUTOFF": int(cutoff is not None),
+        "GEOMETRIC": int(atoms.combining == "geometric"),
+    }  # fmt: skip
+
+
+def wells(atoms: Atoms) -> Floats:
+    """(n, 2) Lennard-Jones parameters as kernels take them: half sigma, or its root, and sqrt(4 epsilon)."""
+    assert atoms.lj_sigma is not None
+    assert atoms.lj_epsilon is not None
+    sigmas = np.sqrt(atoms.lj_sigma) if atoms.combining == "geometric" else atoms.lj_sigma / 2
+    return np.column_stack([sigmas, np.sqrt(4 * atoms.lj_epsilon)])
+
+
+def exclusions(atoms: Atoms, places: NDArray[np.intp] | None = None) -> tuple[Ints, Ints]:
+    """First entry of each atom (n + 1,), and the atoms with which it has no Lennard-Jones and Coulomb energy.
+
+    places : (n,) where each atom stands; by default they are in their own order
+    """
     pairs = nonbonded_pairs(atoms).excluded
+    pairs = pairs if places is None else places[pairs]
     both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0) if len(pairs) else np.empty((0, 2), np.int32)
     first = np.searchsorted(both[:, 0], np.arange(len(atoms) + 1))
     return first.astype(np.int32), both[:, 1].astype(np.int32)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +16,16 @@ from ..errors import InputError
 
 Chosen = str | ArrayLike
 Bools = NDArray[np.bool_]
+_SHOWN = 8  # names of residues in a sentence
+NONE = "none"  # in place of atoms to strip
+
+# The residues of one atom that other programs take out of their files, by names that may end in *. MMPBSA.py's are its
+# default strip_mask, of solvated topologies alone; gmx_MMPBSA's are what it drops of a topology's molecules.
+_AMBER_IONS = ("Cl*", "CIO", "Cs+", "IB", "K*", "Li+", "MG*", "Na+", "Rb+", "CS", "RB", "NA", "F", "CL")
+_GROMACS_IONS = ("NA", "CL", "K", "SOD", "Na+", "Na", "CLA", "Cl-", "Cl", "POT", "K+")
+_STRIPPED = {"mmpbsa.py": _AMBER_IONS, "sander": _AMBER_IONS, "gmx": _GROMACS_IONS}
+_OF_SOLVATED = ("mmpbsa.py", "sander")
+_PROGRAMS = {"mmpbsa.py": "MMPBSA.py", "sander": "MMPBSA.py", "gmx": "gmx_MMPBSA"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,39 +35,65 @@ class Parts:
     complex : (k,) indices among all atoms, rising
     receptor, ligand : indices among the k; each atom is in one of the two
     notes : sentences about the choice
+    left_out : how many residues of each name are in neither, because they are water or were stripped
     """
 
     complex: NDArray[np.intp]
     receptor: NDArray[np.intp]
     ligand: NDArray[np.intp]
     notes: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, atoms: Atoms, ligand: Chosen, receptor: Chosen | None = None) -> Parts:
-        """The parts that selections name. receptor : by default all but ligand and water
+    def of(
+        cls, atoms: Atoms, ligand: Chosen, receptor: Chosen | None = None, strip: Chosen | None = None,
+        like: str | None = None,
+    ) -> Parts:  # fmt: skip
+        """The parts that selections name.
 
-        Raises InputError for a selection without atoms, and where receptor and ligand share an atom.
+        receptor : by default all but the ligand, water and what is stripped
+        strip : atoms that are in neither part beside water; "none" for no others; by default those that the program
+            `like` strips: the counter-ions of "mmpbsa.py", "sander" and "gmx"
+
+        Raises InputError for a selection without atoms, where receptor and ligand share an atom, and for strip beside
+        a receptor that is named.
         """
         require_atoms(atoms)
         is_ligand = _mask(atoms, ligand, "ligand")
-        notes: tuple[str, ...] = ()
+        notes, left_out = list[str](), dict[str, int]()
         if receptor is None:
-            is_receptor = ~is_ligand
-            is_water = is_receptor & _water(atoms)
+            is_water = ~is_ligand & _kind(atoms, "water")
             if is_water.any():
-                is_receptor &= ~is_water
-                notes = (
-                    f"{int(is_water.sum()):,} atoms of water are left out; a receptor that is named may hold them",
+                notes.append(
+                    f"{int(is_water.sum()):,} atoms of water are left out; a receptor that is named may hold them"
                 )
+            if strip is None:
+                is_stripped, why = _stripped_by(like, atoms, bool(is_water.any()))
+                notes += [why] if why else []
+            else:
+                is_none = isinstance(strip, str) and strip.strip().lower() == NONE
+                is_stripped = np.zeros(len(atoms), bool) if is_none else _mask(atoms, strip, "atoms to strip")
+            is_stripped &= ~is_ligand & ~is_water
+            if is_stripped.any():
+                as_whom = f", as {_PROGRAMS[like]} does" if strip is None and like in _PROGRAMS else ""
+                notes.append(
+                    f"{_atoms_of(atoms, is_stripped)} left out{as_whom}; a receptor that is named may hold them, and "
+                    "stripping none keeps them"
+                )
+            left_out = _names(atoms, is_water | is_stripped)
+            is_receptor = ~is_ligand & ~is_water & ~is_stripped
             if not is_receptor.any():
-                raise InputError("the ligand holds all atoms, and so there is no receptor")
+                raise InputError("ligand, water and what is stripped hold all atoms, and so there is no receptor")
+        elif strip is not None:
+            raise InputError("choose one of receptor and strip: the receptor that is named has no atoms to strip")
         else:
             is_receptor = _mask(atoms, receptor, "receptor")
         shared = np.flatnonzero(is_ligand & is_receptor)
         if len(shared):
             raise InputError(f"{atoms.describe(int(shared[0]))} is in the receptor and in the ligand; name it in one")
         chosen = np.flatnonzero(is_ligand | is_receptor)
-        parts = cls(chosen, np.flatnonzero(is_receptor[chosen]), np.flatnonzero(is_ligand[chosen]), notes)
+        of_parts = (np.flatnonzero(mask[chosen]) for mask in (is_receptor, is_ligand))
+        parts = cls(chosen, *of_parts, tuple(notes), left_out)
         return parts._with_bond_note(atoms)
 
     def _with_bond_note(self, atoms: Atoms) -> Parts:
@@ -70,7 +108,7 @@ class Parts:
             f"receptor and ligand are bonded to each other (bonds: {crossing:,}); the difference holds the terms of "
             "these bonds, and is no binding energy of two molecules"
         )
-        return Parts(self.complex, self.receptor, self.ligand, (*self.notes, note))
+        return replace(self, notes=(*self.notes, note))
 
 
 def _mask(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
@@ -88,12 +126,47 @@ def _mask(atoms: Atoms, chosen: Chosen, name: str) -> Bools:
     return mask
 
 
-def _water(atoms: Atoms) -> Bools:
-    """Which atoms are water's, (n,)."""
+def _kind(atoms: Atoms, kind: str) -> Bools:
+    """Which atoms are of residues of a kind, (n,)."""
     if atoms.labels is None:
         return np.zeros(len(atoms), bool)
     starts = atoms.labels.residue_starts
-    return np.repeat(residue_kinds(atoms.labels) == "water", np.diff(starts, append=len(atoms)))
+    return np.repeat(residue_kinds(atoms.labels) == kind, np.diff(starts, append=len(atoms)))
+
+
+def _stripped_by(like: str | None, atoms: Atoms, has_water: bool) -> tuple[Bools, str]:
+    """Which atoms a program strips, (n,), and a sentence where it keeps those that it strips elsewhere."""
+    if like not in _STRIPPED or atoms.labels is None:
+        return np.zeros(len(atoms), bool), ""
+    names = atoms.labels.residue_names
+    is_named = np.logical_or.reduce(
+        [np.char.startswith(names, name[:-1]) if name.endswith("*") else names == name for name in _STRIPPED[like]]
+    )
+    found = is_named & _kind(atoms, "ion")
+    if has_water or like not in _OF_SOLVATED or not found.any():
+        return found, ""
+    why = (
+        f"{_atoms_of(atoms, found)} kept, because {_PROGRAMS[like]} strips topologies with water alone; name them to "
+        "be stripped if they are to go"
+    )
+    return np.zeros(len(atoms), bool), why
+
+
+def _names(atoms: Atoms, mask: Bools) -> dict[str, int]:
+    """How many residues of each name a mask (n,) has atoms of."""
+    if atoms.labels is None:
+        return {}
+    starts = atoms.labels.residue_starts
+    has = np.logical_or.reduceat(mask, starts)
+    return dict(Counter(atoms.labels.residue_names[starts[has]].tolist()))
+
+
+def _atoms_of(atoms: Atoms, mask: Bools) -> str:
+    """`36 atoms (20 K+, 16 Cl-) are`, of a mask (n,)."""
+    names = [f"{n:,} {name}" for name, n in _names(atoms, mask).items()]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    n = int(mask.sum())
+    return f"{n:,} atom{'' if n == 1 else 's'} ({', '.join(names[:_SHOWN])}{more}) {'is' if n == 1 else 'are'}"
 
 
 def run_of(indices: NDArray[np.intp]) -> slice | NDArray[np.intp]:

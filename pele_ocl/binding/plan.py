@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import numbers
 from ..atoms import Atoms, Floats, require_atoms
@@ -28,7 +28,7 @@ from ..trajectories.reading import Paths
 from ..trajectories.selection import Selection
 from ..variant import Progress
 from .decomposing import Decomposer
-from .energies import PARTS, BindingEnergies
+from .energies import PARTS, BindingEnergies, is_large
 from .frames import energies_over
 from .parts import Chosen, Parts, run_of
 
@@ -63,12 +63,16 @@ class Binding:
         precision: str = "float32",
         variant: str = "auto",
         device: Device | int | str | None = None,
+        strip: Chosen | None = None,
+        strip_like: str | None = None,
     ) -> None:
         """Prepare a complex.
 
         atoms : Atoms of the complex; others among them, such as water, may be left out by the choice of the parts
         ligand, receptor : a selection (docs/selection.md), a mask or indices; the receptor is by default all atoms but
-            the ligand's and water
+            the ligand's, water and what is stripped
+        strip : atoms that are in neither part beside water, chosen alike; "none" for no others; by default the ions
+            that the program of `strip_like`, or else of `like`, strips: "mmpbsa.py", "sander" and "gmx" have some
         model : SolventModel; like : or the name of a program whose constants are wanted, as SolventModel.like has it
         one_four, cutoff, precision, variant, device : as in `energy`
         idecomp : to have results with a `decomposition`, as sander numbers them: 1 and 2 by residue, 3 and 4 by pairs
@@ -88,7 +92,7 @@ class Binding:
         self.model = SolventModel.or_default(model) if like is None else SolventModel.like(like)
         require_atoms(atoms)
         self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
-        self.parts = Parts.of(atoms, ligand, receptor)
+        self.parts = Parts.of(atoms, ligand, receptor, strip, strip_like or like)
         self.notes = self.parts.notes
         whole = len(self.parts.complex) == len(atoms)
         self.atoms = atoms if whole else atoms[self.parts.complex]
@@ -108,6 +112,7 @@ class Binding:
             for name, of in of_parts.items()
         }  # fmt: skip
         self.precision, self.names = precision, self.plans["complex"].names
+        self._in_float64: Binding | None = None  # made for the first conformation that needs it
         self.device, self.variant = self.plans["complex"].device, self.plans["complex"].variant
         self.options = self.plans["complex"].options
         if idecomp is not None:
@@ -117,9 +122,11 @@ class Binding:
         counts = f"{len(self.parts.receptor):,} and {len(self.parts.ligand):,} atoms"
         return f"Binding({counts}, {self.variant}, {self.precision}, on {self.device})"
 
-    def alike(self, atoms: Atoms, ligand: Chosen, receptor: Chosen) -> Binding:
-        """A Binding of other atoms with the options of this one, without a decomposition."""
-        return Binding(atoms, ligand, receptor, model=self.model, **self._choices)  # type: ignore[arg-type]
+    def alike(self, atoms: Atoms, ligand: Chosen, receptor: Chosen, precision: str | None = None) -> Binding:
+        """A Binding of other atoms with the options of this one; a decomposition only with another precision."""
+        choices = self._choices if precision is None else {**self._choices, "precision": precision, "variant": "auto"}
+        idecomp = None if precision is None else self.idecomp
+        return Binding(atoms, ligand, receptor, model=self.model, idecomp=idecomp, **choices)  # type: ignore[arg-type]
 
     def evaluate(self, positions: ArrayLike | None = None) -> BindingEnergies:
         """The energies at positions (n, 3) A of all atoms that were given, by default their own; shape ().
@@ -203,9 +210,56 @@ class Binding:
             return self.plans[name].evaluate_batch(chosen[name], progress if name == PARTS[0] else None, errors=errors)
 
         if self.device.kind == "CPU":
-            return {name: batch(name) for name in PARTS}
-        with ThreadPoolExecutor(len(PARTS)) as pool:  # a GPU would wait while the host begins and ends each
-            return dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
+            found = {name: batch(name) for name in PARTS}
+        else:
+            with ThreadPoolExecutor(len(PARTS)) as pool:  # a GPU would wait while the host begins and ends each
+                found = dict(zip(PARTS, pool.map(batch, PARTS), strict=True))
+        return self.precise(found, positions, errors)
+
+    def precise(
+        self, batches: Mapping[str, EnergyBatch], positions: Positions, errors: Literal["raise", "record"] = "raise"
+    ) -> dict[str, EnergyBatch]:
+        """The batches with energies of float64 where those of float32 are too large to take differences of.
+
+        Atoms on top of each other have such energies. Without float64 on the device these conformations fail.
+
+        positions : (m, k, 3) A of the complex
+
+        Raises InputError for a conformation that fails where errors is "raise".
+        """
+        if self.precision == "float64":
+            return dict(batches)
+        large = np.logical_or.reduce([is_large(batch.terms) for batch in batches.values()])
+        for batch in batches.values():
+            large[list(batch.errors)] = False
+        places = np.flatnonzero(large)
+        if not len(places):
+            return dict(batches)
+        if not self.device.has_float64:
+            reason = (
+                "atoms are on top of each other: its energies are too large for differences in float32, and the "
+                "device has no float64; remove the clash, or take another device"
+            )
+            if errors == "raise":
+                raise InputError(f"conformation {places[0] + 1} of {len(large)}: {reason}")
+            return {name: _failed(batch, places.tolist(), reason) for name, batch in batches.items()}
+        if self._in_float64 is None:
+            self._in_float64 = self.alike(self.atoms, self.parts.ligand, self.parts.receptor, precision="float64")
+        again = self._in_float64.batches(positions[places].astype(np.float64), errors="record")
+        failed = {k: why for batch in again.values() for k, why in batch.errors.items()}
+        if failed and errors == "raise":
+            k = min(failed)
+            raise InputError(f"conformation {places[k] + 1} of {len(large)}: {failed[k]}")
+        return {name: _with_rows(batch, places, again[name]) for name, batch in batches.items()}
+
+    def radii_of(self, batches: Mapping[str, EnergyBatch], of_parts: bool) -> Floats:
+        """Born radii (m, n) A of the complex, or those that atoms have in their own part; 1 where there are none."""
+        radii = batches["complex"].born_radii
+        if of_parts:
+            radii = np.empty_like(radii)
+            radii[:, self.parts.receptor] = batches["receptor"].born_radii
+            radii[:, self.parts.ligand] = batches["ligand"].born_radii
+        return np.where(np.isfinite(radii), radii, 1.0)
 
     def joined(self, batches: Mapping[str, EnergyBatch]) -> BindingEnergies:
         """The energies of batches of all parts, and their difference."""
@@ -224,3 +278,22 @@ class Binding:
         aligned = np.zeros((*terms.values.shape[:-1], len(self.names)))
         aligned[..., [self.names.index(name) for name in terms.names]] = terms.values
         return aligned
+
+
+def _failed(batch: EnergyBatch, places: list[int], reason: str) -> EnergyBatch:
+    """The batch with further conformations that failed."""
+    return replace(batch, errors=dict(sorted({**batch.errors, **dict.fromkeys(places, reason)}.items())))
+
+
+def _with_rows(batch: EnergyBatch, places: NDArray[np.intp], others: EnergyBatch) -> EnergyBatch:
+    """The batch with the conformations of another in place of those at `places`."""
+    terms, radii = batch.terms.values.copy(), batch.born_radii.copy()
+    terms[places], radii[places] = others.terms.values, others.born_radii
+    per_atom = batch.per_atom
+    if per_atom is not None and others.per_atom is not None:
+        of_atoms = per_atom.values.copy()
+        of_atoms[places] = others.per_atom.values
+        per_atom = Terms(per_atom.names, of_atoms)
+    errors = {**batch.errors, **{int(places[k]): why for k, why in others.errors.items()}}
+    found = Terms(batch.terms.names, terms)
+    return replace(batch, terms=found, born_radii=radii, per_atom=per_atom, errors=dict(sorted(errors.items())))

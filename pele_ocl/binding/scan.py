@@ -29,7 +29,7 @@ INTERFACE = 5.0  # A between atoms of the two parts
 
 @dataclass(frozen=True, eq=False)
 class AlanineScan:
-    """Changes of the binding energy, mutant less wild type, frame by frame.
+    """Changes of the binding energy, mutant less wild type, frame by frame: MMPBSA.py prints the reverse sign.
 
     residues : the sites
     changes : (n_sites, m) kcal/mol, NaN where a frame failed; gas_phase : (n_sites, m) their part in the gas phase
@@ -73,10 +73,13 @@ def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> list[int]:
         wanted = np.flatnonzero(np.logical_or.reduceat(mask, labels.residue_starts)).tolist()
     else:
         wanted = list(sites)
-    able = set(mutable_residues(labels))
+    able = set(mutable_residues(binding.atoms))
     chosen = [k for k in wanted if k in able]
     if not chosen:
-        raise InputError("no residue that is chosen can become alanine (proteins' but ALA, GLY, PRO and CYX can)")
+        raise InputError(
+            "no residue that is chosen can become alanine (those of proteins can, but ALA, GLY, PRO and those whose "
+            "side chains are bonded to others, as half cystines are)"
+        )
     return chosen
 
 

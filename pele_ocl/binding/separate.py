@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import hypot
 from typing import TYPE_CHECKING
 
-from ..atoms import Atoms
+from ..atoms import Atoms, Floats
 from ..energy import Energy
 from ..errors import InputError
 from ..results import Terms
@@ -29,13 +29,17 @@ class SeparateEnergies:
 
     systems: Mapping[str, FrameEnergies]
 
-    def statistics(self) -> dict[str, dict[str, Spread]]:
-        """The Spread of each term and the "total", by system.
+    def statistics(self, of: Callable[[Terms], Mapping[str, Floats]] = Terms.columns) -> dict[str, dict[str, Spread]]:
+        """The Spread of each term and the "total", by system; failed frames are left out.
 
         Of "delta" the mean is that of the means, and errors and deviations are the roots of the sums of squares.
+
+        of : gives the energies that are wanted of Terms, such as `amber_terms`
+
+        Raises InputError where no frame of a system has energies.
         """
         found = {
-            name: {term: spread_of(values) for term, values in energies.terms.columns().items()}
+            name: {term: spread_of(values) for term, values in of(energies.terms).items()}
             for name, energies in self.systems.items()
         }
         found[DELTA] = {term: _difference([found[name][term] for name in PARTS]) for term in found["complex"]}

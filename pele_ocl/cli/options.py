@@ -70,7 +70,9 @@ def structure_options(command: Command) -> Command:
         path = others.get("path") or others.get("paths") or ()
         structures = path if isinstance(path, tuple) else (path,)
         reader = StructureReader(structures=structures, selection=chosen_text(select, without, only), **given)
-        read_atoms = AtomsReader(reader.read, reader.read_unparameterised, reader.require_forcefield)
+        read_atoms = AtomsReader(
+            reader.read, reader.read_unparameterised, reader.require_forcefield, reader.read_of_frames
+        )
         return command(read_atoms=read_atoms, **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)

@@ -15,13 +15,16 @@ from pathlib import Path
 from ..errors import FormatError, printable
 from ..textfiles import lines, quoted
 
-_DATA_FOLDERS = ("Data", "DataLocal")
+DATA_FOLDERS = ("Data", "DataLocal")
 _MOST = 1e6
 _DEFAULT_IONIC_STRENGTH = 0.15  # mol/L, PELE's own
 # Solvents of PELE by the GB model that stands for them here, and whether it is PELE's.
 _SOLVENTS = {"OBC": ("obc2", True), "VACUUM": ("none", True), "VDGBNP": ("obc2", False), "SGBNP": ("obc2", False)}
-# Strings are left as they are; comments go, and words with $ become strings. A comma before a bracket is not JSON.
-_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\$\{?\w+\}?', re.DOTALL)
+# Strings are left as they are, comments go. A comma before a bracket is not JSON.
+_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+# A word with $ becomes a string where a value may stand: behind a colon, or as an element of an array. Elsewhere it
+# stands for settings that a program fills in, or for none, and goes.
+_WORD = re.compile(r'"(?:\\.|[^"\\\n])*"|(?:([:,\[])(\s*))?(\$\{?\w+\}?)(?=\s*([^\s]?))')
 _LAST_COMMA = re.compile(r'("(?:\\.|[^"\\\n])*")|,(?=\s*[}\]])')
 
 
@@ -64,8 +67,8 @@ def read_control(path: str | PathLike[str]) -> ControlFile:
         raise FormatError(f"{file}: the solventType {quoted(kind)} is none of {', '.join(_SOLVENTS)}")
     gb, own = _SOLVENTS[kind]
     strength = blocks.number(solvent, "ionicStrength", _DEFAULT_IONIC_STRENGTH)
-    hidden = f"{file}: parameters of the solvent {kind} are not public; OBC set II was taken in its place"
-    notes = [] if own else [hidden]
+    other = f"{file}: the solvent {kind} is not computed here; OBC set II was taken in its place, and energies differ"
+    notes = [] if own else [other]
     paths = list(_complex(blocks, start))
     several = start.get("MultipleComplex")
     if isinstance(several, list) and len(several) > 1 and paths:
@@ -73,7 +76,7 @@ def read_control(path: str | PathLike[str]) -> ControlFile:
     return ControlFile(
         path=file,
         forcefield=blocks.text(start, "ForceField", "") or None,
-        data=tuple(folder for name in _DATA_FOLDERS if (folder := _beside(file, Path(name))).is_dir()),
+        data=tuple(folder for name in DATA_FOLDERS if (folder := _beside(file, Path(name))).is_dir()),
         structures=tuple(_beside(file, Path(name)) for name in paths if "$" not in name),
         gb=gb,
         ionic_strength=strength if solvent and blocks.flag(solvent, "useDebyeLength", True) else 0.0,
@@ -84,13 +87,19 @@ def read_control(path: str | PathLike[str]) -> ControlFile:
 
 
 def _json(file: Path, text: str) -> object:
-    def cleaned(match: re.Match[str]) -> str:
+    def without_comment(match: re.Match[str]) -> str:
         token = match[0]
-        if token.startswith("/"):
-            return "\n" * token.count("\n")
-        return f'"{token}"' if token.startswith("$") else token
+        return "\n" * token.count("\n") if token.startswith("/") else token
 
-    plain = _LAST_COMMA.sub(lambda match: match[1] or "", _TOKEN.sub(cleaned, text))
+    def with_word(match: re.Match[str]) -> str:
+        before, space, word, after = match.groups("")
+        if not word:
+            return match[0]
+        is_value = before == ":" or (before in ("[", ",") and after in ("]", ","))
+        return f'{before}{space}"{word}"' if is_value else before + space
+
+    plain = _WORD.sub(with_word, _COMMENT.sub(without_comment, text))
+    plain = _LAST_COMMA.sub(lambda match: match[1] or "", plain)
     try:
         found: object = json.loads(plain)
     except json.JSONDecodeError as error:

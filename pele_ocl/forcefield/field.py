@@ -25,6 +25,7 @@ from .origin import Origin
 from .template import Kind, Template
 
 _COMBINING: dict[Kind, Combining] = {"amber": "arithmetic", "opls": "geometric"}
+_NAMED = 5  # atoms in a note
 _ONE_FOUR: dict[Kind, tuple[float, float]] = {"amber": (1 / 1.2, 1 / 2), "opls": (1 / 2, 1 / 2)}
 
 
@@ -167,8 +168,10 @@ class ForceField:
         stated = np.array([tidy_element(element) for element in structure.labels.elements])
         rule = element_rule(np.where(np.isin(stated, ("", "X")), guessed, stated), bonds)
         radii[missing], scales[missing] = rule[0][missing], rule[1][missing]
-        named = ", ".join(dict.fromkeys(keys[missing].tolist()))
-        return radii, scales, (f"OBC radius and scale of {len(missing)} atoms follow from their elements: {named}",)
+        names = list(dict.fromkeys(keys[missing].tolist()))
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        named = ", ".join(names[:_NAMED]) + more
+        return radii, scales, (f"OBC radius and scale of {len(missing):,} atoms follow from their elements: {named}",)
 
     def _radii_name(self, used: Sequence[Template]) -> str:
         """The set of the radii: "file" where they are rows of a user's tables."""

@@ -1,4 +1,4 @@
-"""PELE's long cutoffs: beyond them groups of atoms have no Coulomb and no GB energy with each other.
+"""PELE's long cutoffs: beyond them groups of atoms have no Lennard-Jones, Coulomb and GB energy with each other.
 
 Groups are backbone and side chain of a residue, whose centroids' distance counts; docs/pele.md.
 """
@@ -11,55 +11,97 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
-from ...energy import Energy
-from ...nonbond import Nonbond
-from ...pairs import PairList
+from ...tiled.tables import scaled_charges
+from ..pairs import definitions, exclusions, packed_model, wells
+from ..plan import Binding
 
 NEUTRAL, MIXED, CHARGED = 15.0, 20.0, 30.0  # A: of two neutral groups, a neutral and a charged one, two charged ones
 _LEAST_CHARGE = 0.5  # e, of a charged group: those of neutral ones do not add up to 0 in OPLS
 _BACKBONE = ("N", "CA", "C", "O", "OXT", "H", "HN", "H1", "H2", "H3", "HA", "HA2", "HA3", "1HA", "2HA", "HXT")
+_MOST_ATOMS = 1 << 20  # of conformations that are computed together
+_ITEMS = 64  # of a work-group
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of a molecule: index (n,) of each atom's, and which are charged, (g,)."""
+    """The groups of a molecule: index (n,) of each atom's; charged (g,), which are; sides (g,), numbers of parts."""
 
     index: NDArray[np.intp]
     charged: NDArray[np.bool_]
+    sides: NDArray[np.intp]
 
     @classmethod
-    def of(cls, atoms: Atoms) -> Groups:
-        """Backbone and side chain of each residue that has a backbone; any other residue is one group."""
+    def of(cls, atoms: Atoms, sides: NDArray[np.intp] | None = None) -> Groups:
+        """Backbone and side chain of each residue that has a backbone; any other residue is one group.
+
+        sides : (n,) part of each atom, 0 or 1; atoms of different parts are in different groups
+        """
         assert atoms.labels is not None
         names, residues = atoms.labels.names, atoms.labels.residue_index
         halves = 2 * residues
         for start, end in zip(starts := atoms.labels.residue_starts, [*starts[1:], len(atoms)], strict=True):
             if {"N", "CA", "C"} <= set(names[start:end]):
                 halves[start:end] += ~np.isin(names[start:end], _BACKBONE)
-        _, index = np.unique(halves, return_inverse=True)
-        return cls(index, np.abs(np.bincount(index, atoms.charges)) > _LEAST_CHARGE)
+        own = np.zeros(len(atoms), np.intp) if sides is None else sides
+        _, firsts, index = np.unique(2 * halves + own, return_index=True, return_inverse=True)
+        return cls(index, np.abs(np.bincount(index, atoms.charges)) > _LEAST_CHARGE, own[firsts])
 
-    def far_pairs(self, positions: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The pairs of atoms at positions (n, 3) A whose groups are beyond their cutoff: first, second < first."""
-        sizes = np.bincount(self.index)
-        centroids = np.stack([np.bincount(self.index, column) for column in positions.T], axis=1) / sizes[:, np.newaxis]
-        cutoffs = np.array([NEUTRAL, MIXED, CHARGED])[self.charged[:, np.newaxis].astype(int) + self.charged]
-        distances2 = ((centroids[:, np.newaxis] - centroids) ** 2).sum(axis=2)
-        first, second = np.nonzero(np.tril((distances2 > cutoffs**2)[self.index[:, np.newaxis], self.index]))
-        return first, second
+    def __len__(self) -> int:
+        return len(self.charged)
 
 
-def long_range_energy(plan: Energy, groups: Groups, positions: Floats, born_radii: Floats) -> float:
-    """The Coulomb and GB energy, kcal/mol, that PELE leaves out of a molecule at positions (n, 3) A.
+class FarGroups:
+    """The kernel of cl/binding/far.cl with the tables of a complex on its device."""
 
-    born_radii : (n,) A at these positions
-    """
-    first, second = groups.far_pairs(positions)
-    if not len(first):
-        return 0.0
-    far = Nonbond(
-        plan.atoms.moved(positions), PairList(len(plan.atoms), first, second), gradient=False, precision=plan.precision,
-        device=plan.device, model=plan.model,
-    )  # fmt: skip
-    energy = far.evaluate(born_radii=born_radii).energy
-    return energy["coulomb"] + energy.get("gb_pair", 0.0)
+    def __init__(self, binding: Binding) -> None:
+        from ...opencl.run import Run
+
+        atoms, parts = binding.atoms, binding.parts
+        sides = np.zeros(len(atoms), np.intp)
+        sides[parts.ligand] = 1
+        self._parts, self._groups = parts, Groups.of(atoms, sides)
+        index, n = self._groups.index, len(self._groups)
+        self._order = np.argsort(index, kind="stable")  # atoms of a group stand together
+        places = np.empty_like(self._order)
+        places[self._order] = np.arange(len(atoms))
+        self._starts = np.searchsorted(index[self._order], np.arange(n + 1))
+        first, partners = exclusions(atoms, places)
+        run = self._run = Run(binding.device, binding.precision, False)
+        self._charges = scaled_charges(atoms, binding.model, binding.precision)[self._order]
+        self._model = packed_model(binding.model, binding.precision)
+        self._tables = [run.upload(wells(atoms)[self._order])]
+        self._tables += [
+            run.upload(table, np.int32) for table in (index[self._order], self._starts, self._groups.sides)
+        ]
+        self._exclusions = [run.upload(table, np.int32) for table in (first, partners)]
+        self._kernel = run.kernel("binding/far.cl", "far_groups", **definitions(atoms, binding.model))
+
+    def energies(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
+        """(m, 2) kcal/mol that PELE leaves out: of the complex, and of receptor and ligand together.
+
+        positions : (m, n, 3) A; born, born_of_parts : (m, n) A, of atoms in the complex and in their part
+        """
+        size = max(1, _MOST_ATOMS // len(self._order))
+        pieces = [slice(first, first + size) for first in range(0, len(positions), size)]
+        return np.concatenate([self._of_piece(positions[k], born[k], born_of_parts[k]) for k in pieces])
+
+    def _of_piece(self, positions: Floats, born: Floats, born_of_parts: Floats) -> Floats:
+        run, m, n, groups = self._run, len(positions), len(self._order), self._groups
+        ordered = (positions - positions.mean(axis=1, keepdims=True))[:, self._order]
+        sizes = np.diff(self._starts)
+        centroids = np.add.reduceat(ordered, self._starts[:-1], axis=1) / sizes[:, np.newaxis]
+        radii = np.stack([born, born_of_parts], axis=-1)[:, self._order]
+        cutoffs2 = (run.dtype.type(cutoff**2) for cutoff in (NEUTRAL, MIXED, CHARGED))
+        sums = run.zeros(m * n * 2)
+        run.launch(
+            self._kernel, (n, m), (_ITEMS, 1), np.int32(len(groups)), np.int32(n), self._model,
+            run.upload(_with_column(ordered, self._charges)), run.upload(radii),
+            run.upload(_with_column(centroids, groups.charged)), *self._tables, *cutoffs2, *self._exclusions, sums,
+        )  # fmt: skip
+        found: Floats = run.download(sums, m * n * 2).reshape(m, n, 2).astype(np.float64).sum(axis=1)
+        return found
+
+
+def _with_column(points: Floats, column: NDArray[np.generic]) -> Floats:
+    """(m, n, 4): points (m, n, 3) with a value (n,) behind each."""
+    return np.concatenate([points, np.broadcast_to(column, points.shape[:2])[..., np.newaxis]], axis=2)

@@ -13,6 +13,19 @@ from ...formats import replacing
 from .agreement import Agreement
 
 
+def require_picture(path: str | PathLike[str]) -> None:
+    """Raise where draw_against could not draw; to be called before any work is done.
+
+    Raises PeleError where matplotlib is not installed, FormatError for a suffix other than .png or .svg.
+    """
+    if not str(path).lower().endswith((".png", ".svg")):
+        raise FormatError(f"{path}: pictures end in .png or .svg")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise PeleError("pictures need matplotlib, which is not installed: pip install 'pele-ocl[plot]'") from None
+
+
 def draw_against(
     path: str | PathLike[str], energies: Mapping[str, tuple[Floats, Floats]], inputs: Iterable[str | PathLike[str]] = ()
 ) -> None:
@@ -20,14 +33,11 @@ def draw_against(
 
     path : ends in .png or .svg; energies : name -> PELE's and ours, (m,) kcal/mol; inputs : that `path` must not be
 
-    Raises PeleError where matplotlib is not installed, FormatError for another suffix.
+    Raises as require_picture does.
     """
-    if not str(path).lower().endswith((".png", ".svg")):
-        raise FormatError(f"{path}: pictures end in .png or .svg")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise PeleError("pictures need matplotlib, which is not installed: pip install 'pele-ocl[plot]'") from None
+    require_picture(path)
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(4.2 * len(energies), 4.2), layout="constrained")
     for axes, (name, (theirs, ours)) in zip(
         np.atleast_1d(figure.subplots(1, len(energies))), energies.items(), strict=True

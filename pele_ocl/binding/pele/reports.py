@@ -15,7 +15,8 @@ from ...errors import FormatError
 from ...formats import replacing
 from ...textfiles import lines
 
-TOTAL, BINDING = "currentEnergy", "Binding Energy"
+TOTAL = ("currentEnergy", "Energy")  # the second in reports of builds before revision 12377
+BINDING = ("Binding Energy",)
 _BETWEEN = " " * 4  # as PELE writes columns, of which PELE's tools split names of two words
 _COLUMNS = re.compile(r"\s{2,}|\t")
 
@@ -34,17 +35,18 @@ class Report:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def numbers(self, name: str) -> Floats | None:
-        """The values (m,) of a column, in whatever case it is written; None where there is none.
+    def numbers(self, *names: str) -> Floats | None:
+        """The values (m,) of the first of these columns that is there, in any case; None where there is none.
 
         Raises FormatError for values that are no numbers.
         """
-        places = [k for k, own in enumerate(self.names) if own.lower() == name.lower()]
+        places = [k for name in names for k, own in enumerate(self.names) if own.lower() == name.lower()]
         if not places:
             return None
         try:
             return np.array([float(row[places[0]]) for row in self.rows])
         except ValueError as error:
+            name = self.names[places[0]]
             raise FormatError(f"{self.path}: the column {name} holds something else than numbers ({error})") from None
 
     def write(self, path: str | PathLike[str], further: Mapping[str, Floats]) -> None:

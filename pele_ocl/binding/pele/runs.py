@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from ...errors import FormatError
+from ...forcefield import ControlFile, read_control
 
 _REPORT = re.compile(r"(.*)report_(\d+)")
 _SUFFIXES = (".pdb", ".xtc")
 CONTROL = "pele.conf"
+_OWN_CONTROL = "originalControlFile_{}.conf"  # what PELE writes beside a report
+_SETTINGS = ("forcefield", "gb", "ionic_strength", "allow_missing_terminals", "ligand")  # on which energies depend
 
 
 @dataclass(frozen=True)
@@ -19,11 +23,13 @@ class Walker:
     """The files of one process of PELE.
 
     report, trajectory : its files; name : of the report, from the run's folder
+    control : the control file that PELE wrote beside the report; None where there is none
     """
 
     report: Path
     trajectory: Path
     name: str
+    control: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -38,10 +44,13 @@ class PeleRun:
     walkers: tuple[Walker, ...]
 
 
-def find_run(folder: str | PathLike[str]) -> PeleRun:
+def find_run(folder: str | PathLike[str], control: str | PathLike[str] | None = None) -> PeleRun:
     """The run in a folder, or in the folders of its epochs.
 
-    Raises FormatError where there is no control file, no report, or a report without a trajectory.
+    control : the control file; by default the one that PELE wrote beside the reports, else pele.conf of the folder
+
+    Raises FormatError where there is no control file, no report, or a report without a trajectory, and where the
+    control files of reports differ in a setting on which energies depend.
     """
     place = Path(folder)
     if not place.is_dir():
@@ -49,16 +58,33 @@ def find_run(folder: str | PathLike[str]) -> PeleRun:
     walkers = [_walker(place, path) for path in place.rglob("*report_*") if _REPORT.fullmatch(path.name)]
     if not walkers:
         raise FormatError(f"{place}: holds no report of PELE (report_1, ...), nor do the folders in it")
-    return PeleRun(place, _control(place), tuple(sorted(walkers, key=_order)))
+    walkers.sort(key=_order)
+    return PeleRun(place, _control(place, walkers) if control is None else Path(control), tuple(walkers))
 
 
-def _control(place: Path) -> Path:
-    """The control file: pele.conf, or the only one of another name."""
+def _control(place: Path, walkers: Sequence[Walker]) -> Path:
+    """The control file: PELE's own beside the first report, else pele.conf, or the only one of another name."""
+    own = [walker.control for walker in walkers if walker.control is not None]
+    if own:
+        first = read_control(own[0])
+        for path in own[1:]:
+            _require_alike(first, read_control(path))
+        return own[0]
     files = [place / CONTROL] if (place / CONTROL).is_file() else sorted(place.glob("*.conf"))
     if len(files) != 1:
         names = f"{len(files)} files .conf" if files else "no control file"
         raise FormatError(f"{place}: holds {names}; one by the name {CONTROL} is needed")
     return files[0]
+
+
+def _require_alike(first: ControlFile, other: ControlFile) -> None:
+    """Raise FormatError where the energies of two control files are not of one kind."""
+    for name in _SETTINGS:
+        if getattr(first, name) != getattr(other, name):
+            raise FormatError(
+                f"{other.path}: its {name.replace('_', ' ')} is not that of {first.path}; compute the folders one by "
+                "one, or name one control file by --pele-conf"
+            )
 
 
 def _walker(place: Path, report: Path) -> Walker:
@@ -68,7 +94,8 @@ def _walker(place: Path, report: Path) -> Walker:
     found = [path for path in trajectories if path.is_file()]
     if not found:
         raise FormatError(f"{report}: has no {trajectories[0].name} or {_SUFFIXES[1]} beside it; put it there")
-    return Walker(report, found[0], str(report.relative_to(place)))
+    control = report.with_name(_OWN_CONTROL.format(match[2]))
+    return Walker(report, found[0], str(report.relative_to(place)), control if control.is_file() else None)
 
 
 def _order(walker: Walker) -> list[tuple[int, int, str]]:

@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+import numpy as np
 
+from ...atoms import Atoms
 from ...binding import Binding, BindingEnergies
 from ...binding.amber import interaction
 from ...binding.comparing import compare, read_report
 from ...binding.entropy import entropy_of
+from ...binding.parts import Chosen, Parts
 from ...binding.pictures import draw_pairs, draw_residues, draw_running_mean, write_coloured
 from ...binding.scan import AlanineScan, alanine_scan
+from ...binding.separate import SeparateEnergies
 from ...binding.tables import write_decomposition
 from ...energy import VARIANTS
 from ...solvent_model import SolventModel
@@ -37,7 +41,7 @@ from ..structures.several import each_structure, structures_argument
 from ..terminal import note, say, say_json
 from .frames import check_output, conformations_for, energies_for, separate_for
 from .options import Wanted, binding_options
-from .report import Findings, as_json
+from .report import Findings, as_json, notes_of
 from .text import as_text
 
 __all__ = ["binding"]
@@ -96,7 +100,7 @@ def binding(
     """
     over.require_alone(models_all=models == "all", poses=wanted.poses is not None)
     wanted.check(over, output, asked_of(click.get_current_context()))
-    check_output(output, over)
+    check_output(output, over, wanted)
     require_lennard_jones(path)
     molecule = read_molecule(path, read_atoms, models)
     checks = Checks(molecule.source)
@@ -105,13 +109,16 @@ def binding(
     reports, texts, failed = [], [], 0
     for ligand in wanted.ligands:
         plan = Binding(
-            molecule.atoms, ligand, _receptor(wanted, ligand), model=constants, one_four=one_four, cutoff=cutoff,
+            molecule.atoms, ligand, wanted.receptor, model=constants, one_four=one_four, cutoff=cutoff,
             idecomp=wanted.scheme, precision=precision, variant=variant, device=device,
+            strip=_strip(wanted, ligand, molecule.atoms), strip_like=click.get_current_context().params["like"],
         )  # fmt: skip
         for sentence in plan.notes:
             note(f"Note: {sentence}")
         found = _found(plan, molecule, over, wanted, output, read_atoms, ligand)
         _judge(found, checks, bool(over.paths))
+        for sentence in notes_of(found):
+            note(f"Note: {sentence}")
         _write(found, molecule, wanted)
         failed += _told_failures(found)
         reports.append(_as_json(found) | {"findings": checks.as_json()})
@@ -138,20 +145,35 @@ _as_json = as_json  # a parameter of the command has this name
 
 def _told_failures(found: Findings) -> int:
     """How many frames failed, of which the first is told on stderr."""
-    errors = found.energies.errors if isinstance(found.energies, BindingEnergies) else {}
+    if isinstance(found.energies, SeparateEnergies):
+        return _told_of_systems(found.energies)
+    errors = found.energies.errors
     for place, reason in list(errors.items())[:1]:
-        numbers = found.energies.frames if isinstance(found.energies, BindingEnergies) else None
+        numbers = found.energies.frames
         frame = place if numbers is None else int(numbers[place])
         note(f"Error: {counted(len(errors), 'frame')} failed, the first of them {frame}: {reason}")
     return len(errors)
 
 
-def _receptor(wanted: Wanted, ligand: str) -> str | None:
-    """The receptor of one of several ligands: without the others."""
-    others = " or ".join(f"({other})" for other in wanted.ligands)
-    if wanted.receptor is None and len(wanted.ligands) > 1:
-        return f"not ({others}) and not water"
-    return wanted.receptor
+def _told_of_systems(energies: SeparateEnergies) -> int:
+    """How many frames of all three failed, of which the first of each is told on stderr."""
+    for name, of in energies.systems.items():
+        for frame, reason in list(of.errors.items())[:1]:
+            failed = counted(len(of.errors), "frame")
+            note(f"Error: {name}: {failed} failed, the first of them {frame}: {reason}")
+    return sum(len(of.errors) for of in energies.systems.values())
+
+
+def _strip(wanted: Wanted, ligand: str, atoms: Atoms) -> Chosen | None:
+    """The atoms that are in no part beside water; of one of several ligands the others, too."""
+    if wanted.receptor is not None or len(wanted.ligands) == 1:
+        return wanted.strip
+    like = click.get_current_context().params["like"]
+    first, *others = [other for other in wanted.ligands if other != ligand] or [ligand]
+    mask = atoms.selected(" or ".join(f"({other})" for other in (first, *others)))
+    parts = Parts.of(atoms, ligand, None, wanted.strip, like)
+    mask[np.setdiff1d(np.arange(len(atoms)), parts.complex)] = True
+    return mask
 
 
 def _found(
@@ -161,7 +183,7 @@ def _found(
     """All that the options ask for of one ligand."""
     like = click.get_current_context().params.get("like")
     if wanted.is_separate:
-        separate = separate_for(plan, molecule, over, wanted, read_atoms)
+        separate = separate_for(plan, molecule, over, wanted, read_atoms, output)
         return _compared(Findings(plan, separate, ligand, wanted.receptor, like), wanted)
     energies = energies_for(plan, molecule, over, wanted, output)
     entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
 from ...binding import Binding, BindingEnergies
@@ -31,10 +32,10 @@ from ..report import provenance, software
 from .options import OF_AMBER, Wanted
 
 
-def check_output(output: Path | None, over: FrameOptions) -> None:
+def check_output(output: Path | None, over: FrameOptions, wanted: Wanted) -> None:
     """Raise FormatError for a file that the energies of frames could not be written to."""
     if output is not None:
-        (require_record_suffix if over.paths else require_table_suffix)(output)
+        (require_record_suffix if over.paths and not wanted.is_separate else require_table_suffix)(output)
 
 
 def energies_for(
@@ -67,17 +68,25 @@ def conformations_for(binding: Binding, molecule: Molecule, over: FrameOptions) 
 
 
 def separate_for(
-    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, read_atoms: ReadAtoms
-) -> SeparateEnergies:
-    """The energies of trajectories of all three; those of a part that has none come from the frames of the complex."""
+    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, read_atoms: ReadAtoms,
+    output: Path | None,
+) -> SeparateEnergies:  # fmt: skip
+    """The energies of trajectories of all three; those of a part that has none come from the frames of the complex.
+
+    output : a table of all frames
+    """
     structures = {"receptor": wanted.receptor_structure, "ligand": wanted.ligand_structure}
     paths = {"receptor": wanted.receptor_trajectory, "ligand": wanted.ligand_trajectory}
     atoms: dict[str, Atoms] = {
-        name: read_atoms(read_file(path)) for name, path in structures.items() if path is not None
-    }
+        name: read_atoms.of_frames(read_file(path), FrameOptions(paths[name], over.words, None, None))
+        for name, path in structures.items() if path is not None
+    }  # fmt: skip
     indices = {"complex": binding.parts.complex}
     indices |= {name: binding.parts.complex[getattr(binding.parts, name)] for name in paths}
-    taken = np.arange(binding.n_atoms) if molecule.chosen is None else np.flatnonzero(molecule.chosen)
+    taken = over.indices(binding.n_atoms, molecule.chosen)
+    # Frames of an .mdcrd file do not tell how many atoms they have: a structure of all of them does.
+    whole = binding.given if over.topology is None and molecule.chosen is None else None
+    topology = over.topology or (None if molecule.chosen is None else molecule.source.path)
     trajectories: dict[str, Trajectory] = {}
     for name, own in indices.items():
         if files := paths.get(name):
@@ -85,10 +94,27 @@ def separate_for(
             trajectories[name] = Trajectory(files, own_atoms, over.words, image=over.imaging)
         else:
             trajectories[name] = Trajectory(
-                over.paths, None, over.words, taken[own], over.topology, image=over.imaging
+                over.paths, whole, over.words, taken[own], topology, image=over.imaging
             )
     with ProgressLine("Binding energy") as progress:
-        return separate_energies(binding, trajectories, atoms, progress)
+        energies = separate_energies(binding, trajectories, atoms, progress)
+    if output is not None:
+        naming = _naming(binding)
+        units = dict.fromkeys(naming.of(energies.systems["complex"].terms), UNIT)
+        write_table(output, _rows(energies, naming), units, provenance(molecule.source))
+    return energies
+
+
+def _rows(energies: SeparateEnergies, naming: Naming) -> dict[str, NDArray[np.generic]]:
+    """A row for each frame of each of the three, which may have different numbers of frames."""
+    columns = [naming.of(of.terms) for of in energies.systems.values()]
+    errors = [of.errors.get(int(k), "") for of in energies.systems.values() for k in of.frames]
+    return {
+        "system": np.repeat(list(energies.systems), [len(of) for of in energies.systems.values()]),
+        "frame": np.concatenate([of.frames for of in energies.systems.values()]),
+        **{name: np.concatenate([of[name] for of in columns]) for name in columns[0]},
+        "error": np.array(errors),
+    }
 
 
 def _naming(binding: Binding) -> Naming:

@@ -25,7 +25,7 @@ OF_AMBER = ("amber", "mmpbsa.py", "sander", "gmx")  # constants whose users know
 class Wanted:
     """The parts of a complex, where their positions come from, and what is reported beside the energies.
 
-    ligands, receptor : selections
+    ligands, receptor : selections; strip : a selection of atoms in neither, or "none"
     receptor_trajectory, ligand_trajectory, receptor_structure, ligand_structure : of parts with frames of their own
     poses : file of the ligand's positions
     idecomp : of the decomposition, None where none is wanted; decomposition, pictures : files of it
@@ -34,6 +34,7 @@ class Wanted:
 
     ligands: tuple[str, ...]
     receptor: str | None
+    strip: str | None
     receptor_trajectory: tuple[Path, ...]
     ligand_trajectory: tuple[Path, ...]
     receptor_structure: Path | None
@@ -69,6 +70,8 @@ class Wanted:
 
     def check(self, over: FrameOptions, output: Path | None, asked: ClusterOptions) -> None:
         """Raise for options that do not go together, and for files that could not be written."""
+        if self.receptor is not None and self.strip is not None:
+            raise click.UsageError("choose one of --receptor and --strip; a receptor that is named has all its atoms")
         if len(self.ligands) > 1 and (output is not None or self.files):
             raise click.UsageError("files are of one ligand; give one --ligand, or take --json for several")
         if over.paths and len(self.ligands) > 1:
@@ -77,8 +80,9 @@ class Wanted:
             if not over.paths:
                 raise click.UsageError("separate trajectories of the parts need that of the complex, too: -t FILE")
             asked.refuse("separate trajectories of the parts are read in one process")
+            if over.resume:
+                raise click.UsageError("separate trajectories of the parts are read in one go; leave out --resume")
             given = {
-                "-o": output,
                 "--idecomp": self.scheme,
                 "--entropy": self.entropy or None,
                 "--alanine": self.alanine,
@@ -87,8 +91,9 @@ class Wanted:
             for name, value in given.items():
                 if value is not None:
                     raise click.UsageError(f"{name} needs receptor and ligand from the frames of the complex")
-        elif self.receptor_structure is not None or self.ligand_structure is not None:
-            raise click.UsageError("a structure of a part is for its own trajectory; give that, too")
+        for part in ("receptor", "ligand"):
+            if getattr(self, f"{part}_structure") is not None and not getattr(self, f"{part}_trajectory"):
+                raise click.UsageError(f"--{part}-structure is for its own trajectory; give --{part}-trajectory, too")
         if self.poses is not None and over.paths:
             raise click.UsageError("choose one of --poses and -t")
         if self.poses is not None and self.alanine is not None:
@@ -123,7 +128,13 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
         help="Atoms of the ligand, in the words of --select; each of several is reported by itself.",
     ),
     click.option(
-        "--receptor", metavar="EXPR", help="Atoms of the receptor; by default all but those of ligands and water."
+        "--receptor", metavar="EXPR",
+        help="Atoms of the receptor; by default all but those of ligands, water and what is stripped.",
+    ),
+    click.option(
+        "--strip", metavar="EXPR|none",
+        help="Atoms that are left out beside water, or none. By default the counter-ions that the programs strip: of a "
+        "structure with water with --like mmpbsa.py or sander, of any with --like gmx.",
     ),
     click.option(
         "--receptor-trajectory", type=INPUT, multiple=True, metavar="FILE",
@@ -157,7 +168,8 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option("--entropy", is_flag=True, help="Report interaction entropy and C2, at --temperature."),
     click.option(
         "--alanine", metavar="EXPR",
-        help="Alanine scan of the residues that a selection names; interface: all within 5 A of the other part.",
+        help="Alanine scan of the residues that a selection names; interface: all within 5 A of the other part. Mutant "
+        "less wild type, as in gmx_MMPBSA; MMPBSA.py prints the reverse sign.",
     ),
     click.option(
         "--compare", type=INPUT, metavar="JSON", help="Report the difference from what another run printed with --json."

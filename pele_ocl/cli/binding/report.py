@@ -11,7 +11,7 @@ from ...binding import Binding, BindingEnergies
 from ...binding.amber import amber_terms
 from ...binding.comparing import Difference
 from ...binding.decomposition import GROUPS, Decomposition, Shares
-from ...binding.energies import SYSTEMS
+from ...binding.energies import SYSTEMS, is_large
 from ...binding.entropy import Entropy
 from ...binding.scan import AlanineScan
 from ...binding.separate import SeparateEnergies
@@ -19,7 +19,7 @@ from ...binding.statistics import Spread, spread_of
 from ...contract import Finding
 from ..clock import elapsed
 from ..frames.tally import imaged
-from ..report import composition_as_json, settings
+from ..report import composition_as_json, counted, settings
 
 Statistics = Mapping[str, Mapping[str, Spread]]
 
@@ -57,10 +57,10 @@ class Findings:
         return self.energies.decomposition if isinstance(self.energies, BindingEnergies) else None
 
 
-def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics | None:
-    """The Spread of each term by AMBER's names; None where the frames of the parts are not those of the complex."""
+def amber_statistics(energies: BindingEnergies | SeparateEnergies) -> Statistics:
+    """The Spread of each term by AMBER's names."""
     if isinstance(energies, SeparateEnergies):
-        return None
+        return energies.statistics(amber_terms)
     return {
         name: {term: spread_of(np.atleast_1d(values)) for term, values in amber_terms(terms).items()}
         for name, terms in energies.systems().items()
@@ -75,14 +75,16 @@ def as_json(found: Findings) -> dict[str, object]:
         "n_atoms": len(binding.atoms),
         "n_receptor": len(binding.parts.receptor),
         "n_ligand": len(binding.parts.ligand),
+        "left_out": dict(binding.parts.left_out),
         "composition": composition_as_json(binding.atoms),
         **{name: _of_system(statistics[name]) for name in SYSTEMS},
         "energy": {term: of.mean for term, of in statistics["delta"].items()},
     }
-    if isinstance(energies, BindingEnergies):
-        amber = amber_statistics(energies)
-        assert amber is not None
-        report["amber"] = {name: _of_system(of) for name, of in amber.items()}
+    report["amber"] = {name: _of_system(of) for name, of in amber_statistics(energies).items()}
+    if isinstance(energies, SeparateEnergies):
+        report["n_frames"] = {name: len(of) for name, of in energies.systems.items()}
+        report["n_failed"] = {name: len(of.errors) for name, of in energies.systems.items()}
+    else:
         report |= {"n_frames": len(energies), "n_failed": len(energies.errors), "frames": _frames(energies)}
     report |= {} if found.decomposition is None else _residues(found.decomposition)
     report |= {} if found.entropy is None else {"entropy": found.entropy.as_json()}
@@ -97,10 +99,22 @@ def as_json(found: Findings) -> dict[str, object]:
         "device": str(binding.device),
         "variant": binding.variant,
         "precision": binding.precision,
-        "notes": list(binding.notes),
+        "notes": [*binding.notes, *notes_of(found)],
         "settings": _settings(found),
         "seconds": {"total": elapsed()},
     }
+
+
+def notes_of(found: Findings) -> list[str]:
+    """Sentences about the energies that were found."""
+    energies = found.energies
+    if isinstance(energies, SeparateEnergies):
+        return []
+    n = int(np.count_nonzero(is_large(energies.complex)))
+    if not n:
+        return []
+    how = "; they were computed in float64" if found.binding.precision == "float32" else ""
+    return [f"atoms are on top of each other in {counted(n, 'frame')}, with energies to match{how}"]
 
 
 def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]]:

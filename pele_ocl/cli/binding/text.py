@@ -115,7 +115,7 @@ def alanine_lines(scan: AlanineScan) -> str:
         for residue, of in zip(scan.residues, scan.statistics(), strict=True)
     ]
     heads = ("to alanine", "change", *(("SD", "SEM blocks") if scatter else ()))
-    told = "Alanine scan: change of the binding energy, kcal/mol"
+    told = "Alanine scan: change of the binding energy, mutant less wild type (MMPBSA.py: the reverse), kcal/mol"
     return told + "\n" + table(heads, rows, "<" + ">" * (len(heads) - 1))
 
 

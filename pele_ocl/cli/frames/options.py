@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
 from ...atoms.selection import Described
@@ -102,6 +103,16 @@ class FrameOptions:
             frames = stripped
         frames.require(len(atoms))
         return frames
+
+    def indices(self, n: int, chosen: Bools | None = None) -> NDArray[np.intp]:
+        """Which atoms of a frame the structure's n are; chosen : as in `opened`."""
+        found = self._selection(chosen)
+        if found is None:
+            return np.arange(n)
+        if self.topology is None:
+            return np.flatnonzero(found)
+        names = described_file(self.topology)
+        return selected_atoms(found, names.n_atoms, names)
 
     def _selection(self, chosen: Bools | None) -> Selection | None:
         """The atoms of the frames: those chosen of the structure, where --select is not about a topology."""

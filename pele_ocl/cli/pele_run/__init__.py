@@ -10,9 +10,10 @@ import click
 
 from ...binding import Binding
 from ...binding.pele import PeleRun, PoseEvaluator, Walker, find_run, read_report
-from ...binding.pele.picture import draw_against
+from ...binding.pele.picture import draw_against, require_picture
 from ...errors import FormatError, InputError
 from ...forcefield import read_control
+from ...forcefield.control import DATA_FOLDERS
 from ...formats import model_numbers, require_table_suffix
 from ...inputfile import read_file
 from ...solvent_model import SolventModel
@@ -47,10 +48,22 @@ class PeleCommand(EachOnce):
         given = self.make_parser(ctx).parse_args(list(args))[0]
         named = {name for name, value in given.items() if isinstance(value, str)}  # others are not given
         if not ctx.resilient_parsing and "--help" not in args and "pele" in named:
-            run = find_run(str(given["pele"]))
+            run = find_run(str(given["pele"]), given["pele_conf"] if "pele_conf" in named else None)
             args = [*args, *([] if "pele_conf" in named else [OPTION, str(run.control)])]
+            args += [] if given.get("pele_data") else _data_of(run)
             args += [] if "path" in named else [str(_structure(run))]
+            ctx.params["control"] = run.control  # a value of the command, so that workers have it, too
         return super().parse_args(ctx, args)
+
+
+def _data_of(run: PeleRun) -> list[str]:
+    """Options for Data and DataLocal, those of the run's folder where an epoch's control file has none beside it."""
+    beside = {folder.name: folder for folder in read_control(run.control).data}
+    above = {name: run.folder / name for name in DATA_FOLDERS if (run.folder / name).is_dir()}
+    if above.keys() <= beside.keys():
+        return []
+    found = above | beside
+    return [word for name in DATA_FOLDERS if name in found for word in ("--pele-data", str(found[name]))]
 
 
 def _structure(run: PeleRun) -> Path:
@@ -73,7 +86,7 @@ def _structure(run: PeleRun) -> Path:
 @click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw our energies over PELE's: .png or .svg (matplotlib).")
 @click.option(
     "--group-cutoffs/--no-group-cutoffs", default=None,
-    help="Let Coulomb and GB energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
+    help="Let nonbonded energies end at PELE's long cutoffs, or at none; by default as --like pele has it.",
 )  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on where an interrupted run to the same OUT ended.")
 @cluster_options
@@ -83,16 +96,18 @@ def _structure(run: PeleRun) -> Path:
 @surface_options
 @report_options
 def pele_run(
-    path: Path, pele: Path, ligand: str | None, output: Path | None, reports: Path | None, plot: Path | None,
-    group_cutoffs: bool | None, resume: bool, precision: str, device: str | None, read_atoms: ReadAtoms,
-    constants: SolventModel, as_json: bool, verbose: bool,
+    path: Path, pele: Path, control: Path, ligand: str | None, output: Path | None, reports: Path | None,
+    plot: Path | None, group_cutoffs: bool | None, resume: bool, precision: str, device: str | None,
+    read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
     """Total and binding energies of all poses of a PELE run, beside PELE's own, and the poses' ranks.
 
     The force field, the solvent and the ligand are those of pele.conf and DataLocal; other options win. Each row of a
     report is the model of that number in its trajectory.
     """
-    run = find_run(pele)
+    run = find_run(pele, control)
+    if plot is not None:
+        require_picture(plot)
     if reports is not None and reports.exists() and not reports.is_dir():
         raise FormatError(f"{reports}: is no folder; name one for the reports")
     shard = asked_of(click.get_current_context()).shard
@@ -125,7 +140,7 @@ def pele_run(
     if output is not None and shard is None:
         save_poses(output, poses, attributes)
         journal_of(output).unlink()
-    for sentence in plan.notes:
+    for sentence in (*plan.notes, *poses.notes):
         note(f"Note: {sentence}")
     if as_json:
         say_json({**facts, "settings": settings(constants, atoms), **poses.as_json(), "seconds": {"total": elapsed()}})

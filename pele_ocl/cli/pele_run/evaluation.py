@@ -78,7 +78,7 @@ def _beside(report: Report, energies: PoseEnergies, walker: Walker) -> WalkerPos
     m = len(energies.total)
     columns = {"total": energies.total, "binding": energies.binding}
     for name, theirs in (("pele_total", TOTAL), ("pele_binding", BINDING)):
-        found = report.numbers(theirs)
+        found = report.numbers(*theirs)
         columns[name] = np.full(m, np.nan) if found is None else found[:m]
     return WalkerPoses(walker.name, columns, energies.errors)
 

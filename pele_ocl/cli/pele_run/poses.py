@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
+from ...binding.energies import LARGEST_LJ
 from ...binding.pele.agreement import Agreement
 from ..report import counted
 from ..tables import table
@@ -56,6 +57,12 @@ class Poses:
         """Rows without our energies."""
         return sum(map(bool, self.errors))
 
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about the poses."""
+        n = int(np.count_nonzero(self.total > LARGEST_LJ))
+        return [f"atoms are on top of each other in {counted(n, 'pose')}, with energies to match"] if n else []
+
     def pairs(self) -> dict[str, tuple[Floats, Floats]]:
         """PELE's and our columns by name, those that PELE's reports have."""
         both = {"total energy": (self.pele_total, self.total), "binding energy": (self.pele_binding, self.binding)}
@@ -76,6 +83,7 @@ class Poses:
         return {
             "n_poses": len(rows),
             "n_failed": self.n_failed,
+            "notes": self.notes,
             "agreement": {name: _finite(asdict(Agreement.of(*pair))) for name, pair in self.pairs().items()},
             "poses": [_finite({name: value for name, value in row.items() if value != ""}) for row in rows],
         }

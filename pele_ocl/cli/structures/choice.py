@@ -27,12 +27,15 @@ class AtomsReader:
     chosen(source, number) : Atoms of a model, by default the one that --model says, and (n,) True for each atom of the
         file that was taken, None where all were
     unparameterised(source) : the same Atoms without charges and other parameters, which need no force field
+    of_frames(source, over) : Atoms of another file than IN, whose own frames `over` has; a topology's positions are the
+        first of these
     require_forcefield() : raises where a structure needs a force field that cannot be had
     """
 
     chosen: Callable[..., Chosen]
     unparameterised: Callable[[InputFile], Atoms]
     require_forcefield: Callable[[], None]
+    of_frames: Callable[..., Atoms]
 
     def __call__(self, source: InputFile, number: int | None = None) -> Atoms:
         """The chosen atoms of a file; number : of the model, by default that of --model."""

@@ -94,6 +94,11 @@ class StructureReader:
         self._tell_notes(source, atoms)
         return atoms, taken
 
+    def read_of_frames(self, source: InputFile, over: FirstFrame) -> Atoms:
+        """All atoms of another file than IN; those of a topology stand where the first of its own frames has them."""
+        own = replace(self, structures=(source.path,), coordinates=(), model=None, selection=None, over=over)
+        return own.read(source)[0]
+
     def read_unparameterised(self, source: InputFile) -> Atoms:
         """The chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
         positions = self._coordinates_of(source.path)

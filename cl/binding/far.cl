@@ -1,0 +1,66 @@
+// Energies that PELE leaves out beyond its long cutoffs: Lennard-Jones, Coulomb and GB of pairs of atoms in groups that are
+// far from each other. A work-item owns an atom of one conformation (second dimension) and takes the groups before its own.
+// Atoms stand group after group.
+#include "binding/gb.clh"
+#include "common/real.clh"
+#include "energy/pair.clh"
+
+kernel void far_groups(
+    const int n_groups,
+    const int n_atoms,
+    const PairModel model,
+    global const real4 *restrict points,          // (n_conformations, n_atoms) x, y, z [A], charge
+    global const real2 *restrict born,            // (n_conformations, n_atoms) Born radii in the complex and in the part [A]
+    global const real4 *restrict centroids,       // (n_conformations, n_groups) x, y, z [A]; last 1 of a charged group, else 0
+    global const real2 *restrict wells,           // (n_atoms) Lennard-Jones: half sigma or its root, sqrt(4 epsilon)
+    global const int *restrict groups,            // (n_atoms) group of each atom
+    global const int *restrict starts,            // (n_groups + 1) first atom of each group
+    global const int *restrict sides,             // (n_groups) number of the part
+    const real neutral2,                          // squares of the cutoffs [A^2]: of two neutral groups,
+    const real mixed2,                            // of a neutral and a charged one,
+    const real charged2,                          // of two charged ones
+    global const int *restrict excluded_starts,   // (n_atoms + 1) first entry of each atom in `excluded`
+    global const int *restrict excluded,          // the atoms with which it has no Lennard-Jones and Coulomb energy, rising
+    global real2 *restrict energies)              // (n_conformations, n_atoms) of the complex, and of the parts [kcal/mol]
+{
+    const int i = get_global_id(0), conformation = get_global_id(1);
+    if (i >= n_atoms) return;
+    const size_t at = (size_t)conformation * n_atoms, at_group = (size_t)conformation * n_groups;
+    const int own_group = groups[i];
+    const real4 centre = centroids[at_group + own_group];
+    const real4 point = points[at + i];
+    const real2 own_born = born[at + i];
+    const real4 own_traits = (real4)(own_born.x, inverse(own_born.x), wells[i].x, wells[i].y);
+    const Atom own = atom_of(point, own_traits);
+    const Kind with_masks = {true, false};
+    const int last = excluded_starts[i + 1];
+    int next = excluded_starts[i];
+    real whole = 0, parts = 0;
+    for (int group = 0; group < own_group; ++group) {
+        const real4 other = centroids[at_group + group];
+        const real x = centre.x - other.x, y = centre.y - other.y, z = centre.z - other.z;
+        const real charged = centre.w + other.w;
+        const real cutoff2 = charged > (real)1.5 ? charged2 : charged > (real)0.5 ? mixed2 : neutral2;
+        if (x * x + y * y + z * z <= cutoff2) continue;
+        const bool same_side = sides[group] == sides[own_group];
+        while (next < last && excluded[next] < starts[group]) ++next;
+        // Summing group by group keeps the runs short, so that float32 keeps its digits.
+        real of_whole = 0, of_parts = 0;
+        for (int j = starts[group]; j < starts[group + 1]; ++j) {
+            const bool is_excluded = next < last && excluded[next] == j;
+            next += is_excluded;
+            const real2 other_born = born[at + j];
+            const real4 traits = (real4)(other_born.x, inverse(other_born.x), wells[j].x, wells[j].y);
+            const Pair pair = evaluate_pair(&own, points[at + j], traits, is_excluded, false, &model, with_masks);
+            const real direct = pair.lennard_jones + pair.coulomb;
+            of_whole += direct + pair.gb;
+            if (same_side) {
+                const real r2 = pair.dx * pair.dx + pair.dy * pair.dy + pair.dz * pair.dz;
+                of_parts += direct + gb_of(point.w * points[at + j].w, r2, own_born.y * other_born.y, &model);
+            }
+        }
+        whole += of_whole;
+        parts += of_parts;
+    }
+    energies[at + i] = (real2)(whole, parts);
+}
