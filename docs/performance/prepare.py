@@ -68,6 +68,8 @@ def row(path: Path, ready: Path, options: list[str], limit: float) -> list[str]:
         return ["-", "-", "no", "-", "-", seconds, sentence(done.stderr, path, ready)]
     report = json.loads(done.stdout)
     warnings = [str(text) for text in report.get("warnings", [])]
+    for place, reason in report.get("not_built", {}).items():
+        warnings.append(f"{len(report['residues_missing'][place])} residues behind {place} not built: {reason}")
     structure = read_structure(ready)
     cells = [f"{len(structure.labels.residue_starts):,}", f"{len(structure.labels):,}"]
     length = f"{np.mean(lengths(ready)):.3f}"
