@@ -199,7 +199,8 @@ class _Work:
             here = [str(residue) for residue in without if residue.name == kind]
             self.warnings.append(
                 f"{_few(here)}: the built-in force field has no parameters of {kind} with these atoms, so "
-                "`energy` refuses it; give its parameters, or put a standard residue in its place with --replace"
+                "`energy` refuses it; give its parameters, leave it out or, within a chain, put a standard residue in "
+                "its place with --replace"
             )
         return Preparation(
             alternates=self.notes,
