@@ -31,6 +31,7 @@ SCRIPTS = ROOT / "docs" / "performance"
         "packs",
         "pair_energy",
         "preconditioner",
+        "prepare",
         "tree_energy",
         "tree_wall",
     ],

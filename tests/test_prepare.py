@@ -11,6 +11,7 @@ import pytest
 from test_cli import error_of, run
 
 from pele_ocl import FormatError, InputError, energy, prepare, read
+from pele_ocl.formats import read_structure
 
 HEXAPEPTIDE = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
 ATOMS = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
@@ -31,6 +32,14 @@ def file_of(folder, lines, name="bare.pdb"):
     path = folder / name
     path.write_text("\n".join([*lines, "END\n"]))
     return path
+
+
+def place(line):
+    return np.array([float(line[k : k + 8]) for k in (30, 38, 46)])
+
+
+def at(line, where):
+    return f"{line[:30]}{''.join(f'{x:8.3f}' for x in where)}{line[54:]}"
 
 
 def residue(line):
@@ -201,3 +210,187 @@ def test_nothing_is_written_without_the_extra(tmp_path, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(FormatError, match="no such file"):
         prepare(tmp_path / "none.pdb", tmp_path / "ready.pdb")
+
+
+def bond_lengths(path):
+    """The distance of each hydrogen to the nearest heavy atom of its residue, A."""
+    atoms = read_structure(path)
+    light = atoms.labels.elements == "H"
+    return np.array(
+        [
+            np.linalg.norm(
+                atoms.positions[~light & (atoms.labels.residue_index == atoms.labels.residue_index[h])]
+                - atoms.positions[h],
+                axis=1,
+            ).min()
+            for h in np.flatnonzero(light)
+        ]
+    )
+
+
+def template_lines(name, chain="A", number=1):
+    """The heavy atoms of a residue in PDBFixer's shape."""
+    import pdbfixer
+
+    text = (Path(pdbfixer.__file__).parent / "templates" / f"{name}.pdb").read_text()
+    lines = [line for line in text.splitlines() if line.startswith(("ATOM", "HETATM")) and line[76:78].strip() != "H"]
+    return [f"ATOM  {line[6:17]}{name:>3} {chain}{number:4d}{line[26:]}" for line in lines]
+
+
+@pytest.mark.parametrize("name", ["DA", "G"])
+def test_a_strand_begins_without_a_phosphate(tmp_path, name):
+    lines = template_lines(name)
+    assert any(line[12:16].strip() == "P" for line in lines)
+    changes = prepare(file_of(tmp_path, [*lines, "TER"]), tmp_path / "ready.pdb")
+    assert changes.phosphates_removed == [f"A:{name}1"]
+    assert changes.without_parameters == []
+    names = set(read(tmp_path / "ready.pdb").labels.names.tolist())
+    assert {"HO5'", "HO3'"} <= names
+    assert "P" not in names
+
+
+def test_all_is_relaxed_around_a_residue_without_parameters(tmp_path):
+    changes = prepare(file_of(tmp_path, [*HEAVY, "TER", *LIGAND]), tmp_path / "ready.pdb", keep_hetero=True)
+    assert (changes.not_relaxed, changes.relaxed) == (["A:LIG203"], False)
+    assert changes.without_parameters == ["A:LIG203"]
+    assert "A:LIG203: the built-in force field has no parameters of LIG" in changes.warnings[0]
+    assert "A:LIG203" in error_of("energy", tmp_path / "ready.pdb")
+    prepare(file_of(tmp_path, HEAVY), tmp_path / "alone.pdb")
+    alone = bond_lengths(tmp_path / "alone.pdb")
+    assert np.abs(bond_lengths(tmp_path / "ready.pdb") - alone).max() < 0.02
+    assert 0.95 < alone.mean() < 1.1
+
+
+def test_hydrogens_of_the_file_get_their_usual_bond_length(tmp_path):
+    atoms = read(HEXAPEPTIDE)
+    places = atoms.positions.copy()
+    for i, j in atoms.bonds[(atoms.labels.elements[atoms.bonds] == "H").any(axis=1)]:
+        light, heavy = (i, j) if atoms.labels.elements[i] == "H" else (j, i)
+        places[light] = places[heavy] + 0.85 * (places[light] - places[heavy])
+    bare = file_of(tmp_path, [at(line, where) for line, where in zip(ATOMS, places, strict=True)])
+    assert bond_lengths(bare).mean() < 0.95
+    changes = prepare(bare, tmp_path / "ready.pdb")
+    ready = read(tmp_path / "ready.pdb")
+    assert changes.hydrogens_moved == int((atoms.labels.elements == "H").sum())
+    assert np.abs(ready.positions - atoms.positions).max() < 0.08
+    heavy = atoms.labels.elements != "H"
+    np.testing.assert_allclose(ready.positions[heavy], places[heavy], atol=1e-3)
+    assert 0.95 < bond_lengths(tmp_path / "ready.pdb").mean() < 1.1
+
+
+def with_ends(lines):
+    """The lines of single residues, each with its OXT behind its O."""
+    written, there = [], {}
+    for line in lines:
+        written.append(line)
+        there[line[12:16].strip()] = place(line) if line != "TER" else None
+        if line[12:16] == " O  ":
+            outward = 2 * there["C"] - there["CA"] - there["O"]
+            written.append(at(line.replace(" O  ", " OXT", 1), there["C"] + 1.25 * outward / np.linalg.norm(outward)))
+    return written
+
+
+def test_a_sulphur_has_one_disulphide(tmp_path):
+    lines = disulphide()
+    sulphur = next(line for line in lines if line[12:16].strip() == "SG")
+    third = [f"{line[:21]}C{line[22:]}" for line in lines[: lines.index("TER")]]
+    of_third = next(line for line in third if line[12:16].strip() == "SG")
+    away = np.array([2.1, 1.9, 0.0])
+    shift = place(sulphur) + away - place(of_third)
+    moved = [at(line, place(line) + shift) for line in third]
+    # All ends have their oxygens, as PDBFixer forgets bonds of the file where it builds atoms.
+    atoms = [line for line in with_ends([*lines, *moved]) if line != "TER"]
+    numbered = [f"{line[:6]}{k:5d}{line[11:]}" for k, line in enumerate(atoms, 1)]
+    first, _, other = (k for k, line in enumerate(atoms, 1) if line[12:16].strip() == "SG")
+    changes = prepare(file_of(tmp_path, [*numbered, f"CONECT{first:5d}{other:5d}"]), tmp_path / "ready.pdb")
+    assert changes.disulphides == [("A:CYS1", "B:CYS1")]
+    assert set(changes.protonation) == {"A:CYS1", "B:CYS1"}
+    ready = read_structure(tmp_path / "ready.pdb").labels
+    assert ready.chains[ready.names == "HG"].tolist() == ["C"]
+
+
+def test_a_strange_residue_within_a_chain_stays_or_is_replaced(tmp_path):
+    strange = [f"HETATM{line[6:17]}XYZ{line[20:]}" if residue(line) == 3 else line for line in HEAVY]
+    bare = file_of(tmp_path, [*strange, "TER", *LIGAND])
+    changes = prepare(bare, tmp_path / "ready.pdb")
+    assert changes.removed == {"LIG": 1}
+    assert changes.left_alone == changes.not_relaxed == changes.without_parameters == ["A:XYZ3"]
+    assert "the residue XYZ" in error_of("energy", tmp_path / "ready.pdb")
+    assert 0.95 < bond_lengths(tmp_path / "ready.pdb").mean() < 1.1
+    changes = prepare(bare, tmp_path / "ready.pdb", replace={"XYZ": "ALA"})
+    assert changes.replaced == {"A:XYZ3": "ALA"}
+    assert changes.warnings == changes.without_parameters == []
+    assert read(tmp_path / "ready.pdb").labels.residues[2].name == "ALA"
+    with pytest.raises(InputError, match="HEM cannot replace XYZ: name a standard amino acid"):
+        prepare(bare, tmp_path / "none.pdb", replace={"XYZ": "HEM"})
+    with pytest.raises(InputError, match="no residue is named ABC"):
+        prepare(bare, tmp_path / "none.pdb", replace={"ABC": "ALA"})
+    assert not (tmp_path / "none.pdb").exists()
+    wrong = "prepare", bare, "-o", tmp_path / "x.pdb", "--replace", "XYZ"
+    assert "--replace XYZ is not NAME=STANDARD" in error_of(*wrong)
+
+
+def test_a_removed_residue_that_was_bonded_is_told(tmp_path):
+    nitrogen = next(line for line in reversed(HEAVY) if line[12:16] == " N  ")
+    near = at(LIGAND[0], place(nitrogen) + 0.8)
+    changes = prepare(file_of(tmp_path, [*HEAVY, "TER", near]), tmp_path / "ready.pdb")
+    assert changes.removed == {"LIG": 1}
+    assert len(changes.warnings) == 1
+    assert "bonded to LIG, which was taken out" in changes.warnings[0]
+
+
+def gapped(folder):
+    names = [line[17:20] for line in HEAVY if line[12:16] == " CA "]
+    gap = [line for line in HEAVY if residue(line) != 4]
+    return file_of(folder, [f"SEQRES   1 A    6  {' '.join(names)}", *gap], "gapped.pdb"), names[3]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"loops": False}, "no loops are built"), ({"loop_seconds": 0.001}, "it took longer than 0.001 s")],
+)
+def test_loops_that_are_not_built_are_gaps(tmp_path, options, reason):
+    bare, name = gapped(tmp_path)
+    changes = prepare(bare, tmp_path / "ready.pdb", **options)
+    (before,) = changes.not_built
+    assert changes.not_built == {before: reason}
+    assert (changes.residues_added, changes.residues_missing) == ({}, {before: [name]})
+    assert len(read(tmp_path / "ready.pdb").labels.residues) == 5
+
+
+def test_each_step_is_told(tmp_path):
+    bare, _ = gapped(tmp_path)
+    told = []
+    prepare(bare, tmp_path / "ready.pdb", progress=lambda step, share: told.append((step, share)))
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < shares[-1] <= 1
+    steps = list(dict.fromkeys(step for step, _ in told))
+    assert steps[1].startswith("building a residue behind A:")
+    assert steps[2:] == ["building missing atoms", "adding hydrogens", "relaxing built atoms"]
+
+
+def test_the_command_lists_a_few_of_many(tmp_path):
+    bare, _ = gapped(tmp_path)
+    text = run("prepare", bare, "-o", tmp_path / "ready.pdb", "--no-loops").stdout
+    assert "Not built     1 residue behind A:" in text
+    assert "no loops are built" in text
+    report = json.loads(run("prepare", bare, "-o", tmp_path / "ready.pdb", "--loop-seconds", "0.001", "--json").stdout)
+    assert list(report["not_built"].values()) == ["it took longer than 0.001 s"]
+    cysteines = [
+        line if line == "TER" else f"{line[:22]}{2 * k + 1:4d}{line[26:30]}{float(line[30:38]) + 9 * k:8.3f}{line[38:]}"
+        for k in range(8)
+        for line in disulphide()
+    ]
+    text = run("prepare", file_of(tmp_path, cysteines), "-o", tmp_path / "ready.pdb").stdout
+    assert "and 4 more; --json has them all" in text
+
+
+def test_ligands_whose_names_are_too_long_are_taken_out(tmp_path):
+    path = mmcif(tmp_path)
+    text = path.read_text()
+    ligand = "HETATM 99 C C1 . A1AA6 L 2 . 300 L 60.0 60.0 60.0 1.0"
+    path.write_text(f"{text.rstrip()}\n{ligand}\n")
+    changes = prepare(path, tmp_path / "ready.pdb")
+    assert changes.removed == {"A1AA6": 1}
+    assert "names too long for a PDB file" in error_of("prepare", path, "-o", tmp_path / "x.pdb", "--keep-hetero")

@@ -82,6 +82,11 @@ def match_residues(
     return [match for residue in residues if (match := matches[residue]) is not None]
 
 
+def unmatched_residues(structure: Structure, templates: Mapping[str, Template]) -> list[int]:
+    """The places of the residues that no template fits."""
+    return [number for number, residue in enumerate(_residues(structure)) if _match(residue, templates) is None]
+
+
 def disulphides(structure: Structure) -> Ints:
     """(m, 2) pairs of SG atoms, without hydrogen, closer than 2.5 A."""
     labels = structure.labels

@@ -12,28 +12,40 @@ class Preparation:
     alternates : sentences about alternate locations and models that were chosen
     removed : number of residues that were taken out, by name
     replaced : nonstandard residues, with the standard ones in their place
-    residues_added, residues_missing : runs of residues of the sequence that the file lacks: within a chain, where they
-        were built, and at its ends, where they were not
+    phosphates_removed : residues that begin a strand and whose phosphate was taken out, as force fields have none there
+    residues_added, residues_missing : runs of residues of the sequence that the file lacks, by the residue they follow:
+        those that were built, and those that were not, which are the ones at ends of chains and those in `not_built`
+    not_built : why a run within a chain was not built, by the residue it would follow
     atoms_added : heavy atoms that were built, by residue; OXT is the end of a chain
     disulphides : pairs of bonded cysteines
     protonation : the form that was chosen, by residue, where there is a choice: HID, HIE, HIP, ASH, GLH, LYN, CYX
-    hydrogens_removed, hydrogens_added : their numbers
+    hydrogens_removed, hydrogens_added, hydrogens_moved : their numbers; moved are hydrogens of the file whose bonds
+        were off their usual length by more than a twentieth, and have it now
     left_alone : residues that nothing is known of, which got no hydrogens
-    relaxed : whether the atoms that were built were moved to a minimum of their energy in AMBER's ff14SB; not where
-        there are residues that it does not know
+    not_relaxed : residues that AMBER's ff14SB does not know; atoms that were built elsewhere were moved to a minimum of
+        their energy, in which the atoms of these residues are uncharged spheres
+    relaxed : whether `not_relaxed` is empty
+    without_parameters : residues that the built-in Amber99SB has no template for, so that `energy` refuses them
+    warnings : sentences about what may be wrong in the output
     n_atoms : number of atoms in the output
     """
 
     alternates: tuple[str, ...]
     removed: dict[str, int]
     replaced: dict[str, str]
+    phosphates_removed: list[str]
     residues_added: dict[str, list[str]]
     residues_missing: dict[str, list[str]]
+    not_built: dict[str, str]
     atoms_added: dict[str, list[str]]
     disulphides: list[tuple[str, str]]
     protonation: dict[str, str]
     hydrogens_removed: int
     hydrogens_added: int
+    hydrogens_moved: int
     left_alone: list[str]
+    not_relaxed: list[str]
     relaxed: bool
+    without_parameters: list[str]
+    warnings: list[str]
     n_atoms: int

@@ -6,32 +6,38 @@ import io
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .. import arguments
-from ..chemistry import is_polymer, is_water
+from ..atoms import Floats, Structure
+from ..chemistry import is_nucleotide, is_polymer, is_water
 from ..errors import FormatError, InputError, PeleError
 from ..extras import extra
+from ..forcefield import ForceField
+from ..forcefield.bonding import POLYMER_BOND_A
+from ..forcefield.matching import unmatched_residues
 from ..formats import read_structure, replacing
 from ..formats.assembly import ANOTHER_MODEL
 from ..formats.registry import structure_suffix
 from ..inputfile import read_file
+from .building import LINKS, SEED, Gap, Tell, build_atoms, build_loops, delete, key_of, positions_nm, tidy_bonds
+from .building import name as _name
 from .chosen_atoms import chosen_text
 from .preparation import Preparation
+from .relaxing import atom_keys, cpu, relax, stretch
 
 if TYPE_CHECKING:
-    from openmm import Platform
     from openmm.app import Topology
     from openmm.app.topology import Atom, Residue
     from pdbfixer import PDBFixer
 
-_SEED = 1  # the same file gives the same result
-_STEPS = 200  # of the minimiser
-Key = tuple[str, str, str, str]
 # The forms of residues that have several, by the hydrogens that tell them apart; the usual ones go without saying.
 _TELLING: dict[str, tuple[set[str], dict[tuple[str, ...], str]]] = {
     "HIS": ({"HD1", "HE2"}, {("HD1", "HE2"): "HIP", ("HD1",): "HID", ("HE2",): "HIE", (): "HIN"}),
@@ -40,6 +46,9 @@ _TELLING: dict[str, tuple[set[str], dict[tuple[str, ...], str]]] = {
     "LYS": ({"HZ1", "HZ2", "HZ3"}, {("HZ1", "HZ2"): "LYN", ("HZ2", "HZ3"): "LYN", ("HZ1", "HZ3"): "LYN"}),
     "CYS": ({"HG"}, {(): "CYX"}),
 }
+_PHOSPHATE = {"P", "OP1", "OP2", "OP3", "O1P", "O2P", "O3P", "HOP2", "HOP3"}
+_ORGANIC = frozenset("CNOPS")
+_NAME = 3  # letters of a residue's name in a PDB file
 
 
 def prepare(
@@ -48,50 +57,65 @@ def prepare(
     ph: float = 7.0,
     keep_water: bool = False,
     keep_hetero: bool = False,
+    loops: bool = True,
+    loop_seconds: float = 60.0,
+    replace: Mapping[str, str] | None = None,
+    progress: Tell | None = None,
 ) -> Preparation:
     """Write a structure with all its atoms, ready for a force field; needs the extra `openmm`, with PDBFixer.
 
     One of several alternate locations and the first model are kept, nonstandard residues become standard ones, missing
     heavy atoms and residues within chains are built, ends of chains completed, disulphides bonded and hydrogens added.
-    Atoms that are there stay where they are; chains and numbers are kept.
+    Heavy atoms that are there stay where they are; hydrogens that are too near their atoms move away along the bond.
+    Chains and numbers are kept. A strand begins without a phosphate, which force fields have no parameters of.
 
     path : a .pdb or .cif file, also with .gz
     output : the .pdb file to write
     ph : decides the protonation of residues by their usual pKa
     keep_water, keep_hetero : keep waters; keep ligands and ions, whose atoms are left as they are
+    loops : build residues that are missing within chains; else the chain has gaps
+    loop_seconds : a run of missing residues that takes longer to build is left out; seconds
+    replace : standard residues that take the place of others, by name: `{"BP5": "TYR"}`
+    progress : called with the name of each step and the share of the whole that is done, 0 to 1
 
-    Returns the changes. Raises InputError where PDBFixer is not installed and for a pH outside 0 to 14, FormatError for
-    files that cannot be read or written.
+    Returns the changes. Raises InputError where PDBFixer is not installed, for a pH outside 0 to 14 and for a residue
+    that cannot replace another, FormatError for files that cannot be read or written.
     """
     arguments.file_path(path)
     arguments.file_path(output, "output")
     ph = arguments.number("ph", ph, "a pH of 0 to 14", least=0, most=14)
     arguments.flag("keep_water", keep_water)
     arguments.flag("keep_hetero", keep_hetero)
+    arguments.flag("loops", loops)
+    loop_seconds = arguments.number("loop_seconds", loop_seconds, "seconds above 0", above=0)
     if structure_suffix(output) != ".pdb" or Path(output).suffix.lower() == ".gz":
         raise FormatError(f"{output}: prepared structures are written as PDB files; give it the suffix .pdb")
     pdbfixer = extra("pdbfixer", "preparing a structure")
     source = read_file(path)
     structure = read_structure(source)
     notes = tuple(note.removesuffix(ANOTHER_MODEL) for note in structure.notes)
+    structure, removed = (structure, {}) if keep_hetero else _without_long_names(structure)
     with _seeded(), _one_thread(), replacing(output, [source]) as temporary:
-        fixer = pdbfixer.PDBFixer(pdbfile=io.StringIO(chosen_text(source, structure)), platform=_platform())
+        fixer = pdbfixer.PDBFixer(pdbfile=io.StringIO(chosen_text(source, structure)), platform=cpu())
+        work = _Work(fixer, notes, progress or (lambda step, share: None))
         try:
-            changes = _prepared(fixer, ph, keep_water, keep_hetero, notes)
-            text = _as_pdb(fixer)
+            work.choose(keep_water, keep_hetero, dict(replace or {}))
+            work.removed |= removed
+            work.build(loop_seconds if loops else 0.0)
+            work.add_hydrogens(ph)
+            temporary.write_text(_as_pdb(fixer), encoding="latin-1")
         except PeleError:
             raise
         except (ValueError, KeyError, IndexError) as error:
             raise InputError(f"{source}: PDBFixer cannot prepare it: {error}") from error
-        temporary.write_text(text, encoding="latin-1")
-    return changes
+        return work.changes(temporary)
 
 
 @contextmanager
 def _seeded() -> Iterator[None]:
     """Random numbers that are the same at every run; those of the caller go on afterwards as if nothing had been."""
     state = random.getstate()
-    random.seed(_SEED)
+    random.seed(SEED)
     try:
         yield
     finally:
@@ -101,7 +125,7 @@ def _seeded() -> Iterator[None]:
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """OpenMM's CPU platform takes one thread, as several add forces up in another order at every run."""
-    platform, name = _platform(), "Threads"
+    platform, name = cpu(), "Threads"
     before = platform.getPropertyDefaultValue(name)
     platform.setPropertyDefaultValue(name, "1")
     try:
@@ -110,75 +134,212 @@ def _one_thread() -> Iterator[None]:
         platform.setPropertyDefaultValue(name, before)
 
 
-def _platform() -> Platform:
-    return extra("openmm", "preparing a structure").Platform.getPlatformByName("CPU")
+class _Work:
+    """The steps that change the fixer's structure, and what they changed."""
+
+    def __init__(self, fixer: PDBFixer, notes: tuple[str, ...], tell: Tell) -> None:
+        self.fixer, self.notes, self.tell = fixer, notes, tell
+        self.warnings = list[str]()
+
+    def choose(self, keep_water: bool, keep_hetero: bool, replace: Mapping[str, str]) -> None:
+        """Replace residues that are not standard, and take out what is not to be kept."""
+        fixer = self.fixer
+        self.tell("reading", 0.01)
+        fixer.findMissingResidues()
+        self.gaps, self.missing = _missing_residues(fixer)
+        fixer.findNonstandardResidues()
+        fixer.nonstandardResidues = _replacements(fixer, replace)
+        self.replaced = {_name(residue): standard for residue, standard in fixer.nonstandardResidues}
+        fixer.replaceNonstandardResidues()
+        linked = _bond_strangers(fixer)
+        self.removed, cut = _remove(fixer, keep_water, keep_hetero, linked)
+        for kind, others in cut.items():
+            self.warnings.append(
+                f"{_few(others)} {'were' if len(others) > 1 else 'was'} bonded to {kind}, which was taken out; "
+                "hydrogens stand in place of the bonds"
+            )
+        self.phosphates = _remove_phosphates(fixer)
+        self.strange = _remove_unbonded_hydrogens(fixer)
+
+    def build(self, seconds: float) -> None:
+        """Build missing residues, each run within so many seconds, and missing atoms. seconds : 0 for no residues"""
+        fixer = self.fixer
+        self.there = atom_keys(fixer.topology)
+        self.added, self.not_built = build_loops(
+            fixer, self.gaps, seconds, lambda step, share: self.tell(step, 0.02 + 0.38 * share)
+        )
+        self.missing |= {name: names for name, (names, _) in self.not_built.items()}
+        fixer.findMissingAtoms()
+        self.atoms = {_name(residue): [atom.name for atom in names] for residue, names in fixer.missingAtoms.items()}
+        for residue, ends in fixer.missingTerminals.items():
+            self.atoms.setdefault(_name(residue), []).extend(ends)
+        self.tell("building missing atoms", 0.4)
+        build_atoms(fixer, lambda share: self.tell("building missing atoms", 0.4 + 0.15 * share))
+
+    def add_hydrogens(self, ph: float) -> None:
+        """Add hydrogens, and move all that was built to a minimum of its energy."""
+        fixer = self.fixer
+        self.tell("adding hydrogens", 0.55)
+        tidy_bonds(fixer)
+        before = fixer.topology.getNumAtoms()
+        modeller = extra("openmm.app", "preparing a structure").Modeller(fixer.topology, fixer.positions)
+        modeller.addHydrogens(pH=ph, platform=cpu())
+        fixer.topology, fixer.positions = modeller.topology, modeller.positions
+        self.hydrogens = fixer.topology.getNumAtoms() - before
+        self.moved = stretch(fixer, self.there)
+        self.strangers = relax(fixer, self.there, lambda share: self.tell("relaxing built atoms", 0.7 + 0.3 * share))
+
+    def changes(self, ready: Path) -> Preparation:
+        """All that was changed. ready : the file that was written"""
+        residues = list(self.fixer.topology.residues())
+        written = read_structure(ready)
+        residues_written = written.labels.residues
+        without = [residues_written[k] for k in unmatched_residues(written, ForceField.load().templates)]
+        for kind in dict.fromkeys(residue.name for residue in without):
+            here = [str(residue) for residue in without if residue.name == kind]
+            self.warnings.append(
+                f"{_few(here)}: the built-in force field has no parameters of {kind} with these atoms, so "
+                "`energy` refuses it; give its parameters, leave it out or, within a chain, put a standard residue in "
+                "its place with --replace"
+            )
+        return Preparation(
+            alternates=self.notes,
+            removed=self.removed,
+            replaced=self.replaced,
+            phosphates_removed=self.phosphates,
+            residues_added=self.added,
+            residues_missing=self.missing,
+            not_built={name: reason for name, (_, reason) in self.not_built.items()},
+            atoms_added=self.atoms,
+            disulphides=_disulphides(self.fixer.topology),
+            protonation={_name(residue): form for residue in residues if (form := _form(residue))},
+            hydrogens_removed=self.strange,
+            hydrogens_added=self.hydrogens,
+            hydrogens_moved=self.moved,
+            left_alone=[_name(residue) for residue in residues if _is_unknown(self.fixer, residue)],
+            not_relaxed=self.strangers,
+            relaxed=not self.strangers,
+            without_parameters=[str(residue) for residue in without],
+            warnings=self.warnings,
+            n_atoms=self.fixer.topology.getNumAtoms(),
+        )
 
 
-def _prepared(fixer: PDBFixer, ph: float, keep_water: bool, keep_hetero: bool, notes: tuple[str, ...]) -> Preparation:
-    """Change the fixer's structure and tell how."""
-    fixer.findMissingResidues()
-    added, missing = _missing_residues(fixer)
-    fixer.findNonstandardResidues()
-    replaced = {_name(residue): standard for residue, standard in fixer.nonstandardResidues}
-    fixer.replaceNonstandardResidues()
-    removed = _remove(fixer, keep_water, keep_hetero)
-    strange = _remove_unbonded_hydrogens(fixer)
-    fixer.findMissingAtoms()
-    atoms = {_name(residue): [atom.name for atom in names] for residue, names in fixer.missingAtoms.items()}
-    for residue, ends in fixer.missingTerminals.items():
-        atoms.setdefault(_name(residue), []).extend(ends)
-    built_on = _keys(fixer.topology)
-    fixer.addMissingAtoms(seed=_SEED)
-    before = fixer.topology.getNumAtoms()
-    _add_hydrogens(fixer, ph)
-    relaxed = _relax(fixer, built_on)
-    residues = list(fixer.topology.residues())
-    return Preparation(
-        alternates=notes,
-        removed=removed,
-        replaced=replaced,
-        residues_added=added,
-        residues_missing=missing,
-        atoms_added=atoms,
-        disulphides=_disulphides(fixer.topology),
-        protonation={_name(residue): form for residue in residues if (form := _form(residue))},
-        hydrogens_removed=strange,
-        hydrogens_added=fixer.topology.getNumAtoms() - before,
-        left_alone=[_name(residue) for residue in residues if _is_unknown(fixer, residue)],
-        relaxed=relaxed,
-        n_atoms=fixer.topology.getNumAtoms(),
-    )
+def _few(names: list[str]) -> str:
+    """The first three names, and how many there are more."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
 
-def _name(residue: Residue) -> str:
-    """`A:LYS12B`, as Labels have it."""
-    chain = f"{residue.chain.id.strip()}:" if residue.chain.id.strip() else ""
-    return f"{chain}{residue.name}{residue.id}{residue.insertionCode.strip()}"
+def _without_long_names(structure: Structure) -> tuple[Structure, dict[str, int]]:
+    """The structure without ligands whose names do not fit into a PDB file, and how many there were by name."""
+    names = structure.labels.residue_names
+    long = np.array([len(name) > _NAME and not is_polymer(name) for name in names.tolist()], np.bool_)
+    if not long.any() or long.all():
+        return structure, {}
+    starts = structure.labels.residue_starts
+    return structure.of_residues(~long), dict(Counter(names[starts][long[starts]].tolist()))
 
 
-def _missing_residues(fixer: PDBFixer) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Runs of residues to build within chains, by the residue they follow, and those at the ends, which stay out."""
+def _missing_residues(fixer: PDBFixer) -> tuple[list[Gap], dict[str, list[str]]]:
+    """Runs of residues to build within chains, and those at the ends, by the residue they follow; these stay out."""
     chains = list(fixer.topology.chains())
-    added, missing = dict[str, list[str]](), dict[str, list[str]]()
-    for (chain, place), names in list(fixer.missingResidues.items()):
+    gaps, missing = list[Gap](), dict[str, list[str]]()
+    for (chain, place), names in fixer.missingResidues.items():
         residues = list(chains[chain].residues())
         if 0 < place < len(residues):
-            added[_name(residues[place - 1])] = list(names)
+            gaps.append(Gap(key_of(residues[place - 1]), key_of(residues[place]), list(names)))
         else:
             missing[_name(residues[min(place, len(residues) - 1)])] = list(names)
-            del fixer.missingResidues[chain, place]
-    return added, missing
+    fixer.missingResidues = {}
+    return gaps, missing
 
 
-def _remove(fixer: PDBFixer, keep_water: bool, keep_hetero: bool) -> dict[str, int]:
-    """Take out what is not to be kept; the numbers of residues by name."""
-    unwanted = [
-        residue
+def _replacements(fixer: PDBFixer, replace: Mapping[str, str]) -> list[tuple[Residue, str]]:
+    """PDBFixer's replacements of residues that are not standard, and those by name."""
+    for name, standard in replace.items():
+        if standard not in fixer.templates:
+            raise InputError(f"{standard} cannot replace {name}: name a standard amino acid or nucleotide, such as TYR")
+        if not any(residue.name == name for residue in fixer.topology.residues()):
+            raise InputError(f"no residue is named {name}, which {standard} is to replace")
+    # MODRES records also name standard residues that carry sugars, whose atoms would lose their hydrogens.
+    found = {residue: standard for residue, standard in fixer.nonstandardResidues if residue.name != standard}
+    found |= {residue: replace[residue.name] for residue in fixer.topology.residues() if residue.name in replace}
+    return sorted(found.items(), key=lambda pair: pair[0].index)
+
+
+def _bond_strangers(fixer: PDBFixer) -> set[Residue]:
+    """The residues without a standard name that chains go through, with bonds to their neighbours from now on."""
+    positions = positions_nm(fixer)
+    linked: set[Residue] = set()
+    there = {frozenset(bond) for bond in fixer.topology.bonds()}
+    for chain in fixer.topology.chains():
+        residues = list(chain.residues())
+        for one, other in pairwise(residues):
+            strangers = {residue for residue in (one, other) if not _is_chain(residue)}
+            bond = _chain_bond(one, other, positions) if strangers else None
+            if bond is not None and len(strangers) < 2 + any(residue in linked for residue in strangers):
+                linked |= strangers
+                if frozenset(bond) not in there:
+                    fixer.topology.addBond(*bond)
+    return linked
+
+
+def _chain_bond(one: Residue, other: Residue, positions: Floats) -> tuple[Atom, Atom] | None:
+    """The atoms that bond a residue of a chain to the next one, None where they are too far apart."""
+    tails, heads = ({atom.name: atom for atom in residue.atoms()} for residue in (one, other))
+    for tail, head in LINKS:
+        if tail in tails and head in heads:
+            bond = tails[tail], heads[head]
+            if np.linalg.norm(np.subtract(*positions[[atom.index for atom in bond]])) < POLYMER_BOND_A / 10:
+                return bond
+    return None
+
+
+def _remove(
+    fixer: PDBFixer, keep_water: bool, keep_hetero: bool, linked: set[Residue]
+) -> tuple[dict[str, int], dict[str, list[str]]]:
+    """Take out what is not to be kept; the numbers of residues by name, and what they were bonded to.
+
+    linked : residues without a standard name that chains go through
+    """
+    unwanted = {
+        residue: None
         for residue in fixer.topology.residues()
-        if not (keep_water if is_water(residue.name) else keep_hetero or _is_chain(residue))
-    ]
-    _delete(fixer, unwanted)
-    return dict(Counter(residue.name for residue in unwanted))
+        if not (keep_water if is_water(residue.name) else keep_hetero or _is_chain(residue) or residue in linked)
+    }
+    cut = _bonded_across(fixer, unwanted)
+    delete(fixer, list(unwanted))
+    return dict(Counter(residue.name for residue in unwanted)), cut
+
+
+def _bonded_across(fixer: PDBFixer, unwanted: Mapping[Residue, None]) -> dict[str, list[str]]:
+    """The other residues that some are bonded to by distance, by the name of these; bonds to metals do not count."""
+    organic = [a for a in fixer.topology.atoms() if a.element is not None and a.element.symbol in _ORGANIC]
+    inside = [a for a in organic if a.residue in unwanted and not is_water(a.residue.name)]
+    outside = [a for a in organic if a.residue not in unwanted and not is_water(a.residue.name)]
+    if not inside or not outside:
+        return {}
+    positions = positions_nm(fixer)
+    others = positions[[atom.index for atom in outside]]
+    cut: dict[str, list[str]] = {}
+    for atom in inside:
+        away = np.linalg.norm(others - positions[atom.index], axis=1)
+        found = np.flatnonzero(away < POLYMER_BOND_A / 10).tolist()
+        names = cut.setdefault(atom.residue.name, []) if found else []
+        names += [name for name in dict.fromkeys(_name(outside[k].residue) for k in found) if name not in names]
+    return cut
+
+
+def _remove_phosphates(fixer: PDBFixer) -> list[str]:
+    """Take the phosphate off each strand's first residue; the residues."""
+    firsts = [next(chain.residues(), None) for chain in fixer.topology.chains()]
+    phosphates = {
+        residue: [atom for atom in residue.atoms() if atom.name in _PHOSPHATE]
+        for residue in firsts
+        if residue is not None and is_nucleotide(residue.name) and residue.name in fixer.templates
+    }
+    delete(fixer, [atom for atoms in phosphates.values() for atom in atoms])
+    return [_name(residue) for residue, atoms in phosphates.items() if atoms]
 
 
 def _is_chain(residue: Residue) -> bool:
@@ -198,65 +359,8 @@ def _remove_unbonded_hydrogens(fixer: PDBFixer) -> int:
         and atom not in bonded
         and _knows(fixer, atom.residue)
     ]
-    _delete(fixer, strange)
+    delete(fixer, strange)
     return len(strange)
-
-
-def _delete(fixer: PDBFixer, parts: list[object]) -> None:
-    if parts:
-        modeller = extra("openmm.app", "preparing a structure").Modeller(fixer.topology, fixer.positions)
-        modeller.delete(parts)
-        _renumber_gaps(fixer, modeller.topology)
-        fixer.topology, fixer.positions = modeller.topology, modeller.positions
-
-
-def _renumber_gaps(fixer: PDBFixer, topology: Topology) -> None:
-    """Chains that vanish move those behind them, by whose index PDBFixer remembers missing residues."""
-    old = [(chain.id, [residue.id for residue in chain.residues()][:1]) for chain in fixer.topology.chains()]
-    new = {
-        (chain.id, tuple(residue.id for residue in list(chain.residues())[:1])): chain.index
-        for chain in topology.chains()
-    }
-    moved = {}
-    for (chain, place), names in getattr(fixer, "missingResidues", {}).items():
-        index = new.get((old[chain][0], tuple(old[chain][1])))
-        if index is not None:
-            moved[index, place] = names
-    fixer.missingResidues = moved
-
-
-def _add_hydrogens(fixer: PDBFixer, ph: float) -> None:
-    """Add them as PDBFixer does, but without looking up ligands in the network."""
-    modeller = extra("openmm.app", "preparing a structure").Modeller(fixer.topology, fixer.positions)
-    modeller.addHydrogens(pH=ph, platform=_platform())
-    fixer.topology, fixer.positions = modeller.topology, modeller.positions
-
-
-def _keys(topology: Topology) -> set[Key]:
-    """Chain, number, insertion code and name of each atom, by which it is known again."""
-    return {_key(atom) for atom in topology.atoms()}
-
-
-def _key(atom: Atom) -> Key:
-    return atom.residue.chain.id, atom.residue.id, atom.residue.insertionCode, atom.name
-
-
-def _relax(fixer: PDBFixer, there: set[Key]) -> bool:
-    """Move the atoms that were not there to a minimum; False where the force field lacks a residue."""
-    openmm, app = extra("openmm", "preparing a structure"), extra("openmm.app", "preparing a structure")
-    field = app.ForceField("amber14-all.xml", "amber14/tip3p.xml")
-    try:
-        system = field.createSystem(fixer.topology, nonbondedMethod=app.CutoffNonPeriodic, rigidWater=False)
-    except ValueError:
-        return False
-    for atom in fixer.topology.atoms():
-        if _key(atom) in there:
-            system.setParticleMass(atom.index, 0)
-    context = openmm.Context(system, openmm.VerletIntegrator(0.001), _platform())
-    context.setPositions(fixer.positions)
-    openmm.LocalEnergyMinimizer.minimize(context, maxIterations=_STEPS)
-    fixer.positions = context.getState(getPositions=True).getPositions()
-    return True
 
 
 def _form(residue: Residue) -> str:

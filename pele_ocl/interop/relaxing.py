@@ -1,0 +1,112 @@
+"""Positions of the hydrogens and other atoms that were built: usual bond lengths, then a minimum of their energy."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..extras import extra
+from .building import name as _name
+from .building import positions_nm, quantity
+
+if TYPE_CHECKING:
+    from openmm import Platform
+    from openmm.app import Topology
+    from openmm.app.topology import Atom, Residue
+    from pdbfixer import PDBFixer
+
+Key = tuple[str, str, str, str]
+_STEPS = 200  # of the minimiser
+# A of bonds to hydrogen in force fields. Crystallographers place hydrogens nearer, where their electrons are.
+_LENGTH_A = {"C": 1.09, "N": 1.01, "O": 0.96, "S": 1.34}
+_OFF = 0.05  # of a length
+# Elements as spheres of the residues that the force field does not know, nm and kJ/mol.
+_SPHERE_NM, _HYDROGEN_NM, _DEPTH = 0.3, 0.2, 0.4
+
+
+def cpu() -> Platform:
+    """OpenMM's platform for CPUs."""
+    return extra("openmm", "preparing a structure").Platform.getPlatformByName("CPU")
+
+
+def atom_keys(topology: Topology) -> set[Key]:
+    """Chain, number, insertion code and name of each atom, by which it is known again."""
+    return {_key(atom) for atom in topology.atoms()}
+
+
+def _key(atom: Atom) -> Key:
+    return atom.residue.chain.id, atom.residue.id, atom.residue.insertionCode, atom.name
+
+
+def stretch(fixer: PDBFixer, there: set[Key]) -> int:
+    """Give bonds to hydrogen that are off their usual length; how many of them the file had."""
+    positions, n_moved = positions_nm(fixer), 0
+    for bond in fixer.topology.bonds():
+        light, heavy = sorted(bond, key=lambda atom: atom.element is None or atom.element.symbol != "H")
+        if light.element is None or heavy.element is None or light.element.symbol != "H":
+            continue
+        along, usual = positions[light.index] - positions[heavy.index], _LENGTH_A.get(heavy.element.symbol, 0.0) / 10
+        length = float(np.linalg.norm(along))
+        if usual and length and abs(length - usual) > _OFF * usual:
+            positions[light.index] = positions[heavy.index] + along * (usual / length)
+            n_moved += _key(light) in there
+    fixer.positions = quantity(positions.tolist())
+    return n_moved
+
+
+def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> list[str]:
+    """Move the atoms that were not there to a minimum; the residues that the force field lacks, which stay."""
+    openmm, app = extra("openmm", "preparing a structure"), extra("openmm.app", "preparing a structure")
+    field = app.ForceField("amber14-all.xml", "amber14/tip3p.xml")
+    strangers = field.getUnmatchedResidues(fixer.topology)
+    templates = {residue: f"sphere-{k}" for k, residue in enumerate(strangers)}
+    if strangers:
+        field.loadFile(io.StringIO(_spheres(templates)))
+    system = field.createSystem(
+        fixer.topology, nonbondedMethod=app.CutoffNonPeriodic, rigidWater=False, residueTemplates=templates
+    )
+    still = set(strangers)
+    for atom in fixer.topology.atoms():
+        if _key(atom) in there or atom.residue in still:
+            system.setParticleMass(atom.index, 0)
+
+    class Reporter(openmm.MinimizationReporter):  # type: ignore[misc,name-defined]
+        """Tells how many of the steps are done."""
+
+        def report(self, iteration: int, *_: object) -> bool:
+            tell(min(iteration / _STEPS, 1.0))
+            return False
+
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), cpu())
+    context.setPositions(fixer.positions)
+    openmm.LocalEnergyMinimizer.minimize(context, maxIterations=_STEPS, reporter=Reporter())
+    fixer.positions = context.getState(getPositions=True).getPositions()
+    return [_name(residue) for residue in strangers]
+
+
+def _spheres(templates: Mapping[Residue, str]) -> str:
+    """OpenMM's XML of residues that a force field lacks, by the names they get: spheres without charges and bonds."""
+    elements = {atom.element for residue in templates for atom in residue.atoms()}
+    if None in elements:
+        raise ValueError("an atom has no element")
+    types, sizes, residues = list[str](), list[str](), list[str]()
+    for element in sorted(elements, key=lambda element: element.symbol):
+        name = f"sphere-{element.symbol}"
+        size = _HYDROGEN_NM if element.symbol == "H" else _SPHERE_NM
+        types.append(f'<Type name="{name}" class="{name}" element="{element.symbol}" mass="1"/>')
+        sizes.append(f'<Atom type="{name}" sigma="{size}" epsilon="{_DEPTH}"/>')
+    for residue, name in templates.items():
+        atoms = {atom: f"{k}" for k, atom in enumerate(residue.atoms())}
+        lines = [f'<Atom name="{k}" type="sphere-{a.element.symbol}" charge="0"/>' for a, k in atoms.items()]
+        lines += [f'<Bond atomName1="{atoms[a]}" atomName2="{atoms[b]}"/>' for a, b in residue.internal_bonds()]
+        ends = [atom for bond in residue.external_bonds() for atom in bond if atom in atoms]
+        lines += [f'<ExternalBond atomName="{atoms[atom]}"/>' for atom in ends]
+        residues.append(f'<Residue name="{name}">{"".join(lines)}</Residue>')
+    return (
+        f"<ForceField><AtomTypes>{''.join(types)}</AtomTypes><Residues>{''.join(residues)}</Residues>"
+        '<NonbondedForce coulomb14scale="0.8333333333333334" lj14scale="0.5"><UseAttributeFromResidue name="charge"/>'
+        f"{''.join(sizes)}</NonbondedForce></ForceField>"
+    )
