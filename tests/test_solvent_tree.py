@@ -343,7 +343,9 @@ def test_groups_of_several_devices(device):
 
 def test_no_device_is_left_out_of_the_sharing(device):
     """Passes of a variant for one device, which share nothing, are refused in place of dropped."""
-    tree, tiled = (Solvent(random_atoms(40), variant=name, device=device)._prepare(1).passes for name in ("tree", "tiled"))
+    tree, tiled = (
+        Solvent(random_atoms(40), variant=name, device=device)._prepare(1).passes for name in ("tree", "tiled")
+    )
     assert shared([tiled]) is tiled
     with pytest.raises(InputError, match="cannot share a variant that is for one device alone"):
         shared([tree, tiled])

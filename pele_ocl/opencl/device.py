@@ -33,7 +33,7 @@ DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 # Runtimes by system and processor: PyOpenCL's wheel of PoCL is for one of them alone.
 _RUNTIMES = {
     ("linux", "x86-64"): "install one with: pip install 'pyopencl[pocl]'",
-    ("linux", "ARM"): "install PoCL with: apt-get install pocl-opencl-icd, or conda install -c conda-forge pyopencl pocl",
+    ("linux", "ARM"): "install PoCL: apt-get install pocl-opencl-icd, or conda install -c conda-forge pyopencl pocl",
     ("win32", "x86-64"): (
         "install the driver of your GPU's maker, which brings OpenCL, or Intel's runtime for CPUs with: "
         "pip install 'pele-ocl[intel]'"
