@@ -22,7 +22,7 @@ COMMANDS = {
     "devices": [],
     "prepare": [HEXAPEPTIDE, "-o", "{}/prepared.pdb"],
     "energy": [HEXAPEPTIDE, "-t", HEXAPEPTIDE, "--shard", "1/1", "-o", "{}/shard.h5"],
-    "merge": ["{}/shard.h5", "-o", "{}/merged.h5"],
+    "merge": ["{}/shard.1of1.h5", "-o", "{}/merged.h5"],
     "solvent": [HEXAPEPTIDE, "--json"],
     "nonbond": [HEXAPEPTIDE, "--json"],
     "binding": [HEXAPEPTIDE, "--ligand", "resid 1", "--json"],
@@ -34,7 +34,7 @@ COMMANDS = {
     "sample": ["{}/map.dx", HEXAPEPTIDE, "-o", "{}/sampled.csv"],
     "ions": [HEXAPEPTIDE, "--spacing", 2, "--concentration", 0.3, "-o", "{}/ions.pdb"],
     "view": [HEXAPEPTIDE, "-o", "{}/page.html", "--json"],
-    "bench": ["solvent", "--system", "hexapeptide", "--runs", 1, "--variant", "tiled"],
+    "bench": ["solvent", "--system", "hexapeptide", "--runs", 3, "--variant", "tiled"],
     "tune": ["--quantity", "solvent", "--precision", "float32", "--system", "hexapeptide", "--dry-run"],
 }
 
@@ -60,5 +60,5 @@ def test_every_command_once(tmp_path):
             assert list(numbers(found)), command
             assert all(map(math.isfinite, numbers(found))), command
         for word in words:
-            if str(word).startswith("{}"):
+            if str(word).startswith("{}") and "--shard" not in words:  # whose file has its number in its name
                 assert (tmp_path / str(word)[3:]).stat().st_size > 0, command

@@ -19,13 +19,13 @@ FIGURE = ROOT / "docs" / "figures" / "architecture.svg"
 # Box: column of its middle, width in columns, its first-level modules, a description. The rest comes from the code.
 BOXES: dict[str, tuple[float, float, str, str]] = {
     "command line": (2.5, 1.9, "cli __main__", "commands, options, reports"),
-    "public names": (2, 0.9, "__init__", "import pele_ocl"),
+    "public names": (0.5, 0.9, "__init__", "import pele_ocl"),
     "bench": (3, 0.9, "bench", "timing, tuning, peers"),
-    "cluster": (1.5, 0.9, "cluster", "processes that share work"),
-    "binding": (0.5, 0.9, "binding", "complex less its parts"),
-    "trajectories": (0.5, 0.9, "trajectories", "frames in pieces, records"),
+    "cluster": (0.5, 0.9, "cluster", "processes that share work"),
+    "binding": (0, 0.9, "binding", "complex less its parts"),
+    "trajectories": (0, 0.9, "trajectories", "frames in pieces, records"),
     "energy": (0, 0.9, "energy", "all terms and the gradient"),
-    "ase": (0, 0.9, "ase", "calculator for ASE"),
+    "ase": (2, 0.9, "ase", "calculator for ASE"),
     "relax": (1, 0.9, "relax", "predicted models"),
     "minimize": (1, 0.9, "minimize", "structures relaxed"),
     "nonbond": (1, 0.9, "nonbond", "over a pair list"),
