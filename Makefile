@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-devices lint docs site dist plot intel performance clean
+.PHONY: demo test test-intel test-all test-devices lint docs site dist plot intel performance clean
 
 demo: $(VENV)/.installed
 	@printf '\n$$ pele-ocl devices\n'
@@ -15,8 +15,19 @@ demo: $(VENV)/.installed
 	@$(BIN)/pele-ocl bench solvent --system ubiquitin
 
 # On PoCL, the runtime that comes with the package; a process a core, which helps another with its tests in the end.
+# Then a part of them on Intel's.
 test: $(VENV)/.tested
 	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(MAKE) --no-print-directory test-intel
+
+# Every command once and what is computed of the smallest structure, on Intel's runtime, which differs from PoCL in its
+# compiler and in what it reports. Where pip has none for this machine, a line says so.
+INTEL := tests/test_every_command.py $(patsubst %,tests/test_%.py,solvent energy nonbond potmap ions surface)
+test-intel: $(VENV)/.tested
+	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[test,intel]' || echo "pip has no Intel runtime here"
+	@if $(BIN)/pele-ocl devices 2>/dev/null | grep -q 'Intel(R) OpenCL'; then \
+	    PELE_OCL_TEST_DEVICES='intel(r) opencl' $(BIN)/python -m pytest -n auto --dist worksteal -k "every_command or hexapeptide" $(INTEL); \
+	else echo "Intel's OpenCL runtime is not here; its tests are skipped"; fi
 
 # On every device there is, Intel's CPU runtime among them.
 test-devices: $(VENV)/.intel

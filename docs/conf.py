@@ -26,6 +26,7 @@ highlight_language = "none"  # blocks without a language are formulas, drawings 
 
 myst_heading_anchors = 4
 nb_execution_mode = "force"
+nb_execution_excludepatterns = ["notebooks/*"]  # of files of the reader's own; a test runs them on made ones
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300

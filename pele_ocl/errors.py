@@ -50,5 +50,9 @@ class KernelBuildError(PeleError):
     """A kernel that the device's compiler refused."""
 
 
+class DeviceWarning(UserWarning):
+    """An OpenCL runtime or a device that answers with an error is left out; the others are used."""
+
+
 class CacheWarning(UserWarning):
     """Compiled kernels cannot be kept on disk, or were found damaged: they are built anew, and results are the same."""

@@ -11,6 +11,10 @@ LARGEST = 1e6  # of kappa and the minimum distance
 FARTHEST = 1e12  # A, of the cutoff, whose square is a float32
 
 
+# Names of laws, as titles of maps and bars of colours have them; the longer one first.
+LAWS = ("screened Coulomb potential", "Coulomb potential")
+
+
 @dataclass(frozen=True)
 class PotentialModel:
     """Potential of a point charge: docs/theory/potmap.md, eq. 1 to 6.
@@ -47,3 +51,8 @@ class PotentialModel:
         elif not arguments.is_finite(self.cutoff) or not self.min_distance < self.cutoff <= FARTHEST:
             given = arguments.described(self.cutoff)
             raise InputError(f"the cutoff is {given} A; a finite number beyond the minimum distance is needed")
+
+    @property
+    def name(self) -> str:
+        """The law in words, of LAWS."""
+        return LAWS[0] if self.kappa else LAWS[1]

@@ -77,7 +77,7 @@ def chosen_devices() -> list[Device]:
 DEVICES = chosen_devices()
 
 # Their tests take a quarter of a minute and more each, in processes of their own.
-LONG = ("test_oclgrind.py", "test_package.py", "test_extend_kernel.py", "test_docs_extend.py")
+LONG = ("test_oclgrind.py", "test_package.py", "test_extend_kernel.py", "test_docs_extend.py", "test_site.py")
 
 # Cases whose kernels a CPU's compiler takes ten seconds and more for. `make test-all` has them, and so have GPUs; the
 # same code runs in float32, or under oclgrind.

@@ -46,6 +46,7 @@ FLOORS = [
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms.split()}
 IMPORTS_BY_STRING = 9  # of modules that are loaded when they are first used; each hides an arrow from the tests below
 
+
 def assert_none(faults: Iterable[str]) -> None:
     """No fault, or all of them, a line each."""
     lines = list(faults)

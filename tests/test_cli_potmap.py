@@ -196,7 +196,7 @@ def test_a_picture_names_the_file(tmp_path, monkeypatch):
     module = sys.modules["pele_ocl.cli.potmap.pictures"]
     monkeypatch.setattr(module, "draw_slices", lambda path, map_, inputs: titles.append(map_.title))
     run("potmap", HEXAPEPTIDE, *SMALL, "--png", tmp_path / "map.png")
-    assert titles == ["hexapeptide.pdb: electrostatic potential of 96 atoms"]
+    assert titles == ["hexapeptide.pdb: Coulomb potential of 96 atoms"]
 
 
 # Models

@@ -130,6 +130,42 @@ def test_names_that_are_not_utf_8_or_obeyed_by_terminals(tmp_path):
         assert missing.strip().isprintable()
 
 
+# Characters that terminals, spreadsheets and browsers obey.
+OBEYED = "=1+1\x1b]0;owned\x07\n<img src=x>"
+
+
+def test_tables_and_pages_hold_names_that_nothing_obeys(tmp_path, monkeypatch):
+    """A table read on a terminal, in a spreadsheet or by lines shows the names of its files as they are escaped."""
+    import csv
+
+    monkeypatch.chdir(tmp_path)
+    one, other, map_ = f"{OBEYED}.pdb", f"@{OBEYED}.pdb", f"{OBEYED}.dx"
+    for name in (one, other):
+        shutil.copy(HEXAPEPTIDE, name)
+    run("solvent", one, other, "-o", "solvent.csv")
+    run("solvent", one, "-o", "one.csv")
+    run("solvent", one, "-t", other, "-o", "frames.csv")
+    run("potmap", one, "--spacing", 3, "-o", map_)
+    run("sample", map_, one, "-o", "sample.csv")
+    tables = sorted(tmp_path.glob("[a-z]*.csv"))
+    assert len(tables) == 4
+    for path in (*tables, tmp_path / map_):
+        text = path.read_text()
+        assert text.replace("\n", "").isprintable(), path.name
+        assert not [line for line in text.splitlines() if line.startswith("<img")], path.name
+    cells = [cell for path in tables for row in csv.reader(path.read_text().splitlines()) for cell in row]
+    assert any(ascii(one)[1:-1] in cell for cell in cells)
+    assert not [cell for cell in cells if cell[:1] in ("=", "@") or (cell[:1] in "+-" and not is_number(cell))]
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text
+    return True
+
+
 def test_titles_of_pictures_are_no_formulas(tmp_path):
     path = tmp_path / r"a$\foo$b_{.pdb"
     shutil.copy(HEXAPEPTIDE, path)

@@ -61,7 +61,8 @@ def test_a_map_of_apbs_is_shown_for_what_it_is(tmp_path, apbs):
 
 def test_without_a_map_the_potential_is_computed(tmp_path):
     found = json.loads(run("view", HEXAPEPTIDE, "-o", tmp_path / "page.html", "--json").stdout)
-    assert (found["n_atoms"], found["unit"], found["range"]) == (96, "kT/e at 298.15 K", 5)
+    assert (found["n_atoms"], found["unit"], found["range"]) == (96, "kT/e at 298.15 K", 2)
+    assert (found["quantity"], found["outside"]) == ("screened Coulomb potential", 1.4)
     text = (tmp_path / "page.html").read_text()
     debye = 1 / debye_kappa(0.15, 78.54, 298.15)
     assert "uniform medium of relative permittivity 78.54" in text
@@ -141,4 +142,4 @@ def test_pictures_of_several_structures(tmp_path):
 def test_a_range_in_another_unit_is_not_that_of_kt(tmp_path):
     words = ("--for-surface", "--units", "mV", "-o", tmp_path / "map.dx", "--scene", "vmd")
     run("potmap", HEXAPEPTIDE, *COARSE, *words)
-    assert "-5 (red) to 5 (blue) mV" not in (tmp_path / "map.vmd").read_text()
+    assert "-2 (red) to 2 (blue) mV" not in (tmp_path / "map.vmd").read_text()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +18,7 @@ import pytest
 from pele_ocl import DeviceError
 from pele_ocl.opencl import device as devices
 from pele_ocl.opencl import handles
-from pele_ocl.opencl.device import Device, get_cpu_device, get_device, list_devices
+from pele_ocl.opencl.device import Device, get_cpu_device, get_device, install_hint, list_devices
 from pele_ocl.opencl.run import Run
 from pele_ocl.opencl.runtimes import announced
 from pele_ocl.solvent.layout import SolventLayout
@@ -122,8 +124,109 @@ def test_bad_choice_lists_what_there_is(some_devices, choice):
 
 def test_no_device_says_what_to_install(monkeypatch):
     monkeypatch.setattr(devices, "list_devices", lambda: ())
-    with pytest.raises(DeviceError, match=r"no OpenCL device found; install one with: pip install 'pyopencl\[pocl\]'"):
+    with pytest.raises(DeviceError) as refused:
         get_device()
+    assert str(refused.value) == f"no OpenCL device found; {install_hint()}"
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "what"),
+    [
+        ("linux", "x86_64", "pip install 'pyopencl[pocl]'"),
+        ("linux", "aarch64", "apt-get install pocl-opencl-icd"),
+        ("win32", "AMD64", "pip install 'pele-ocl[intel]'"),
+        ("win32", "ARM64", "OpenGL Compatibility Pack from the Microsoft Store"),
+        ("darwin", "arm64", "conda install -c conda-forge pyopencl pocl"),
+        ("darwin", "x86_64", "conda install -c conda-forge pyopencl pocl"),
+        ("linux", "ppc64le", "portablecl.org"),
+        ("freebsd14", "amd64", "portablecl.org"),
+    ],
+)
+def test_what_to_install_goes_by_the_platform(system, machine, what):
+    """PyOpenCL's extra `pocl` has a wheel for Linux on x86-64 alone, Intel's runtime for that and for Windows."""
+    hint = install_hint(system, machine)
+    assert what in hint
+    assert ("pyopencl[pocl]" in hint) == ((system, machine) == ("linux", "x86_64"))
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "wanted"),
+    [
+        ("linux", "x86_64", True), ("win32", "AMD64", True), ("linux", "aarch64", False), ("win32", "ARM64", False),
+        ("darwin", "x86_64", False), ("darwin", "arm64", False),
+    ],
+)  # fmt: skip
+def test_the_extra_intel_is_asked_for_where_it_has_wheels(system, machine, wanted):
+    requirements = pytest.importorskip("packaging.requirements")
+    text = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+    lines = re.findall(r'^ +"(intel-[^"]+)",$', text, re.MULTILINE)
+    here = {"sys_platform": system, "platform_machine": machine}
+    asked = [each.name for each in map(requirements.Requirement, lines) if each.marker.evaluate(here)]
+    assert sorted(asked) == (["intel-cmplr-lib-rt", "intel-opencl-rt"] if wanted else [])
+
+
+class BrokenHandle(FakeHandle):
+    """A device that answers with an error."""
+
+    @property
+    def available(self):
+        raise cl.RuntimeError("clGetDeviceInfo failed: OUT_OF_HOST_MEMORY")
+
+
+def refusing(status: int):
+    """A function that raises PyOpenCL's error with this status."""
+
+    def get_devices():
+        raise cl.RuntimeError(SimpleNamespace(code=lambda: status, routine=lambda: "clGetDeviceIDs", what=lambda: ""))
+
+    return get_devices
+
+
+def test_a_broken_runtime_is_left_out_with_a_word(monkeypatch):
+    good = FakeHandle()
+    good.available = good.compiler_available = True
+    there = [
+        SimpleNamespace(name="Good", get_devices=lambda: [good, BrokenHandle()]),
+        SimpleNamespace(name="Torn", get_devices=refusing(cl.status_code.OUT_OF_HOST_MEMORY)),
+        SimpleNamespace(name="Empty", get_devices=refusing(cl.status_code.DEVICE_NOT_FOUND)),
+    ]
+    monkeypatch.setattr(devices, "find_platforms", lambda: there)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = devices.list_devices.__wrapped__()
+    assert [device.handle for device in found] == [good]
+    assert [each.category.__name__ for each in said] == ["DeviceWarning"] * 2
+    device, runtime = (str(each.message) for each in said)
+    assert device.startswith("an OpenCL device of the runtime 'Good' is left out, because it answers clGetDeviceInfo")
+    assert runtime.startswith("an OpenCL runtime 'Torn' is left out, because it answers clGetDeviceIDs failed: OUT")
+
+
+@pytest.mark.parametrize(("kind", "name"), [("CPU", "Intel(R) OpenCL"), ("GPU", "NVIDIA CUDA")])
+def test_a_device_that_reports_no_clock(kind, name):
+    """Intel's runtime reports 0 on some processors: a rate of 0 divides what goes by it."""
+    silent, known = (Device(0, FakeHandle("it", kind, name, max_clock_frequency=megahertz)) for megahertz in (0, 2500))
+    assert known.clock == 2.5e9
+    assert 1e9 < silent.clock < 5e9
+    assert handles.rank(silent.handle) > handles.rank(FakeHandle("large", "GPU", max_compute_units=132))
+
+
+def test_a_map_chooses_its_method_without_a_clock(device, monkeypatch):
+    """The potential of a peptide, by a device that reports a clock of 0."""
+    from pele_ocl import Grid, potmap, read
+    from pele_ocl.paths import shipped
+
+    class Silent:
+        max_clock_frequency = 0
+
+        def __getattr__(self, name):
+            return getattr(device.handle, name)
+
+    asked = []
+    monkeypatch.setattr(Device, "clock", property(lambda self: asked.append(self) or handles.clock(Silent())))
+    atoms = read(shipped("data") / "structures" / "hexapeptide.pdb")
+    found = potmap(atoms, Grid.around(atoms, 3, 2.1), method="auto", device=device)
+    assert asked
+    assert np.isfinite(found.map.values).all()
 
 
 def test_float64_on_a_device_without_it(some_devices):
@@ -227,6 +330,22 @@ def test_found_runtimes_stand_beside_the_systems(monkeypatch, tmp_path):
         }
     assert "OCL_ICD_VENDORS" not in os.environ
     assert not folder.exists()
+
+
+def test_on_windows_intels_runtime_of_pip_is_named_beside_the_registry(monkeypatch, tmp_path):
+    library = tmp_path / "Library" / "bin" / "intelocl64.dll"
+    monkeypatch.setattr(announced.sys, "platform", "win32")
+    monkeypatch.setattr(announced, "_pip_intel", {"intelocl64.dll": library}.get)
+    monkeypatch.delenv("OCL_ICD_FILENAMES", raising=False)
+    before = os.environ["PATH"]
+    with announced.announced_runtimes():
+        assert os.environ["OCL_ICD_FILENAMES"] == str(library)
+        assert os.environ["PATH"].split(os.pathsep)[0] == str(library.parent)
+    assert "OCL_ICD_FILENAMES" not in os.environ
+    assert os.environ["PATH"] == before
+    monkeypatch.setenv("OCL_ICD_FILENAMES", "mine.dll")
+    with announced.announced_runtimes():
+        assert os.environ["OCL_ICD_FILENAMES"] == "mine.dll"
 
 
 def test_the_users_own_choice_stands(monkeypatch):

@@ -34,6 +34,14 @@ def test_the_picture_is_that_of_the_imports(make):
     assert all(level[box] > level[below] for box, below in found)
 
 
+def test_no_box_hides_another(make):
+    level = make.levels(make.imports())
+    sides = {box: (x - wide / 2, x + wide / 2) for box, (x, wide, _, _) in make.BOXES.items()}
+    for one, (left, right) in sides.items():
+        for other, (start, end) in sides.items():
+            assert one == other or level[one] != level[other] or right <= start or end <= left, f"{one}, {other}"
+
+
 def test_arrows_that_are_left_out_are_implied(make):
     graph, drawn = make.imports(), make.arrows(make.imports())
 

@@ -78,7 +78,7 @@ def test_solvents_that_are_not_computed_are_told(control):
         ('"licenseDirectoryPath"', '$LOGFILE\n   "licenseDirectoryPath"'),  # in place of a setting
         ('"licenseDirectoryPath"', '$LOGFILE // a comment\n ${MORE}\n   "licenseDirectoryPath"'),  # of several
         ('"allowMissingTerminals" : true,', '"allowMissingTerminals" : true, $REST'),  # of the last ones
-        ("[ { \"RandomGenerator\"", "[ $FIRST $SECOND { \"RandomGenerator\""),  # before elements of an array
+        ('[ { "RandomGenerator"', '[ $FIRST $SECOND { "RandomGenerator"'),  # before elements of an array
         ('"$OUTPUT/report" }', '"$OUTPUT/report", "files" : [ $ONE, $TWO ], "last" : $X }'),  # where values may stand
     ],
 )

@@ -331,7 +331,9 @@ def test_pieces_with_one_numbering_stay_apart(tmp_path):
     source = pieces(tmp_path / "pieces.pdb", (0, 0, 30))
     result = Relaxer().relax(source)
     (note,) = result.notes
-    assert re.search(r"pieces\.pdb:\d+ \(A:LYS29:N\) and A:ILE30 are not bonded: C and N are 31\.2 A apart, .* gap", note)
+    assert re.search(
+        r"pieces\.pdb:\d+ \(A:LYS29:N\) and A:ILE30 are not bonded: C and N are 31\.2 A apart, .* gap", note
+    )
     assert (result.before, result.after, result.is_worse) == ([], [], False)
     assert np.linalg.norm(calphas(result.atoms) - calphas(read_structure(source)), axis=1).max() < 1
     assert peptide_bond(result.atoms) not in result.atoms.bonds.tolist()
@@ -369,7 +371,9 @@ def test_the_command_tells_of_gaps_and_of_more_violations(tmp_path):
     result = run(*pulled, code=1)
     (line,) = [line for line in result.stdout.splitlines() if line.startswith("pieces.pdb  ")]
     assert line.endswith("more violations, or more clashes, than before  ended after 20 iterations")
-    assert re.search(r"Error: more violations, or more clashes, than before in \S*pieces.pdb \(1 -> \d+\)", result.stderr)
+    assert re.search(
+        r"Error: more violations, or more clashes, than before in \S*pieces.pdb \(1 -> \d+\)", result.stderr
+    )
     assert (tmp_path / "pulled.pdb").exists()
     (row,) = map(json.loads, run(*pulled, "--json", code=1).stdout.splitlines())
     assert row["is_worse"]
@@ -395,7 +399,9 @@ def backbone(lines: list[str]) -> list[str]:
 
 def test_a_backbone_is_refused(tmp_path):
     lines = heavy_lines()
-    with pytest.raises(ParameterError, match=r"x\.pdb: 68 of 68 residues lack their side chains, the first is A:MET1; "):
+    with pytest.raises(
+        ParameterError, match=r"x\.pdb: 68 of 68 residues lack their side chains, the first is A:MET1; "
+    ):
         pele_ocl.relax(model(tmp_path / "x.pdb", backbone(lines)))
     most = [*backbone(lines[:300]), *lines[300:]]
     with pytest.raises(ParameterError, match="35 of 68 residues lack their side chains"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from conftest import DEVICES
 
 import pele_ocl
 
@@ -39,7 +40,7 @@ def test_every_page_stands_once_in_the_contents():
         if source.exists():
             placed += [name for pages in contents.below(source.read_text(), page).values() for name in pages]
     assert len(placed) == len(set(placed))
-    sources = [*DOCS.rglob("*.md"), *(DOCS / "cli").glob("*.txt")]
+    sources = [*DOCS.rglob("*.md"), *(DOCS / "cli").glob("*.txt"), *DOCS.rglob("*.ipynb")]
     names = {str(source.relative_to(DOCS).with_suffix("")) for source in sources}
     within = {name for name in names if re.match(r"performance/(cpu|h200)-", name)}  # parts of docs/performance.md
     assert set(placed) == names - within
@@ -103,7 +104,7 @@ def test_docstrings_become_what_sphinx_reads():
 
 @pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
 def test_notebooks_take_what_there_is(page):
-    """Their Python is sound, short, and names public things; the site's build runs it."""
+    """Their Python is sound, short, and names public things."""
     cells = code(page)
     assert len(cells) >= 2
     assert page.read_text().startswith("---\nfile_format: mystnb\n")
@@ -115,17 +116,43 @@ def test_notebooks_take_what_there_is(page):
                 assert node.attr in [*pele_ocl.__all__, "ase"]
 
 
-@pytest.mark.slow
-def test_the_site_builds_without_a_warning(tmp_path):
-    """With its notebooks; every gallery page has its picture, and no page loads anything from a network."""
+@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
+def test_notebooks_run(page, tmp_path, monkeypatch):
+    """The cells of each, one after the other in an empty folder, draw its picture."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pytest.importorskip("scipy")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PELE_OCL_DEVICE", str(DEVICES[0].index))
+    pyplot.switch_backend("Agg")
+    pyplot.close("all")
+    names: dict[str, object] = {}
+    for cell in code(page):
+        exec(compile(cell, page.name, "exec"), names)
+    figures = [pyplot.figure(number) for number in pyplot.get_fignums()]
+    pyplot.close("all")
+    assert figures
+    assert all(figure.axes for figure in figures)
+
+
+# As `make site` builds it, and with the notebooks' text alone, which takes a third of the time.
+BUILDS = [
+    pytest.param(["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"], id="text"),
+    pytest.param([], marks=pytest.mark.slow, id="run"),
+]
+
+
+@pytest.mark.parametrize("options", BUILDS)
+def test_the_site_builds_without_a_warning(tmp_path, options):
+    """Every page is there and loads nothing from a network; with its notebooks run, each of them has its picture."""
     for name in ("furo", "myst_nb", "ase", "scipy"):
         pytest.importorskip(name, reason="the extra `site` is not installed")
-    command = [sys.executable, "-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-b", "html", DOCS, tmp_path]
+    command = [sys.executable, "-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-b", "html", *options, DOCS, tmp_path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     for page in GALLERY:
         text = (tmp_path / "gallery" / f"{page.stem}.html").read_text()
-        assert re.search(r'<img [^>]*src="\.\./_images/\w+\.png"', text), page
+        assert options or re.search(r'<img [^>]*src="\.\./_images/\w+\.png"', text), page
+    assert "binding-residues" in (tmp_path / "notebooks" / "binding.html").read_text()
     for page in tmp_path.rglob("*.html"):
         loaded = re.findall(r'<(?:script|link|img|iframe)\b[^>]*(?:src|href)="((?:https?:)?//[^"]+)"', page.read_text())
         assert not loaded, page

@@ -24,6 +24,7 @@ from pele_ocl.paths import shipped
 from pele_ocl.solvent import choose_variant
 from pele_ocl.solvent.error import SAMPLE, RadiusError, SampledRadii, sample_of
 from pele_ocl.solvent.layout import SolventLayout
+from pele_ocl.solvent.sharing import shared
 from pele_ocl.solvent.tree_sums import TreeShape, TreeSums
 from pele_ocl.solvent.variants import VARIANTS
 from pele_ocl.tuning import Choice, trying
@@ -338,6 +339,16 @@ def test_groups_of_several_devices(device):
     with trying("solvent", Choice.of("tree", **asdict(layout))):
         radii = [solvent(atoms, variant="tree", device=d, model=model).born_radii for d in (device, [device] * 3)]
     np.testing.assert_array_equal(*radii)
+
+
+def test_no_device_is_left_out_of_the_sharing(device):
+    """Passes of a variant for one device, which share nothing, are refused in place of dropped."""
+    tree, tiled = (
+        Solvent(random_atoms(40), variant=name, device=device)._prepare(1).passes for name in ("tree", "tiled")
+    )
+    assert shared([tiled]) is tiled
+    with pytest.raises(InputError, match="cannot share a variant that is for one device alone"):
+        shared([tree, tiled])
 
 
 def test_devices_that_cannot_share(device, monkeypatch):

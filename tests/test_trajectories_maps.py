@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-
-import h5py
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import pytest
 from conftest import random_atoms

@@ -21,6 +21,7 @@ from pele_ocl.potential_model import PotentialModel
 from pele_ocl.view import about_file, about_model, painted, read_residue_values
 from pele_ocl.view.colouring import RED_TO_BLUE, by_residues
 from pele_ocl.view.orientation import principal_axes
+from pele_ocl.view.picture import picture_of
 from pele_ocl.view.rendering import Frame
 
 pytest.importorskip("plotly")
@@ -60,8 +61,12 @@ def numbers(packed) -> np.ndarray:
 
 
 def test_the_values_are_those_of_the_map(shown, map_):
-    np.testing.assert_array_equal(shown.colouring.values, sample(map_, shown.surface.vertices))
-    assert shown.colouring.label == "potential, kT/e at 298.15 K"
+    """1.4 A outside the surface: where a probe's middle touches it, as far from its atoms as a probe is."""
+    surface = shown.surface
+    outside = surface.vertices + 1.4 * surface.normals
+    np.testing.assert_array_equal(shown.colouring.values, sample(map_, outside))
+    assert not np.allclose(shown.colouring.values, sample(map_, surface.vertices), atol=0.5)
+    assert shown.colouring.label == ["potential", "1.4 Å outside the surface", "kT/e at 298.15 K"]
     beyond = (np.abs(shown.colouring.values) > shown.colouring.end).mean()
     assert 0 < beyond < 0.1
 
@@ -71,6 +76,26 @@ def test_red_is_negative_and_blue_positive(shown):
     assert (rgb[values < -2, 0] > rgb[values < -2, 2]).all()
     assert (rgb[values > 2, 2] > rgb[values > 2, 0]).all()
     np.testing.assert_allclose(rgb[values.argmin()] * 255, [int(RED_TO_BLUE[0][k : k + 2], 16) for k in (1, 3, 5)])
+
+
+def test_a_screened_coulomb_potential_says_so_beside_its_colours(tmp_path, atoms):
+    """In the page and in the picture, for a map at hand and for one that a file keeps; another map is a potential."""
+    from conftest import DEVICES
+
+    grid = Grid.around(atoms, 4, 2.1)
+    screened = pele_ocl.potmap(atoms, grid, dielectric=78.54, ionic_strength=0.15, unit="kT/e", device=DEVICES[0]).map
+    bare = pele_ocl.potmap(atoms, grid, device=DEVICES[0]).map
+    pele_ocl.write_map(tmp_path / "map.dx", screened)
+    for map_, quantity in (
+        (screened, "screened Coulomb potential"),
+        (pele_ocl.read_map(tmp_path / "map.dx"), "screened Coulomb potential"),
+        (bare, "Coulomb potential"), (replace(screened, title="POTENTIAL (kT/e)"), "potential"),
+    ):  # fmt: skip
+        shown = painted(atoms, map_)
+        assert shown.colouring.quantity == quantity
+        assert " ".join(data_of(shown.page())["colouring"]["label"]).startswith(f"{quantity} 1.4 Å outside the surface")
+        figure = picture_of(shown.atoms, shown.surface, shown.colouring, "", "")
+        assert figure.axes[-1].get_ylabel().startswith(f"{quantity}\n1.4 Å outside the surface")
 
 
 def test_where_the_map_ends_the_surface_is_grey(atoms, map_):
@@ -121,7 +146,7 @@ def test_a_page_without_a_map_has_no_slices(atoms):
     name = str(atoms.labels.residues[0])
     page = painted(atoms, residue_values={name: -2.0}, unit="kcal/mol").page()
     assert data_of(page)["map"] is None
-    assert data_of(page)["colouring"]["quantity"] == "residue value"
+    assert data_of(page)["colouring"]["label"] == ["residue value", "kcal/mol"]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")

@@ -39,7 +39,9 @@ def script(folder, suffix):
 def test_every_script_names_its_files_from_its_folder(folder):
     for program in PROGRAMS.values():
         lines = script(folder, program.suffix)
-        assert lines[0].startswith("# Potential of peptide.pdb on its surface, -5 (red) to 5 (blue) kT/e at 298.15 K")
+        assert lines[0].startswith(
+            "# Screened Coulomb potential of peptide.pdb at its surface, -2 (red) to 2 (blue) kT/e at 298.15 K"
+        )
         text = "\n".join(lines)
         assert "../peptide.pdb" in text
         assert "map.dx" in text
@@ -60,6 +62,7 @@ with pymol2.PyMOL() as session:
         "atoms": [list(atom.coord) for atom in cmd.get_model("molecule").atom],
         "ramp": cmd.get("surface_color", "molecule"),
         "above": cmd.get("surface_ramp_above_mode"),
+        "probe": cmd.get("solvent_radius"),
     }
 print("FOUND", json.dumps(found))
 """
@@ -77,8 +80,9 @@ def test_pymol_lays_the_map_on_the_structure(folder, tmp_path):
     assert line is not None, ran.stdout + ran.stderr
     found = json.loads(line.removeprefix("FOUND "))
     map_ = read_map(folder / "the maps" / "map.dx")
-    assert found["objects"] == ["molecule", "potential", "ramp_kT_e_at_298_15_K"]
-    assert (found["ramp"], found["above"]) == ("ramp_kT_e_at_298_15_K", "0")
+    ramp = "ramp_screened_Coulomb_potential_kT_e_at_298_15_K"
+    assert found["objects"] == ["molecule", "potential", ramp]
+    assert (found["ramp"], found["above"], float(found["probe"])) == (ramp, "1", 1.4)  # a probe outside the surface
     np.testing.assert_allclose(found["extent"], [map_.grid.origin, map_.grid.last], atol=1e-4)
     atoms, expected = (np.round(each, 3) for each in (found["atoms"], read(HEXAPEPTIDE).positions))
     np.testing.assert_array_equal(sorted(atoms.tolist()), sorted(expected.tolist()))  # PyMOL has an order of its own
@@ -101,7 +105,7 @@ def test_vmd_is_told_what_it_should(folder):
         folder / "peptide.pdb",
         folder / "the maps" / "map.dx",
     ]
-    assert ("mol", "scaleminmax", "top", "1", "-5", "5") in calls
+    assert ("mol", "scaleminmax", "top", "1", "-2", "2") in calls
     assert ("mol", "color", "Volume", "0") in calls
     assert ("color", "scale", "method", "RWB") in calls
     assert calls.index(("mol", "color", "Volume", "0")) < [c[:2] for c in calls].index(("mol", "scaleminmax"))
@@ -120,7 +124,8 @@ def test_the_commands_of_chimerax(folder):
     assert {line.split()[0] for line in lines[1:]} == known
     assert all(line.count('"') % 2 == 0 for line in lines)
     assert lines[2:4] == ['open "../peptide.pdb"', 'open "map.dx"']  # models #1 and #2
-    assert "color electrostatic #1 map #2 palette red:white:blue range -5,5 offset 0" in lines
+    assert "color electrostatic #1 map #2 palette red:white:blue range -2,2 offset 1.4" in lines
+    assert any(line.startswith('2dlabels text "screened Coulomb potential, kT/e at') for line in lines)
 
 
 def test_the_map_that_a_program_reads_is_taken(tmp_path):
@@ -138,8 +143,6 @@ def test_what_a_program_does_not_read(tmp_path):
         scene_path("vmd", "in.pdb.gz", [tmp_path / "a.dx"])
     with pytest.raises(FormatError, match=r"in\.prmtop: PyMOL does not read \.prmtop files; it reads \.pdb"):
         scene_path("pymol", "in.prmtop", [tmp_path / "a.dx"])
-    with pytest.raises(FormatError, match="a scene cannot name this file; give one without quotes"):
-        write_scene("pymol", tmp_path / 'a"b.pdb', tmp_path / "a.dx", 5, "kT/e")
     (tmp_path / "a{b.pdb").write_bytes(HEXAPEPTIDE.read_bytes())
     words = ("-o", tmp_path / "a.dx", "--scene", "pymol")
     assert "a scene cannot name this file" in error_of("potmap", tmp_path / "a{b.pdb", *COARSE, *words)
@@ -148,6 +151,43 @@ def test_what_a_program_does_not_read(tmp_path):
         scene_path("vmd", "in.pdb", [tmp_path / "a'\"b.dx"])
     assert "a scene for PyMOL needs a map file" in error_of("potmap", HEXAPEPTIDE, *COARSE, "--scene", "pymol")
     assert not list(tmp_path.iterdir())
+
+
+HOSTILE = [
+    "a;system touch owned;.pdb", "a\nsystem touch owned.pdb", "a\rquit.pdb", "a[exec touch owned].pdb",
+    "a$env(HOME).pdb",
+    "a}; exec touch owned; set b {.pdb", 'a"; close; open ".pdb', "a' + str(cmd.quit()) + '.pdb", "a\\.pdb", "a#.pdb",
+    "a/@b;quit/c.pdb", "a`id`.pdb", "a|b.pdb", "a&b.pdb", "a(b).pdb", "a,b.pdb", "a=b.pdb", "a%b.pdb",
+    "a~b.pdb", "a*.pdb",
+    "a\x1b]0;x\x07.pdb", "\u202egbp.pdb", "\u00e9.pdb", "a\u2028quit.pdb", "http://host/a.pdb?b.pdb",
+    "a<b>.pdb", "a!b.pdb",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_names_that_a_program_might_obey_are_in_no_script(tmp_path, program, name):
+    """PyMOL begins a command at a semicolon even in a comment; the structure and the map may have such a name."""
+    good = tmp_path / "a.dx"
+    with pytest.raises(FormatError, match="a scene cannot name this file, as programs obey some characters") as refused:
+        write_scene(program, tmp_path / name, good, 5, "kT/e")
+    assert str(refused.value).replace("\n", "").isprintable()  # commands print it as one line
+    if "/" not in name:
+        with pytest.raises(FormatError, match="a scene cannot name this file"):
+            scene_path(program, tmp_path / "in.pdb", [tmp_path / f"{name}.dx"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_units_and_quantities_are_made_harmless(tmp_path):
+    for program, of in PROGRAMS.items():
+        hostile = "V;system touch owned\n[exit]{}"
+        text = write_scene(
+            program, tmp_path / "a b+c-d_e.pdb", tmp_path / "a.dx", 5, hostile, quantity=hostile
+        ).read_text()
+        assert of.suffix != ".vmd" or "a b+c-d_e.pdb" in text
+        for line in text.splitlines():
+            assert ";system" not in line
+            assert "[exit]" not in line
 
 
 def test_a_scene_without_a_range_has_that_of_the_surface(tmp_path):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROOT = "index"
 NAMED = re.compile(r"\[[\w./-]+\.md\](\([\w./-]+\.md\))")
-LINK = re.compile(r"\]\(([\w./-]+)\.(?:md|txt)(?:#[\w-]+)?\)")
+LINK = re.compile(r"\]\(([\w./-]+)\.(?:md|txt|ipynb)(?:#[\w-]+)?\)")
 
 
 def linked(text: str, page: str) -> list[str]:

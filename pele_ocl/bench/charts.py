@@ -74,7 +74,7 @@ def draw_rates(path: Path, timings: Sequence[Timing], title: str) -> None:
     axes.set_yticks(places, names)
     axes.invert_yaxis()
     logarithmic(axes.xaxis)
-    limit_bars(axes, rates, 4)
+    limit_bars(axes, [*rates, *(rate for _, rate in books)], 4)
     axes.set_xlabel("billion atom evaluations a second")
     axes.set_title(title, fontsize=10)
     save(figure, path)

@@ -102,23 +102,24 @@ def draw(path: Path, rows: Iterable[Row], title: str) -> None:
     """
     panels = [group for group in groups(rows) if group.timed]
     heights = [len(group.timed) + 1.5 for group in panels]
-    figure = new_figure(8, 0.6 + 0.36 * sum(heights))
-    figure.suptitle(title, fontsize=11)
+    figure = new_figure(8, 0.6 + 0.55 * sum(heights))
+    figure.suptitle(title, fontsize=14)
     every = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
     for group, axes in zip(panels, every, strict=True):
         times = [1e3 * (row.seconds or 0.0) for row in group.timed]
         labels = [f"{plain(ms)} ms{'*' if row.sampled else ''}" for ms, row in zip(times, group.timed, strict=True)]
         colours = ["tab:blue" if row.ours else "tab:gray" for row in group.timed]
         bars = axes.barh(range(len(times)), times, 0.7, color=colours)
-        axes.bar_label(bars, labels, padding=3, fontsize=8)
-        axes.set_yticks(range(len(times)), [f"{row.code}, {row.where}" for row in group.timed], fontsize=8)
+        axes.bar_label(bars, labels, padding=3, fontsize=12)
+        # Code over device: side by side they would take half of the width.
+        axes.set_yticks(range(len(times)), [f"{row.code}\n{row.where}" for row in group.timed], fontsize=11)
         axes.invert_yaxis()
         logarithmic(axes.xaxis)
         limit_bars(axes, times, 8)
-        axes.tick_params(axis="x", labelsize=8)
+        axes.tick_params(axis="x", labelsize=11)
         scaled = "; * a part of the map, scaled" if any(row.sampled for row in group.timed) else ""
-        axes.set_xlabel(f"ms{scaled}", fontsize=8)
-        axes.set_title(group.title, fontsize=9, loc="left")
+        axes.set_xlabel(f"ms{scaled}", fontsize=11)
+        axes.set_title(group.title, fontsize=12, loc="left")
     save(figure, path)
 
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import numbers
 from ..atoms import Atoms, Floats, require_atoms
-from ..contract import Image
 from ..atoms.lcpo import lcpo_notes
+from ..contract import Image
 from ..energy import Energy, EnergyBatch
 from ..errors import InputError
 from ..plan.conformations import as_conformations

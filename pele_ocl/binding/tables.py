@@ -11,7 +11,7 @@ import numpy as np
 
 from ..atoms import Floats
 from ..errors import FormatError
-from ..formats import replacing
+from ..formats import guarded, replacing
 from ..formats.hdf5_writing import text_array, text_type, write_attributes, writing_hdf5
 from .decomposition import GROUPS, IN_RESIDUES, Decomposition, Shares
 
@@ -71,7 +71,7 @@ def _sections(of: Decomposition) -> Iterator[tuple[str, str, list[int]]]:
 
 
 def _rows(of: Decomposition, kind: str, chosen: list[int]) -> Iterator[_Row]:
-    names = of.names
+    names = list(map(guarded, of.names))
     if of.pairs is None:
         for k in chosen:
             yield [names[k], *_cells(of.per_residue[kind], (k,), of.n_frames)]

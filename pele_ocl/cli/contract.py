@@ -23,7 +23,10 @@ def strict_option(command: Command) -> Command:
         context.meta[STRICT] = value
 
     return click.option(
-        "--strict", is_flag=True, expose_value=False, callback=remember,
+        "--strict",
+        is_flag=True,
+        expose_value=False,
+        callback=remember,
         help="Refuse what is noted otherwise: atoms on top of each other, open disulphides, terms beyond reason.",
     )(command)
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @debug_option
 def devices() -> None:
     """List the OpenCL devices that can be used; 0 is the default."""
-    from ..opencl.device import DEVICE_VARIABLE, INSTALL_HINT, get_device, list_devices
+    from ..opencl.device import DEVICE_VARIABLE, get_device, install_hint, list_devices
 
     if not list_devices():
-        raise DeviceError(f"no OpenCL device found; {INSTALL_HINT}")
+        raise DeviceError(f"no OpenCL device found; {install_hint()}")
     rows = [_row(device) for device in list_devices()]
     head = ("", "device", "type", "platform", "units", "memory", "vector", "fp64", "used for")
     say(table(head, rows, "><<<>>><<"))

@@ -46,7 +46,7 @@ _PICTURE = ".png"
     "--residue-values", "values_path", type=INPUT, metavar="FILE",
     help="Colour residues in place of a potential: a decomposition of `binding`, .csv, or lines of residue,value.",
 )  # fmt: skip
-@range_option("Colours go from -R to R; by default 5 for the potential that is computed, else as the values ask for.")
+@range_option("Colours go from -R to R; by default 2 for the potential that is computed, else as the values ask for.")
 @click.option("--device", metavar="D", help="Index of `pele-ocl devices`, or part of a name; also PELE_OCL_DEVICE.")
 @structure_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
@@ -133,7 +133,7 @@ def _computed(source: InputFile, end: float | None, device: str | None, read_ato
     )  # fmt: skip
     assert result.model is not None
     return painted(
-        atoms, result.map, end=end or FOR_SURFACE_END, title=f"{one_line(source.path.name)}: electrostatic potential",
+        atoms, result.map, end=end or FOR_SURFACE_END, title=f"{one_line(source.path.name)}: {result.model.name}",
         about=about_model(result.model),
     )  # fmt: skip
 
@@ -147,6 +147,7 @@ def _as_json(shown: Painted) -> dict[str, object]:
         "spacing": shown.surface.spacing,
         "n_triangles": len(shown.surface.faces),
         "quantity": colouring.quantity,
+        "outside": colouring.outside,
         "unit": colouring.unit,
         "range": colouring.end,
         "min": float(known.min()),
@@ -157,11 +158,13 @@ def _as_json(shown: Painted) -> dict[str, object]:
 
 def _as_text(shown: Painted, outputs: tuple[Path, ...]) -> str:
     surface, colouring, known = shown.surface, shown.colouring, shown.colouring.known
+    place = f", {colouring.outside:g} A outside the surface" if colouring.outside else ""
     lines = [
         f"{one_line(shown.title)}, {counted(len(shown.atoms), 'atom')}",
         "",
         f"Surface       {surface.area:,.0f} A^2, {len(surface.faces):,} triangles, probe {surface.probe:.3g} A",
         f"Values        {known.min():.4g} to {known.max():.4g} {one_line(colouring.unit)}".rstrip(),
+        f"Of            {colouring.quantity}{place}",
         f"Colours       {-colouring.end:g} to {colouring.end:g}",
         *([f"Grey          {colouring.missing:.1%} of the surface has no value"] if colouring.missing else []),
         *(f"Written       {one_line(str(output))}" for output in outputs),

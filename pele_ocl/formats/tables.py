@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import FormatError
+from ..errors import FormatError, printable
 from .hdf5_writing import encodable, flat, text_array, text_type, write_attributes, writing_hdf5
 from .writing import refuse_target, replacing
 
@@ -103,27 +103,31 @@ def _write_csv(path: Path, columns: Columns, units: Units, attributes: Attribute
 
 
 def _cells(values: NDArray[Any]) -> list[Any]:
-    """A column's values; an apostrophe stands before a text that a spreadsheet would compute."""
+    """A column's values; texts as `guarded` has them."""
     if values.dtype.kind not in "UO":
         return list(values.tolist())
     return [guarded(str(text)) for text in values.tolist()]
 
 
 def guarded(text: str) -> str:
-    """The text, with an apostrophe before it where a spreadsheet would compute it."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    """The text as one line that a terminal shows, with an apostrophe before it where a spreadsheet would compute it."""
+    shown = printable(text).replace("\n", "\\n")
+    return f"'{shown}" if text.startswith(_FORMULA) else shown
 
 
 def unguarded(text: str) -> str:
-    """The text that `guarded` was given."""
+    """The text that `guarded` was given; characters that no terminal shows stay escaped."""
     return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
 
 
 def flat_texts(attributes: Attributes) -> dict[str, str]:
-    """Attributes as one line of text each; nested names joined by points, values that are None left out."""
+    """Attributes as one line of text each, as a terminal shows it.
+
+    Nested names are joined by points, values that are None left out.
+    """
     plain = {name: _json_value(value) for name, value in flat(attributes).items()}
     texts = {name: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for name, v in plain.items()}
-    return {name: " ".join(text.split()) for name, text in texts.items()}
+    return {name: printable(" ".join(text.split())) for name, text in texts.items()}
 
 
 def _split(name: str, values: NDArray[Any], unit: str) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -162,9 +162,7 @@ def _from_tables(a: Floats, b: Floats, types: NDArray[np.intp]) -> _LennardJones
             "are needed"
         )
     rule, own = rule_of(sigma[among], epsilon[among])
-    return _LennardJones(
-        sigma.diagonal()[types], epsilon.diagonal()[types], rule, types, (sigma, epsilon), used[own]
-    )
+    return _LennardJones(sigma.diagonal()[types], epsilon.diagonal()[types], rule, types, (sigma, epsilon), used[own])
 
 
 def _require_same_exclusions(custom: CustomNonbondedForce, exceptions: Floats) -> None:

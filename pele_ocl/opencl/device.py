@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import re
+import sys
 import threading
+import warnings
 from collections import deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -17,7 +20,7 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from ..errors import DeviceError, DeviceMemoryError
+from ..errors import DeviceError, DeviceMemoryError, DeviceWarning
 from . import handles
 from .memory import Buffer, BufferBytes
 from .runtimes import find_platforms, name_processors
@@ -27,7 +30,32 @@ if TYPE_CHECKING:
     from .packing import Parameter
 
 DEVICE_VARIABLE = "PELE_OCL_DEVICE"
-INSTALL_HINT = "install one with: pip install 'pyopencl[pocl]'"
+
+# Runtimes by system and processor: PyOpenCL's wheel of PoCL is for one of them alone.
+_RUNTIMES = {
+    ("linux", "x86-64"): "install one with: pip install 'pyopencl[pocl]'",
+    ("linux", "ARM"): "install PoCL: apt-get install pocl-opencl-icd, or conda install -c conda-forge pyopencl pocl",
+    ("win32", "x86-64"): (
+        "install the driver of your GPU's maker, which brings OpenCL, or Intel's runtime for CPUs with: "
+        "pip install 'pele-ocl[intel]'"
+    ),
+    ("win32", "ARM"): "install the OpenCL and OpenGL Compatibility Pack from the Microsoft Store",
+    ("darwin", "x86-64"): "install PoCL with: conda install -c conda-forge pyopencl pocl",
+    ("darwin", "ARM"): "install PoCL with: conda install -c conda-forge pyopencl pocl",
+}
+
+
+def install_hint(system: str = sys.platform, machine: str = "") -> str:
+    """How an OpenCL runtime is installed on a system; by default on this one.
+
+    system, machine : as sys.platform and platform.machine() name them
+    """
+    machine = (machine or platform.machine()).lower()
+    family = "ARM" if machine.startswith(("arm", "aarch")) else "x86-64"
+    known = machine in ("x86_64", "amd64", "arm64", "aarch64")
+    other = "install the OpenCL runtime of your processor's or GPU's maker, or PoCL (https://portablecl.org)"
+    return _RUNTIMES.get((system, family), other) if known else other
+
 
 _forks = 0  # that lie between the first process and this one
 
@@ -176,8 +204,8 @@ class Device:
 
     @property
     def clock(self) -> float:
-        """Clocks a second, at most."""
-        return 1e6 * int(self.handle.max_clock_frequency)
+        """Clocks a second, at most; above 0 on every runtime."""
+        return handles.clock(self.handle)
 
     @property
     def largest_group(self) -> int:
@@ -205,7 +233,7 @@ class Device:
         """Raise DeviceError unless the device computes in `precision`."""
         if precision == "float64" and not self.has_float64:
             others = [d.name for d in list_devices() if d.has_float64]
-            use = f"choose --device '{others[0]}'" if others else INSTALL_HINT
+            use = f"choose --device '{others[0]}'" if others else install_hint()
             raise DeviceError(f"{self.name} has no float64; choose --precision float32, or {use}")
 
     @property
@@ -251,15 +279,46 @@ class Device:
             )
 
 
+def _usable(runtime: cl.Platform) -> Iterator[cl.Device]:
+    """The devices of a platform that can be computed on. Warns where it, or one of them, answers with an error."""
+    try:
+        listed = runtime.get_devices()
+    except cl.Error as error:
+        if error.code != cl.status_code.DEVICE_NOT_FOUND:  # which is no trouble: a runtime without its hardware
+            _warn_of("runtime", runtime, error)
+        return
+    for handle in listed:
+        try:
+            usable = handle.available and handle.compiler_available
+        except cl.Error as error:
+            _warn_of("device of the runtime", runtime, error)
+            continue
+        if usable:
+            yield handle
+
+
+def _warn_of(what: str, runtime: cl.Platform, error: cl.Error) -> None:
+    try:
+        name = f"{str(runtime.name).strip()!r}"
+    except cl.Error:
+        name = "without a name"
+    warnings.warn(
+        f"an OpenCL {what} {name} is left out, because it answers {str(error).strip() or 'with an error'}; reinstall "
+        "it, or remove it to be rid of this note",
+        DeviceWarning,
+        stacklevel=2,
+    )
+
+
 @lru_cache(maxsize=1)
 def list_devices() -> tuple[Device, ...]:
-    """Every usable OpenCL device, the default first. Empty where there is none."""
-    found = []
-    for platform in find_platforms():
-        try:
-            found += [handle for handle in platform.get_devices() if handle.available and handle.compiler_available]
-        except cl.Error:  # a runtime that is installed but finds no hardware
-            continue
+    """Every usable OpenCL device, the default first. Empty where there is none.
+
+    Warns with DeviceWarning of runtimes and devices that answer with an error; others stay usable.
+    """
+    found: list[cl.Device] = []
+    for each in find_platforms():
+        found += _usable(each)
     name_processors(found)
     return tuple(Device(index, handle) for index, handle in enumerate(sorted(found, key=handles.rank)))
 
@@ -291,7 +350,7 @@ def fitting_devices(choice: int | str | None = None) -> tuple[Device, ...]:
     """All devices that fit a choice, as get_device has it, of which it takes the first."""
     devices = list_devices()
     if not devices:
-        raise DeviceError(f"no OpenCL device found; {INSTALL_HINT}")
+        raise DeviceError(f"no OpenCL device found; {install_hint()}")
     wanted = str(os.environ.get(DEVICE_VARIABLE, "") if choice is None else choice).strip()
     if not wanted:
         return devices
@@ -313,4 +372,4 @@ def get_cpu_device(preferred: Device) -> Device:
     for device in list_devices():
         if device.kind == "CPU":
             return device
-    raise DeviceError(f"this variant runs on a CPU device and there is none; {INSTALL_HINT}")
+    raise DeviceError(f"this variant runs on a CPU device and there is none; {install_hint()}")

@@ -14,6 +14,9 @@ VENDORS = {"nvidia": "NVIDIA", "portable computing": "POCL", "intel": "INTEL", "
 FLOAT_ATOMICS = {"float32": 0x4231, "float64": 0x4232}
 GLOBAL_ADDITION = 1 << 1
 
+# Clocks of devices that do not report their own.
+USUAL_MEGAHERTZ = {"GPU": 1500, "CPU": 3000}
+
 # The features of OpenCL C 3.0 that a fence over the whole device takes.
 FENCE_FEATURES = {"__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_scope_device"}
 
@@ -33,6 +36,12 @@ def vendor(handle: cl.Device) -> str:
     return next((vendor for part, vendor in VENDORS.items() if part in name), "OTHER")
 
 
+def clock(handle: cl.Device) -> float:
+    """Clocks a second, at most; a usual number where the runtime does not know it and reports 0, as Intel's may."""
+    reported = int(handle.max_clock_frequency)
+    return 1e6 * (reported or USUAL_MEGAHERTZ["GPU" if kind(handle) == "GPU" else "CPU"])
+
+
 def runtime_version(handle: cl.Device) -> tuple[int, ...]:
     """The numbers of PoCL's version; of another runtime, all numbers of its platform's version."""
     version = str(handle.platform.version)
@@ -47,7 +56,7 @@ def rank(handle: cl.Device) -> tuple[int, int, tuple[int, ...]]:
     """
     place = ["GPU", "CPU", "accelerator", "simulator"].index(kind(handle))
     if place == 0:
-        size = handle.max_compute_units * handle.max_clock_frequency
+        size = round(handle.max_compute_units * clock(handle) / 1e6)
         return place, int(bool(handle.host_unified_memory)) * 2**40 - size, ()
     intel_first = 0 if "intel" in handle.platform.name.lower() else 1
     numbers = (*runtime_version(handle), 0, 0, 0, 0)[:4]

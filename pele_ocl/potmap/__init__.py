@@ -124,7 +124,7 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> PlannedMap:
     if variant == "auto":
         tuned = tuned_choice(problem, devices[0]).variant if method == "direct" else None
         variant = tuned or choose_variant(method)
-    title = f"electrostatic potential of {len(atoms):,} atoms"
+    title = f"{model.name} of {len(atoms):,} atoms"
     unit_charge = factor / options.dielectric
     return PlannedMap(problem, method, variant, devices, options.unit, options.temperature, title, unit_charge)
 

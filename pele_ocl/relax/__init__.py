@@ -78,9 +78,7 @@ def relax(
     Raises FormatError and ParameterError for what is no protein that Amber99SB knows, and InputError for options that
     do not exist, for a model that cannot be minimised, and where PDBFixer is needed and not installed.
     """
-    relaxer = Relaxer(
-        like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision, device=device
-    )
+    relaxer = Relaxer(like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision, device=device)
     return relaxer.relax(path)
 
 

@@ -106,10 +106,13 @@ def _half(tell: Progress | None, k: int, half: int) -> Progress | None:
 
 
 def shared(each: Sequence[SolventPasses]) -> Passes:
-    """The passes of one device, or of several that share."""
+    """The passes of one device, or of several that share. Raises InputError where some cannot share."""
     if len(each) == 1:
         return each[0]
-    return SharedPasses([passes for passes in each if isinstance(passes, Tree)])
+    trees = [passes for passes in each if isinstance(passes, Tree)]
+    if len(trees) != len(each):
+        raise InputError(f"{each[0].run.device} and others cannot share a variant that is for one device alone")
+    return SharedPasses(trees)
 
 
 def devices_of(device: Named | Sequence[Device | int | str]) -> Sequence[Named]:

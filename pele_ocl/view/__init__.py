@@ -10,7 +10,7 @@ from .. import arguments
 from ..atoms import Atoms, require_atoms
 from ..errors import InputError
 from ..grid import Map, require_map
-from .about import about_file, about_model
+from .about import about_file, about_model, quantity_of
 from .colouring import LEAST_END, MOST_END, Colouring, by_map, by_residues
 from .page import framed, page_of, require_page, save_page
 from .picture import picture_of, save_picture
@@ -28,6 +28,7 @@ __all__ = [
     "about_model",
     "draw_surface",
     "painted",
+    "quantity_of",
     "read_residue_values",
     "require_page",
     "scene_path",
@@ -35,9 +36,10 @@ __all__ = [
     "write_scene",
 ]
 
-# What most published pictures of surfaces have: settings of `potmap`, and where their colours end, kT/e.
+# What most published pictures of surfaces have: settings of `potmap`. Their colours end at 5 kT/e; a screened Coulomb
+# potential is several times weaker outside a surface than one of Poisson and Boltzmann, so its colours end before.
 FOR_SURFACE: Mapping[str, float | str] = {"dielectric": 78.54, "ionic_strength": 0.15, "units": "kT/e"}
-FOR_SURFACE_END = 5.0
+FOR_SURFACE_END = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +110,7 @@ def write_page(
 ) -> None:  # fmt: skip
     """Write one offline page, HTML: the molecule's surface in colours, slices through the map, atoms.
 
-    map_ : the potential, which colours the surface where it reaches
+    map_ : the potential, which colours the surface where it reaches, by its values 1.4 A outside
     residue_values : in its place, values by the names of residues, `A:LEU4` say; unit : of these
     end : the colours span -end to end; by default a round number near the 97th percentile of magnitudes
     title, about : above and below the picture

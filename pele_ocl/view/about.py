@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from ..potential_model import PotentialModel
+from ..grid import Map
+from ..potential_model import LAWS, PotentialModel
 
 NOT_POISSON_BOLTZMANN = (
     "It is not a solution of the Poisson-Boltzmann equation, where the molecule's inside has a lower permittivity than "
     "the solvent and keeps the salt out: compare it with maps that were made in the same way, not with those of APBS."
 )
+
+
+def quantity_of(map_: Map) -> str:
+    """Name the values of a map for a bar of colours: the law that `potmap` puts in the title, else "potential"."""
+    return next((law for law in LAWS if law in map_.title), "potential")
 
 
 def about_model(model: PotentialModel) -> str:

@@ -12,7 +12,8 @@ from ..errors import InputError
 from ..frozen import ReadOnlyArrays
 from ..grid import Map
 from ..sampling import sample
-from .surface import Surface
+from .about import quantity_of
+from .surface import PROBE, Surface
 
 # Red, white and blue of ColorBrewer's RdBu with seven colours, whose ends are bright enough for a shaded surface.
 RED_TO_BLUE = ("#b2182b", "#ef8a62", "#fddbc7", "#f7f7f7", "#d1e5f0", "#67a9cf", "#2166ac")
@@ -27,7 +28,8 @@ class Colouring(ReadOnlyArrays):
     values : (n_vertices,) NaN where there is none
     end : the colours span -end to end
     unit : of the values, "" where it is not known
-    quantity : "potential"
+    quantity : what they are, such as "screened Coulomb potential"
+    outside : A, how far outside the surface they are taken
     colours : from -end to end, evenly spaced, as #rrggbb
     """
 
@@ -36,11 +38,17 @@ class Colouring(ReadOnlyArrays):
     unit: str
     quantity: str
     colours: tuple[str, ...] = RED_TO_BLUE
+    outside: float = 0.0
 
     @property
-    def label(self) -> str:
-        """The quantity with its unit."""
-        return f"{self.quantity}, {self.unit}" if self.unit else self.quantity
+    def place(self) -> str:
+        """Where the values are taken, in words; "" for on the surface itself."""
+        return f"{self.outside:g} Å outside the surface" if self.outside else ""
+
+    @property
+    def label(self) -> list[str]:
+        """The lines beside a bar of colours: the quantity, where it is taken, its unit."""
+        return [line for line in (self.quantity, self.place, self.unit) if line]
 
     @property
     def known(self) -> Floats:
@@ -62,14 +70,18 @@ class Colouring(ReadOnlyArrays):
 
 
 def by_map(surface: Surface, map_: Map, end: float | None = None) -> Colouring:
-    """The map at the surface; end : of the colours, by default a round number near the 97th percentile of magnitudes.
+    """The map 1.4 A outside the surface, where the middle of a probe is that touches it.
+
+    A potential in a uniform medium ranks places there much as one does with the molecule's own permittivity.
+
+    end : of the colours, by default a round number near the 97th percentile of magnitudes
 
     Raises InputError where the map reaches no part of the surface.
     """
-    values = sample(map_, surface.vertices, "nan")
+    values = sample(map_, surface.vertices + PROBE * surface.normals, "nan")
     if np.isnan(values).all():
         raise InputError("the map does not reach the molecule's surface; give the structure that the map was made for")
-    return Colouring(values, end or _round_end(values), map_.full_unit, "potential")
+    return Colouring(values, end or _round_end(values), map_.full_unit, quantity_of(map_), outside=PROBE)
 
 
 def by_residues(

@@ -12,7 +12,7 @@
     return packed.step === undefined ? values : Float32Array.from(values, (value) => packed.first + packed.step * value);
   }
 
-  const { end, unit, quantity } = data.colouring;
+  const { end, unit, label } = data.colouring;
   const colours = data.colouring.colours.map((colour, k, all) => [k / (all.length - 1), colour]);
   const scale = { cmin: -end, cmax: end, colorscale: colours };
   const written = (value) => `${value.toFixed(Math.max(0, 2 - Math.floor(Math.log10(end))))} ${unit}`;
@@ -42,7 +42,7 @@
     lighting: { ambient: 0.62, diffuse: 0.55, specular: 0.12, roughness: 0.6, fresnel: 0.05, vertexnormalsepsilon: 0 },
     lightposition: data.camera.light,
   };
-  const bar = { title: { text: `${quantity}<br>${unit}`, side: "top" }, thickness: 16, len: 0.8, x: 1,
+  const bar = { title: { text: label.join("<br>"), side: "top" }, thickness: 16, len: 0.8, x: 1,
     tickvals: [-1, -0.5, 0, 0.5, 1].map((share) => share * end) };
   const traces = [{ ...shape, ...triangles(true), intensity: values, ...scale, colorbar: bar, name: "surface" }];
   const grey = triangles(false);

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import json
+import textwrap
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -29,6 +30,7 @@ _MOST_POINTS = 1_500_000  # of the map in a page: 4 MB
 _MOST_ATOMS = 30_000  # that a page shows one by one
 _MARGIN = 3.0  # A, around the surface
 _LIGHT = np.array([-0.4, 0.6, 1.0]) * 1e4  # from where it comes: to the right, up, to the viewer
+_LETTERS = 18  # of a line above the bar of colours
 _BEYOND = 20.0  # ends of the colours: what is beyond is written as that
 _ELEMENTS = {"H": "#ffffff", "C": "#909090", "N": "#3050f8", "O": "#ff0d0d", "S": "#e6c619", "P": "#ff8000"}
 _OTHER = "#b75fb8"
@@ -85,11 +87,12 @@ def _line(text: str) -> str:
 
 def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None) -> str:
     """The line below the title."""
+    of = f" of the {colouring.quantity} {colouring.place}" if colouring.place else ""
     facts = [
         f"{len(atoms):,} atoms",
         f"solvent-excluded surface of {surface.area:,.0f} Å², probe {surface.probe:.3g} Å, by steps of "
         f"{surface.spacing:.2g} Å",
-        f"colours from -{colouring.end:g} to {colouring.end:g} {_line(colouring.unit)}".rstrip(),
+        f"colours from -{colouring.end:g} to {colouring.end:g} {_line(colouring.unit)}".rstrip() + of,
     ]
     if map_ is not None:
         stride = _stride(map_)
@@ -116,6 +119,7 @@ def _data(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | None
             "end": colouring.end,
             "unit": html.escape(_line(colouring.unit)),
             "quantity": colouring.quantity,
+            "label": [html.escape(part) for line in colouring.label for part in textwrap.wrap(_line(line), _LETTERS)],
             "colours": colouring.colours,
         },
         "atoms": _atoms(atoms) if len(atoms) <= _MOST_ATOMS else None,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDTH = 10.5  # inches
-_LEFT, _GAP, _RIGHT, _TOP, _BAR = 0.3, 0.3, 1.1, 0.65, 0.16
+_LEFT, _GAP, _RIGHT, _TOP, _BAR = 0.3, 0.3, 1.3, 0.65, 0.16
 _BELOW, _LINE = 0.45, 0.15  # of the panels: the word below each, and a line of text
 _TALLEST, _LOWEST = 5.5, 1.5
 _DPI = 160
@@ -71,7 +71,7 @@ def picture_of(atoms: Atoms, surface: Surface, colouring: Colouring, title: str,
     bar = figure.add_axes((1 - (_RIGHT - 0.25) / _WIDTH, bottom / height, _BAR / _WIDTH, tall / height))
     shown = ScalarMappable(Normalize(-colouring.end, colouring.end), colours)
     figure.colorbar(shown, cax=bar, ticks=np.linspace(-1, 1, 5) * colouring.end, format=_number)
-    bar.set_ylabel(colouring.label, size=9, parse_math=False)
+    bar.set_ylabel("\n".join(map(_line, colouring.label)), size=8, parse_math=False)
     bar.tick_params(labelsize=8)
     figure.text(_LEFT / _WIDTH, 1 - 0.3 / height, _line(title), size=13, weight="bold", va="center", parse_math=False)
     figure.text(_LEFT / _WIDTH, 0.1 / height, "\n".join(text), size=8, color="0.35", va="bottom", parse_math=False)
@@ -81,7 +81,8 @@ def picture_of(atoms: Atoms, surface: Surface, colouring: Colouring, title: str,
 def _sentences(about: str, colouring: Colouring) -> list[str]:
     """The lines below: the values on the surface, and what they are."""
     values = colouring.known
-    spans = f"On the surface {_number(values.min())} to {_number(values.max())} {colouring.unit}".rstrip()
+    where = f"{colouring.place[:1].upper()}{colouring.place[1:]}" if colouring.place else "On the surface"
+    spans = f"{where} {_number(values.min())} to {_number(values.max())} {colouring.unit}".rstrip()
     missing = f"; grey: no value, {colouring.missing:.0%} of the surface" if colouring.missing else ""
     return textwrap.wrap(_line(f"{spans}{missing}. {about}"), _LETTERS)
 

@@ -12,20 +12,26 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path, PurePath
 
-from ..errors import FormatError, printable
+from ..errors import FormatError
 from ..formats import replacing, structure_suffix
 from ..formats.registry import map_suffix
 from .surface import PROBE
 
+_OTHER = re.compile(r"[^A-Za-z0-9_ .+/-]", re.ASCII)  # characters that no script holds; / is between folders
+
 
 @dataclass(frozen=True)
 class Scene:
-    """A structure and a map, paths from the script's folder; colours from -end to end, with the map's unit."""
+    """A structure and a map, paths from the script's folder; colours from -end to end, with the map's unit.
+
+    quantity : what the map's values are
+    """
 
     structure: str
     map_: str
     end: float
     unit: str
+    quantity: str
     title: str
 
 
@@ -70,34 +76,43 @@ def scene_path(program: str, structure: str | PathLike[str], maps: Sequence[Path
 
 def write_scene(
     program: str, structure: str | PathLike[str], map_: Path, end: float, unit: str,
-    inputs: Iterable[str | PathLike[str]] = (),
+    inputs: Iterable[str | PathLike[str]] = (), quantity: str = "potential",
 ) -> Path:  # fmt: skip
     """Write the script of a program beside a map file; its path.
 
     end : of the colours, in the map's unit; inputs : files that are read, which the script must not be
+    quantity : what the map's values are, such as "screened Coulomb potential"
 
     Raises FormatError as `scene_path` does, and where the script cannot be written.
     """
     path, _ = scene_path(program, structure, [map_])
     folder = path.parent.resolve()
     own, beside = (_relative(each, folder) for each in (structure, map_))
-    title = f"Potential of {PurePath(own).name} on its surface, -{end:g} (red) to {end:g} (blue) {unit}".rstrip()
-    text = "\n".join(PROGRAMS[program].write(Scene(own, beside, end, unit, printable(title).replace("\n", " "))))
+    unit, quantity = (_OTHER.sub("_", text) for text in (unit, quantity))
+    what = f"{quantity[:1].upper()}{quantity[1:]}"
+    title = f"{what} of {PurePath(own).name} at its surface, -{end:g} (red) to {end:g} (blue) {unit}".rstrip()
+    text = "\n".join(PROGRAMS[program].write(Scene(own, beside, end, unit, quantity, title)))
     with replacing(path, inputs) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
     return path
 
 
 def _relative(path: str | PathLike[str], folder: Path) -> str:
-    """The path from a folder, with slashes. Raises FormatError for a name that no script can hold."""
+    """The path from a folder, with slashes. Raises FormatError for a name that no script holds as it is.
+
+    Programs obey some characters even within quotes and comments: PyMOL begins a command at each semicolon.
+    """
     relative = PurePath(os.path.relpath(Path(path).resolve(), folder)).as_posix()
-    if not relative.isprintable() or set(relative) & set('"{}\\'):
-        raise FormatError(f"{path}: a scene cannot name this file; give one without quotes, braces and backslashes")
+    if _OTHER.search(relative):
+        raise FormatError(
+            f"{path}: a scene cannot name this file, as programs obey some characters of names; rename it and its "
+            "folders to letters a to z, digits, blanks and _ . + -"
+        )
     return relative
 
 
 def _pymol(scene: Scene) -> list[str]:
-    ramp = "ramp_" + re.sub(r"\W+", "_", scene.unit or "unit")
+    ramp = "ramp_" + re.sub(r"\W+", "_", f"{scene.quantity} {scene.unit or 'unit'}")
     return [
         f"# {scene.title}. Written by pele-ocl; open it as `pymol FILE`.",
         "/import os; cmd.cd(os.path.dirname(os.path.abspath(__script__)))",
@@ -108,7 +123,7 @@ def _pymol(scene: Scene) -> list[str]:
         "show cartoon, molecule",
         "show sticks, molecule and not polymer and not solvent",
         f"ramp_new {ramp}, potential, [-{scene.end:g}, 0, {scene.end:g}], [red, white, blue]",
-        "set surface_ramp_above_mode, 0",
+        "set surface_ramp_above_mode, 1",  # the value at the probe's middle, solvent_radius outside the surface
         f"set solvent_radius, {PROBE:g}",
         f"set surface_color, {ramp}, molecule",
         "show surface, molecule and not solvent",
@@ -125,9 +140,9 @@ def _chimerax(scene: Scene) -> list[str]:
         f'open "{scene.map_}"',
         "hide #2 models",
         f"surface #1 probeRadius {PROBE:g}",
-        f"color electrostatic #1 map #2 palette red:white:blue range -{end},{end} offset 0",
+        f"color electrostatic #1 map #2 palette red:white:blue range -{end},{end} offset {PROBE:g}",
         f"key red:-{end} white:0 blue:{end}",
-        f'2dlabels text "{scene.unit or "no unit given"}" xpos 0.72 ypos 0.13 size 16',
+        f'2dlabels text "{scene.quantity}, {scene.unit or "no unit given"}" xpos 0.55 ypos 0.13 size 16',
         "view",
     ]
 
@@ -135,6 +150,7 @@ def _chimerax(scene: Scene) -> list[str]:
 def _vmd(scene: Scene) -> list[str]:
     return [
         f"# {scene.title}. Written by pele-ocl; open it as `vmd -e FILE`.",
+        f"# VMD takes the values on the surface itself, not {PROBE:g} A outside as pages and the other programs do.",
         "set here [file dirname [file normalize [info script]]]",
         f"mol new [file join $here {{{scene.structure}}}] waitfor all",
         f"mol addfile [file join $here {{{scene.map_}}}] waitfor all",

@@ -93,9 +93,7 @@ def separate_for(
             own_atoms = atoms.get(name, binding.plans[name].atoms)
             trajectories[name] = Trajectory(files, own_atoms, over.words, image=over.imaging)
         else:
-            trajectories[name] = Trajectory(
-                over.paths, whole, over.words, taken[own], topology, image=over.imaging
-            )
+            trajectories[name] = Trajectory(over.paths, whole, over.words, taken[own], topology, image=over.imaging)
     with ProgressLine("Binding energy") as progress:
         energies = separate_energies(binding, trajectories, atoms, progress)
     if output is not None:

@@ -61,7 +61,7 @@ def picture_options(command: Command) -> Command:
         click.option(
             "--for-surface", is_flag=True, is_eager=True, expose_value=False, callback=_for_surface,
             help="What pictures of surfaces show: kT/e in a dielectric of 78.54 with 0.15 mol/L of salt, colours from "
-            "-5 to 5. Options beside it win.",
+            "-2 to 2. Options beside it win.",
         ),
         click.option("--png", type=OUTPUT, metavar="FILE", help="Draw the three central slices (matplotlib)."),
         click.option(

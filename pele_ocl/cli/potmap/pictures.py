@@ -10,7 +10,7 @@ import click
 from ...formats import refuse_target
 from ...formats.maps.pictures import draw_slices, require_png
 from ...inputfile import InputFile
-from ...view import FOR_SURFACE, PROGRAMS, about_model, painted, scene_path, write_scene
+from ...view import FOR_SURFACE, PROGRAMS, about_model, painted, quantity_of, scene_path, write_scene
 from ..terminal import note, one_line
 from .computing import Computed
 
@@ -57,7 +57,8 @@ class Pictures:
                 shown.save_picture(self.surface, [source])
         for program in self.scenes:
             _, map_ = scene_path(program, source.path, outputs)
-            script = write_scene(program, source.path, map_, end, computed.map.full_unit, [source])
+            unit, quantity = computed.map.full_unit, quantity_of(computed.map)
+            script = write_scene(program, source.path, map_, end, unit, [source], quantity=quantity)
             note(f"Scene for {PROGRAMS[program].name}: {script}")
 
 

@@ -2,7 +2,8 @@
 
 PyOpenCL's wheel reads the folder OCL_ICD_VENDORS, or /etc/OpenCL/vendors, for files that name a runtime's library. Two
 common runtimes are missed that way: Intel's from PyPI, whose own .icd file holds a path of the machine it was built on,
-and NVIDIA's inside containers, where the driver's library is mounted without an .icd file.
+and NVIDIA's inside containers, where the driver's library is mounted without an .icd file. On Windows runtimes stand in
+the registry, where pip writes nothing, and OCL_ICD_FILENAMES adds libraries to them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 VARIABLE = "OCL_ICD_VENDORS"
+WINDOWS_VARIABLE = "OCL_ICD_FILENAMES"
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 
@@ -26,6 +28,10 @@ def announced_runtimes() -> Iterator[None]:
 
     Does nothing where the user chose by OCL_ICD_VENDORS, or where there is nothing to add.
     """
+    if sys.platform == "win32":
+        with _announced_on_windows():
+            yield
+        return
     found = {} if VARIABLE in os.environ or not sys.platform.startswith("linux") else _unnamed_runtimes()
     if not found:
         yield
@@ -40,6 +46,23 @@ def announced_runtimes() -> Iterator[None]:
             del os.environ[VARIABLE]
 
 
+@contextmanager
+def _announced_on_windows() -> Iterator[None]:
+    """Intel's runtime of pip beside those of the registry; its library finds its own parts by PATH."""
+    library = None if WINDOWS_VARIABLE in os.environ else _pip_intel("intelocl64.dll")
+    if library is None:
+        yield
+        return
+    path = os.environ.get("PATH", "")
+    os.environ[WINDOWS_VARIABLE] = str(library)
+    os.environ["PATH"] = f"{library.parent}{os.pathsep}{path}"
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = path
+        del os.environ[WINDOWS_VARIABLE]
+
+
 def _unnamed_runtimes() -> dict[str, str]:
     return _pip_intel_icd() | _container_nvidia_icd(_system_icds())
 
@@ -51,14 +74,17 @@ def _system_icds() -> dict[str, str]:
 
 
 def _pip_intel_icd() -> dict[str, str]:
+    library = _pip_intel("libintelocl.so")
+    return {} if library is None else {"intel-pip.icd": str(library)}
+
+
+def _pip_intel(name: str) -> Path | None:
+    """The library of this name in Intel's runtime of pip; None where that is not installed."""
     try:
         files = metadata.files("intel-opencl-rt") or []
     except metadata.PackageNotFoundError:
-        return {}
-    for file in files:
-        if file.name == "libintelocl.so":
-            return {"intel-pip.icd": str(Path(str(file.locate())).resolve())}
-    return {}
+        return None
+    return next((Path(str(file.locate())).resolve() for file in files if file.name == name), None)
 
 
 def _container_nvidia_icd(named: dict[str, str]) -> dict[str, str]:
