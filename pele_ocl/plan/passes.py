@@ -67,9 +67,16 @@ class Passes(ABC):
 
         Returns events to keep; when the last one has come all is done.
         """
+        launches = None if run.profile or tell is not None else self.at_once(len(positions))
+        if launches is not None:
+            return run.through(self.buffers["positions"], positions, launches, self.buffers["results"], results)
         read = run.start_write(self.buffers["positions"], positions)
         self.launch(run, len(positions), tell)
         return read, run.start_read(results, self.buffers["results"])
+
+    def at_once(self, n_conformations: int) -> Sequence[KeptLaunch] | None:
+        """Give the launches for so many conformations that can follow one another uncut, or None."""
+        return None if self.run.cuts(self.launches, n_conformations) else self.launches
 
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         """Make all passes for the first n_conformations on the device."""

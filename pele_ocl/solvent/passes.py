@@ -68,6 +68,9 @@ class SolventPasses(TiledPasses):
         """Ordered pairs of a conformation, the cost of a step."""
         return float(len(self.atoms)) ** 2
 
+    def at_once(self, n_conformations: int) -> Sequence[KeptLaunch] | None:
+        return self.joined if self.joined and n_conformations <= self.most_joined else None
+
     def launch(self, run: Run, n_conformations: int, tell: Progress | None = None) -> None:
         if self.joined and not run.profile and tell is None and n_conformations <= self.most_joined:
             run.launch_kept(self.joined, n_conformations)
