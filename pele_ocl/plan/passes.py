@@ -38,12 +38,16 @@ class Passes(ABC):
 
     launches: Sequence[KeptLaunch]
 
-    def __init__(self, run: Run, encoding: Encoding, n_atoms: int, sizes: Mapping[str, int], most: int) -> None:
+    def __init__(self, run: Run, encoding: Encoding, n_atoms: int) -> None:
+        """Subclasses make their tables, then call `allocate`, and set `launches` last."""
+        self.run, self.encoding, self.n_atoms = run, encoding, n_atoms
+
+    def allocate(self, sizes: Mapping[str, int], most: int) -> None:
         """Make buffers for up to `most` conformations.
 
         sizes : reals of one conformation in each buffer; "results" must be among them
         """
-        self.run, self.encoding, self.n_atoms = run, encoding, n_atoms
+        run, n_atoms, encoding = self.run, self.n_atoms, self.encoding
         self.n_results = sizes["results"]
         bytes_each = sum(sizes.values()) * run.dtype.itemsize
         fit_in_buffer = run.device.largest_buffer // (max(sizes.values()) * run.dtype.itemsize)

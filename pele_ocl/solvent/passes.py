@@ -45,16 +45,17 @@ class SolventPasses(TiledPasses):
         self, run: Run, atoms: Atoms, tiles: Tiles, layout: SolventLayout, model: SolventModel, encoding: Encoding,
         most: int, accuracy: float, energies: bool,
     ) -> None:  # fmt: skip
-        self.layout, self.tiles, self.model, self.accuracy = layout, tiles, model, accuracy
-        self.energies, self.n_columns = energies, RADII + (len(TERMS) if energies else 0)
         spheres = SphereTables.of(run, atoms, tiles, model, scaled_charges(atoms, model, run.precision), layout.width)
+        super().__init__(run, atoms, tiles, encoding, model, spheres)
+        self.layout, self.accuracy = layout, accuracy
+        self.energies, self.n_columns = energies, RADII + (len(TERMS) if energies else 0)
         sizes = {"inverses": tiles.n_slots, "results": self.n_columns * len(atoms), **self._sizes()}
         self.surface = Surface.of(run, atoms, tiles, model) if energies else None
         sizes |= self.surface.sizes if self.surface else {}
         if energies:
             n_chunks, _ = layout.chunks(len(tiles))
             sizes["potential"] = n_chunks * tiles.n_slots
-        super().__init__(run, atoms, tiles, encoding, model, spheres, sizes, most)
+        self.allocate(sizes, most)
         self.placing = [self.place()]
         self.born = self._born()
         surface = self._surface()
