@@ -21,6 +21,7 @@ from pele_ocl import (
     SolventModel,
     all_pairs,
     energy,
+    from_openmm,
     minimize,
     minimize_many,
     nonbond,
@@ -233,7 +234,7 @@ def test_charmm36_with_arginine_and_acids():
     app = pytest.importorskip("openmm.app")
     pdb = structure("ubiquitin")
     system = app.ForceField("charmm36_2024.xml").createSystem(pdb.topology, **CHOICES)
-    atoms = Atoms.from_openmm(pdb.topology, system, pdb.positions)
+    atoms = from_openmm(pdb.topology, system, pdb.positions)
     assert len(atoms.bonded.lj_pairs) == 288  # 12 nitrogens of arginines, 24 oxygens of acids
     assert_same_energies(atoms, system)
     found = energy(atoms, model=SolventModel.like("openmm", gb="none"), precision="float64")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -15,6 +14,7 @@ from ..errors import InputError, ParameterError
 from .library import Joined
 from .links import Links
 from .obc import Key, ObcTable, read_obc
+from .openmm.names import names
 from .origin import Origin
 from .sources import (
     EMBEDDED,
@@ -108,16 +108,10 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
         raise ParameterError(
             f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
-            f"OpenMM brings {', '.join(_openmm_names())}, others come from the folders given with --templates or "
+            f"OpenMM brings {', '.join(names())}, others come from the folders given with --templates or "
             "--pele-data"
         )
     return "amber"
-
-
-def _openmm_names() -> list[str]:
-    """The names of OpenMM's force fields."""
-    found: list[str] = import_module("..interop.force_fields", __package__).names()
-    return found
 
 
 def _label(pele: PeleData, given: Mapping[str, Template]) -> str:

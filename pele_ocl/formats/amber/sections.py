@@ -149,6 +149,6 @@ def _refuse(file: InputFile, data: bytes) -> NoReturn:
         raise FormatError(f"{file}: holds HTML, not an AMBER topology; was the download an error page?")
     if _GROMACS.search(data):
         raise FormatError(
-            f"{file}: a GROMACS topology; load it with OpenMM's GromacsTopFile and give its system to Atoms.from_openmm"
+            f"{file}: a GROMACS topology; load it with OpenMM's GromacsTopFile and give its system to pele_ocl.from_openmm"
         )
     raise FormatError(f"{file}: holds no %FLAG; an AMBER topology of version 7 or later (prmtop, parm7) is needed")
