@@ -15,7 +15,7 @@ from pele_ocl import Atoms, InputError, Labels, ParameterError, read
 from pele_ocl.atoms.selection import Composition, Selection, residue_kinds, selection
 from pele_ocl.atoms.selection.nearby import near
 from pele_ocl.cli import main
-from pele_ocl.cli.structures.choice import chosen_text
+from pele_ocl.cli.structures.choice import selection_of
 from pele_ocl.gb_models.elements import is_nucleic
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
@@ -282,10 +282,10 @@ def test_a_name_that_no_residue_has_is_a_note() -> None:
 
 
 def test_options_make_one_selection() -> None:
-    assert chosen_text(None, None, None) is None
-    assert chosen_text("name CA", None, None) == "name CA"
-    assert chosen_text(None, "HOH,NA*", None) == 'not (resname "HOH" or resname NA*)'
-    assert chosen_text("heavy", "water", "protein,ligand") == "(heavy) and (not (water)) and (protein or ligand)"
+    assert selection_of(None, None, None) is None
+    assert selection_of("name CA", None, None).text == "name CA"
+    assert selection_of(None, "HOH,NA*", None).text == 'not (resname "HOH" or resname NA*)'
+    assert selection_of("heavy", "water", "protein,ligand").text == "(heavy) and (not (water)) and (protein or ligand)"
     assert Selection("type CT and name CA").needs_types
     assert not Selection("name CA").needs_types
 

@@ -18,13 +18,13 @@ from ..gb_models import GB_MODELS, models_listed
 from ..solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
-from .structures.choice import AtomsReader, choice_options, chosen_text
+from .structures.choice import choice_options, selection_of
 from .structures.control import OPTION
 from .structures.reader import FILE, StructureReader
 
 Command = Callable[..., Any]
 Options = Sequence[Callable[[Command], Any]]
-ReadAtoms = AtomsReader
+ReadAtoms = StructureReader
 
 PATH = click.Path(path_type=Path)
 DEFAULTS = SolventModel()
@@ -73,10 +73,7 @@ def structure_options(command: Command) -> Command:
         given["lcpo"] = _takes_carbon(others)
         path = others.get("path") or others.get("paths") or ()
         structures = path if isinstance(path, tuple) else (path,)
-        reader = StructureReader(structures=structures, selection=chosen_text(select, without, only), **given)
-        read_atoms = AtomsReader(
-            reader.read, reader.read_unparameterised, reader.require_forcefield, reader.read_of_frames
-        )
+        read_atoms = StructureReader(structures=structures, selection=selection_of(select, without, only), **given)
         return command(read_atoms=read_atoms, **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
