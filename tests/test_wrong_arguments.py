@@ -192,7 +192,10 @@ OF_THE_PROGRAM = (
     "of_complex", "of_positions", "precise", "radii_of",
 )  # fmt: skip
 # Take objects of other libraries, or seconds.
-APART = (pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.prepare)
+APART = (
+    pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.prepare,
+    pele_ocl.Atoms.from_openmm, pele_ocl.Atoms.from_parmed, pele_ocl.Atoms.from_mdanalysis,
+)  # fmt: skip
 
 
 def calls() -> Iterator[Call]:
