@@ -40,11 +40,11 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .errors import ParameterError as ParameterError
     from .errors import PeleError as PeleError
     from .forcefield import ForceField as ForceField
+    from .formats import draw_slices as draw_slices
     from .formats import read_conformations as read_conformations
     from .formats import read_map as read_map
+    from .formats import write_conformations as write_conformations
     from .formats import write_map as write_map
-    from .formats.conformation_files import write_conformations as write_conformations
-    from .formats.maps.pictures import draw_slices as draw_slices
     from .grid import Grid as Grid
     from .grid import Map as Map
     from .interop import from_mdanalysis as from_mdanalysis
@@ -106,9 +106,7 @@ _HOMES = {
     "ensemble": ("Ensemble",),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "forcefield": ("ForceField",),
-    "formats": ("read_conformations", "read_map", "write_map"),
-    "formats.conformation_files": ("write_conformations",),
-    "formats.maps.pictures": ("draw_slices",),
+    "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
     "grid": ("Grid", "Map"),
     "interop": ("from_mdanalysis", "from_openmm", "from_parmed"),
     "interop.preparation": ("Preparation",),

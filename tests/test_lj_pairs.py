@@ -29,7 +29,7 @@ from pele_ocl import (
 from pele_ocl.atoms import Bonded, LennardJonesPairs, OneFourPairs
 from pele_ocl.atoms.combining import MOST_PAIRS, pairs_of_types, rule_of
 from pele_ocl.binding.alanine import to_alanine, unbonded
-from pele_ocl.formats.amber import read_topology
+from pele_ocl.formats import read_topology
 from pele_ocl.pairs import nonbonded_pairs, own_lj_pairs
 from pele_ocl.reference.energy import energy as reference
 

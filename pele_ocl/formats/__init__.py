@@ -1,11 +1,25 @@
-"""Molecular structure files in, result files out, map files both ways; one module a format."""
+"""Molecular structure files in, result files out, map files both ways; one module a format.
+
+Other rooms and tests take the names below from here, so that modules can be merged and moved.
+"""
 
 from __future__ import annotations
 
-from .maps import read_map, require_map_suffix, write_map
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .maps import read_extra_maps, read_map, require_map_suffix, write_map
 from .points import POINT_SUFFIXES, read_points
-from .pqr import read_pqr
-from .registry import STRUCTURES, is_structure, structure_format, structure_suffix
+from .registry import (
+    MAPS,
+    STRUCTURES,
+    Details,
+    MapFormat,
+    StructureFormat,
+    is_structure,
+    structure_format,
+    structure_suffix,
+)
 from .structures import (
     is_pqr,
     is_topology,
@@ -18,18 +32,50 @@ from .structures import (
 from .tables import JsonText, check_target, guarded, require_table_suffix, unguarded, write_table
 from .writing import appending, refuse_overwriting, refuse_target, replacing, same_file
 
+if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
+    from .amber import place
+    from .b_factors import read_b_factors
+    from .cells import read_cell
+    from .conformation_files import (
+        LAYOUTS,
+        ConformationFile,
+        Content,
+        layout_of,
+        write_conformation,
+        write_conformations,
+    )
+    from .hdf5 import SparseFile
+    from .maps.pictures import draw_slices, require_png
+    from .pdb_writing import Ion, write_pdb_with_ions
+    from .pqr import read_pqr
+
 __all__ = [
+    "LAYOUTS",
+    "MAPS",
     "POINT_SUFFIXES",
     "STRUCTURES",
+    "ConformationFile",
+    "Content",
+    "Details",
+    "Ion",
     "JsonText",
+    "MapFormat",
+    "SparseFile",
+    "StructureFormat",
     "appending",
     "check_target",
+    "draw_slices",
     "guarded",
     "is_pqr",
     "is_structure",
     "is_topology",
+    "layout_of",
     "model_numbers",
+    "place",
+    "read_b_factors",
+    "read_cell",
     "read_conformations",
+    "read_extra_maps",
     "read_map",
     "read_points",
     "read_pqr",
@@ -40,11 +86,48 @@ __all__ = [
     "refuse_target",
     "replacing",
     "require_map_suffix",
+    "require_png",
     "require_table_suffix",
     "same_file",
     "structure_format",
     "structure_suffix",
     "unguarded",
+    "write_conformation",
+    "write_conformations",
     "write_map",
+    "write_pdb_with_ions",
     "write_table",
 ]
+
+# Names of modules that are loaded when they are first used.
+_HOMES = {
+    "amber": ("place",),
+    "b_factors": ("read_b_factors",),
+    "cells": ("read_cell",),
+    "conformation_files": (
+        "LAYOUTS",
+        "ConformationFile",
+        "Content",
+        "layout_of",
+        "write_conformation",
+        "write_conformations",
+    ),
+    "hdf5": ("SparseFile",),
+    "maps.pictures": (
+        "draw_slices",
+        "require_png",
+    ),
+    "pdb_writing": (
+        "Ion",
+        "write_pdb_with_ions",
+    ),
+    "pqr": ("read_pqr",),
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name of a module that is loaded now."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
