@@ -24,8 +24,7 @@ import pytest
 from pele_ocl import Atoms, Grid, Map, read_conformations, write_map
 from pele_ocl.atoms import Topology
 from pele_ocl.errors import PeleError
-from pele_ocl.forcefield import read_control, read_obc, read_template
-from pele_ocl.forcefield.links import read_links
+from pele_ocl.forcefield import read_control, read_links, read_obc, read_template
 from pele_ocl.formats import (
     model_numbers,
     place,

@@ -17,12 +17,11 @@ from ..errors import InputError, ParameterError
 from .bonded import AtomParameters, bonded_of
 from .bonding import bonding_of
 from .links import Links
-from .loading import collected
 from .matching import Match, match_residues
 from .obc import Key, lookup
 from .openmm.names import is_named
-from .origin import Origin
-from .template import Kind, Template
+from .sources import Origin, collected
+from .templates import Kind, Template
 
 _COMBINING: dict[Kind, Combining] = {"amber": "arithmetic", "opls": "geometric"}
 _NAMED = 5  # atoms in a note
