@@ -3,7 +3,7 @@
 python docs/performance/minimize.py [--platform CUDA] [--systems ubiquitin,src3] [--noise 0.1] [--tolerance 1,10]
     [--starts 5] [--skip 3] [--batch 1000] [--device NAME] [--field gbsaobc] [--limit SECONDS]
 
-builds Amber99SB with OBC II, no cutoff, in OpenMM, takes the same system over by pele_ocl.from_openmm, and minimises both
+builds Amber99SB with OBC II, no cutoff, in OpenMM, takes the same system over by from_openmm, and minimises both
 from the same positions, noise of so many A on the structure. Energies and root mean square gradients are computed
 in float64 by us at the ends of both. Each of several starts has a line, then their means have one; --skip leaves the
 first starts out, where they were measured before. --batch minimises so many starts of each system together. --limit
