@@ -23,8 +23,7 @@ from openmm_links import links_text  # noqa: E402 - beside this script
 from openmm_terms import ANGSTROM_PER_NM, KCAL_PER_KJ, Atom, Graph, Term, TermFigures, short_class  # noqa: E402
 
 from pele_ocl.atoms.radii import element_rule  # noqa: E402
-from pele_ocl.forcefield.template import Template  # noqa: E402
-from pele_ocl.forcefield.templates import read_template  # noqa: E402
+from pele_ocl.forcefield import Template, read_template  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from openmm_terms import Atom, Figures, Graph, TermFigures
 
-from pele_ocl.forcefield.template import Template
+from pele_ocl.forcefield import Template
 
 _LABELS = {"BOND": "BOND", "THET": "ANGL", "PHI": "TORS", "IPHI": "ITOR"}
 _HEAD = """\

@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .renamed import find_public_names_by as _find_public_names_by
+
 if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .atoms import Atoms as Atoms
     from .atoms import Labels as Labels
@@ -38,13 +40,16 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
     from .errors import ParameterError as ParameterError
     from .errors import PeleError as PeleError
     from .forcefield import ForceField as ForceField
+    from .formats import draw_slices as draw_slices
     from .formats import read_conformations as read_conformations
     from .formats import read_map as read_map
+    from .formats import write_conformations as write_conformations
     from .formats import write_map as write_map
-    from .formats.conformation_files import write_conformations as write_conformations
-    from .formats.maps.pictures import draw_slices as draw_slices
     from .grid import Grid as Grid
     from .grid import Map as Map
+    from .interop import from_mdanalysis as from_mdanalysis
+    from .interop import from_openmm as from_openmm
+    from .interop import from_parmed as from_parmed
     from .interop.preparation import Preparation as Preparation
     from .interop.preparing import prepare as prepare
     from .ions import IonsResult as IonsResult
@@ -101,10 +106,9 @@ _HOMES = {
     "ensemble": ("Ensemble",),
     "errors": ("DeviceError", "FormatError", "InputError", "KernelBuildError", "ParameterError", "PeleError"),
     "forcefield": ("ForceField",),
-    "formats": ("read_conformations", "read_map", "write_map"),
-    "formats.conformation_files": ("write_conformations",),
-    "formats.maps.pictures": ("draw_slices",),
+    "formats": ("draw_slices", "read_conformations", "read_map", "write_conformations", "write_map"),
     "grid": ("Grid", "Map"),
+    "interop": ("from_mdanalysis", "from_openmm", "from_parmed"),
     "interop.preparation": ("Preparation",),
     "interop.preparing": ("prepare",),
     "ions": ("IonsResult", "place_ions"),
@@ -165,3 +169,6 @@ def _version() -> str:
 def __dir__() -> list[str]:
     """Return the public names, whether they are loaded already or not."""
     return sorted([*__all__, "__version__", "units"])
+
+
+_find_public_names_by(__getattr__)

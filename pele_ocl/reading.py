@@ -15,7 +15,7 @@ from .atoms import Atoms, Floats, Structure
 from .atoms.selection import Selection
 from .errors import InputError
 from .forcefield import ForceField
-from .formats import is_pqr, read_molecule, read_placed, structure_format
+from .formats import is_pqr, read_structure_or_atoms, structure_format
 
 # The file of the positions of a topology, or the positions themselves.
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
@@ -64,9 +64,9 @@ def read_chosen(
     coordinates: Coordinates = None,
     parameters: Iterable[str | PathLike[str]] = (),
     *,
-    select: str | None = None,
+    select: str | Selection | None = None,
 ) -> tuple[Atoms, NDArray[np.bool_] | None]:
-    """As `read`, and with the atoms (n,) True for each atom of the file that was taken, None where all were."""
+    """Read as `read` does, and tell (n,) True for each atom of the file that was taken, None where all were."""
     arguments.file_path(path)
     require_model(model)
     if not isinstance(forcefield, ForceField | str | None):
@@ -74,8 +74,11 @@ def read_chosen(
     if forcefield is not None and is_pqr(path):
         kind = structure_format(path).kind
         raise InputError(f"{path}: {kind} brings its own charges and radii; give no force field with it")
-    selection = None if select is None else Selection(select)
-    found = _read(path, model, coordinates, arguments.file_paths("parameters", parameters))
+    selection = select if isinstance(select, Selection | None) else Selection(select)
+    if not isinstance(coordinates, np.ndarray | None):
+        arguments.file_path(coordinates, "coordinates")
+    files = arguments.file_paths("parameters", parameters)
+    found = read_structure_or_atoms(path, model, coordinates, files)
     if isinstance(found, Structure):
         field = forcefield if isinstance(forcefield, ForceField) else ForceField.load(forcefield)
         if selection is not None and not selection.needs_types:
@@ -85,22 +88,6 @@ def read_chosen(
         return found, None
     mask, unknown = selection.mask_and_unknown(found)
     return _noted(found[mask], found, mask, unknown)
-
-
-def _read(
-    path: str | PathLike[str], model: int | None, coordinates: Coordinates,
-    parameters: tuple[str | PathLike[str], ...],
-) -> Structure | Atoms:  # fmt: skip
-    """The molecule of a file, with the positions of another one where there is one."""
-    if coordinates is not None:
-        if not isinstance(coordinates, np.ndarray):
-            arguments.file_path(coordinates, "coordinates")
-        return read_placed(path, coordinates, model, parameters)
-    if parameters:
-        raise InputError(
-            f"{parameters[0]}: parameter files go with a .psf and a file of coordinates, which was not named"
-        )
-    return read_molecule(path, model)
 
 
 def _chosen_first(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pele_ocl.atoms import Atoms
-from pele_ocl.formats.registry import MAPS
+from pele_ocl.formats import MAPS
 from pele_ocl.grid import Grid, Map
 
 SUFFIXES = list(MAPS)

@@ -16,7 +16,7 @@ from test_cli import HEXAPEPTIDE, STRUCTURES, error_of, on_the_chosen_device, ru
 from tolerance import ENERGY, GRADIENT
 
 import pele_ocl
-from pele_ocl import read
+from pele_ocl import SolventModel, read
 from pele_ocl.bench import nonbond as bench_nonbond
 from pele_ocl.bench.peers.openmm import OpenMM, pairs_within_cutoff
 from pele_ocl.nonbond import VARIANTS, choose_variant, nonbond
@@ -128,7 +128,7 @@ def test_hdf5_says_how_it_was_made(tmp_path):
         assert file.attrs["input_sha256"] == hashlib.sha256(HEXAPEPTIDE.read_bytes()).hexdigest()
         assert file.attrs["n_pairs"] == found["n_pairs"]
         assert (file.attrs["variant"], file.attrs["precision"]) == (AUTO, "float64")
-        assert file.attrs["solvent_dielectric"] == 80
+        assert file.attrs["gb"] == "none"
         assert pele_ocl.__version__ in file.attrs["software"]
         assert {"seconds_prepare", "command", "device"} <= set(file.attrs)
         assert [name.decode() for name in file["atom_name"][:2]] == ["N", "H"]
@@ -145,6 +145,40 @@ def test_csv_and_json_tables_hold_the_gradient(tmp_path):
     places = [k for k, name in enumerate(next(csv.reader(lines))) if name.startswith("gradient")]
     values = [[float(row[k]) for k in places] for row in list(csv.reader(lines))[1:]]
     np.testing.assert_allclose(values, expected, atol=1e-9)
+
+
+def test_vacuum_is_gb_none():
+    one, other = (report("--no-cutoff", *option) for option in (("--solvent", "vacuum"), ("--gb", "none")))
+    for found in (one, other):
+        del found["seconds"]
+    assert one == other
+    assert list(one["energy"]) == ["lennard_jones", "coulomb", "total"]
+    texts = [run("nonbond", HEXAPEPTIDE, *option).stdout for option in (("--solvent", "vacuum"), ("--gb", "none"))]
+    one_text, other_text = (text[: text.index(": kernels")] for text in texts)
+    assert one_text == other_text
+    assert "GB model      none: no solvent, no radii" in one_text
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--solvent", "vacuum", "--gb", "obc1"), "--gb"),
+        (("--solvent", "vacuum", "--ionic-strength", "0.1", "--rgb-max", "9"), "--ionic-strength, --rgb-max"),
+        (("--gb", "none", "--solvent-dielectric", "60"), "--solvent-dielectric"),
+        (("--gb", "none", "--solvent", "gb"), "--solvent"),
+    ],
+)
+def test_options_of_a_solvent_that_is_left_out_are_refused(options, named):
+    word = "--gb none" if options[0] == "--gb" else "--solvent vacuum"
+    expected = f"Error: {word} has no solvent; leave out {named}, which would play no part"
+    assert expected in run("nonbond", HEXAPEPTIDE, *options, code=2).stderr
+
+
+def test_options_that_count_in_vacuum_are_taken():
+    said_twice = ("--gb", "none", "--ionic-strength", "0")
+    half = report("--solvent", "vacuum", *said_twice, "--solute-dielectric", "2", "--like", "pele")
+    whole = report("--gb", "none", "--like", "pele")
+    assert half["energy"]["coulomb"] == pytest.approx(whole["energy"]["coulomb"] / 2)
 
 
 # Pairs
@@ -184,7 +218,7 @@ def test_a_list_may_bring_its_own_values(tmp_path, atoms):
     file = tmp_path / "pairs.txt"
     file.write_text("# first second sigma2 charge_products\n0 20 9.0 -0.5\n40 3 8.0 0.25\n")
     found = report("--pairs", file, "--solvent", "vacuum")
-    same(found, atoms, read_pairs(file, 96), solvent="vacuum")
+    same(found, atoms, read_pairs(file, 96), model=SolventModel(gb="none"))
     assert found["n_pairs"] == 2
     d = np.linalg.norm(atoms.positions[[0, 40]] - atoms.positions[[20, 3]], axis=1)
     assert found["energy"]["coulomb"] == pytest.approx(332.063713 * (-0.5 / d[0] + 0.25 / d[1]), rel=1e-8)
@@ -199,7 +233,7 @@ def test_lists_by_option(atoms, one_four):
     vacuum = report("--no-cutoff", *option, "--solvent", "vacuum")["energy"]
     key = "with14" if one_four == "scale" else "no14"
     assert vacuum["total"] == pytest.approx(load_system("hexapeptide").energies[f"openmm_nb_{key}_kcal"], rel=1e-11)
-    assert vacuum["gb_pair"] == 0
+    assert "gb_pair" not in vacuum
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from trajectory_helpers import pdb_model, write_trajectory
 from pele_ocl import Atoms, Binding, Energy, InputError, energy_over, read
 from pele_ocl.atoms import Bonded, Bonds, Labels
 from pele_ocl.contract import Imager, cells_of, dimensions_of, of_energy, of_structure, usable_cells
-from pele_ocl.formats.cells import read_cell
+from pele_ocl.formats import read_cell
 from pele_ocl.trajectories import Trajectory
 from pele_ocl.trajectories.files import open_frames
 

@@ -70,7 +70,7 @@ HELD = {
     "pele_ocl/energy/layout.py": "class SquaresLayout",
     "pele_ocl/energy/terms/__init__.py": "__all__",
     "pele_ocl/energy/variants.py": "VARIANTS",
-    "pele_ocl/formats/pqr/lines.py": "_QUANTITIES",
+    "pele_ocl/formats/pqr.py": "_QUANTITIES",
     "pele_ocl/formats/registry.py": '".pqr": "pele_ocl.formats.pqr:FORMAT"',
     "pele_ocl/gb_models/__init__.py": "GB_MODELS",
     "pele_ocl/nonbond/variants.py": "VARIANTS",

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from forcefield_helpers import ROOT, SYSTEMS, arrays_of, structure_from
 
-from pele_ocl.forcefield import ForceField
-from pele_ocl.forcefield.obc import lookup
-from pele_ocl.forcefield.sources import embedded_radii, embedded_templates
+from pele_ocl.forcefield import ForceField, embedded_radii, embedded_templates, lookup
 from pele_ocl.formats import read_structure
 
 

@@ -14,9 +14,7 @@ from forcefield_helpers import ROOT, SAMPLES, chain, needs_samples
 import pele_ocl
 from pele_ocl.atoms import Labels
 from pele_ocl.errors import FormatError
-from pele_ocl.forcefield import ForceField, read_template
-from pele_ocl.forcefield.links import read_links
-from pele_ocl.forcefield.sources import embedded_templates
+from pele_ocl.forcefield import ForceField, embedded_templates, read_links, read_template
 from pele_ocl.formats import read_structure
 from pele_ocl.solvent_model import SolventModel
 from pele_ocl.units import COULOMB_KCAL_A

@@ -9,10 +9,7 @@ import pytest
 from forcefield_helpers import arrays_of, chain, structure_from
 
 from pele_ocl.errors import FormatError, InputError, ParameterError
-from pele_ocl.forcefield import ForceField
-from pele_ocl.forcefield.matching import match_residues
-from pele_ocl.forcefield.names import canonical
-from pele_ocl.forcefield.sources import embedded_templates
+from pele_ocl.forcefield import ForceField, canonical, embedded_templates, match_residues
 
 ALA = "N H CA HA C O CB HB1 HB2 HB3"
 GLY = "N H CA HA2 HA3 C O"

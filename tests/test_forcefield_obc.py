@@ -10,9 +10,7 @@ from forcefield_helpers import SAMPLES, needs_samples
 
 from pele_ocl.atoms.radii import element_rule
 from pele_ocl.errors import FormatError
-from pele_ocl.forcefield import read_obc
-from pele_ocl.forcefield.obc import lookup
-from pele_ocl.forcefield.sources import embedded_radii
+from pele_ocl.forcefield import embedded_radii, lookup, read_obc
 
 HEADER = "#ResidueName AtomName AtomType(from Gromacs) gbr(overlapscalefactors) hct(standard radii for GB/SA )\n"
 

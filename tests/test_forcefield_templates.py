@@ -7,8 +7,7 @@ import pytest
 from forcefield_helpers import SAMPLES, needs_samples
 
 from pele_ocl.errors import FormatError
-from pele_ocl.forcefield import read_template
-from pele_ocl.forcefield.templates import element_of, is_template
+from pele_ocl.forcefield import element_of, is_template, read_template
 
 METHANOL = """\
 * LIGAND DATABASE FILE (OPLS2005)

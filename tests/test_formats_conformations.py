@@ -11,9 +11,15 @@ import pytest
 
 import pele_ocl
 from pele_ocl import Atoms, FormatError, InputError, trajectory
-from pele_ocl.formats import read_structure
-from pele_ocl.formats.b_factors import read_b_factors
-from pele_ocl.formats.conformation_files import LAYOUTS, ConformationFile, Content, layout_of, write_conformation
+from pele_ocl.formats import (
+    LAYOUTS,
+    ConformationFile,
+    Content,
+    layout_of,
+    read_b_factors,
+    read_structure,
+    write_conformation,
+)
 from pele_ocl.inputfile import read_file
 from pele_ocl.paths import shipped
 

@@ -12,7 +12,7 @@ from maps_helpers import CUBE, SUFFIXES, VMD_DX, some_map
 
 import pele_ocl
 from pele_ocl.errors import FormatError, InputError
-from pele_ocl.formats.maps import read_map, write_map
+from pele_ocl.formats import read_map, write_map
 from pele_ocl.grid import Map
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pele_ocl import Atoms, FormatError, Labels, read
-from pele_ocl.formats import read_structure
-from pele_ocl.formats.pdb_lines import residue_number
-from pele_ocl.formats.pdb_writing import Ion, hybrid36, write_pdb_with_ions
+from pele_ocl.formats import Ion, read_structure, write_pdb_with_ions
+from pele_ocl.formats.pdb import residue_number
+from pele_ocl.formats.pdb_writing import hybrid36
 from pele_ocl.paths import shipped
 
 HEXAPEPTIDE = shipped("data") / "structures" / "hexapeptide.pdb"

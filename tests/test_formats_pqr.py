@@ -17,7 +17,7 @@ from pele_ocl.atoms import Atoms
 from pele_ocl.cli.options import structure_options
 from pele_ocl.errors import FormatError, InputError
 from pele_ocl.formats import is_pqr, read_pqr
-from pele_ocl.formats.pqr.lines import Fields, fields_of, fields_of_each
+from pele_ocl.formats.pqr import Fields, fields_of, fields_of_each
 from pele_ocl.inputfile import InputFile, read_file
 from pele_ocl.reading import read as read_any
 
@@ -228,7 +228,7 @@ def test_lines_together_are_read_as_each_by_itself(monkeypatch: pytest.MonkeyPat
         read_one_by_one.append(len(lines))
         return fields_of_each(lines, places)
 
-    monkeypatch.setattr("pele_ocl.formats.pqr.lines.fields_of_each", counted)
+    monkeypatch.setattr("pele_ocl.formats.pqr.fields_of_each", counted)
     for trial in range(400):
         lines = [any_line(rng) for _ in range(rng.choice([1, 3, 8]))]
         if trial % 2:

@@ -24,11 +24,17 @@ import pytest
 from pele_ocl import Atoms, Grid, Map, read_conformations, write_map
 from pele_ocl.atoms import Topology
 from pele_ocl.errors import PeleError
-from pele_ocl.forcefield import read_control, read_obc, read_template
-from pele_ocl.forcefield.links import read_links
-from pele_ocl.formats import model_numbers, read_map, read_points, read_pqr, read_structure, read_topology
-from pele_ocl.formats.amber import place
-from pele_ocl.formats.maps import read_extra_maps
+from pele_ocl.forcefield import read_control, read_links, read_obc, read_template
+from pele_ocl.formats import (
+    model_numbers,
+    place,
+    read_extra_maps,
+    read_map,
+    read_points,
+    read_pqr,
+    read_structure,
+    read_topology,
+)
 from pele_ocl.pairs import PairList, read_pairs, write_pairs
 
 FEW, MANY = 200, int(os.environ.get("PELE_OCL_FUZZ", "5000"))

@@ -12,7 +12,7 @@ from amber_helpers import SAMPLES, content, hexapeptide, rendered, restart
 from interop_helpers import assert_same_energies, energies
 from test_cli import error_of, run
 
-from pele_ocl import Atoms, ForceField, InputError, ParameterError, read
+from pele_ocl import ForceField, InputError, ParameterError, from_mdanalysis, from_openmm, from_parmed, read
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
 HEXAPEPTIDE = STRUCTURES / "hexapeptide.pdb"
@@ -58,7 +58,7 @@ def test_a_bare_structure_has_the_terms_that_openmm_gives_it(app, name, files):
     pdb = app.PDBFile(str(HEXAPEPTIDE))
     system = app.ForceField(files).createSystem(pdb.topology, constraints=None, rigidWater=False)
     assert_same_energies(atoms, system)
-    assert np.array_equal(atoms.bonds, Atoms.from_openmm(pdb.topology, system, pdb.positions).bonds)
+    assert np.array_equal(atoms.bonds, from_openmm(pdb.topology, system, pdb.positions).bonds)
     assert atoms.gb_radii_set == "mbondi2"
     assert atoms.labels.residue(0) == "A:MET1"
 
@@ -143,18 +143,18 @@ def test_faults_are_sentences(app, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_universes_of_mdanalysis(tmp_path):
     mda = pytest.importorskip("MDAnalysis")
-    bare = Atoms.from_mdanalysis(mda.Universe(str(HEXAPEPTIDE)))
+    bare = from_mdanalysis(mda.Universe(str(HEXAPEPTIDE)))
     ours = read(HEXAPEPTIDE)
     assert bare.lj_sigma.tolist() == ours.lj_sigma.tolist()
     assert bare.positions == pytest.approx(ours.positions, abs=1e-5)
     universe = mda.Universe(str(HEXAPEPTIDE))
     universe.add_TopologyAttr("charges", ours.charges)
     universe.add_TopologyAttr("bonds", [tuple(pair) for pair in ours.bonds.tolist()])
-    some = Atoms.from_mdanalysis(universe.select_atoms("resid 1 2"))
+    some = from_mdanalysis(universe.select_atoms("resid 1 2"))
     assert some.charges.tolist() == ours.charges[: len(some)].tolist()
     assert (some.lj_sigma, some.gb_radii_set) == (None, "mbondi2")
     assert len(some.bonds) == len(ours[: len(some)].bonds)
-    assert Atoms.from_mdanalysis(universe, "amber99sb").lj_sigma.tolist() == ours.lj_sigma.tolist()
+    assert from_mdanalysis(universe, "amber99sb").lj_sigma.tolist() == ours.lj_sigma.tolist()
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -165,7 +165,7 @@ def test_structures_of_parmed(top, crd):
     parmed = pytest.importorskip("parmed")
     pytest.importorskip("openmm")
     with warnings.catch_warnings():
-        theirs = Atoms.from_parmed(parmed.load_file(str(SAMPLES / top), str(SAMPLES / crd)))
+        theirs = from_parmed(parmed.load_file(str(SAMPLES / top), str(SAMPLES / crd)))
     ours = read(SAMPLES / top, coordinates=SAMPLES / crd)
     for name, energy in energies(ours).items():
         assert energies(theirs)[name] == pytest.approx(energy, rel=1e-7, abs=1e-7), name
@@ -183,6 +183,6 @@ def test_radii_of_parmed_have_the_name_of_their_set(tmp_path, name):
     made["RADII"] = (made["RADII"][0], radii.tolist())
     (tmp_path / "x.parm7").write_text(rendered(made))
     (tmp_path / "x.rst7").write_text(restart(hexapeptide().positions))
-    atoms = Atoms.from_parmed(parmed.load_file(str(tmp_path / "x.parm7"), str(tmp_path / "x.rst7")))
+    atoms = from_parmed(parmed.load_file(str(tmp_path / "x.parm7"), str(tmp_path / "x.rst7")))
     assert atoms.gb_radii_set == f"file ({name})"
     assert atoms.gb_radii == pytest.approx(radii)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from interop_helpers import assert_same_energies, openmm_energies
 
-from pele_ocl import Atoms, InputError, SolventModel, solvent
+from pele_ocl import Atoms, InputError, SolventModel, from_openmm, solvent
 
 openmm = pytest.importorskip("openmm")
 app = pytest.importorskip("openmm.app")
@@ -31,7 +31,7 @@ def system_of(name, *files, **more):
 
 
 def taken(name, system, **more):
-    return Atoms.from_openmm(structure(name).topology, system, structure(name).positions, **more)
+    return from_openmm(structure(name).topology, system, structure(name).positions, **more)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def nucleoside():
 def test_a_nucleotide():
     made = nucleoside()
     system = app.ForceField("amber14-all.xml").createSystem(made.topology, **CHOICES)
-    atoms = Atoms.from_openmm(made.topology, system, made.positions)
+    atoms = from_openmm(made.topology, system, made.positions)
     assert_same_energies(atoms, system)
     assert len(atoms.bonded.impropers) > 0
 
@@ -90,7 +90,7 @@ def test_ions():
     for name in ("CA", "ZN", "NA"):
         topology.addAtom(name, app.element.get_by_symbol(name.capitalize()), topology.addResidue(name, chain))
     system = app.ForceField("amber14/tip3p.xml").createSystem(topology)
-    atoms = Atoms.from_openmm(topology, system, [[0, 0, 0], [0.4, 0, 0], [0, 0.5, 0]])
+    atoms = from_openmm(topology, system, [[0, 0, 0], [0.4, 0, 0], [0, 0.5, 0]])
     assert_same_energies(atoms, system)
     assert atoms.charges.tolist() == [2.0, 2.0, 1.0]
     assert atoms.gb_radii is None
@@ -192,11 +192,11 @@ def tables_of_types(change=1.0):
 def test_tables_of_types_follow_a_rule_or_pairs_have_their_own():
     places = np.array([[0.0, 0, 0], [0.4, 0, 0], [0, 0.38, 0]])
     topology, system = tables_of_types()
-    atoms = Atoms.from_openmm(topology, system, places)
+    atoms = from_openmm(topology, system, places)
     assert_same_energies(atoms, system)
     assert atoms.lj_sigma == pytest.approx([3.0, 3.5, 3.5])
     topology, system = tables_of_types(change=1.1)
-    atoms = Atoms.from_openmm(topology, system, places)
+    atoms = from_openmm(topology, system, places)
     assert_same_energies(atoms, system)
     assert (len(atoms.bonded.lj_pairs), atoms.lj_sigma[0]) == (2, pytest.approx(3.0))
 
@@ -219,12 +219,19 @@ def test_impropers_that_openmm_does_not_wrap_are_told(theta0, there):
 def test_positions_of_another_molecule():
     system = system_of("hexapeptide", "amber14-all.xml")
     with pytest.raises(InputError, match="positions of 5 atoms for a System of 96"):
-        Atoms.from_openmm(structure("hexapeptide").topology, system, np.zeros((5, 3)))
+        from_openmm(structure("hexapeptide").topology, system, np.zeros((5, 3)))
     with pytest.raises(InputError, match=r"topology has 1,231 atoms and the System 96"):
-        Atoms.from_openmm(structure("ubiquitin").topology, system, structure("ubiquitin").positions)
+        from_openmm(structure("ubiquitin").topology, system, structure("ubiquitin").positions)
 
 
 def test_a_missing_openmm_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "openmm", None)
     with pytest.raises(InputError, match=r"pip install 'pele-ocl\[openmm\]'"):
-        Atoms.from_openmm(None, None, None)
+        from_openmm(None, None, None)
+
+
+def test_former_names_warn_and_call_the_present_ones():
+    made, system = structure("hexapeptide"), system_of("hexapeptide", "amber14-all.xml")
+    with pytest.warns(DeprecationWarning, match=r"Atoms\.from_openmm is now pele_ocl\.from_openmm"):
+        atoms = Atoms.from_openmm(made.topology, system, made.positions)
+    assert np.array_equal(atoms.charges, from_openmm(made.topology, system, made.positions).charges)

@@ -21,6 +21,7 @@ from pele_ocl import (
     SolventModel,
     all_pairs,
     energy,
+    from_openmm,
     minimize,
     minimize_many,
     nonbond,
@@ -28,7 +29,7 @@ from pele_ocl import (
 from pele_ocl.atoms import Bonded, LennardJonesPairs, OneFourPairs
 from pele_ocl.atoms.combining import MOST_PAIRS, pairs_of_types, rule_of
 from pele_ocl.binding.alanine import to_alanine, unbonded
-from pele_ocl.formats.amber import read_topology
+from pele_ocl.formats import read_topology
 from pele_ocl.pairs import nonbonded_pairs, own_lj_pairs
 from pele_ocl.reference.energy import energy as reference
 
@@ -233,7 +234,7 @@ def test_charmm36_with_arginine_and_acids():
     app = pytest.importorskip("openmm.app")
     pdb = structure("ubiquitin")
     system = app.ForceField("charmm36_2024.xml").createSystem(pdb.topology, **CHOICES)
-    atoms = Atoms.from_openmm(pdb.topology, system, pdb.positions)
+    atoms = from_openmm(pdb.topology, system, pdb.positions)
     assert len(atoms.bonded.lj_pairs) == 288  # 12 nitrogens of arginines, 24 oxygens of acids
     assert_same_energies(atoms, system)
     found = energy(atoms, model=SolventModel.like("openmm", gb="none"), precision="float64")

@@ -395,7 +395,7 @@ def test_not_above_openmm(device):
     path = str(shipped("data") / "structures" / "hexapeptide.pdb")
     pdb = app.PDBFile(path)
     system = app.ForceField("amber99sb.xml", "amber99_obc.xml").createSystem(pdb.topology)
-    atoms = Atoms.from_openmm(pdb.topology, system, pdb.positions)
+    atoms = pele_ocl.from_openmm(pdb.topology, system, pdb.positions)
     options = dict(model=SolventModel.like("openmm", gb="obc2"), device=device)
     ours = Minimizer(atoms, tolerance=3 * KJ_PER_MOL_NM, **options)
     exact = Energy(atoms, **options)

@@ -61,7 +61,7 @@ def dna() -> Atoms:
     context.setPositions(_relaxed(system, positions))
     openmm.LocalEnergyMinimizer.minimize(context, maxIterations=300)
     positions = context.getState(getPositions=True).getPositions(asNumpy=True).value_in_unit(unit.angstrom)
-    return with_mbondi3(Atoms.from_openmm(topology, system, positions / 10))
+    return with_mbondi3(pele_ocl.from_openmm(topology, system, positions / 10))
 
 
 @cache

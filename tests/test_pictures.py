@@ -10,7 +10,8 @@ import pytest
 from maps_helpers import some_map
 
 from pele_ocl.errors import FormatError, PeleError
-from pele_ocl.formats.maps.pictures import _figure, draw_slices
+from pele_ocl.formats import draw_slices
+from pele_ocl.formats.maps.pictures import _figure
 from pele_ocl.grid import Grid, Map
 
 

@@ -19,9 +19,7 @@ from pele_ocl import InputError, ParameterError, Relaxer
 from pele_ocl.cli.minimize.targets import Targets
 from pele_ocl.cli.relax.run import rows_of
 from pele_ocl.forcefield import ForceField
-from pele_ocl.formats import read_structure
-from pele_ocl.formats.b_factors import read_b_factors
-from pele_ocl.formats.conformation_files import Content, write_conformation
+from pele_ocl.formats import Content, read_b_factors, read_structure, write_conformation
 from pele_ocl.inputfile import read_file
 from pele_ocl.paths import shipped
 from pele_ocl.relax import PROTOCOLS, Violation, Violations, topologies

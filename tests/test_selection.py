@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from pele_ocl import Atoms, InputError, Labels, ParameterError, read
-from pele_ocl.atoms.selection import Composition, Selection, residue_kinds, selection
+from pele_ocl.atoms.selection import Composition, Selection, parser, residue_kinds, selection
 from pele_ocl.atoms.selection.nearby import near
 from pele_ocl.cli import main
-from pele_ocl.cli.structures.choice import chosen_text
+from pele_ocl.cli.structures.choice import selection_of
 from pele_ocl.gb_models.elements import is_nucleic
 
 STRUCTURES = Path(__file__).parent.parent / "data" / "structures"
@@ -282,10 +283,10 @@ def test_a_name_that_no_residue_has_is_a_note() -> None:
 
 
 def test_options_make_one_selection() -> None:
-    assert chosen_text(None, None, None) is None
-    assert chosen_text("name CA", None, None) == "name CA"
-    assert chosen_text(None, "HOH,NA*", None) == 'not (resname "HOH" or resname NA*)'
-    assert chosen_text("heavy", "water", "protein,ligand") == "(heavy) and (not (water)) and (protein or ligand)"
+    assert selection_of(None, None, None) is None
+    assert selection_of("name CA", None, None).text == "name CA"
+    assert selection_of(None, "HOH,NA*", None).text == 'not (resname "HOH" or resname NA*)'
+    assert selection_of("heavy", "water", "protein,ligand").text == "(heavy) and (not (water)) and (protein or ligand)"
     assert Selection("type CT and name CA").needs_types
     assert not Selection("name CA").needs_types
 
@@ -324,6 +325,43 @@ def test_models_of_chosen_atoms(tmp_path: Path, bound: Path) -> None:
     _, alone, _ = run("energy", bound, "--only", "protein", "--json")
     assert report["n_atoms"] == 96
     assert [model["total"] for model in report["models"]] == pytest.approx([json.loads(alone)["energy"]["total"]] * 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("energy", STRUCTURES / "hexapeptide.pdb", "--json"),
+        ("minimize", STRUCTURES / "hexapeptide.pdb", "-o", "out.pdb", "--max-iterations", "1"),
+        ("energy", "models.pdb", "--models", "all", "--json"),
+    ],
+)
+def test_a_selection_is_parsed_once(words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = (STRUCTURES / "hexapeptide.pdb").read_text().splitlines()
+    model = "\n".join(line for line in lines if line.startswith(("ATOM", "HETATM")))
+    Path("models.pdb").write_text("".join(f"MODEL {k}\n{model}\nENDMDL\n" for k in (1, 2)))
+    texts, parse = [], parser.Parser.__init__
+
+    def counted(self: parser.Parser, text: str) -> None:
+        texts.append(text)
+        parse(self, text)
+
+    monkeypatch.setattr(parser.Parser, "__init__", counted)
+    held = ("--restrain", "name CA:10", "--freeze", "resid 1") if words[0] == "minimize" else ()
+    assert run(*words, "--select", "protein", *held)[0] == 0
+    assert texts.count("protein") == 1
+    assert len(texts) == len(set(texts))
+
+
+def test_a_selection_that_was_applied_is_as_new() -> None:
+    """The sentences about one molecule's names are not told of the next, and workers get it by its text."""
+    atoms = read(STRUCTURES / "hexapeptide.pdb")
+    chosen = Selection("protein or resname XYZ")
+    _, unknown = chosen.mask_and_unknown(atoms)
+    assert len(unknown) == 1
+    assert chosen.mask_and_unknown(atoms)[1] == unknown
+    again = pickle.loads(pickle.dumps(chosen))
+    assert again.mask_and_unknown(atoms)[1] == unknown
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ import pele_ocl
 from pele_ocl import Energy, FormatError, Nonbond, PairList, energy_over, trajectory
 from pele_ocl.cli.frames.rate import Rate
 from pele_ocl.energy import PositionalRestraint
-from pele_ocl.formats.sparse import SparseFile
+from pele_ocl.formats import SparseFile
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
 from pele_ocl.trajectories.fingerprints import sha256_of

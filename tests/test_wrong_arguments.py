@@ -203,7 +203,9 @@ OF_THE_PROGRAM = (
     "of_complex", "of_positions", "precise", "radii_of",
 )  # fmt: skip
 # Take objects of other libraries, or seconds.
-APART = (pele_ocl.Atoms.from_openmm, pele_ocl.Atoms.from_parmed, pele_ocl.Atoms.from_mdanalysis, pele_ocl.prepare)
+APART = (pele_ocl.from_openmm, pele_ocl.from_parmed, pele_ocl.from_mdanalysis, pele_ocl.prepare)
+# Warn, and call the present names.
+FORMER = (pele_ocl.Atoms.from_openmm, pele_ocl.Atoms.from_parmed, pele_ocl.Atoms.from_mdanalysis)
 
 
 def calls() -> Iterator[Call]:
@@ -216,7 +218,7 @@ def calls() -> Iterator[Call]:
                 yield Call(name, public)
             example = EXAMPLES[public]()
             for method, _ in inspect.getmembers(public, callable):
-                apart = getattr(example, method) in APART
+                apart = getattr(example, method) in (*APART, *FORMER)
                 if (
                     method not in OF_THE_PROGRAM
                     and not apart

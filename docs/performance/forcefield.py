@@ -1,7 +1,7 @@
 """A whole force field with GBn2 beside OpenMM's: time of an evaluation with full gradient, and what bonded terms take.
 
 python docs/performance/forcefield.py [PLATFORM [SYSTEM,... [DEVICE ...]]] builds amber14-all with implicit/gbn2.xml, no
-cutoff, in OpenMM, takes the same system over by Atoms.from_openmm, and times both in turns: OpenMM in steps of
+cutoff, in OpenMM, takes the same system over by pele_ocl.from_openmm, and times both in turns: OpenMM in steps of
 molecular dynamics, ours in evaluations that leave positions and results on the device. PLATFORM is CUDA where none is
 named, all shipped systems are taken where none is, and several devices take turns with OpenMM:
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from pele_ocl import Atoms, Energy, SolventModel
+from pele_ocl import Energy, SolventModel, from_openmm
 from pele_ocl.bench.peers.openmm import OpenMM
 from pele_ocl.energy.result import PASS_TERMS
 from pele_ocl.paths import shipped
@@ -64,7 +64,7 @@ def in_turns(works: list[Callable[[int], None]]) -> list[float]:
 def compare(name: str, platform: str, devices: Sequence[str | None]) -> None:
     """Print a line for a system and device."""
     topology, system, positions = openmm_system(name)
-    atoms = Atoms.from_openmm(topology, system, positions)
+    atoms = from_openmm(topology, system, positions)
     model = SolventModel.like("openmm", gb="gbn2")
     whole = [Energy(atoms, model=model, device=device) for device in devices]
     passes = [Energy(atoms, model=model, device=device, only_terms=PASS_TERMS) for device in devices]

@@ -3,7 +3,7 @@
 python docs/performance/minimize.py [--platform CUDA] [--systems ubiquitin,src3] [--noise 0.1] [--tolerance 1,10]
     [--starts 5] [--skip 3] [--batch 1000] [--device NAME] [--field gbsaobc] [--limit SECONDS]
 
-builds Amber99SB with OBC II, no cutoff, in OpenMM, takes the same system over by Atoms.from_openmm, and minimises both
+builds Amber99SB with OBC II, no cutoff, in OpenMM, takes the same system over by from_openmm, and minimises both
 from the same positions, noise of so many A on the structure. Energies and root mean square gradients are computed
 in float64 by us at the ends of both. Each of several starts has a line, then their means have one; --skip leaves the
 first starts out, where they were measured before. --batch minimises so many starts of each system together. --limit
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from forcefield import openmm_system
 
-from pele_ocl import Atoms, Energy, Minimizer
+from pele_ocl import Atoms, Energy, Minimizer, from_openmm
 from pele_ocl.bench.minimize import MODEL, Run, by_openmm, by_us, end_of, minimizer_of, starts_of
 from pele_ocl.bench.peers.openmm import NM_PER_A, STEP_PS, OpenMM
 
@@ -80,7 +80,7 @@ def counted(peer: OpenMM, begin: Any, tolerance: float, limit: float | None = No
 def compare(name: str, options: argparse.Namespace) -> None:
     """Print the lines of a system."""
     topology, system, positions = openmm_system(name, *FIELDS[options.field])
-    atoms = Atoms.from_openmm(topology, system, positions)
+    atoms = from_openmm(topology, system, positions)
     peer = context_of(system, options.platform, options.peer_precision) if options.platform != "none" else None
     exact = Energy(atoms, model=MODEL, precision="float64", device=options.device)
     for noise in options.noise:

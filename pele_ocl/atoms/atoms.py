@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import arguments
 from ..errors import InputError
 from ..frozen import ReadOnlyArrays, frozen
+from ..renamed import present
 from .bonded import Bonded
 from .close_pairs import close_pair
 from .combining import RULES, Combining
@@ -97,43 +97,20 @@ class Atoms(ReadOnlyArrays):
 
     @classmethod
     def from_openmm(cls, topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
-        """The atoms of an OpenMM System with all its parameters, in its order; needs the extra `openmm`.
-
-        topology, system : of openmm.app and openmm, as `createSystem` made them
-        positions : (n, 3), a Quantity, or numbers in nm
-        radii : name of a set, as `with_radii` has them; by default the radii of the System's Generalized Born force, or
-            mbondi2 where it has none
-
-        Read are harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, the
-        NonbondedForce with its exceptions, Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and GROMACS,
-        GBSAOBC and openmm.app's own GB forces. Of a GB force radii and scales are taken, not its model and dielectrics:
-        `notes` name them, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs
-        are not used, which a note says. Raises InputError for any other force, by its name.
-        """
-        atoms: Atoms = import_module("..interop.openmm", __package__).from_openmm(topology, system, positions, radii)
+        """Former name of `pele_ocl.from_openmm`; ends with the next release."""
+        atoms: Atoms = present("Atoms.from_openmm", "from_openmm")(topology, system, positions, radii)
         return atoms
 
     @classmethod
     def from_parmed(cls, structure: ParmedStructure) -> Atoms:
-        """The atoms of a ParmEd Structure with all its parameters, through OpenMM; needs both libraries.
-
-        GB radii and scales are those of the structure, or the set mbondi2 where it has none. Raises InputError as
-        `from_openmm` does, and for a structure without coordinates.
-        """
-        atoms: Atoms = import_module("..interop.parmed", __package__).from_parmed(structure)
+        """Former name of `pele_ocl.from_parmed`; ends with the next release."""
+        atoms: Atoms = present("Atoms.from_parmed", "from_parmed")(structure)
         return atoms
 
     @classmethod
     def from_mdanalysis(cls, universe: Universe | AtomGroup, forcefield: object = None) -> Atoms:
-        """The atoms of an MDAnalysis Universe or AtomGroup, at the frame where it is.
-
-        forcefield : a ForceField, or a name that ForceField.load knows
-
-        With a force field, or where the universe has no charges, all parameters come from the force field, by default
-        Amber99SB. Else charges, types and bonds are those of the universe, GB radii those of the set mbondi2 (bondi
-        without bonds), and there are no Lennard-Jones parameters: a universe keeps none.
-        """
-        atoms: Atoms = import_module("..interop.mdanalysis", __package__).from_mdanalysis(universe, forcefield)
+        """Former name of `pele_ocl.from_mdanalysis`; ends with the next release."""
+        atoms: Atoms = present("Atoms.from_mdanalysis", "from_mdanalysis")(universe, forcefield)
         return atoms
 
     def __len__(self) -> int:

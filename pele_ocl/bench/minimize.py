@@ -11,6 +11,7 @@ import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..energy import Energy
+from ..interop import from_openmm
 from ..minimize import Minimizer
 from ..opencl.device import Device, get_cpu_device
 from ..paths import shipped
@@ -139,7 +140,7 @@ def _system(name: str, peers: bool) -> tuple[Atoms, object | None]:
         return atoms, None
     pdb = app.PDBFile(io.StringIO(plain_bytes(path).decode()))
     system = app.ForceField(*FIELDS).createSystem(pdb.topology, nonbondedMethod=app.NoCutoff, constraints=None)
-    return Atoms.from_openmm(pdb.topology, system, pdb.positions), system
+    return from_openmm(pdb.topology, system, pdb.positions), system
 
 
 def by_us(minimizer: Minimizer, begin: Floats) -> Run:

@@ -12,7 +12,7 @@ import numpy as np
 from ..atoms import Floats
 from ..errors import FormatError
 from ..formats import guarded, replacing
-from ..formats.hdf5_writing import text_array, text_type, write_attributes, writing_hdf5
+from ..formats.hdf5 import text_array, text_type, write_attributes, writing_hdf5
 from .decomposition import GROUPS, IN_RESIDUES, Decomposition, Shares
 
 SUFFIXES = (".csv", ".h5")

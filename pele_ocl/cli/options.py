@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,21 @@ from ..atoms.radii import RADII_SETS
 from ..errors import InputError
 from ..formats import is_structure, structure_format, structure_suffix
 from ..gb_models import GB_MODELS, models_listed
-from ..solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
+from ..solvent_model import GBN_CONVENTIONS, IN_VACUUM, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..variant import PRECISIONS
 from .command import DEBUG, INPUT
-from .structures.choice import AtomsReader, choice_options, chosen_text
+from .structures.choice import choice_options, selection_of
 from .structures.control import OPTION
 from .structures.reader import FILE, StructureReader
 
 Command = Callable[..., Any]
 Options = Sequence[Callable[[Command], Any]]
-ReadAtoms = AtomsReader
+ReadAtoms = StructureReader
 
 PATH = click.Path(path_type=Path)
 DEFAULTS = SolventModel()
+VACUUM, NO_GB = "vacuum", "none"  # of --solvent and of --gb: no solvent
+_WITHOUT_SOLVENT = {"surface": "none", "ionic_strength": 0.0}  # values that say the same once more
 MODEL_FIELDS = [f.name for f in fields(SolventModel)]
 _STRUCTURE_NAMES = (
     "coordinates", "parameters", "model", "forcefield", "radii", "templates", "obc", "pele_data", "fallback",
@@ -66,13 +68,12 @@ def structure_options(command: Command) -> Command:
     def gathered(*, select: str | None, without: str | None, only: str | None, **others: Any) -> Any:
         given = {name: others.pop(name) for name in _STRUCTURE_NAMES}
         given |= {name: others.get(name) for name in ("gb", "like", "over")}  # which the command gets, too
+        if others.get("solvent") == VACUUM:
+            given["gb"] = NO_GB
         given["lcpo"] = _takes_carbon(others)
         path = others.get("path") or others.get("paths") or ()
         structures = path if isinstance(path, tuple) else (path,)
-        reader = StructureReader(structures=structures, selection=chosen_text(select, without, only), **given)
-        read_atoms = AtomsReader(
-            reader.read, reader.read_unparameterised, reader.require_forcefield, reader.read_of_frames
-        )
+        read_atoms = StructureReader(structures=structures, selection=selection_of(select, without, only), **given)
         return command(read_atoms=read_atoms, **others)
 
     return _add(gathered, _STRUCTURE_OPTIONS)
@@ -95,9 +96,30 @@ def model_options(command: Command) -> Command:
         values = {name: others.pop(name) for name in MODEL_FIELDS if name in others}
         given = {name: v for name, v in values.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT}
         constants = SolventModel(**given) if like is None else SolventModel.like(like, **given)
+        solvent = others.pop("solvent", None)  # of `nonbond` alone
+        if solvent == VACUUM:
+            constants = replace(constants, gb=NO_GB)
+        if constants.gb_model.vacuum:
+            _refuse_solvent(context, values, solvent)
         return command(constants=constants, **others)
 
     return _add(gathered, _MODEL_OPTIONS)
+
+
+def _refuse_solvent(context: click.Context, values: Mapping[str, object], solvent: str | None) -> None:
+    """Raise UsageError for options about the solvent that stand beside one that leaves it out.
+
+    values : of the options of the solvent model; solvent : of --solvent, None where the command has no such option
+    """
+    vacuum = solvent == VACUUM
+    idle = [name for name, value in values.items() if name not in IN_VACUUM and value != _WITHOUT_SOLVENT.get(name)]
+    idle += ["gb"] if vacuum and values["gb"] != NO_GB else []
+    idle += ["solvent"] if not vacuum and solvent is not None else []
+    given = [name for name in idle if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        word = f"--solvent {VACUUM}" if vacuum else f"--gb {NO_GB}"
+        raise click.UsageError(f"{word} has no solvent; leave out {names}, which would play no part")
 
 
 def surface_options(command: Command) -> Command:

@@ -15,8 +15,8 @@ from ..formats import (
     STRUCTURES,
     is_structure,
     read_map,
-    read_molecule,
     read_points,
+    read_structure_or_atoms,
     require_map_suffix,
     require_table_suffix,
     write_table,
@@ -85,7 +85,7 @@ def _require_points_suffix(path: Path) -> None:
 def _points(source: InputFile, model: int | None) -> tuple[Floats, Labels | None]:
     """Positions (n, 3), and the labels of the atoms if they are atoms."""
     if is_structure(source):
-        found = read_molecule(source, model)
+        found = read_structure_or_atoms(source, model)
         return found.positions, found.labels
     return read_points(source), None
 

@@ -7,17 +7,28 @@ from __future__ import annotations
 
 from .control import ControlFile, read_control
 from .field import ForceField
-from .obc import read_obc
-from .sources import is_parameter_file
-from .template import Template
-from .templates import read_template
+from .links import read_links
+from .matching import match_residues
+from .names import canonical, residue_names
+from .obc import lookup, read_obc
+from .sources import embedded_radii, embedded_templates, is_parameter_file
+from .templates import Template, element_of, is_template, read_template
 
 __all__ = [
     "ControlFile",
     "ForceField",
     "Template",
+    "canonical",
+    "element_of",
+    "embedded_radii",
+    "embedded_templates",
     "is_parameter_file",
+    "is_template",
+    "lookup",
+    "match_residues",
     "read_control",
+    "read_links",
     "read_obc",
     "read_template",
+    "residue_names",
 ]

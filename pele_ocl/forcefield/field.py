@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from os import PathLike
 
 import numpy as np
@@ -18,11 +17,11 @@ from ..errors import InputError, ParameterError
 from .bonded import AtomParameters, bonded_of
 from .bonding import bonding_of
 from .links import Links
-from .loading import collected
 from .matching import Match, match_residues
 from .obc import Key, lookup
-from .origin import Origin
-from .template import Kind, Template
+from .openmm.names import is_named
+from .sources import Origin, collected
+from .templates import Kind, Template
 
 _COMBINING: dict[Kind, Combining] = {"amber": "arithmetic", "opls": "geometric"}
 _NAMED = 5  # atoms in a note
@@ -98,7 +97,7 @@ class ForceField:
         arguments.flag("fallback", fallback)
         arguments.flag("allow_missing_terminals", allow_missing_terminals)
         arguments.flag("allow_scripts", allow_scripts)
-        if name is not None and _is_openmm(name):
+        if name is not None and is_named(name):
             return _openmm_force_field(name, radii, [*templates, *obc, *pele_data], allow_scripts)
         found = collected(name, radii, templates, obc, pele_data)
         return cls(
@@ -194,12 +193,6 @@ class ForceField:
         )
 
 
-def _is_openmm(name: str) -> bool:
-    """Whether OpenMM is to read the force field: one of its own names, or XML files."""
-    found: bool = import_module("..interop.force_fields", __package__).is_named(name)
-    return found
-
-
 def _openmm_force_field(
     name: str, radii: str | None, files: Sequence[str | PathLike[str]], allow_scripts: bool
 ) -> ForceField:
@@ -208,8 +201,9 @@ def _openmm_force_field(
             f"{files[0]}: templates and OBC tables do not go with the force field {name}; give an XML file of OpenMM: "
             f"--forcefield {name},ligand.xml"
         )
-    field: ForceField = import_module("..interop.force_fields", __package__).load(name, radii, allow_scripts)
-    return field
+    from .openmm.xml import load  # its class is a kind of ForceField
+
+    return load(name, radii, allow_scripts)
 
 
 def _parameters(used: Sequence[Template], index: Ints, kind: Kind) -> AtomParameters:

@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import FormatError
 from ..textfiles import lines, quoted
 from ..textfiles import number as read_number
-from .terms import as_angles, as_torsions, torsion_problem
+from .templates import as_angles, as_torsions, torsion_problem
 
 LINK_FILES = ("inter_residue_bonds", "disulphide_bonds")
 

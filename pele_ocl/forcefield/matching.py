@@ -13,7 +13,7 @@ from ..atoms import Ints, Structure
 from ..chemistry import is_water
 from ..errors import FormatError, ParameterError
 from .names import canonical, residue_names
-from .template import Template
+from .templates import Template
 
 DISULPHIDE_A = 2.5
 

@@ -1,23 +1,119 @@
-"""The sources of templates and OBC tables: the shipped data, files and folders, and PELE's Data and DataLocal."""
+"""The sources of a force field, collected into one: the built-in Amber99SB, files and folders, PELE's Data folders."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from os import PathLike
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from ..atoms.radii import tidy_set
+from .. import arguments
+from ..atoms.radii import BONDI_SETS, RADII_SETS, tidy_set
 from ..chemistry import AMINO_ACIDS
 from ..errors import FormatError, InputError, ParameterError
 from ..paths import shipped
 from ..textfiles import lines
-from .library import Library
 from .links import LINK_FILES, Link, LinkKey, Links, read_links
-from .obc import ObcTable, is_obc, read_obc
-from .template import Kind, Template
-from .templates import is_template, read_template
+from .obc import Key, ObcTable, is_obc, lookup, read_obc
+from .openmm.names import names
+from .templates import Kind, Template, is_template, read_template
+
+
+class Library(Mapping[str, Template]):
+    """Templates by name. A structure needs a fifth of a force field's; the others are not read.
+
+    folder : holds templates and the files of links, and nothing else, in folders
+    kind : of templates that do not tell it
+    """
+
+    def __init__(self, folder: Path, kind: Kind) -> None:
+        files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name not in LINK_FILES)
+        self._files = {file.name.upper(): file for file in files}
+        self._kind: Kind = kind
+        self._read: dict[str, Template] = {}
+
+    def __getitem__(self, name: str) -> Template:
+        if name not in self._read:
+            template = read_template(self._files[name])
+            self._read[name] = template if template.kind else replace(template, kind=self._kind)
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+class Joined(Mapping[str, Template]):
+    """The templates of several mappings; the first that has a name gives its template."""
+
+    def __init__(self, *parts: Mapping[str, Template]) -> None:
+        self._parts = parts
+
+    def __getitem__(self, name: str) -> Template:
+        part = next((part for part in self._parts if name in part), None)
+        if part is None:
+            raise KeyError(name)
+        return part[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for part in self._parts for name in part))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The files that a user gave, as far as notes tell of them.
+
+    tables : OBC tables by the file that a user named
+    rows : rows of all tables of the user, those of PELE's folders too
+    completed_with : built-in radii that complete a user's force field unasked, "" if none
+    undecided : templates whose figures and folders do not tell their kind
+    without_protein : name of a force field of PELE's folders that has ligands alone there, "" if none
+    given : names of the user's templates
+    """
+
+    tables: Mapping[str, ObcTable] = field(default_factory=dict)
+    rows: ObcTable = field(default_factory=dict)
+    completed_with: str = ""
+    undecided: frozenset[str] = frozenset()
+    without_protein: str = ""
+    given: frozenset[str] = frozenset()
+
+    def notes(self, used: Sequence[Template], kind: Kind, radii: Mapping[Key, tuple[float, float]]) -> tuple[str, ...]:
+        """Sentences about the parameters of the templates that a structure needs."""
+        return tuple(self._notes(used, kind, radii))
+
+    def _notes(self, used: Sequence[Template], kind: Kind, radii: Mapping[Key, tuple[float, float]]) -> Iterator[str]:
+        keys = [(template.name, atom) for template in used for atom in template.names]
+        for file, table in self.tables.items():
+            if not any(lookup(table, *key) for key in keys):
+                yield f"no row of {file} was used: none names an atom of the structure"
+        if self.completed_with and any(lookup(self.rows, *key) is None for key in keys if lookup(radii, *key)):
+            yield (
+                "the force field came without a whole OBC table, so built-in radii "
+                f"({self.completed_with}) were taken; give its table with --obc, or choose with --radii"
+            )
+        if self.without_protein and not all(template.name in self.given for template in used):
+            yield (
+                f"the folder of {self.without_protein} has no proteins, so templates of the built-in Amber99SB were "
+                "taken for what it lacks; give PELE's Data folder, too, with --pele-data"
+            )
+        undecided = sorted(template.name for template in used if template.name in self.undecided)
+        if undecided:
+            length = "R*" if kind == "amber" else "sigma"
+            named = ", ".join(undecided)
+            yield f"nothing tells whether the lengths of {named} are R* or sigma; they were taken for {length}"
+
 
 EMBEDDED = "amber99sb"
 _HISTIDINES = frozenset("HIS HID HIE HIP".split())
@@ -183,3 +279,94 @@ def _obc_files(path: Path) -> list[Path]:
     texts = sorted(path.glob("*.txt")) if path.is_dir() else []
     files = [file for file in texts if is_obc(_text(file))]
     return sorted(files, key=lambda file: not file.name.startswith("solventParams"))
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+Paths = Iterable[str | PathLike[str]]
+
+
+class Collected(NamedTuple):
+    """The fields of a ForceField that follow from files, by their names there."""
+
+    name: str
+    kind: Kind
+    templates: Mapping[str, Template]
+    radii: Mapping[Key, tuple[float, float]]
+    radii_set: str
+    origin: Origin
+    links: Links
+
+
+def collected(name: str | None, radii: str | None, templates: Paths, obc: Paths, pele_data: Paths) -> Collected:
+    """The force field of a user's files, with what the built-in one completes; parameters of ForceField.load."""
+    obc, templates = arguments.file_paths("obc", obc), arguments.file_paths("templates", templates)
+    pele = find_pele_data([Path(root) for root in arguments.file_paths("pele_data", pele_data)], name)
+    sets = [*map(load_templates, pele.templates), *map(_required, map(Path, templates))]
+    given = _merged(sets)
+    whole = is_complete(given) or any(map(is_protein_folder, sets))
+    kind = _kind(name, pele, given, whole)
+    own = {key: t if t.kind else replace(t, kind=kind) for key, t in given.items()}
+    links = _merged(map(load_links, [*pele.templates, *map(Path, templates)]))
+    tables = {str(path): read_obc(path) for path in obc}
+    rows = _merged([*map(read_obc, pele.obc), *tables.values()])
+    chosen, completed = _completing(radii, rows, whole)
+    origin = Origin(
+        tables=tables,
+        rows=rows,
+        completed_with=chosen if completed and radii is None and whole else "",
+        undecided=frozenset(key for key, t in given.items() if t.kind is None),
+        without_protein="" if whole or kind_of_name(pele.name) != "opls" else pele.name,
+        given=frozenset(given),
+    )
+    return Collected(
+        _label(pele, given) if whole else EMBEDDED if origin.without_protein else pele.name or name or EMBEDDED,
+        kind,
+        own if whole else Joined(own, embedded_templates()),
+        {**completed, **rows},
+        chosen,
+        origin,
+        links if whole else {**embedded_links(), **links},
+    )
+
+
+def _completing(radii: str | None, rows: ObcTable, whole: bool) -> tuple[str, ObcTable]:
+    """The set of radii that is named, or goes without saying, and its rows where they complete a user's."""
+    chosen = tidy_set(radii or ("pele" if whole else "openmm-obc"))
+    arguments.choice("radii", chosen, RADII_SETS)
+    is_needed = chosen not in BONDI_SETS and (radii is not None or ("ALA", "CA") not in rows)
+    return chosen, embedded_radii(chosen) if is_needed else {}
+
+
+def _merged(collections: Iterable[Mapping[K, V]]) -> dict[K, V]:
+    """Later templates or rows win."""
+    return {key: value for collection in collections for key, value in collection.items()}
+
+
+def _required(path: Path) -> dict[str, Template]:
+    """Templates that a user named; PELE's own folders may be empty, these not."""
+    templates = load_templates(path)
+    if not templates:
+        raise InputError(f"{path}: there are no templates in this folder; give a folder of IMPACT templates")
+    return templates
+
+
+def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole: bool) -> Kind:
+    """The kind of a force field: that of its alanine if it is a whole one, else that of the built-in one."""
+    if whole:
+        return given["ALA"].kind or "amber"
+    if name is not None and not pele.templates and name.lower() != EMBEDDED:
+        raise ParameterError(
+            f"there is no force field '{name}' in what was given; {EMBEDDED} is built in, "
+            f"OpenMM brings {', '.join(names())}, others come from the folders given with --templates or "
+            "--pele-data"
+        )
+    return "amber"
+
+
+def _label(pele: PeleData, given: Mapping[str, Template]) -> str:
+    """The name of a whole force field of the user: that of its folder."""
+    if pele.name:
+        return pele.name
+    folder = Path(given["ALA"].source).resolve().parent
+    return folder.parent.name if folder.name == "Protein" else folder.name

@@ -1,73 +1,133 @@
-"""Molecular structure files in, result files out, map files both ways; one module a format."""
+"""Molecular structure files in, result files out, map files both ways; one module a format.
+
+Other rooms and tests take the names below from here, so that modules can be merged and moved.
+"""
 
 from __future__ import annotations
 
-from os import PathLike
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from ..atoms import Atoms, Structure
-from ..errors import FormatError
-from ..inputfile import read_file
-from .conformations import model_numbers, read_conformations
-from .maps import read_map, require_map_suffix, write_map
+from .maps import read_extra_maps, read_map, require_map_suffix, write_map
 from .points import POINT_SUFFIXES, read_points
-from .pqr import read_pqr
-from .registry import STRUCTURES, is_structure, structure_format, structure_suffix
+from .registry import (
+    MAPS,
+    STRUCTURES,
+    Details,
+    MapFormat,
+    StructureFormat,
+    is_structure,
+    structure_format,
+    structure_suffix,
+)
+from .structures import (
+    is_pqr,
+    is_topology,
+    model_numbers,
+    read_conformations,
+    read_structure,
+    read_structure_or_atoms,
+    read_topology,
+)
 from .tables import JsonText, check_target, guarded, require_table_suffix, unguarded, write_table
-from .topologies import is_topology, read_placed, read_topology
 from .writing import appending, refuse_overwriting, refuse_target, replacing, same_file
 
+if TYPE_CHECKING:  # the same names as in _HOMES, for checkers and editors
+    from .amber import place
+    from .b_factors import read_b_factors
+    from .cells import read_cell
+    from .conformation_files import (
+        LAYOUTS,
+        ConformationFile,
+        Content,
+        layout_of,
+        write_conformation,
+        write_conformations,
+    )
+    from .hdf5 import SparseFile
+    from .maps.pictures import draw_slices, require_png
+    from .pdb_writing import Ion, write_pdb_with_ions
+    from .pqr import read_pqr
+
 __all__ = [
+    "LAYOUTS",
+    "MAPS",
     "POINT_SUFFIXES",
     "STRUCTURES",
+    "ConformationFile",
+    "Content",
+    "Details",
+    "Ion",
     "JsonText",
+    "MapFormat",
+    "SparseFile",
+    "StructureFormat",
     "appending",
     "check_target",
+    "draw_slices",
     "guarded",
     "is_pqr",
     "is_structure",
     "is_topology",
+    "layout_of",
     "model_numbers",
+    "place",
+    "read_b_factors",
+    "read_cell",
     "read_conformations",
+    "read_extra_maps",
     "read_map",
-    "read_molecule",
-    "read_placed",
     "read_points",
     "read_pqr",
     "read_structure",
+    "read_structure_or_atoms",
     "read_topology",
     "refuse_overwriting",
     "refuse_target",
     "replacing",
     "require_map_suffix",
+    "require_png",
     "require_table_suffix",
     "same_file",
     "structure_format",
     "structure_suffix",
     "unguarded",
+    "write_conformation",
+    "write_conformations",
     "write_map",
+    "write_pdb_with_ions",
     "write_table",
 ]
 
+# Names of modules that are loaded when they are first used.
+_HOMES = {
+    "amber": ("place",),
+    "b_factors": ("read_b_factors",),
+    "cells": ("read_cell",),
+    "conformation_files": (
+        "LAYOUTS",
+        "ConformationFile",
+        "Content",
+        "layout_of",
+        "write_conformation",
+        "write_conformations",
+    ),
+    "hdf5": ("SparseFile",),
+    "maps.pictures": (
+        "draw_slices",
+        "require_png",
+    ),
+    "pdb_writing": (
+        "Ion",
+        "write_pdb_with_ions",
+    ),
+    "pqr": ("read_pqr",),
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
-def read_structure(path: str | PathLike[str], model: int | None = None) -> Structure:
-    """The atoms of one model of a structure file, plain or gzip; the suffix says which format.
 
-    path : file ending in a key of STRUCTURES, `.gz` behind it allowed
-    model : number of the model as the file has it; the first if None
-
-    Raises FormatError, naming file and line, for whatever cannot be read, and for a file that brings parameters.
-    """
-    found = read_molecule(path, model)
-    if not isinstance(found, Structure):
-        raise FormatError(f"{path}: brings its own charges and radii; read it with pele_ocl.read")
-    return found
-
-
-def read_molecule(path: str | PathLike[str], model: int | None = None) -> Structure | Atoms:
-    """As read_structure, but Atoms from a file that brings its own charges and radii."""
-    return structure_format(path).read(read_file(path), model)
-
-
-def is_pqr(path: str | PathLike[str]) -> bool:
-    """Whether a file brings its own charges and radii, as PQR files and topologies do; by its suffix."""
-    return is_structure(path) and structure_format(path).brings_parameters
+def __getattr__(name: str) -> Any:
+    """A public name of a module that is loaded now."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)

@@ -12,8 +12,7 @@ from ..errors import FormatError
 from ..inputfile import InputFile
 from ..textfiles import lines
 from .mmcif import atom_block
-from .models import records
-from .pdb_lines import is_atom_line
+from .pdb import is_atom_line, records
 from .registry import structure_suffix
 
 Place = tuple[str, int, str]  # chain, residue number, insertion code

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from ..contract import cells_of, usable_cells
 from ..inputfile import InputFile, read_file
 from ..textfiles import number, plain_bytes
-from .amber.netcdf import MAGICS, read_frames
-from .amber.netcdf4 import HDF5, opened_coordinates
+from .amber.netcdf import HDF5, MAGICS, opened_coordinates, read_frames
 from .registry import is_structure, structure_suffix
 
 Floats = NDArray[np.float64]

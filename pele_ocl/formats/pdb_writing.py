@@ -15,8 +15,7 @@ from ..atoms import Atoms, Floats, Labels
 from ..chemistry import aligned_name, is_polymer
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
-from .pdb import read_pdb
-from .pdb_lines import is_atom_line
+from .pdb import is_atom_line, read_pdb
 from .registry import structure_format
 
 _CHAINS = ascii_uppercase + digits + ascii_lowercase

@@ -12,7 +12,7 @@ from ..atoms import Floats
 from ..errors import FormatError
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, number, quoted
-from .arrays import npy_array
+from .hdf5 import npy_array
 
 _TEXTS = (".txt", ".dat", ".csv")
 POINT_SUFFIXES = (".npy", *_TEXTS)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import FormatError, printable
-from .hdf5_writing import encodable, flat, text_array, text_type, write_attributes, writing_hdf5
+from .hdf5 import encodable, flat, text_array, text_type, write_attributes, writing_hdf5
 from .writing import refuse_target, replacing
 
 Columns = Mapping[str, NDArray[Any]]

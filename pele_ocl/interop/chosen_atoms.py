@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..atoms import Structure
 from ..formats.mmcif import sequence_records
-from ..formats.pdb_lines import is_atom_line
+from ..formats.pdb import is_atom_line
 from ..formats.pdb_writing import atom_lines
 from ..formats.registry import structure_format
 from ..inputfile import InputFile

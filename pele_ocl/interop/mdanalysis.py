@@ -15,15 +15,22 @@ from ..chemistry import element
 from ..errors import InputError
 from ..extras import extra
 from ..forcefield import ForceField
+from ..forcefield.openmm.gb_forces import DEFAULT_SET
 from ..formats.assembly import Records, structure
-from .gb_forces import DEFAULT_SET
 
 if TYPE_CHECKING:
     from MDAnalysis import AtomGroup, Universe
 
 
 def from_mdanalysis(universe: Universe | AtomGroup, forcefield: ForceField | str | None = None) -> Atoms:
-    """The atoms of a Universe, or of some of its atoms; Atoms.from_mdanalysis has the description."""
+    """The atoms of an MDAnalysis Universe or AtomGroup, at the frame where it is.
+
+    forcefield : a ForceField, or a name that ForceField.load knows
+
+    With a force field, or where the universe has no charges, all parameters come from the force field, by default
+    Amber99SB. Else charges, types and bonds are those of the universe, GB radii those of the set mbondi2 (bondi
+    without bonds), and there are no Lennard-Jones parameters: a universe keeps none.
+    """
     library = extra("MDAnalysis", "a universe of MDAnalysis")
     if not isinstance(universe, library.Universe | library.AtomGroup):
         raise InputError(f"universe is {described(universe)}; a Universe or an AtomGroup of MDAnalysis is needed")

@@ -11,16 +11,20 @@ from ..arguments import instance
 from ..atoms import Atoms
 from ..errors import InputError
 from ..extras import extra
-from .forces import A_PER_NM
-from .gb_forces import set_of
-from .openmm import from_openmm
+from ..forcefield.openmm.forces import A_PER_NM
+from ..forcefield.openmm.gb_forces import set_of
+from ..forcefield.openmm.system import from_openmm
 
 if TYPE_CHECKING:
     from parmed import Structure
 
 
 def from_parmed(structure: Structure) -> Atoms:
-    """The atoms of a ParmEd Structure; Atoms.from_parmed has the description."""
+    """The atoms of a ParmEd Structure with all its parameters, through OpenMM; needs both libraries.
+
+    GB radii and scales are those of the structure, or the set mbondi2 where it has none. Raises InputError as
+    `from_openmm` does, and for a structure without coordinates.
+    """
     instance("structure", structure, extra("parmed", "a structure of ParmEd").Structure, "a Structure of ParmEd")
     app = extra("openmm.app", "a structure of ParmEd")
     if structure.coordinates is None:

@@ -13,11 +13,11 @@ import numpy as np
 from ..atoms import Atoms
 from ..errors import FormatError, InputError
 from ..extras import extra
+from ..forcefield.openmm.forces import A_PER_NM
+from ..forcefield.openmm.system import from_openmm
 from ..formats.registry import StructureFormat
 from ..inputfile import InputFile
 from ..textfiles import quoted
-from .forces import A_PER_NM
-from .openmm import from_openmm
 
 if TYPE_CHECKING:
     from openff.toolkit import Molecule

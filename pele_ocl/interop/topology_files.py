@@ -15,12 +15,12 @@ import numpy as np
 from ..atoms import Atoms, Topology
 from ..errors import FormatError, InputError, PeleError
 from ..extras import extra
+from ..forcefield.openmm.system import from_openmm
 from ..formats.amber import read_topology as read_amber
 from ..formats.amber.topology import refuse_models, refuse_reading_alone
 from ..formats.registry import StructureFormat
 from ..inputfile import InputFile, read_file
 from ..textfiles import lines, quoted
-from .openmm import from_openmm
 
 if TYPE_CHECKING:
     from openmm.app import CharmmPsfFile, GromacsTopFile

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from .. import arguments
 from ..atoms import Labels
 from ..errors import FormatError, InputError
-from ..formats.arrays import MOST_EXPANSION, attribute_of, first_line, npy_array, opened_hdf5, values_of
-from ..formats.hdf5_writing import writing_hdf5
+from ..formats.hdf5 import MOST_EXPANSION, attribute_of, first_line, npy_array, opened_hdf5, values_of, writing_hdf5
 from ..formats.writing import replacing
 from ..inputfile import InputFile, read_file
 from .pairlist import PairList, Pairs, find_fault, require_pairs, whole_numbers

@@ -11,7 +11,7 @@ from ..atoms import Floats, Ints, Labels, Structure
 from ..errors import ParameterError
 from ..forcefield.matching import disulphides
 from ..forcefield.names import residue_names
-from ..forcefield.template import Template
+from ..forcefield.templates import Template
 from .chains import rings
 from .placing import Indices, unit
 

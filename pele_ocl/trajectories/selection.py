@@ -12,26 +12,26 @@ from ..atoms import Atoms, Structure
 from ..atoms.selection import Described
 from ..atoms.selection import Selection as Words
 from ..errors import InputError
-from ..formats import is_topology, read_molecule, read_topology
+from ..formats import is_topology, read_structure_or_atoms, read_topology
 
-Selection = str | slice | ArrayLike
+Selection = str | Words | slice | ArrayLike
 
 
 def selected_atoms(select: Selection, n_atoms: int, names: Described | None) -> NDArray[np.intp]:
     """Indices (k,) of the atoms that a selection names, rising where it is a text.
 
-    select : a text, a slice, (n_atoms,) booleans or (k,) indices
+    select : a text, also as atoms.selection.Selection, a slice, (n_atoms,) booleans or (k,) indices
     names : what is known of the atoms; without them a text may name indices alone
 
     Raises InputError for what names no atoms, and for a text that cannot be understood.
     """
     everyone = np.arange(n_atoms, dtype=np.intp)
-    if isinstance(select, str):
-        words = Words(select)
+    if isinstance(select, str | Words):
+        words = Words(select) if isinstance(select, str) else select
         if names is None and words.needs_names:
             raise InputError(
-                f"the selection {select[:60]!r} is about names, which a trajectory lacks; give a structure of all its "
-                "atoms by --topology, or indices, such as 'index 0:331'"
+                f"the selection {words.text[:60]!r} is about names, which a trajectory lacks; give a structure of all "
+                "its atoms by --topology, or indices, such as 'index 0:331'"
             )
         chosen = np.flatnonzero(words.mask_of(Described(n_atoms) if names is None else names))
     elif isinstance(select, slice):
@@ -49,7 +49,7 @@ def selected_atoms(select: Selection, n_atoms: int, names: Described | None) -> 
 
 def described_file(path: str | PathLike[str]) -> Described:
     """The atoms of a structure file or a topology. Raises FormatError where it cannot be read."""
-    found = read_topology(path).parameters if is_topology(path) else read_molecule(path)
+    found = read_topology(path).parameters if is_topology(path) else read_structure_or_atoms(path)
     if isinstance(found, Structure):
         return Described(len(found.labels), found.labels, found.positions)
     return Described(len(found), found.labels, None if is_topology(path) else found.positions, found.types)

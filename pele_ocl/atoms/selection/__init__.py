@@ -24,10 +24,15 @@ class Selection:
     def __init__(self, text: str) -> None:
         """Raise InputError, with the place of the word that is wrong, for a text that is no selection."""
         self.text = arguments.text("the selection", text)
-        self._words = Parser(text).words
+        self._parser = Parser(text)
+        self._words = self._parser.words
 
     def __repr__(self) -> str:
         return f"Selection({self.text!r})"
+
+    def __reduce__(self) -> tuple[type[Selection], tuple[str]]:
+        """Pickle the text, which is parsed again elsewhere."""
+        return Selection, (self.text,)
 
     @property
     def needs_types(self) -> bool:
@@ -54,7 +59,9 @@ class Selection:
         return self._chosen(described)[0]
 
     def _chosen(self, described: Described) -> tuple[Bools, tuple[str, ...]]:
-        parser = Parser(self.text)
+        parser = self._parser
+        parser.empty.clear()
+        parser.unknown.clear()
         mask = parser.choice(described)
         if not mask.any():
             reason = "".join(f"; {sentence}" for sentence in parser.empty[:1])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms, Floats
 from ...atoms.selection import Described
+from ...atoms.selection import Selection as Words
 from ...contract import IMAGES, Image
 from ...errors import FormatError, InputError
 from ...trajectories import Trajectory
@@ -57,7 +58,7 @@ class FrameOptions:
                 option = "--models all" if name == "models_all" else f"--{name.replace('_', '-')}"
                 raise click.UsageError(f"choose one of {option} and -t")
 
-    def first_positions(self, atoms: Atoms, selection: str | None) -> tuple[Floats, str]:
+    def first_positions(self, atoms: Atoms, selection: Words | None) -> tuple[Floats, str]:
         """The positions (n, 3) A of the first frame, which is of these atoms, or of those of them that are selected.
 
         selection : about names, of the atoms that a command takes; positions of others are then 0

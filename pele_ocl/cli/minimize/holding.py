@@ -50,7 +50,7 @@ class Holding:
 
     restraints: tuple[Restraint, ...]
     reference: Path | Reference | None
-    freeze: str | None
+    freeze: Selection | None
     constraints: str | None
 
     def referring(self, read_atoms: ReadAtoms) -> Holding:
@@ -73,7 +73,7 @@ class Holding:
         """The options for a molecule. Raises InputError for selections and a reference that do not fit."""
         assert not isinstance(self.reference, Path)
         terms = terms_of(self.restraints, self.reference, atoms)
-        return {"terms": terms, "frozen": None if self.freeze is None else atoms.selected(self.freeze)}
+        return {"terms": terms, "frozen": None if self.freeze is None else self.freeze.mask(atoms)}
 
 
 def holding_options(command: Command) -> Command:
@@ -86,11 +86,10 @@ def holding_options(command: Command) -> Command:
     ) -> Any:  # fmt: skip
         if reference is not None and not restrain:
             raise click.UsageError("--reference has the places that --restrain holds atoms to; give that, too")
-        if freeze is not None:
-            Selection(freeze)
+        frozen = None if freeze is None else Selection(freeze)
         given = {"--restrain": restrain, "--distance": distance, "--torsion": torsion}
         restraints = tuple(Restraint.of(option, text) for option, texts in given.items() for text in texts)
-        return command(holding=Holding(restraints, reference, freeze, constraints), **others)
+        return command(holding=Holding(restraints, reference, frozen, constraints), **others)
 
     decorated: Command = gathered
     for option in reversed(_OPTIONS):

@@ -68,7 +68,7 @@ class Restraint:
 
     option: str
     text: str
-    selections: tuple[str, ...]
+    selections: tuple[Selection, ...]
     constant: float
     target: float
     flat: float
@@ -78,26 +78,24 @@ class Restraint:
         """That of a text. Raises InputError for one that is none."""
         form = FORMS[option]
         before, _, behind = text.rpartition(":")
-        selections = tuple(selection.strip() for selection in before.split("|"))
+        texts = tuple(selection.strip() for selection in before.split("|"))
         values = form.values(behind)
-        if len(selections) != form.selections or not all(selections) or values is None:
+        if len(texts) != form.selections or not all(texts) or values is None:
             raise InputError(f"{option} {text[:60]!r}: {form.written}")
         if _ends_in_range(text, before):
             raise InputError(
                 f"{option} {text[:60]!r}: this is a selection as a whole, and K is lacking; '{text[:60]}:10', say, or "
                 f"'({before[:60]}):{behind[:20]}' where that is K"
             )
-        for selection in selections:
-            Selection(selection)
-        return cls(option, text, selections, *values)
+        return cls(option, text, tuple(map(Selection, texts)), *values)
 
     def members(self, atoms: Atoms) -> list[int]:
         """The atom of each selection. Raises InputError where one takes several, or none."""
         found = list[int]()
         for selection in self.selections:
-            chosen = np.flatnonzero(atoms.selected(selection))
+            chosen = np.flatnonzero(selection.mask(atoms))
             if len(chosen) > 1:
-                raise InputError(f"{self.option}: {selection!r} takes {len(chosen):,} atoms; one is needed")
+                raise InputError(f"{self.option}: {selection.text!r} takes {len(chosen):,} atoms; one is needed")
             found.append(int(chosen[0]))
         if len(set(found)) < len(found):
             raise InputError(f"{self.option} {self.text[:60]!r}: names an atom twice; different ones are needed")
@@ -152,7 +150,7 @@ def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms
     places = None if reference is None else reference.positions(atoms)
     found: list[Term] = [
         PositionalRestraint(
-            of.constant, places, atoms.selected(of.selections[0]), of.flat, f"restraint_{k}" if k > 1 else "restraint"
+            of.constant, places, of.selections[0].mask(atoms), of.flat, f"restraint_{k}" if k > 1 else "restraint"
         )
         for k, of in enumerate(by_option["--restrain"], 1)
     ]

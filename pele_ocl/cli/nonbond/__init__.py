@@ -20,7 +20,15 @@ from ..command import INPUT, OUTPUT, EachOnce
 from ..contract import Checks, strict_option
 from ..frames import FrameOptions, report_frames, trajectory_options
 from ..molecule import models_option, read_molecule
-from ..options import ReadAtoms, model_options, report_options, require_lennard_jones, run_options, structure_options
+from ..options import (
+    VACUUM,
+    ReadAtoms,
+    model_options,
+    report_options,
+    require_lennard_jones,
+    run_options,
+    structure_options,
+)
 from ..progress import ProgressLine
 from ..structures.several import each_structure, structures_argument
 from ..terminal import note, say, say_json
@@ -50,10 +58,10 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 )
 @click.option(
     "--solvent",
-    type=click.Choice(["gb", "vacuum"]),
+    type=click.Choice(["gb", VACUUM]),
     default="gb",
     show_default=True,
-    help="With or without the GB pair term.",
+    help="With or without the GB pair term; vacuum is --gb none.",
 )
 @click.option(
     "--one-four", type=click.Choice(["exclude", "scale"]), default="exclude", show_default=True,
@@ -75,7 +83,7 @@ VARIANT_HELP = "How the gradient is added up: " + "; ".join(f"{name}, {v.summary
 @each_structure
 def nonbond(
     path: Path, output: Path | None, models: str, over: FrameOptions, cutoff: float | None, no_cutoff: bool,
-    split_cutoffs: bool, pairs_file: Path | None, write_pairs: Path | None, solvent: Literal["gb", "vacuum"],
+    split_cutoffs: bool, pairs_file: Path | None, write_pairs: Path | None,
     one_four: Literal["exclude", "scale"], internal_dielectric: str, no_gradient: bool, variant: str, precision: str,
     device: str | None, read_atoms: ReadAtoms, constants: SolventModel, as_json: bool, verbose: bool,
 ) -> None:  # fmt: skip
@@ -101,7 +109,7 @@ def nonbond(
     listed = None if pairs_file is None else pairs_listed(molecule.atoms, pairs_file, one_four)
     list_of = partial(pairs_of, cutoff=cutoff, no_cutoff=no_cutoff, split_cutoffs=split_cutoffs, one_four=one_four)
     plan_of = partial(
-        Nonbond, solvent=solvent, gradient=not (no_gradient or over.paths), variant=variant, precision=precision,
+        Nonbond, gradient=not (no_gradient or over.paths), variant=variant, precision=precision,
         device=device, model=constants, internal_dielectrics=inside,
     )  # fmt: skip
     if over.paths:
@@ -122,7 +130,7 @@ def nonbond(
     if as_json:
         say_json(json_of(molecule, computed, constants) | {"findings": checks.as_json()})
     else:
-        say(text_of(molecule, computed, constants, solvent == "gb", verbose))
+        say(text_of(molecule, computed, constants, verbose))
 
 
 def _note_oddities(computed: Computed, cutoff: float | None, pairs_file: Path | None) -> None:

@@ -53,15 +53,15 @@ def json_of(molecule: Molecule, computed: Computed, constants: SolventModel) -> 
     return {**facts, "energy": result.energy, "gradient": _gradient_facts(result), "seconds": seconds}
 
 
-def text_of(molecule: Molecule, computed: Computed, constants: SolventModel, has_gb: bool, verbose: bool) -> str:
-    """The table for people; has_gb : whether there is a GB term."""
+def text_of(molecule: Molecule, computed: Computed, constants: SolventModel, verbose: bool) -> str:
+    """The table for people."""
     result, seconds = computed.results[0], computed.seconds
     lines = [headline(molecule.source, molecule.atoms)]
-    model = [radii_line(constants, molecule.atoms)] if has_gb else []
+    model = radii_line(constants, molecule.atoms)
     lines += (
-        [*model, *model_lines(molecule.numbers, computed.energies)]
+        [model, *model_lines(molecule.numbers, computed.energies)]
         if molecule.numbers
-        else [counted(result.n_pairs, "pair"), *model, "", *_energy_lines(result)]
+        else [counted(result.n_pairs, "pair"), model, "", *_energy_lines(result)]
     )
     lines += ["", ending(result, seconds["kernel"])]
     if verbose:

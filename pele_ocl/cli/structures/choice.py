@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import click
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from ...atoms import Atoms
 from ...atoms.selection import Selection
-from ...inputfile import InputFile
 
 Bools = NDArray[np.bool_]
 Chosen: TypeAlias = tuple[Atoms, Bools | None]
@@ -20,30 +18,8 @@ Chosen: TypeAlias = tuple[Atoms, Bools | None]
 _KINDS = {"protein": "protein", "nucleic": "nucleic", "ligand": "ligand", "ion": "ion", "ions": "ion", "water": "water"}
 
 
-@dataclass(frozen=True)
-class AtomsReader:
-    """Reads the atoms that a command's options choose.
-
-    chosen(source, number) : Atoms of a model, by default the one that --model says, and (n,) True for each atom of the
-        file that was taken, None where all were
-    unparameterised(source) : the same Atoms without charges and other parameters, which need no force field
-    of_frames(source, over) : Atoms of another file than IN, whose own frames `over` has; a topology's positions are the
-        first of these
-    require_forcefield() : raises where a structure needs a force field that cannot be had
-    """
-
-    chosen: Callable[..., Chosen]
-    unparameterised: Callable[[InputFile], Atoms]
-    require_forcefield: Callable[[], None]
-    of_frames: Callable[..., Atoms]
-
-    def __call__(self, source: InputFile, number: int | None = None) -> Atoms:
-        """The chosen atoms of a file; number : of the model, by default that of --model."""
-        return self.chosen(source, number)[0]
-
-
 def choice_options() -> list[Callable[..., Callable[..., object]]]:
-    """The options `select`, `without` and `only`, which chosen_text puts together."""
+    """The options `select`, `without` and `only`, which selection_of puts together."""
     return [
         click.option(
             "--select",
@@ -58,7 +34,7 @@ def choice_options() -> list[Callable[..., Callable[..., object]]]:
     ]
 
 
-def chosen_text(select: str | None, without: str | None, only: str | None) -> str | None:
+def selection_of(select: str | None, without: str | None, only: str | None) -> Selection | None:
     """One selection of what the three options say, None where none is given.
 
     Raises InputError, before any file is read, for a text that is no selection.
@@ -77,7 +53,7 @@ def chosen_text(select: str | None, without: str | None, only: str | None) -> st
             raise click.UsageError(f"--only {only}: there is no kind {unknown!r}; choose of {', '.join(_KINDS)}")
         parts.append(" or ".join(_KINDS[kind] for kind in kinds))
     text = " and ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
-    return Selection(text).text if text else None
+    return Selection(text) if text else None
 
 
 def _split(option: str, names: str) -> list[str]:

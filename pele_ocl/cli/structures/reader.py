@@ -15,7 +15,7 @@ from ...atoms.lcpo import lcpo_notes
 from ...atoms.selection import Composition, Selection
 from ...errors import InputError
 from ...forcefield import ForceField
-from ...formats import is_pqr, is_structure, is_topology, read_molecule, read_placed, read_topology, structure_format
+from ...formats import is_pqr, is_structure, is_topology, read_structure_or_atoms, read_topology, structure_format
 from ...formats.amber import is_netcdf
 from ...gb_models import default_radii, radii_note
 from ...inputfile import InputFile, read_file
@@ -35,7 +35,7 @@ class FirstFrame(Protocol):
     @property
     def paths(self) -> tuple[Path, ...]: ...
 
-    def first_positions(self, atoms: Atoms, selection: str | None) -> tuple[Floats, str]: ...
+    def first_positions(self, atoms: Atoms, selection: Selection | None) -> tuple[Floats, str]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class StructureReader:
     fallback: bool
     allow_missing_terminals: bool
     allow_scripts: bool
-    selection: str | None
+    selection: Selection | None
     gb: str | None
     like: str | None
     lcpo: bool
@@ -69,8 +69,15 @@ class StructureReader:
     _told: set[str] = field(default_factory=set, init=False)
     _of_frames: list[str] = field(default_factory=list, init=False)  # notes about the first frame
 
-    def read(self, source: InputFile, number: int | None = None) -> Chosen:
-        """The chosen atoms of a file, and which they are; number : of the model, by default that of --model."""
+    def __call__(self, source: InputFile, number: int | None = None) -> Atoms:
+        """The chosen atoms of a file; parameters as of `chosen`."""
+        return self.chosen(source, number)[0]
+
+    def chosen(self, source: InputFile, number: int | None = None) -> Chosen:
+        """The chosen atoms of a file, and (n,) True for each atom of the file that was taken, None where all were.
+
+        number : of the model, by default that of --model
+        """
         if None not in (self.model, number):
             raise click.UsageError("choose one of --model and --models")
         if self.coordinates and number is not None:
@@ -94,22 +101,20 @@ class StructureReader:
         self._tell_notes(source, atoms)
         return atoms, taken
 
-    def read_of_frames(self, source: InputFile, over: FirstFrame) -> Atoms:
+    def of_frames(self, source: InputFile, over: FirstFrame) -> Atoms:
         """All atoms of another file than IN; those of a topology stand where the first of its own frames has them."""
         own = replace(self, structures=(source.path,), coordinates=(), model=None, selection=None, over=over)
-        return own.read(source)[0]
+        return own(source)
 
-    def read_unparameterised(self, source: InputFile) -> Atoms:
+    def unparameterised(self, source: InputFile) -> Atoms:
         """The chosen atoms of a file with their names and positions, and no parameters: charges are 0."""
         positions = self._coordinates_of(source.path)
-        if positions is None:
-            found = read_molecule(source, self.model)
-        else:
-            found = read_placed(source, positions, self.model, self.parameters)
+        parameters = () if positions is None else self.parameters
+        found = read_structure_or_atoms(source, self.model, positions, parameters)
         bonds = found.bonds if isinstance(found, Atoms) else np.empty((0, 2), np.int32)
         atoms = Atoms(found.positions, np.zeros(len(found.positions)), labels=found.labels, bonds=bonds)
         if self.selection is not None:
-            atoms = atoms[Selection(self.selection).mask_and_unknown(atoms)[0]]
+            atoms = atoms[self.selection.mask(atoms)]
         self._tell_notes(source, atoms)
         return atoms
 

@@ -15,9 +15,8 @@ from ...atoms import Atoms, Floats, Topology
 from ...errors import FormatError, InputError
 from ...inputfile import InputFile, read_file
 from ...textfiles import plain_bytes, quoted
-from .fields import Fields
-from .netcdf import MAGICS, read_frames
-from .netcdf4 import HDF5, opened_coordinates
+from .netcdf import HDF5, MAGICS, opened_coordinates, read_frames
+from .sections import Fields
 
 _PER_LINE, _WIDTH = 6, 12  # 6F12.7
 _HEADS = 2  # a title and the number of atoms

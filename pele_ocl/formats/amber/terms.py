@@ -1,4 +1,8 @@
-"""Terms as the sections of an AMBER topology list them: some atoms, and the number of a set of parameters."""
+"""Terms of an AMBER topology: Lennard-Jones, bonds, angles, torsions, 1-4 pairs, exclusions, CMAP and CHARMM's own.
+
+A section lists a bonded term as some atoms, and the number of a set of parameters. Lennard-Jones parameters follow from
+A and B of pairs of types.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,109 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...atoms import Floats, Ints
+from ...atoms import (
+    Angles,
+    Bonded,
+    Bonds,
+    CMaps,
+    Floats,
+    HarmonicImpropers,
+    Impropers,
+    Ints,
+    OneFourPairs,
+    Torsions,
+    UreyBradley,
+)
+from ...atoms.combining import Combining, rule_of
 from ...errors import FormatError
-from .counts import Counts
-from .fields import Integers
-from .sections import Sections
+from .sections import Counts, Integers, Sections
+
+
+@dataclass(frozen=True, eq=False)
+class PairTypes:
+    """Parameters of pairs of types.
+
+    types : (n,) type of each atom, from 0
+    sigma, epsilon : (t, t) A and kcal/mol; 0 where a pair has no such energy
+    """
+
+    types: Integers
+    sigma: Floats
+    epsilon: Floats
+
+
+def read_types(sections: Sections, counts: Counts) -> Integers:
+    """The type of each atom, (n,) from 0; raises FormatError for types that are not there."""
+    types = sections.whole_numbers("ATOM_TYPE_INDEX", counts.atoms)
+    wrong = (types < 1) | (types > counts.types)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise FormatError(f"{sections.at('ATOM_TYPE_INDEX', k)}: type {types[k]}; the types are 1 to {counts.types}")
+    return types - 1
+
+
+def read_pair_types(sections: Sections, counts: Counts, types: Integers, kind: str = "") -> PairTypes:
+    """Sigma and epsilon of each pair of types that the atoms have.
+
+    kind : "" for all pairs, "14_" for the 1-4 pairs of CHARMM's files
+
+    Raises FormatError for coefficients that are no Lennard-Jones energy, and for 10-12 terms.
+    """
+    used = np.zeros(counts.types, np.bool_)
+    used[types] = True
+    index = _indices(sections, counts, used)
+    a_name, b_name = f"LENNARD_JONES_{kind}ACOEF", f"LENNARD_JONES_{kind}BCOEF"
+    a, b = (sections.numbers(name, counts.types * (counts.types + 1) // 2) for name in (a_name, b_name))
+    _refuse_values(sections, index, (a_name, a), (b_name, b))
+    a_of, b_of = (np.where(index > 0, values[np.maximum(index, 1) - 1], 0.0) for values in (a, b))
+    some = (a_of > 0) & used[:, None] & used[None, :]
+    with np.errstate(all="ignore"):
+        sigma = np.where(some, (a_of / b_of) ** (1 / 6), 0.0)
+        epsilon = np.where(some, b_of * (b_of / a_of) / 4, 0.0)
+    if not (np.isfinite(sigma).all() and np.isfinite(epsilon).all()):
+        i, j = np.argwhere(~(np.isfinite(sigma) & np.isfinite(epsilon)))[0]
+        raise FormatError(f"{sections.at(a_name, index[i, j] - 1)}: A and B of types {i + 1} and {j + 1} overflow")
+    return PairTypes(types, sigma, epsilon)
+
+
+def _indices(sections: Sections, counts: Counts, used: NDArray[np.bool_]) -> Integers:
+    """The number of each pair's A and B, (t, t) from 1; negative for a 10-12 term, whose coefficients are 0."""
+    flat = sections.whole_numbers("NONBONDED_PARM_INDEX", counts.types**2)
+    most = counts.types * (counts.types + 1) // 2
+    wrong = (flat > most) | (flat < -counts.hbond_types)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise FormatError(f"{sections.at('NONBONDED_PARM_INDEX', k)}: {flat[k]} is no number of a pair of types")
+    index = flat.reshape(counts.types, counts.types)
+    for name in ("HBOND_ACOEF", "HBOND_BCOEF"):
+        for i, j in np.argwhere((index < 0) & used[:, None] & used[None, :]).tolist():
+            k = -int(index[i, j]) - 1
+            if sections.numbers(name, counts.hbond_types)[k]:
+                raise FormatError(
+                    f"{sections.at(name, k)}: types {i + 1} and {j + 1} have a 10-12 term, which is not done"
+                )
+    return index
+
+
+def _refuse_values(sections: Sections, index: Integers, *columns: tuple[str, Floats]) -> None:
+    """Raise for a negative A or B, and for one that is 0 while the other is not."""
+    (_, a), (_, b) = columns
+    for name, values in columns:
+        wrong = (values < 0) | ((values == 0) & (a + b > 0))
+        wrong &= np.isin(np.arange(1, len(values) + 1), index)
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            raise FormatError(
+                f"{sections.at(name, k)}: A {a[k]:g} and B {b[k]:g}; both 0, or both positive, are needed for a "
+                "Lennard-Jones energy"
+            )
+
+
+def combining_rule(pairs: PairTypes) -> tuple[Combining, NDArray[np.intp]]:
+    """The rule by which pairs follow from each type's parameters, and (k, 2) types of those that do not (NBFIX)."""
+    used = np.unique(pairs.types)
+    rule, astray = rule_of(pairs.sigma[np.ix_(used, used)], pairs.epsilon[np.ix_(used, used)])
+    return rule, used[astray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,3 +174,194 @@ def read_parameters(sections: Sections, names: Sequence[str], n_types: int, term
     """The parameters of each term, (m, p). names : a section of n_types values for each parameter"""
     sets = [sections.numbers(name, n_types) for name in names]
     return np.column_stack([values[terms.types] for values in sets])
+
+
+_LARGEST_MAP = 1000  # points a side
+
+
+def read_urey_bradley(sections: Sections, counts: Counts) -> UreyBradley:
+    """The Urey-Bradley terms; none where the file has no section of them."""
+    if "CHARMM_UREY_BRADLEY_COUNT" not in sections:
+        return UreyBradley()
+    n_terms, n_types = _numbers_of(sections, "CHARMM_UREY_BRADLEY_COUNT", 2)
+    terms = read_terms(sections, counts, [("CHARMM_UREY_BRADLEY", n_terms)], 2, n_types, numbered=True)
+    names = ("CHARMM_UREY_BRADLEY_FORCE_CONSTANT", "CHARMM_UREY_BRADLEY_EQUIL_VALUE")
+    return UreyBradley(terms.atoms, read_parameters(sections, names, n_types, terms))
+
+
+def read_harmonic_impropers(sections: Sections, counts: Counts) -> HarmonicImpropers:
+    """CHARMM's impropers; none where the file has no section of them.
+
+    Their angles are in radians; old versions of ParmEd wrote degrees, which a value beyond a turn tells.
+    """
+    if "CHARMM_NUM_IMPROPERS" not in sections:
+        return HarmonicImpropers()
+    (n_terms,) = _numbers_of(sections, "CHARMM_NUM_IMPROPERS", 1)
+    (n_types,) = _numbers_of(sections, "CHARMM_NUM_IMPR_TYPES", 1)
+    terms = read_terms(sections, counts, [("CHARMM_IMPROPERS", n_terms)], 4, n_types, numbered=True)
+    names = ("CHARMM_IMPROPER_FORCE_CONSTANT", "CHARMM_IMPROPER_PHASE")
+    parameters = read_parameters(sections, names, n_types, terms)
+    if (np.abs(parameters[:, 1]) > 2 * np.pi).any():
+        parameters[:, 1] = np.radians(parameters[:, 1])
+    return HarmonicImpropers(terms.atoms, parameters)
+
+
+def read_cmaps(sections: Sections, counts: Counts) -> tuple[CMaps, tuple[Floats, ...]]:
+    """The CMAP terms of ff19SB or CHARMM and their maps; none where the file has no section of them."""
+    prefix = next((prefix for prefix in ("", "CHARMM_") if f"{prefix}CMAP_COUNT" in sections), None)
+    if prefix is None:
+        return CMaps(), ()
+    n_terms, n_maps = _numbers_of(sections, f"{prefix}CMAP_COUNT", 2)
+    sizes = sections.whole_numbers(f"{prefix}CMAP_RESOLUTION", n_maps)
+    wrong = (sizes < 2) | (sizes > _LARGEST_MAP) | (sizes % 2 != 0)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise FormatError(
+            f"{sections.at(f'{prefix}CMAP_RESOLUTION', k)}: map {k + 1} has {sizes[k]} points a side; an even number "
+            f"of 2 to {_LARGEST_MAP} is needed"
+        )
+    maps = tuple(_map(sections, f"{prefix}CMAP_PARAMETER_{k:02d}", size) for k, size in enumerate(sizes.tolist(), 1))
+    terms = read_terms(sections, counts, [(f"{prefix}CMAP_INDEX", n_terms)], 5, n_maps, numbered=True)
+    atoms = terms.atoms[:, [0, 1, 2, 3, 1, 2, 3, 4]]  # two torsions that share three atoms
+    return CMaps(atoms, terms.types[:, None].astype(np.float64)), maps
+
+
+def _map(sections: Sections, name: str, size: int) -> Floats:
+    """A map from 0 upwards; the file's begins at -180 degrees."""
+    return np.roll(sections.numbers(name, size**2).reshape(size, size), (-size // 2, -size // 2), (0, 1))
+
+
+def _numbers_of(sections: Sections, name: str, count: int) -> list[int]:
+    """The numbers of things that a section states."""
+    values = sections.whole_numbers(name, count)
+    if values.min() < 0:
+        raise FormatError(f"{sections.at(name, int(np.argmin(values)))}: {values.min()} things cannot be")
+    return [int(value) for value in values]
+
+
+_NEARLY = 1e-3  # rad
+_HYDROGEN = ("_INC_HYDROGEN", "_WITHOUT_HYDROGEN")
+
+
+def read_bonded(
+    sections: Sections, counts: Counts, charges: Floats, pairs: PairTypes
+) -> tuple[Bonded, tuple[str, ...]]:
+    """All bonded terms, 1-4 pairs and exclusions, and notes about them.
+
+    charges : (n,) e
+    pairs : Lennard-Jones parameters of the types in 1-4 pairs, not scaled
+
+    Raises FormatError, with section and line, for whatever contradicts itself.
+    """
+    bonds = _terms(sections, counts, "BONDS", counts.bonds, 2, counts.bond_types)
+    angles = _terms(sections, counts, "ANGLES", counts.angles, 3, counts.angle_types)
+    torsions = _terms(sections, counts, "DIHEDRALS", counts.torsions, 4, counts.torsion_types)
+    names = ("DIHEDRAL_FORCE_CONSTANT", "DIHEDRAL_PERIODICITY", "DIHEDRAL_PHASE")
+    _refuse_periods(sections, counts)
+    parameters = read_parameters(sections, names, counts.torsion_types, torsions)
+    turned = int((parameters[:, 1] < 0).sum())  # a sign of force-field files: more cosines of the torsion follow
+    parameters[:, 1] = np.abs(parameters[:, 1])
+    parameters[:, 2] = _whole_turns(parameters[:, 2])
+    improper = torsions.negative[:, 3]
+    one_four, notes = _one_four(sections, counts, torsions, charges, pairs)
+    cmaps, maps = read_cmaps(sections, counts)
+    bonded = Bonded(
+        bonds=Bonds(
+            bonds.atoms,
+            read_parameters(sections, ("BOND_FORCE_CONSTANT", "BOND_EQUIL_VALUE"), counts.bond_types, bonds),
+        ),
+        angles=Angles(
+            angles.atoms,
+            read_parameters(sections, ("ANGLE_FORCE_CONSTANT", "ANGLE_EQUIL_VALUE"), counts.angle_types, angles),
+        ),
+        torsions=Torsions(torsions.atoms[~improper], parameters[~improper]),
+        impropers=Impropers(torsions.atoms[improper], parameters[improper]),
+        harmonic_impropers=read_harmonic_impropers(sections, counts),
+        urey_bradley=read_urey_bradley(sections, counts),
+        cmaps=cmaps,
+        maps=maps,
+        one_four=one_four,
+        excluded=_excluded(sections, counts),
+    )
+    if turned:
+        notes += (f"{sections.file}: {turned:,} torsions have a negative number of periods; the sign is left out",)
+    return bonded, notes
+
+
+def _terms(
+    sections: Sections, counts: Counts, name: str, numbers: tuple[int, int], n_members: int, n_types: int
+) -> Terms:
+    tables = [(name + end, number) for end, number in zip(_HYDROGEN, numbers, strict=True)]
+    return read_terms(sections, counts, tables, n_members, n_types)
+
+
+def _whole_turns(phases: Floats) -> Floats:
+    """Phases with 0 and pi in place of what is nearly that, as sander takes them: LEaP writes pi as 3.141594."""
+    halves = np.round(phases / np.pi)
+    return np.where(np.abs(phases - halves * np.pi) < _NEARLY, halves % 2 * np.pi, phases)
+
+
+def _refuse_periods(sections: Sections, counts: Counts) -> None:
+    periods = sections.numbers("DIHEDRAL_PERIODICITY", counts.torsion_types)
+    wrong = (periods != np.round(periods)) | (np.abs(periods) > 1000)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise FormatError(
+            f"{sections.at('DIHEDRAL_PERIODICITY', k)}: torsion type {k + 1} has {periods[k]:g} periods; a whole "
+            "number is needed"
+        )
+
+
+def _one_four(
+    sections: Sections, counts: Counts, torsions: Terms, charges: Floats, pairs: PairTypes
+) -> tuple[OneFourPairs, tuple[str, ...]]:
+    """The 1-4 pairs, each once, with scaled parameters.
+
+    A torsion has one between its ends unless its third or fourth atom has a minus. A scale factor of 0 means no energy.
+    """
+    named = np.flatnonzero(~torsions.negative[:, 2:].any(axis=1))
+    ends = np.sort(torsions.atoms[named][:, [0, 3]], axis=1).astype(np.int64)
+    first = np.sort(np.unique(ends @ [counts.atoms, 1], return_index=True)[1])
+    again = len(named) - len(first)
+    note = f"{sections.file}: {again:,} torsions name the 1-4 pair of another one; each pair is taken once"
+    ends, types = ends[first], torsions.types[named[first]]
+    coulomb = _inverse_scales(sections, counts, "SCEE_SCALE_FACTOR", 1.2)[types]
+    lennard_jones = _inverse_scales(sections, counts, "SCNB_SCALE_FACTOR", 2.0)[types]
+    i, j = ends.T
+    t, u = pairs.types[i], pairs.types[j]
+    parameters = [charges[i] * charges[j] * coulomb, pairs.sigma[t, u], pairs.epsilon[t, u] * lennard_jones]
+    return OneFourPairs(ends.astype(np.int32), np.column_stack(parameters)), (note,) * (again > 0)
+
+
+def _inverse_scales(sections: Sections, counts: Counts, name: str, default: float) -> Floats:
+    """1 / scale factor of each type of torsion, 0 for a factor of 0."""
+    if name not in sections:
+        is_charmm = "LENNARD_JONES_14_ACOEF" in sections
+        return np.full(counts.torsion_types, 1.0 if is_charmm else 1 / default)
+    scales = sections.numbers(name, counts.torsion_types)
+    if (scales < 0).any():
+        k = int(np.argmax(scales < 0))
+        raise FormatError(f"{sections.at(name, k)}: the factor {scales[k]:g} of torsion type {k + 1} is negative")
+    inverse: Floats = np.divide(1, scales, out=np.zeros_like(scales), where=scales > 0)
+    return inverse
+
+
+def _excluded(sections: Sections, counts: Counts) -> Ints:
+    """Excluded pairs, (k, 2); an atom that excludes none has a 0 in the list."""
+    numbers = sections.whole_numbers("NUMBER_EXCLUDED_ATOMS", counts.atoms)
+    others = sections.whole_numbers("EXCLUDED_ATOMS_LIST", counts.excluded) - 1
+    if numbers.min() < 0 or numbers.sum() != counts.excluded:
+        raise FormatError(
+            f"{sections.at('NUMBER_EXCLUDED_ATOMS', int(np.argmin(numbers)))}: the sum is {numbers.sum():,}; by "
+            f"POINTERS {counts.excluded:,} pairs are excluded"
+        )
+    own = np.repeat(np.arange(counts.atoms), numbers)
+    wrong = (others < -1) | (others >= counts.atoms) | (others == own)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise FormatError(
+            f"{sections.at('EXCLUDED_ATOMS_LIST', k)}: atom {own[k] + 1} excludes atom {others[k] + 1}; an atom of "
+            f"1 to {counts.atoms}, other than itself, is needed"
+        )
+    pairs = np.column_stack([own, others])[others >= 0]
+    return pairs.astype(np.int32)

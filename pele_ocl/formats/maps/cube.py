@@ -18,8 +18,7 @@ from ...inputfile import InputFile
 from ...textfiles import lines, number, quoted
 from ...units import BOHR_A
 from ..registry import Details, MapFormat
-from .numbers import orthogonal_spacing, read_numbers, texts
-from .text_lines import title_line, understood, unit_line
+from .text_files import orthogonal_spacing, read_numbers, texts, title_line, understood, unit_line
 
 _PER_LINE = 6
 _TITLE = 200  # characters; VMD goes wrong from 255 on

@@ -22,8 +22,7 @@ from ...grid import Grid, Map
 from ...inputfile import InputFile
 from ...textfiles import lines, number, quoted
 from ..registry import Details, MapFormat
-from .numbers import orthogonal_spacing, read_numbers, texts
-from .text_lines import head_lines, title_line, understood
+from .text_files import head_lines, orthogonal_spacing, read_numbers, texts, title_line, understood
 
 _COUNTS = re.compile(r"class\s+gridpositions\s+counts\s+(\d{1,15})\s+(\d{1,15})\s+(\d{1,15})\s*$")
 _ARRAY = re.compile(r"class\s+array\b.*\bitems\s+(?:\[\s*)?(\d{1,15})(?:\s*\])?(\s.*)$")

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from ...errors import FormatError
 from ...grid import Grid, Map
 from ...inputfile import InputFile
-from ..arrays import attribute_of, opened_hdf5, values_of
-from ..hdf5_writing import write_attributes, writing_hdf5
+from ..hdf5 import attribute_of, opened_hdf5, values_of, write_attributes, writing_hdf5
 from ..registry import Details, MapFormat
-from .text_lines import one_line
+from .text_files import one_line
 
 DATASET = "potential"
 

@@ -21,7 +21,7 @@ from ...errors import FormatError, InputError
 from ...grid import Grid, Map
 from ...inputfile import InputFile
 from ..registry import Details, MapFormat
-from .text_lines import head_lines, understood
+from .text_files import head_lines, understood
 
 _HEADER_BYTES = 1024
 _MODES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formats.amber.netcdf4 import Coordinates
+from ...formats.amber.netcdf import Coordinates
 from .framefile import AtomChoice, FrameFile, Positions, RecordFile
 
 

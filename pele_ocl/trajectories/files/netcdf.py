@@ -8,8 +8,7 @@ import numpy as np
 
 from ...contract import cells_of
 from ...errors import FormatError
-from ...formats.amber.netcdf import MAGICS, read_frames
-from ...formats.amber.netcdf4 import HDF5
+from ...formats.amber.netcdf import HDF5, MAGICS, read_frames
 from .framefile import AtomChoice, FrameFile, Positions, RecordFile
 from .hdf5 import open_hdf5
 

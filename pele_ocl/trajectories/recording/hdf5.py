@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...formats import appending, replacing
-from ...formats.hdf5_writing import placed_dataset, write_attributes, writing_hdf5
+from ...formats.hdf5 import placed_dataset, write_attributes, writing_hdf5
 from ..streaming import Evaluated
 from .recorder import Recorder, Settings, error_texts, numbers_of, unit_of
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FormatError
-from ...formats.hdf5_writing import encodable
+from ...formats.hdf5 import encodable
 from ..streaming import SURFACE_AREA, Evaluated
 
 Settings = Mapping[str, str]  # by which results are made, as texts

@@ -1,8 +1,9 @@
-"""Many numbers as text, in and out, in pieces, and steps along axes: for OpenDX and cube files."""
+"""Maps as text: numbers in and out, in pieces, steps along axes, and lines of the title, the unit and the origin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
-from ...errors import FormatError
+from ...errors import FormatError, printable
+from ...grid import Map
 from ...textfiles import number, quoted
+from ..tables import flat_texts
 
 _LINES = 65_536  # read at a time
 _VALUES = 200_000  # written at a time
@@ -78,3 +81,51 @@ def _carefully(block: list[str], left: int, n: int, path: Path, line: int) -> Fl
                 )
             values.append(value)
     return np.array(values)
+
+
+_UNIT = re.compile(r"unit: *(?P<unit>.*?)(?: at (?P<temperature>\d+(?:\.\d+)?) K)?")
+_APBS_UNIT = re.compile(r"POTENTIAL \((?P<unit>kT/e)\)")
+
+
+def unit_line(map_: Map) -> str:
+    """The line `unit: kT/e at 298.15 K`."""
+    return f"unit: {one_line(map_.full_unit)}"
+
+
+def title_line(map_: Map) -> str:
+    """The title as one line that cannot be taken for the unit's."""
+    title = one_line(map_.title)
+    return f"({title})" if title.startswith("unit:") else title
+
+
+def head_lines(map_: Map, attributes: Mapping[str, object]) -> list[str]:
+    """Title, if there is one, unit, and the attributes as `name: value`."""
+    title = title_line(map_)
+    return [
+        *([title] if title else []),
+        unit_line(map_),
+        *(f"{name}: {one_line(text)}" for name, text in flat_texts(attributes).items()),
+    ]
+
+
+def understood(lines: Iterable[str]) -> dict[str, Any]:
+    """Title, unit and temperature, as far as lines of text tell them: the fields of a Map.
+
+    The title is what stands before the unit, or the first line where no unit is said.
+    """
+    texts = [text for text in map(one_line, lines) if text]
+    for k, text in enumerate(texts):
+        unit = _UNIT.fullmatch(text) or _APBS_UNIT.fullmatch(text)
+        if unit is not None:
+            kelvin = unit.groupdict().get("temperature")
+            return {
+                "title": " ".join(texts[:k]),
+                "unit": unit["unit"],
+                "temperature": None if kelvin is None else float(kelvin),
+            }
+    return {"title": texts[0]} if texts else {}
+
+
+def one_line(text: str) -> str:
+    """The text with single blanks, and control characters as escapes: it may come from any file."""
+    return printable(" ".join(text.split()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import (
+from ...atoms import (
     Angles,
     Bonded,
     Bonds,
@@ -22,7 +22,7 @@ from ..atoms import (
     Torsions,
     UreyBradley,
 )
-from ..errors import InputError
+from ...errors import InputError
 from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 
 if TYPE_CHECKING:

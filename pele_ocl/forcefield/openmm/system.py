@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import instance, numbers
-from ..atoms import Atoms, Floats, Ints, Labels
-from ..errors import InputError
-from ..extras import extra
+from ...arguments import instance, numbers
+from ...atoms import Atoms, Floats, Ints, Labels
+from ...errors import InputError
+from ...extras import extra
 from .bonded_forces import bonded_tables, wrapping_notes
 from .forces import A_PER_NM, Forces
 from .gb_forces import gb_parameters
@@ -35,7 +35,19 @@ _PASSED_OVER = {
 
 
 def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii: str | None = None) -> Atoms:
-    """The atoms of an OpenMM System; Atoms.from_openmm has the description."""
+    """The atoms of an OpenMM System with all its parameters, in its order; needs the extra `openmm`.
+
+    topology, system : of openmm.app and openmm, as `createSystem` made them
+    positions : (n, 3), a Quantity, or numbers in nm
+    radii : name of a set, as `with_radii` has them; by default the radii of the System's Generalized Born force, or
+        mbondi2 where it has none
+
+    Read are harmonic bonds, angles and impropers, periodic and Ryckaert-Bellemans torsions, CMAP, the
+    NonbondedForce with its exceptions, Lennard-Jones as openmm.app writes it for CHARMM (with NBFIX) and GROMACS,
+    GBSAOBC and openmm.app's own GB forces. Of a GB force radii and scales are taken, not its model and dielectrics:
+    `notes` name them, and SolventModel.like("openmm", gb="gbn2", solvent_dielectric=78.3) chooses. Box and cutoffs
+    are not used, which a note says. Raises InputError for any other force, by its name.
+    """
     library = extra("openmm", "an OpenMM System")
     instance("system", system, library.System, "an OpenMM System")
     instance("topology", topology, extra("openmm.app", "an OpenMM System").Topology, "a Topology of openmm.app")

@@ -10,9 +10,9 @@ import gemmi
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats, Ints, Structure
-from ..extras import extra
-from ..forcefield.matching import disulphides
+from ...atoms import Floats, Ints, Structure
+from ...extras import extra
+from ..matching import disulphides
 
 if TYPE_CHECKING:
     from openmm.app import Topology

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atoms import Floats, Ints, LennardJonesPairs, OneFourPairs
-from ..atoms.combining import Combining, pairs_note, pairs_of_types, rule_of
-from ..errors import InputError
+from ...atoms import Floats, Ints, LennardJonesPairs, OneFourPairs
+from ...atoms.combining import Combining, pairs_note, pairs_of_types, rule_of
+from ...errors import InputError
 from .forces import A_PER_NM, KCAL_PER_KJ, Forces, form, terms
 
 if TYPE_CHECKING:

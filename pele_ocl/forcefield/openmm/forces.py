@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..atoms import Floats, Ints
-from ..units import JOULE_PER_CALORIE
+from ...atoms import Floats, Ints
+from ...units import JOULE_PER_CALORIE
 
 if TYPE_CHECKING:
     from openmm import Force

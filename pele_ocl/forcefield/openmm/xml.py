@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from .. import arguments
-from ..atoms import Atoms, Structure
-from ..atoms.radii import RADII_SETS, tidy_set
-from ..errors import InputError, ParameterError
-from ..extras import extra
-from ..forcefield import ForceField
-from ..forcefield.matching import has_hydrogens, without_hydrogens
-from ..textfiles import quoted
-from .openmm import from_openmm
+from ... import arguments
+from ...atoms import Atoms, Structure
+from ...atoms.radii import RADII_SETS, tidy_set
+from ...errors import InputError, ParameterError
+from ...extras import extra
+from ...textfiles import quoted
+from ..field import ForceField
+from ..matching import has_hydrogens, without_hydrogens
+from .names import files_of, names
+from .system import from_openmm
 from .topologies import topology_of
 
 if TYPE_CHECKING:
@@ -25,31 +26,6 @@ if TYPE_CHECKING:
     from openmm.app import ForceField as OpenMMForceField
 
 _SCRIPTS = ("Script", "InitializationScript")
-_WATER = "amber14/tip3p.xml"  # with the ions that go with it
-# The names that users know, in small letters without "-" and "_", and OpenMM's files.
-_NAMED = {
-    "amber14": ("amber14-all.xml", _WATER),
-    "ff14sb": ("amber14/protein.ff14SB.xml", _WATER),
-    "amber19": ("amber19-all.xml", _WATER),
-    "ff19sb": ("amber19/protein.ff19SB.xml", _WATER),
-    "charmm36": ("charmm36.xml", "charmm36/water.xml"),
-    **{
-        name: (f"{name}.xml", "tip3p.xml")
-        for name in ("amber96", "amber99sbildn", "amber99sbnmr", "amber03", "amber10", "amberfb15")
-    },
-    "ff99sbildn": ("amber99sbildn.xml", "tip3p.xml"),
-}
-
-
-def is_named(name: str) -> bool:
-    """Whether a force field's name, or the first of several with commas, is one of OpenMM's, or an XML file."""
-    first = name.split(",")[0].strip()
-    return first.lower().endswith(".xml") or _tidy(first) in _NAMED
-
-
-def names() -> list[str]:
-    """The names of force fields that OpenMM brings."""
-    return list(_NAMED)
 
 
 def load(name: str, radii: str | None = None, allow_scripts: bool = False) -> XmlForceField:
@@ -129,11 +105,12 @@ class XmlForceField(ForceField):
 
 def _files(name: str) -> tuple[str, ...]:
     """The files of a name; raises InputError for one that is unknown or not there."""
-    if _tidy(name) in _NAMED:
-        return _NAMED[_tidy(name)]
+    brought = files_of(name)
+    if brought:
+        return brought
     if not name.lower().endswith(".xml"):
         raise InputError(
-            f"there is no force field {quoted(name)}; OpenMM brings {', '.join(_NAMED)}, or give an XML file"
+            f"there is no force field {quoted(name)}; OpenMM brings {', '.join(names())}, or give an XML file"
         )
     if not Path(name).is_file() and not (_brought() / name).is_file():
         raise InputError(f"{name}: there is no such file; give the path of an XML file of OpenMM")
@@ -168,7 +145,3 @@ def _refuse_scripts(files: tuple[str, ...]) -> None:
                 )
         included = [each.get("file", "") for each in root.iter("Include")]
         left += [str(folder / name) for name in included for folder in (Path(), Path(file).parent)]
-
-
-def _tidy(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "").replace(".", "")

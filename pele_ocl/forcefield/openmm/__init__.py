@@ -1,0 +1,1 @@
+"""OpenMM: a System turned into Atoms, and force fields in OpenMM's XML files."""

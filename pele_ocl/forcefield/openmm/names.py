@@ -1,0 +1,38 @@
+"""The names of the force fields that OpenMM brings, and the files behind them."""
+
+from __future__ import annotations
+
+_WATER = "amber14/tip3p.xml"  # with the ions that go with it
+# The names that users know, in small letters without "-" and "_", and OpenMM's files.
+_NAMED = {
+    "amber14": ("amber14-all.xml", _WATER),
+    "ff14sb": ("amber14/protein.ff14SB.xml", _WATER),
+    "amber19": ("amber19-all.xml", _WATER),
+    "ff19sb": ("amber19/protein.ff19SB.xml", _WATER),
+    "charmm36": ("charmm36.xml", "charmm36/water.xml"),
+    **{
+        name: (f"{name}.xml", "tip3p.xml")
+        for name in ("amber96", "amber99sbildn", "amber99sbnmr", "amber03", "amber10", "amberfb15")
+    },
+    "ff99sbildn": ("amber99sbildn.xml", "tip3p.xml"),
+}
+
+
+def is_named(name: str) -> bool:
+    """Whether a force field's name, or the first of several with commas, is one of OpenMM's, or an XML file."""
+    first = name.split(",")[0].strip()
+    return first.lower().endswith(".xml") or _tidy(first) in _NAMED
+
+
+def names() -> list[str]:
+    """The names of force fields that OpenMM brings."""
+    return list(_NAMED)
+
+
+def files_of(name: str) -> tuple[str, ...]:
+    """The files of OpenMM's that a name stands for; none for another name."""
+    return _NAMED.get(_tidy(name), ())
+
+
+def _tidy(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(".", "")

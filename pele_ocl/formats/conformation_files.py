@@ -1,0 +1,433 @@
+"""Files of conformations of one molecule, written one after the other: PDB, mmCIF, HDF5 and AMBER's NetCDF.
+
+All that depends on the molecule alone is written first, and nothing of it changes afterwards, so that a program that
+is killed leaves a file that can be gone on with.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+
+import gemmi
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import file_path, numbers
+from ..atoms import Atoms, Floats, Labels, require_atoms
+from ..chemistry import is_polymer
+from ..errors import FormatError, InputError
+from .hdf5 import placed_dataset, text_array, text_type, write_attributes
+from .pdb_writing import atom_lines
+from .writing import appending, replacing
+
+
+@dataclass(frozen=True)
+class Content:
+    """A molecule of which conformations are written.
+
+    atoms : with labels; n : conformations; source : of the atoms, for messages
+    b_factors : (n_atoms, 2) occupancies and B-factors, which PDB and mmCIF files keep
+    precision : "float32" or "float64" of positions in HDF5 files
+    attributes : of HDF5 files
+    """
+
+    atoms: Atoms
+    n: int = 1
+    source: str = "the molecule"
+    b_factors: Floats | None = None
+    precision: str = "float32"
+    attributes: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> Labels:
+        """The names. Raises FormatError where there are none."""
+        if self.atoms.labels is None:
+            raise FormatError(f"{self.source}: its atoms have no names, which PDB and mmCIF files need; write .nc")
+        return self.atoms.labels
+
+    @property
+    def known_b_factors(self) -> Floats:
+        """The occupancies and B-factors, 1 and 0 where they are not known."""
+        return np.tile([1.0, 0.0], (len(self.atoms), 1)) if self.b_factors is None else self.b_factors
+
+
+class Layout(ABC):
+    """The bytes of a file: a head, conformations, and an end.
+
+    has_gaps : whether a conformation that failed is written, as NaN; else it is left out
+    """
+
+    has_gaps: bool = False
+
+    @abstractmethod
+    def head(self) -> bytes:
+        """All that stands before the conformations."""
+
+    @abstractmethod
+    def conformation(self, number: int, positions: Floats | None) -> bytes:
+        """A conformation (n, 3) A, or that of one that failed, where there are gaps; number : from 1.
+
+        Raises FormatError for positions that the format cannot hold.
+        """
+
+    def end(self) -> bytes:
+        """All that stands behind the conformations."""
+        return b""
+
+    def begin(self, stream: io.FileIO) -> None:  # noqa: B027, as most formats have nothing to do
+        """Make a file that has its head ready for conformations."""
+
+    def cut(self, stream: io.FileIO, size: int) -> None:
+        """Take off all that stands behind so many bytes."""
+        stream.truncate(size)
+
+    def grown(self, stream: io.FileIO, size: int) -> None:  # noqa: B027
+        """Have the file say how many conformations it has, now that they end after so many bytes."""
+
+
+class ConformationFile:
+    """A file that conformations are appended to; size : bytes of its head and conformations."""
+
+    def __init__(self, path: Path, layout: Layout, size: int | None) -> None:
+        """size : as it was when an earlier run ended, to go on; None for a new file"""
+        self.path, self._layout = path, layout
+        head = layout.head()
+        if size is None:
+            with replacing(path) as temporary:
+                temporary.write_bytes(head)
+        else:
+            self._require(head, size)
+        self.size = len(head) if size is None else size
+        self._stream = open(path, "r+b", buffering=0)
+        with appending(path):
+            if size is None:
+                layout.begin(self._stream)
+            else:
+                layout.cut(self._stream, size)
+
+    def __enter__(self) -> ConformationFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.close()
+
+    def append(self, number: int, positions: Floats | None) -> None:
+        """Write conformation number (from 1); None for one that failed, which formats without gaps leave out.
+
+        Raises FormatError where it cannot be written, as on a full disk; those before stay.
+        """
+        if positions is None and not self._layout.has_gaps:
+            return
+        data = self._layout.conformation(number, positions)
+        self._write(data)
+        self.size += len(data)
+        self._layout.grown(self._stream, self.size)
+
+    def finish(self) -> None:
+        """Write the end, behind the last conformation."""
+        self._write(self._layout.end())
+
+    def _write(self, data: bytes) -> None:
+        with appending(self.path):
+            self._stream.seek(self.size)
+            left = memoryview(data)
+            while left:
+                left = left[self._stream.write(left) :]
+
+    def _require(self, head: bytes, size: int) -> None:
+        """Raise FormatError unless the file that is there begins with this head and has so many bytes."""
+        try:
+            with open(self.path, "rb") as stream:
+                is_same = stream.read(len(head)) == head or self._layout.has_gaps
+                n_bytes = stream.seek(0, 2)
+        except FileNotFoundError:
+            is_same, n_bytes = False, 0
+        if not is_same or n_bytes < size:
+            raise FormatError(f"{self.path}: is not what the interrupted run left; start anew, without --resume")
+
+
+_PLACE = slice(30, 54)  # columns of x, y and z
+
+
+class PdbLayout(Layout):
+    """Atoms with their chains, numbers and insertion codes, and the B-factors where they are known."""
+
+    def __init__(self, content: Content) -> None:
+        labels, n_atoms = content.labels, len(content.atoms)
+        self._n, self._source = content.n, content.source
+        lines = list(atom_lines(labels, np.zeros((n_atoms, 3)), content.source, content.known_b_factors))
+        self._lines, self._is_atom = lines, [not line.startswith("TER") for line in lines]
+
+    def head(self) -> bytes:
+        return b""
+
+    def conformation(self, number: int, positions: Floats | None) -> bytes:
+        assert positions is not None
+        if not ((positions > -999.9995) & (positions < 9999.9995)).all():
+            raise FormatError(f"{self._source}: a position does not fit into a PDB file; write .cif, .h5 or .nc")
+        places = iter(positions.tolist())
+        lines = [
+            f"{line[: _PLACE.start]}{'{:8.3f}{:8.3f}{:8.3f}'.format(*next(places))}{line[_PLACE.stop :]}"
+            if is_atom
+            else line
+            for line, is_atom in zip(self._lines, self._is_atom, strict=True)
+        ]
+        before, after = (f"MODEL {number:8d}\n", "ENDMDL\n") if self._n > 1 else ("", "")
+        return "".join([before, *lines, after]).encode("latin-1")
+
+    def end(self) -> bytes:
+        return b"END\n"
+
+
+_COLUMNS = (
+    "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id",
+    "label_entity_id", "label_seq_id", "pdbx_PDB_ins_code", "auth_seq_id", "auth_comp_id", "auth_asym_id",
+    "auth_atom_id", "occupancy", "B_iso_or_equiv", "Cartn_x", "Cartn_y", "Cartn_z", "pdbx_PDB_model_num",
+)  # fmt: skip
+
+
+class MmcifLayout(Layout):
+    """Atoms with the author's names (auth_*), which are those of the file that was read."""
+
+    def __init__(self, content: Content) -> None:
+        labels = content.labels
+        columns = (
+            labels.names, labels.elements, labels.residue_names, labels.residue_numbers, labels.insertion_codes,
+            labels.chains, labels.residue_index, content.known_b_factors,
+        )  # fmt: skip
+        first = int(labels.residue_index[0]) if len(labels) else 0
+        rows = enumerate(zip(*(column.tolist() for column in columns), strict=True), 1)
+        self._rows = [_row(serial, row[:6], row[6] - first + 1, row[7]) for serial, row in rows]
+
+    def head(self) -> bytes:
+        return "".join(["data_model\nloop_\n", *(f"_atom_site.{name}\n" for name in _COLUMNS)]).encode()
+
+    def conformation(self, number: int, positions: Floats | None) -> bytes:
+        assert positions is not None
+        rows = zip(self._rows, positions.tolist(), strict=True)
+        return "".join(f"{row} {x:.4f} {y:.4f} {z:.4f} {number}\n" for row, (x, y, z) in rows).encode()
+
+    def end(self) -> bytes:
+        return b"#\n"
+
+
+def _row(serial: int, texts: Sequence[object], place: int, b_factor: Sequence[float]) -> str:
+    """An atom up to its positions. place : of its residue in the molecule, from 1"""
+    name, element, residue, number, code, chain = map(str, texts)
+    atom, comp, asym = (gemmi.cif.quote(text) if text else "." for text in (name, residue, chain))
+    is_chain = is_polymer(residue)
+    return " ".join(
+        (
+            "ATOM" if is_chain else "HETATM", str(serial), element, atom, ".", comp, asym, "1",
+            str(place) if is_chain else ".", gemmi.cif.quote(code) if code else "?", number, comp, asym, atom,
+            f"{b_factor[0]:.2f}", f"{b_factor[1]:.2f}",
+        )
+    )  # fmt: skip
+
+
+_DIMENSION, _VARIABLE, _ATTRIBUTE = 10, 11, 12
+_CHAR, _FLOAT = 2, 5
+
+
+class NetcdfLayout(Layout):
+    """Frames of float32 coordinates in A, one record each; names stand in no such file."""
+
+    has_gaps = True
+
+    def __init__(self, content: Content) -> None:
+        self._n_atoms = len(content.atoms)
+        self._head = self._made(0)
+        self._head = self._made(len(self._head))
+
+    def head(self) -> bytes:
+        return self._head
+
+    def conformation(self, number: int, positions: Floats | None) -> bytes:
+        values = np.full((self._n_atoms, 3), np.nan) if positions is None else positions
+        return values.astype(">f4").tobytes()
+
+    def grown(self, stream: io.FileIO, size: int) -> None:
+        stream.seek(4)
+        stream.write(_number((size - len(self._head)) // (12 * self._n_atoms)))
+
+    def _made(self, begin: int) -> bytes:
+        """The head; begin : bytes before the first frame, which are its own length"""
+        dimensions = [("frame", 0), ("spatial", 3), ("atom", self._n_atoms)]
+        attributes = {"Conventions": "AMBER", "ConventionVersion": "1.0", "program": "pele-ocl", "programVersion": "1"}
+        spatial_bytes = 4
+        variables = [
+            _variable("spatial", (1,), {}, _CHAR, spatial_bytes, begin - spatial_bytes),
+            _variable("coordinates", (0, 2, 1), {"units": "angstrom"}, _FLOAT, 12 * self._n_atoms, begin),
+        ]
+        return b"".join(
+            (
+                b"CDF\x02", _number(0),
+                _number(_DIMENSION), _number(len(dimensions)), *(_name(name) + _number(n) for name, n in dimensions),
+                _attributes(attributes),
+                _number(_VARIABLE), _number(len(variables)), *variables, b"xyz\0",
+            )
+        )  # fmt: skip
+
+
+def _number(value: int, n_bytes: int = 4) -> bytes:
+    return max(0, value).to_bytes(n_bytes, "big")
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
+
+
+def _name(text: str) -> bytes:
+    return _number(len(text)) + _padded(text.encode())
+
+
+def _attributes(of: dict[str, str]) -> bytes:
+    if not of:
+        return bytes(8)
+    texts = (_name(name) + _number(_CHAR) + _name(value) for name, value in of.items())
+    return _number(_ATTRIBUTE) + _number(len(of)) + b"".join(texts)
+
+
+def _variable(
+    name: str, dimensions: tuple[int, ...], attributes: dict[str, str], kind: int, n_bytes: int, begin: int
+) -> bytes:
+    indices = b"".join(map(_number, dimensions))
+    size = min(-(-n_bytes // 4) * 4, 2**32 - 1)
+    return b"".join(
+        (
+            _name(name), _number(len(dimensions)), indices, _attributes(attributes), _number(kind), _number(size),
+            _number(begin, 8),
+        )
+    )  # fmt: skip
+
+
+_UNIT = "angstrom"
+_BLOCK = 1 << 22  # numbers
+_CONTENTS = 1 << 16  # bytes of all tables of contents, which so stand before the positions
+
+
+class Hdf5Layout(Layout):
+    """All but the positions is written first; those of conformations that are not done, or failed, are NaN."""
+
+    has_gaps = True
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+        self._shape = content.n, len(content.atoms), 3
+        self._dtype = np.dtype(content.precision).newbyteorder("<")
+
+    def head(self) -> bytes:
+        return self._head
+
+    def conformation(self, number: int, positions: Floats | None) -> bytes:
+        values = np.full(self._shape[1:], np.nan) if positions is None else positions
+        return values.astype(self._dtype).tobytes()
+
+    def begin(self, stream: io.FileIO) -> None:
+        stream.seek(len(self._head))
+        left = int(np.prod(self._shape))
+        while left:
+            stream.write(np.full(min(left, _BLOCK), np.nan, self._dtype).tobytes())
+            left -= min(left, _BLOCK)
+
+    def cut(self, stream: io.FileIO, size: int) -> None:
+        """Nothing: the file has its length from the start."""
+
+    @cached_property
+    def _head(self) -> bytes:
+        """The file up to its positions, which stand last and are never written here."""
+        import h5py
+
+        content, labels = self._content, self._content.atoms.labels
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "head.h5"
+            with h5py.File(path, "w", libver=("v108", "latest"), track_order=True, meta_block_size=_CONTENTS) as file:
+                write_attributes(file, content.attributes)
+                for f in fields(Labels) if labels is not None else ():
+                    values = getattr(labels, f.name)
+                    if values.dtype.kind == "U":
+                        file.create_dataset(f.name, data=text_array(values), dtype=text_type())
+                    else:
+                        file.create_dataset(f.name, data=values)
+                dataset = placed_dataset(file, "positions", self._shape, self._dtype)
+                # Of a fixed length: the heap of other texts may grow, and would come to stand behind the positions.
+                dataset.attrs.create("unit", _UNIT, dtype=h5py.string_dtype("utf-8", len(_UNIT)))
+                begin = int(dataset.id.get_offset())
+            assert path.stat().st_size == begin + int(np.prod(self._shape)) * self._dtype.itemsize
+            with open(path, "rb") as stream:
+                return stream.read(begin)
+
+
+__all__ = [
+    "LAYOUTS",
+    "ConformationFile",
+    "Content",
+    "layout_of",
+    "require_suffix",
+    "write_conformation",
+    "write_conformations",
+]
+
+LAYOUTS: dict[str, Callable[[Content], Layout]] = {
+    ".pdb": PdbLayout, ".cif": MmcifLayout, ".h5": Hdf5Layout, ".nc": NetcdfLayout,
+}  # fmt: skip
+
+
+def require_suffix(path: str | PathLike[str]) -> str:
+    """The suffix of a file of conformations; raises FormatError unless it is a key of LAYOUTS."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in LAYOUTS:
+        raise FormatError(f"{path}: unknown suffix {suffix!r}; structures are written as {', '.join(LAYOUTS)}")
+    return suffix
+
+
+def layout_of(path: str | PathLike[str], content: Content) -> Layout:
+    """The layout of a ConformationFile for content.n conformations; nothing is written.
+
+    Raises FormatError for a suffix that is not in LAYOUTS, and for names that the format cannot hold.
+    """
+    return LAYOUTS[require_suffix(path)](content)
+
+
+def write_conformations(path: str | PathLike[str], atoms: Atoms, conformations: ArrayLike | None = None) -> None:
+    """Write a molecule, by the suffix as PDB, mmCIF, HDF5 or AMBER's NetCDF.
+
+    atoms : with labels, but for NetCDF, which has no names
+    conformations : (n, 3) or (m, n, 3) A; by default the atoms' own positions
+
+    Raises InputError for another shape, and FormatError for another suffix, for what the format cannot hold, and for a
+    file that cannot be written.
+    """
+    require_atoms(atoms)
+    target = file_path(path)
+    given = atoms.positions if conformations is None else numbers("conformations", conformations)
+    if given.ndim not in (2, 3) or given.shape[-2:] != atoms.positions.shape or not given.size:
+        n = len(atoms)
+        raise InputError(f"conformations have shape {given.shape}; ({n}, 3) is needed, or (m, {n}, 3), m at least 1")
+    each = given.reshape(-1, len(atoms), 3)
+    layout = layout_of(target, Content(atoms, len(each)))
+    with replacing(target) as temporary, ConformationFile(temporary, layout, None) as file:
+        for k, positions in enumerate(each, 1):
+            file.append(k, positions)
+        file.finish()
+
+
+def write_conformation(path: str | PathLike[str], content: Content) -> None:
+    """Write the one conformation that the content's atoms have.
+
+    Raises FormatError as `layout_of` does, and for a file that cannot be written.
+    """
+    layout = layout_of(path, content)
+    with replacing(path) as temporary, ConformationFile(temporary, layout, None) as file:
+        file.append(1, content.atoms.positions)
+        file.finish()

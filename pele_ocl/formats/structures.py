@@ -1,0 +1,137 @@
+"""Molecules and topologies of any format: the suffix of a file says which.
+
+`read_structure` gives names and positions, `read_structure_or_atoms` also what a file brings of parameters, and
+`pele_ocl.read` Atoms, whose parameters a force field completes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+
+from ..arguments import file_path
+from ..atoms import Atoms, Floats, Structure, Topology
+from ..contract import impossible_bonds, made_whole
+from ..errors import FormatError, InputError
+from ..inputfile import read_file
+from .registry import STRUCTURES, is_structure, structure_format, structure_suffix
+
+Paths = Sequence[str | PathLike[str]]
+
+
+def read_structure(path: str | PathLike[str], model: int | None = None) -> Structure:
+    """The atoms of one model of a structure file, plain or gzip; the suffix says which format.
+
+    path : file ending in a key of STRUCTURES, `.gz` behind it allowed
+    model : number of the model as the file has it; the first if None
+
+    Raises FormatError, naming file and line, for whatever cannot be read, and for a file that brings parameters.
+    """
+    found = structure_format(path).read(read_file(path), model)
+    if not isinstance(found, Structure):
+        raise FormatError(f"{path}: brings its own charges and radii; read it with pele_ocl.read")
+    return found
+
+
+def read_structure_or_atoms(
+    path: str | PathLike[str],
+    model: int | None = None,
+    coordinates: str | PathLike[str] | Floats | None = None,
+    parameters: Paths = (),
+) -> Structure | Atoms:
+    """A molecule before a force field: Atoms of a file that brings its own charges and radii, else a Structure.
+
+    coordinates : for a topology, whose atoms they place: a restart of AMBER, text or NetCDF, a NetCDF trajectory, a
+        structure file of the same atoms, or the positions themselves, (n, 3) A
+    model : number of the model, or of the model or frame of the coordinates; the first if None
+    parameters : CHARMM's parameter files, for a .psf
+
+    Where the faces of the coordinates' unit cell cut molecules, they are made whole, which a note tells.
+
+    Raises FormatError where a file cannot be read or the files have other numbers of atoms, and InputError for
+    parameters without coordinates.
+    """
+    if coordinates is not None:
+        return _placed(read_topology(path, parameters), coordinates, model)
+    if parameters:
+        raise InputError(
+            f"{parameters[0]}: parameter files go with a .psf and a file of coordinates, which was not named"
+        )
+    return structure_format(path).read(read_file(path), model)
+
+
+def read_conformations(path: str | PathLike[str]) -> tuple[list[int], Floats]:
+    """Numbers of the models of a PDB file, plain or gzip, and the positions of their atoms, (m, n, 3) A.
+
+    The atoms are those that reading the first model gives, in their order; of alternate locations it decides which.
+
+    Raises FormatError, with the line, where a model has other atoms than the first, and for other formats.
+    """
+    file_path(path)  # checks it
+    read = structure_format(path).conformations if structure_suffix(path) in STRUCTURES else None
+    if read is None:
+        raise FormatError(f"{path}: models are read together from PDB and mmCIF files; choose one by --model")
+    return read(read_file(path))
+
+
+def model_numbers(path: str | PathLike[str]) -> list[int]:
+    """Numbers of the models with atoms in a PDB, mmCIF or PQR file, in their order, as the readers take them.
+
+    Raises FormatError where the file cannot be read, and where two models have one number.
+    """
+    return structure_format(file_path(path)).models(read_file(path))
+
+
+def is_pqr(path: str | PathLike[str]) -> bool:
+    """Whether a file brings its own charges and radii, as PQR files and topologies do; by its suffix."""
+    return is_structure(path) and structure_format(path).brings_parameters
+
+
+def is_topology(path: str | PathLike[str]) -> bool:
+    """Whether a file has parameters and no positions, as AMBER's prmtop; by its suffix."""
+    return is_structure(path) and structure_format(path).topology is not None
+
+
+def read_topology(path: str | PathLike[str], parameters: Paths = ()) -> Topology:
+    """The atoms of a topology (.prmtop, .parm7, .top, .psf), to which `with_positions` gives positions.
+
+    parameters : CHARMM's parameter files, for a .psf
+
+    Raises FormatError, with section and line, where the file cannot be read, and for a file of another format.
+    """
+    form = structure_format(path)
+    if form.with_parameters is not None:
+        return form.with_parameters(read_file(path), parameters)
+    if parameters:
+        raise InputError(f"{path}: parameter files go with a .psf; leave out {parameters[0]}")
+    if form.topology is None:
+        known = ", ".join(suffix for suffix in STRUCTURES if is_topology(f"x{suffix}"))
+        raise FormatError(f"{path}: has coordinates of its own; those of another file are for topologies, {known}")
+    return form.topology(read_file(path))
+
+
+def _placed(topology: Topology, coordinates: str | PathLike[str] | Floats, model: int | None) -> Atoms:
+    """The atoms of a topology at the positions of another file."""
+    if isinstance(coordinates, np.ndarray):
+        return topology.with_positions(coordinates)
+    if not is_structure(coordinates):
+        from .amber import place
+
+        return _whole(place(topology, coordinates, model), coordinates, model)
+    found = structure_format(coordinates).read(read_file(coordinates), model)
+    try:
+        atoms = topology.with_positions(found.positions, found.notes)
+    except InputError as error:
+        raise FormatError(f"{coordinates}: {error}") from None
+    return _whole(atoms, coordinates, model)
+
+
+def _whole(atoms: Atoms, coordinates: str | PathLike[str], model: int | None) -> Atoms:
+    """The atoms with the molecules that the faces of the coordinates' cell cut made whole."""
+    if not len(impossible_bonds(atoms)):
+        return atoms
+    from .cells import read_cell
+
+    return made_whole(atoms, read_cell(coordinates, (model or 1) - 1))
