@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arguments import choice, described, flag, numbers
+from ..arguments import choice, described, flag, numbers, whole_number
 from ..atoms import Atoms, Floats
 from ..energy import Energy, EnergyBatch, Term
 from ..energy.result import ALL_TERMS
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ..minimize import MinimizeBatch
     from ..opencl.device import Device
     from ..opencl.memory import Buffer
+
+
+_REFERENCE = "reference of "  # begins the names of buffers with references of restraints
 
 
 class Ensemble:
@@ -115,9 +118,13 @@ class Ensemble:
         distinct = {id(atoms): atoms for atoms in self.atoms}
         numbers = {key: number for number, key in enumerate(distinct)}
         rows = [numbers[id(atoms)] for atoms in self.atoms]
-        positions = {k: self.positions[k] for k in range(len(self)) if k not in self._failed}
-        options = {**self._options, "device": self.device.name}
-        return _again, (list(distinct.values()), rows, options, positions, self._frozen)
+        state = {
+            "positions": {k: self.positions[k] for k in range(len(self)) if k not in self._failed},
+            "references": {k: self._references(k) for k in self._resident.there.tolist()},
+            "failed": {k: why for k, why in self._failed.items() if self._resident.systems[k] is not None},
+            "frozen": dict(enumerate(self._frozen)),
+        }
+        return _again, (list(distinct.values()), rows, {**self._options, "device": self.device.name}, state)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -188,7 +195,7 @@ class Ensemble:
 
         name : of the restraint; `ensemble.references("restraint")[3] = positions` sets those of row 3, (n, 3) A
         """
-        piece = f"reference of {name}"
+        piece = f"{_REFERENCE}{name}"
         there = self._resident.there.tolist()
         if not all(piece in self._resident.system(k).passes.buffers for k in there):
             raise InputError(f"no restraint of the ensemble is named {described(name)}")
@@ -226,7 +233,11 @@ class Ensemble:
         choice("per", per, ("atom", "row"))
         kind = self._resident.coordinate if isinstance(dtype, str) and dtype == "coordinate" else dtype
         n = int(self._resident.first_atoms[-1]) if per == "atom" else len(self)
-        return DeviceArray(self, (n, columns), np.dtype(kind or self.precision), per)
+        try:
+            known = np.dtype(kind or self.precision)
+        except TypeError:
+            raise InputError(f"there is no dtype {dtype!r}") from None
+        return DeviceArray(self, (n, whole_number("columns", columns, least=1)), known, per)
 
     def kernel(self, source: str | Path, name: str, **defines: int) -> DriverKernel:
         """Build a kernel of a driver that runs over the rows; its first parameter is ENSEMBLE of cl/engine/rows.clh.
@@ -262,8 +273,13 @@ class Ensemble:
 
     def references_of(self, k: int) -> dict[str, NDArray[Any]]:
         """The encoded references of the restraints of a row, by the names of their buffers."""
-        names = [name for name in self.system(k).passes.buffers if name.startswith("reference of ")]
+        names = [name for name in self.system(k).passes.buffers if name.startswith(_REFERENCE)]
         return {name: self._resident.read([k], name, self._resident.coordinate)[0] for name in names}
+
+    def _references(self, k: int) -> dict[str, Floats]:
+        """The references (n, 3) A of the restraints of a row, by the names of their buffers."""
+        decode = self.system(k).pipeline.decode
+        return {name: decode(encoded[np.newaxis])[0] for name, encoded in self.references_of(k).items()}
 
     def finish(self) -> None:
         """Wait until the device has done all that was started."""
@@ -276,7 +292,9 @@ class Ensemble:
         try:
             chosen: Rows = np.atleast_1d(np.arange(len(self))[rows])  # type: ignore[index]
         except (IndexError, TypeError, ValueError):
-            raise InputError(f"there are {len(self)} rows; {rows!r} are none of them") from None
+            raise InputError(f"there are {len(self):,} rows; {rows!r} are none of them") from None
+        if chosen.ndim != 1 or isinstance(rows, bool | np.bool_):
+            raise InputError(f"rows are {rows!r}; a number, a slice, numbers or a mask of rows is needed")
         return chosen
 
     def _require(self, rows: Rows) -> None:
@@ -368,7 +386,7 @@ class Ensemble:
         for k, given in zip(rows, frozen, strict=True):
             mask = np.zeros(len(self.atoms[k]), bool)
             try:
-                mask[np.asarray(given)] = True
+                mask[np.asarray(given) if np.size(given) else []] = True
             except (IndexError, TypeError, ValueError):
                 raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
             self._frozen[k] = mask
@@ -390,20 +408,24 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) ->
     for atoms in listed:
         if not isinstance(atoms, Atoms):
             raise InputError(f"molecules hold {type(atoms).__name__}; Atoms are needed")
-    counts = [copies] * len(listed) if isinstance(copies, int) else list(copies)
-    if len(counts) != len(listed) or any(not isinstance(n, int) or n < 1 for n in counts):
+    counts = list(copies) if isinstance(copies, Sequence | np.ndarray) else [copies] * len(listed)
+    is_number = [isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1 for n in counts]
+    if len(counts) != len(listed) or not all(is_number):
         raise InputError(f"copies are {copies!r}; a number of rows is needed, at least 1 for each molecule")
     return tuple(atoms for atoms, n in zip(listed, counts, strict=True) for _ in range(n))
 
 
 def _again(
-    molecules: list[Atoms], rows: list[int], options: dict[str, Any], positions: dict[int, Floats],
-    frozen: list[NDArray[np.bool_]],
-) -> Ensemble:  # fmt: skip
+    molecules: list[Atoms], rows: list[int], options: dict[str, Any], state: dict[str, dict[int, Any]]
+) -> Ensemble:
     """The ensemble that a pickle describes."""
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
-    for k, x in positions.items():
+    for k, x in state["positions"].items():
         ensemble.positions[k] = x
-    for k, mask in enumerate(frozen):
+    for k, references in state["references"].items():
+        for name, x in references.items():
+            ensemble._write_references([k], name, [x])
+    ensemble._failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
+    for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask
     return ensemble
