@@ -57,13 +57,14 @@ class Rounds:
             start = time.perf_counter()
             rounds.append(Round(result, _names(atoms, freed), rule.find(atoms.positions)))
             searching += time.perf_counter() - start
+        at_end = {term: float(value) for term, value in result.energy_after.columns().items()}
         total = time.perf_counter() - begin
         seconds = {"preparation": prepared, "minimisation": total - searching, "violations": searching}
         return RelaxResult(
             name=name, atoms=atoms, b_factors=model.b_factors, before=before, rounds=rounds,
             n_added=int((~model.given).sum()), rms_displacement=_moved(model, atoms.positions),
             seconds={**seconds, "total": prepared + total}, notes=model.notes,
-            findings=(*_findings(model), *of_energy(atoms, result.energy_after.columns(), atoms.positions)),
+            findings=(*_findings(model), *of_energy(atoms, at_end, atoms.positions)),
         )  # fmt: skip
 
     def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp], left: int) -> Minimizer:
