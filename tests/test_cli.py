@@ -75,7 +75,7 @@ def test_summary_is_for_reading():
 def test_json_is_one_object():
     report = json.loads(run("solvent", HEXAPEPTIDE, "--json", "--precision", "float64").stdout)
     assert set(report) == set(
-        "n_atoms composition device variant precision settings born_radius energy seconds findings".split()
+        "n_atoms composition device variant precision settings born_radius energy seconds findings notes".split()
     )
     assert report["n_atoms"] == 96
     assert report["precision"] == "float64"

@@ -333,6 +333,28 @@ def test_one_torn_model_fails_alone(tmp_path):
     assert "model 1: the bond of atom 50" in error_of(*words, "--strict")
 
 
+def test_notes_about_structures_stand_in_json(tmp_path):
+    """Of each structure its own, by one process or by workers."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    paths = tmp_path / "first.pdb", tmp_path / "second.pdb", HEXAPEPTIDE
+    paths[0].write_text("\n".join(line for line in lines if int(line[22:26]) < 6))
+    paths[1].write_text("\n".join(line for line in lines if int(line[22:26]) < 5))
+    options = {
+        "energy": (), "solvent": (), "nonbond": (), "binding": ("--ligand", "resid 1"),
+        "ions": ("-o", tmp_path / "x.pdb", "--ion", "NA:1"), "view": ("-o", tmp_path / "x.html"),
+        "potmap": ("-o", tmp_path / "x.dx", "--spacing", 3),
+    }  # fmt: skip
+    for command, words in options.items():
+        done = run(command, paths[0], *words, "--json")
+        (note,) = (of for of in json.loads(done.stdout)["notes"] if "a chain ends without" in of)
+        assert note.startswith(f"{paths[0]}:")
+        assert f"Note: {note}\n" in done.stderr
+    for words in ((), ("--workers", 2)):
+        reports = json.loads(run("energy", *paths, "--json", *words).stdout)["structures"]
+        assert [len(of["notes"]) for of in reports] == [1, 1, 0]
+        assert reports[1]["notes"][0].startswith(f"{paths[1]}:")
+
+
 def test_a_crystal_structure_is_not_moved(tmp_path):
     text = HEXAPEPTIDE.read_text()
     path = tmp_path / "crystal.pdb"

@@ -39,7 +39,7 @@ from ..pele_run import PELE, pele_run
 from ..progress import ProgressLine
 from ..report import counted, provenance
 from ..structures.several import each_structure, structures_argument
-from ..terminal import note, say, say_json
+from ..terminal import note, say, say_json, with_notes
 from .frames import check_output, conformations_for, energies_for, separate_for
 from .options import Wanted, binding_options
 from .report import Findings, as_json, notes_of
@@ -125,7 +125,7 @@ def binding(
             note(f"Note: {sentence}")
         _write(found, molecule, wanted)
         failed += _told_failures(found)
-        reports.append(_as_json(found) | {"findings": checks.as_json()})
+        reports.append(with_notes(_as_json(found) | {"findings": checks.as_json()}))
         texts.append(as_text(molecule.source, found))
     if as_json:
         say_json(reports[0] if len(reports) == 1 else {"ligands": reports})
