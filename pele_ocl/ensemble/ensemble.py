@@ -118,11 +118,12 @@ class Ensemble:
         distinct = {id(atoms): atoms for atoms in self.atoms}
         numbers = {key: number for number, key in enumerate(distinct)}
         rows = [numbers[id(atoms)] for atoms in self.atoms]
+        good = [k for k in range(len(self)) if k not in self._failed]
         state = {
-            "positions": {k: self.positions[k] for k in range(len(self)) if k not in self._failed},
+            "positions": dict(zip(good, self.positions[good], strict=True)),
             "references": {k: self._references(k) for k in self._resident.there.tolist()},
             "failed": {k: why for k, why in self._failed.items() if self._resident.systems[k] is not None},
-            "frozen": dict(enumerate(self._frozen)),
+            "frozen": {k: mask for k, mask in enumerate(self._frozen) if mask.any()},
         }
         return _again, (list(distinct.values()), rows, {**self._options, "device": self.device.name}, state)
 
@@ -420,8 +421,7 @@ def _again(
 ) -> Ensemble:
     """The ensemble that a pickle describes."""
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
-    for k, x in state["positions"].items():
-        ensemble.positions[k] = x
+    ensemble.positions[list(state["positions"])] = list(state["positions"].values())
     for k, references in state["references"].items():
         for name, x in references.items():
             ensemble._write_references([k], name, [x])
