@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import _thread
+import _weakrefset
 import signal
 import sys
 import threading
+import weakref
 from importlib.machinery import ExtensionFileLoader
 from types import FrameType
 
 from .errors import INTERRUPTED
 
 _AGAIN = 0.02  # seconds until an interrupt that came at a bad moment is tried again
+_CALLBACKS = (  # of weak references: to locks of imports, and to the keys and values of weak dictionaries and sets
+    ("<frozen importlib._bootstrap>", "cb"), (weakref.__file__, "remove"), (_weakrefset.__file__, "_remove"),
+    (weakref.__file__, "__call__"),
+)  # fmt: skip
 _LOADING = (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec_module.__code__)
 
 
@@ -32,11 +38,12 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, or try again a little later where it would kill the process instead of ending it.
 
     Modules written in C++ abort where it comes while they are loaded; behind one in a text that is executed, as
-    dataclasses are made, Python ends by the signal.
+    dataclasses are made, Python ends by the signal. What __del__ and callbacks of weak references raise is passed over.
     """
     is_bad = frame is not None and frame.f_code.co_filename == "<string>"
     while frame is not None and not is_bad:
-        is_bad = frame.f_code in _LOADING
+        code = frame.f_code
+        is_bad = code in _LOADING or code.co_name == "__del__" or (code.co_filename, code.co_name) in _CALLBACKS
         frame = frame.f_back
     if not is_bad:
         raise KeyboardInterrupt

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from amber_helpers import ROOT, SAMPLES
+from amber_helpers import ROOT, SAMPLES, netcdf
 from binding_helpers import LIGAND, N, complex_atoms, frames, positions, write_complex
 
 from pele_ocl import Binding, Energy, InputError, SolventModel, read
@@ -263,6 +263,30 @@ def test_poses_that_clash_are_computed_in_float64(tmp_path):
     )
     poses = clashing()[[0, 2], N:]
     assert evaluate_poses(single, poses).total == pytest.approx(evaluate_poses(double, poses).total, abs=0.5)
+
+
+def test_clashes_in_three_trajectories_are_computed_in_float64(tmp_path, monkeypatch):
+    """As those of one trajectory are; where the device has no float64 these frames fail."""
+    x = clashing()[[0, 2, 0]]  # the others would fail as torn
+    (tmp_path / "frames.nc").write_bytes(netcdf(x.astype(np.float32)))
+    own = {"complex": None, "receptor": slice(N), "ligand": slice(N, 2 * N)}
+
+    def three(plan):
+        taken = {name: Trajectory(tmp_path / "frames.nc", None, select=s) for name, s in own.items()}
+        return separate_energies(plan, taken).systems["complex"]
+
+    single, double = (
+        Binding(complex_atoms(), LIGAND, like="mmpbsa.py", precision=precision) for precision in ("float32", "float64")
+    )
+    exact = three(double)
+    assert exact.total.max() > 1e6
+    found = three(single)
+    assert found.total[1] == exact.total[1]
+    assert found.total[[0, 2]] == pytest.approx(exact.total[[0, 2]], abs=0.01)
+    monkeypatch.setattr(type(single.device), "has_float64", False)
+    failed = three(single)
+    assert list(failed.errors) == [1]
+    assert np.isfinite(failed.total).tolist() == [True, False, True]
 
 
 def test_clashes_are_refused_where_the_device_has_no_float64(monkeypatch):

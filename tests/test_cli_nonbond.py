@@ -6,7 +6,7 @@ import csv
 import hashlib
 import importlib.util
 import json
-import sys
+from importlib import import_module
 
 import h5py
 import numpy as np
@@ -76,7 +76,7 @@ def test_verbose_says_more():
 
 def test_json_is_one_object(atoms):
     found = report()
-    names = "n_atoms composition n_pairs device variant precision settings energy gradient seconds findings"
+    names = "n_atoms composition n_pairs device variant precision settings energy gradient seconds findings notes"
     assert list(found) == names.split()
     assert list(found["energy"]) == ["lennard_jones", "coulomb", "gb_pair", "total"]
     assert list(found["gradient"]) == ["norm", "max", "net"]
@@ -310,14 +310,14 @@ def test_bad_pairs_are_named(tmp_path):
     ],
 )
 def test_bad_output_is_refused_before_the_work(tmp_path, option, name, monkeypatch):
-    monkeypatch.setattr(sys.modules["pele_ocl.cli.nonbond"], "Nonbond", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(import_module("pele_ocl.cli.nonbond"), "Nonbond", lambda *_, **__: pytest.fail("computed"))
     assert str(tmp_path) in error_of("nonbond", HEXAPEPTIDE, option, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
 def nothing_computed(monkeypatch):
-    monkeypatch.setattr(sys.modules["pele_ocl.cli.nonbond"], "Nonbond", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setattr(import_module("pele_ocl.cli.nonbond"), "Nonbond", lambda *_, **__: pytest.fail("computed"))
 
 
 @pytest.mark.parametrize("other", ["out.h5", "./out.h5", "link.h5"])
@@ -343,7 +343,7 @@ def test_the_list_is_not_left_behind_without_the_result(tmp_path, monkeypatch):
     def disk_is_full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sys.modules["pele_ocl.cli.nonbond.output"], "write_table", disk_is_full)
+    monkeypatch.setattr(import_module("pele_ocl.cli.nonbond.output"), "write_table", disk_is_full)
     run("nonbond", HEXAPEPTIDE, "-o", tmp_path / "out.h5", "--write-pairs", tmp_path / "pairs.h5", code=1)
     assert list(tmp_path.iterdir()) == []
 

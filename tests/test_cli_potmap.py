@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+from importlib import import_module
 
 import h5py
 import numpy as np
@@ -77,7 +77,7 @@ def test_verbose_says_more():
 def test_json_is_one_object(atoms, grid):
     found = report()
     names = "shape origin spacing n_atoms composition device method variant precision unit min max mean"
-    assert list(found) == [*names.split(), "seconds", "evals_per_second"]
+    assert list(found) == [*names.split(), "seconds", "evals_per_second", "notes"]
     values = reference.potmap(atoms, grid)
     assert found["shape"] == list(grid.shape)
     assert found["origin"] == grid.origin.tolist()
@@ -193,7 +193,7 @@ def test_a_picture(tmp_path):
 
 def test_a_picture_names_the_file(tmp_path, monkeypatch):
     titles = []
-    module = sys.modules["pele_ocl.cli.potmap.pictures"]
+    module = import_module("pele_ocl.cli.potmap.pictures")
     monkeypatch.setattr(module, "draw_slices", lambda path, map_, inputs: titles.append(map_.title))
     run("potmap", HEXAPEPTIDE, *SMALL, "--png", tmp_path / "map.png")
     assert titles == ["hexapeptide.pdb: Coulomb potential of 96 atoms"]
@@ -278,7 +278,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, monkeypatch):
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["pele_ocl.cli.potmap.computing"], "compute", interrupt)
+    monkeypatch.setattr(import_module("pele_ocl.cli.potmap.computing"), "compute", interrupt)
     run("potmap", HEXAPEPTIDE, *SMALL, "-o", tmp_path / "a.dx", code=130)
     assert list(tmp_path.iterdir()) == []
 

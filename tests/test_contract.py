@@ -311,6 +311,50 @@ def test_a_restart_that_is_cut_by_its_box_is_made_whole(tmp_path):
     assert read(topology, coordinates=cut).positions == pytest.approx(apart, abs=1e-6)  # whole, so it stays
 
 
+def test_one_torn_model_fails_alone(tmp_path):
+    """Of a complex, where binding energies of all models are asked for; with --strict none is computed."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    torn = [f"{line[:30]}{float(line[30:38]) + 60 * (k > 50):8.3f}{line[38:]}" for k, line in enumerate(lines)]
+    together = [*lines[:5], f"{lines[5][:30]}{lines[9][30:54]}{lines[5][54:]}", *lines[6:]]
+    path = tmp_path / "models.pdb"
+    path.write_text(
+        "".join(
+            f"MODEL {k}\n" + "\n".join(model) + "\nENDMDL\n" for k, model in enumerate((lines, torn, together, lines))
+        )
+    )
+    words = ("binding", path, "--models", "all", "--ligand", "resid 1")
+    report = json.loads(run(*words, "--json", code=1).stdout)
+    reasons = [row.get("error", "") for row in report["frames"]]
+    assert ["" if not reason else reason[:30] for reason in reasons] == [
+        "", "the bond of atom 50 (A:GLU3:CG", "atom 5 (A:MET1:HA) and atom 9 ", ""
+    ]  # fmt: skip
+    alone = json.loads(run("binding", HEXAPEPTIDE, "--ligand", "resid 1", "--json").stdout)
+    assert report["delta"]["total"]["mean"] == pytest.approx(alone["delta"]["total"]["mean"], abs=1e-3)
+    assert "model 1: the bond of atom 50" in error_of(*words, "--strict")
+
+
+def test_notes_about_structures_stand_in_json(tmp_path):
+    """Of each structure its own, by one process or by workers."""
+    lines = [line for line in HEXAPEPTIDE.read_text().splitlines() if line.startswith("ATOM")]
+    paths = tmp_path / "first.pdb", tmp_path / "second.pdb", HEXAPEPTIDE
+    paths[0].write_text("\n".join(line for line in lines if int(line[22:26]) < 6))
+    paths[1].write_text("\n".join(line for line in lines if int(line[22:26]) < 5))
+    options = {
+        "energy": (), "solvent": (), "nonbond": (), "binding": ("--ligand", "resid 1"),
+        "ions": ("-o", tmp_path / "x.pdb", "--ion", "NA:1"), "view": ("-o", tmp_path / "x.html"),
+        "potmap": ("-o", tmp_path / "x.dx", "--spacing", 3),
+    }  # fmt: skip
+    for command, words in options.items():
+        done = run(command, paths[0], *words, "--json")
+        (note,) = (of for of in json.loads(done.stdout)["notes"] if "a chain ends without" in of)
+        assert note.startswith(f"{paths[0]}:")
+        assert f"Note: {note}\n" in done.stderr
+    for words in ((), ("--workers", 2)):
+        reports = json.loads(run("energy", *paths, "--json", *words).stdout)["structures"]
+        assert [len(of["notes"]) for of in reports] == [1, 1, 0]
+        assert reports[1]["notes"][0].startswith(f"{paths[1]}:")
+
+
 def test_a_crystal_structure_is_not_moved(tmp_path):
     text = HEXAPEPTIDE.read_text()
     path = tmp_path / "crystal.pdb"

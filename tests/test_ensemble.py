@@ -182,6 +182,56 @@ def test_an_ensemble_pickles_by_its_description(device):
     np.testing.assert_array_equal(again.frozen[0], ensemble.frozen[0])
 
 
+def test_a_pickle_keeps_failed_rows_and_references(device):
+    """A row that failed comes back failed, not as its molecule; restraints hold to the references that rows have."""
+    ensemble = Ensemble(PEPTIDE, 3, terms=[PositionalRestraint(1.0)], device=device)
+    nowhere = PEPTIDE.positions.copy()
+    nowhere[3] = np.nan
+    ensemble.positions[1] = nowhere
+    for row in (1, 2):
+        ensemble.references("restraint")[row] = PEPTIDE.positions + 0.5
+    again = pickle.loads(pickle.dumps(ensemble))
+    assert again.errors == ensemble.errors
+    assert list(again.errors) == [1]
+    np.testing.assert_array_equal(again.evaluate().energies, ensemble.evaluate().energies)
+    for each in (ensemble, again):
+        each.positions[1] = PEPTIDE.positions
+        np.testing.assert_allclose(each.evaluate().terms().restraint, [0, 72, 72], rtol=1e-4)
+
+
+def test_drivers_are_launched_in_parts(device, monkeypatch):
+    """Of more rows than a launch of CUDA takes in its second dimension, all are moved."""
+    monkeypatch.setattr("pele_ocl.engine.rows.MOST_ROWS", 2)
+    ensemble = Ensemble(MOLECULES[1], 5, device=device)
+    drift, velocities = ensemble.kernel(DRIFT, "drift"), ensemble.array("atom", 3)
+    velocities.write(1.0)
+    drift([0, 1, 2, 4], velocities=velocities, dt=0.5, moves=True)
+    moved = [float(np.abs(x - MOLECULES[1].positions).max()) for x in ensemble.positions[:]]
+    np.testing.assert_allclose(moved, [0.5, 0.5, 0.5, 0, 0.5], atol=1e-6)
+    energies = ensemble.evaluate().energies
+    np.testing.assert_allclose(energies, energies[0], rtol=1e-5)
+
+
+def test_arguments_of_other_types_are_input_errors(device):
+    ensemble = Ensemble(PEPTIDE, np.int64(2), device=device)
+    array = ensemble.array("row", 2)
+    ensemble.frozen[0] = [3]
+    ensemble.frozen[0] = []
+    assert not ensemble.frozen[0].any()
+    array.write([1, 2], row=-1)
+    assert array.read().tolist() == [[0, 0], [1, 2]]
+    for wrong in (
+        lambda: ensemble.evaluate(True), lambda: ensemble.evaluate([[0, 1]]),
+        lambda: ensemble.positions.__setitem__(slice(None), 5), lambda: Ensemble(PEPTIDE, 2.5, device=device),
+        lambda: Ensemble(PEPTIDE, None, device=device), lambda: Ensemble(PEPTIDE, True, device=device),
+        lambda: array.read(2), lambda: array.write(1, row=-3), lambda: array.write(np.zeros((9, 9))),
+        lambda: ensemble.array("atom", -1), lambda: ensemble.array("atom", "two"),
+        lambda: ensemble.array("atom", dtype="nope"),
+    ):  # fmt: skip
+        with pytest.raises(InputError):
+            wrong()
+
+
 def test_wrong_rows_are_named(device):
     ensemble = Ensemble(PEPTIDE, 2, device=device)
     with pytest.raises(InputError, match="there are 2 rows"):

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from forcefield_helpers import arrays_of, chain, structure_from
 
+from pele_ocl.contract import of_structure
 from pele_ocl.errors import FormatError, InputError, ParameterError
 from pele_ocl.forcefield import ForceField, canonical, embedded_templates, match_residues
+from pele_ocl.forcefield.matching import disulphides
 
 ALA = "N H CA HA C O CB HB1 HB2 HB3"
 GLY = "N H CA HA2 HA3 C O"
@@ -163,6 +165,22 @@ def test_near_sulphurs_make_a_disulphide(amber):
     templates = [m.template.name for m in match_residues(_cystines(2.05), embedded_templates())]
     assert templates == ["CYX", "CYX"]
     assert (9, 19) in [tuple(bond) for bond in amber.assign(_cystines(2.05)).bonds]
+
+
+def test_a_sulphur_keeps_its_shortest_bond_alone(amber):
+    """Three sulphurs within 2.5 A of the middle one, which is bonded to the nearer of the two."""
+    structure = chain([("CYS", CYSTINE)] * 3)
+    positions = structure.positions.copy()
+    positions[[9, 19, 29]] = [[0, 90, 0], [2.3, 90, 0], [4.3, 90, 0]]
+    structure = replace(structure, positions=positions)
+    assert disulphides(structure).tolist() == [[19, 29]]
+    assert [m.template.name for m in match_residues(structure, embedded_templates())] == ["CYM", "CYX", "CYX"]
+    atoms = amber.assign(structure)
+    bonds = {tuple(bond) for bond in np.sort(atoms.bonds).tolist()}
+    assert (19, 29) in bonds
+    assert (9, 19) not in bonds
+    (found,) = (of for of in of_structure(atoms) if "not bonded" in of.text)
+    assert found.text.endswith("(A:CYS2:SG) has its disulphide bond to a nearer SG")
 
 
 def test_a_disulphide_is_seen_in_lower_case_and_beside_deuterium():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,23 @@ def test_no_interrupt_within_a_module_that_is_being_loaded(handled, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         load()
     assert reached == ["loaded"]
+
+
+class Dying:
+    """Is interrupted while it is destroyed, where Python passes over what is raised."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+
+
+def test_no_interrupt_is_swallowed_by_what_is_destroyed(handled):
+    """It comes a little later, after __del__ and after a callback of a weak reference."""
+    for begin in (lambda: Dying(), lambda: weakref.finalize(Dying, os.kill, os.getpid(), signal.SIGINT)()):
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+            begin()
+            for _ in range(100):
+                time.sleep(0.05)
 
 
 def test_an_interrupt_that_is_ignored_stays_so():

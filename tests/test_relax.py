@@ -421,6 +421,26 @@ def test_iterations_are_limited_over_all_rounds(tmp_path):
             Relaxer(**wrong)
 
 
+def test_findings_are_told_and_refused_by_strict(tmp_path):
+    """Atoms on top of each other, by their numbers in the file."""
+    lines = heavy_lines()
+    seventh = np.arange(len(lines))[:, None] == 7
+    near = model(tmp_path / "near.pdb", lines, lambda places: np.where(seventh, places[6] + 0.2, places))
+    words = ("relax", near, "-o", tmp_path / "out.pdb", "--max-iterations", "300")
+    done = run(*words, "--json")
+    (row,) = map(json.loads, done.stdout.splitlines())
+    (found,) = (of for of in row["findings"] if "on top of each other" in of["text"])
+    assert found["action"] == "noted"
+    assert re.search(r"atom 6 \(A:.*\) and atom 7 \(A:.*\) are 0\.35 A apart", found["text"])
+    kept = pele_ocl.relax(near, max_iterations=1).atoms.labels
+    assert [str(kept.names[k]) for k in found["atoms"]] == [lines[k][12:16].strip() for k in (6, 7)]
+    assert f"Note: {near}: atom 6 " in done.stderr
+    (tmp_path / "out.pdb").unlink()
+    assert error_of(*words, "--strict").startswith("atom 6 ")
+    assert not (tmp_path / "out.pdb").exists()
+    run("relax", HEXAPEPTIDE, "-o", tmp_path / "out.pdb", "--strict")
+
+
 def test_bad_models_hold_no_others(tmp_path, monkeypatch):
     """Each model is on disk before the next one is begun, whatever became of those before it."""
     lines, out = heavy_lines(), tmp_path / "out"

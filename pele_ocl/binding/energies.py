@@ -109,6 +109,12 @@ def joined_energies(pieces: Sequence[BindingEnergies]) -> BindingEnergies:
     return BindingEnergies.of(systems, errors=errors)
 
 
+TOO_LARGE = (
+    "atoms are on top of each other: its energies are too large for differences in float32, and the device has no "
+    "float64; remove the clash, or take another device"
+)
+
+
 def is_large(terms: Terms) -> NDArray[np.bool_]:
     """(m,) which energies are so large that their differences have errors beyond 0.2 kcal/mol in float32."""
     large: NDArray[np.bool_] = (np.abs(terms.values) > LARGEST).any(axis=-1)

@@ -28,7 +28,7 @@ from ..trajectories.reading import Paths
 from ..trajectories.selection import Selection
 from ..variant import Progress
 from .decomposing import Decomposer
-from .energies import PARTS, BindingEnergies, is_large
+from .energies import PARTS, TOO_LARGE, BindingEnergies, is_large
 from .frames import energies_over
 from .parts import Chosen, Parts, run_of
 
@@ -236,13 +236,9 @@ class Binding:
         if not len(places):
             return dict(batches)
         if not self.device.has_float64:
-            reason = (
-                "atoms are on top of each other: its energies are too large for differences in float32, and the "
-                "device has no float64; remove the clash, or take another device"
-            )
             if errors == "raise":
-                raise InputError(f"conformation {places[0] + 1} of {len(large)}: {reason}")
-            return {name: _failed(batch, places.tolist(), reason) for name, batch in batches.items()}
+                raise InputError(f"conformation {places[0] + 1} of {len(large)}: {TOO_LARGE}")
+            return {name: _failed(batch, places.tolist(), TOO_LARGE) for name, batch in batches.items()}
         if self._in_float64 is None:
             self._in_float64 = self.alike(self.atoms, self.parts.ligand, self.parts.receptor, precision="float64")
         again = self._in_float64.batches(positions[places].astype(np.float64), errors="record")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..atoms import Atoms, Floats
 from ..energy import Energy
 from ..errors import InputError
 from ..results import Terms
 from ..trajectories import FrameEnergies, Trajectory, energy_over
+from ..trajectories.energies import evaluate_with
+from ..trajectories.streaming import evaluated
 from ..variant import Progress
-from .energies import DELTA, PARTS
+from .energies import DELTA, PARTS, TOO_LARGE, is_large
 from .statistics import Spread, spread_of
 
 if TYPE_CHECKING:
@@ -69,17 +73,44 @@ def separate_energies(
             raise InputError(f"the {name} has the term {sorted(strange)[0]}, which the complex lacks")
         tell = None if progress is None else lambda share, done=k: progress((done + share) / len(PARTS))
         energies = energy_over(plan, trajectories[name], progress=tell)
+        energies = _precise(binding, plan.atoms, energies, trajectories[name])
         aligned = Terms(binding.names, binding.aligned(energies.terms))
         found[name] = FrameEnergies(energies.frames, aligned, energies.errors, n_imaged=energies.n_imaged)
     return SeparateEnergies(found)
 
 
-def plan_like(binding: Binding, atoms: Atoms) -> Energy:
-    """The energy of other atoms with the options of a Binding."""
+def _precise(binding: Binding, atoms: Atoms, energies: FrameEnergies, trajectory: Trajectory) -> FrameEnergies:
+    """The energies with float64's where float32's are too large to take differences of, as `Binding.precise` has them.
+
+    Frames with atoms on top of each other have such energies, and are read once more.
+    """
+    places = np.flatnonzero(is_large(energies.terms)) if binding.precision == "float32" else []
+    if not len(places):
+        return energies
+    values, errors = energies.terms.values.copy(), dict(energies.errors)
+    evaluate = evaluate_with(plan_like(binding, atoms, "float64")) if binding.device.has_float64 else None
+    for place in places:
+        number = int(energies.frames[place])
+        values[place] = np.nan
+        if evaluate is None:
+            errors[number] = TOO_LARGE
+            continue
+        found = evaluated(trajectory.piece(range(number, number + 1)), evaluate, None)
+        if found.errors:
+            errors[number] = found.errors[0]
+        else:
+            values[place] = [found.columns[name][0] for name in energies.terms.names]
+    trajectory.close()
+    terms = Terms(energies.terms.names, values)
+    return replace(energies, terms=terms, errors=dict(sorted(errors.items())))
+
+
+def plan_like(binding: Binding, atoms: Atoms, precision: str | None = None) -> Energy:
+    """The energy of other atoms with the options of a Binding; in another precision where it is named."""
     options = binding.options
     return Energy(
-        atoms, gradient=False, one_four=options.one_four, cutoff=options.cutoff, precision=binding.precision,
-        device=binding.device, model=binding.model, born="pairs",
+        atoms, gradient=False, one_four=options.one_four, cutoff=options.cutoff,
+        precision=precision or binding.precision, device=binding.device, model=binding.model, born="pairs",
     )  # fmt: skip
 
 

@@ -61,6 +61,21 @@ class Checks:
         for number, atoms in zip(molecule.numbers, molecule.models(), strict=True):
             self.add(*(_of_model(finding, number) for finding in of_structure(atoms, torn)))
 
+    def models(self, molecule: Molecule) -> dict[int, str]:
+        """Look at each model before energies of all are computed; give why models fail, by their place from 0.
+
+        Raises InputError for the first of them with --strict.
+        """
+        failed = dict[int, str]()
+        for place, (number, atoms) in enumerate(zip(molecule.numbers, molecule.models(), strict=True)):
+            found = of_structure(atoms)
+            refused = [] if is_strict() else [finding.text for finding in found if finding.action == "refused"]
+            if refused:
+                failed[place] = refused[0]
+            else:
+                self.add(*(_of_model(finding, number) for finding in found))
+        return failed
+
     def energy(
         self, atoms: Atoms, energy: Mapping[str, float], model: int | None = None, is_mean: bool = False
     ) -> None:  # fmt: skip

@@ -50,7 +50,7 @@ from .report import (
     settings,
 )
 from .structures.several import each_structure, structures_argument
-from .terminal import note, say, say_json
+from .terminal import note, say, say_json, with_notes
 
 UNUSED = "pele_ocl.unused."  # of click's context, with an option: whether it is still to be told
 
@@ -125,7 +125,7 @@ def energy(
         if output is not None:
             _save_models(output, molecule, batch)
         if as_json:
-            say_json(_models_as_json(molecule, batch, per_residue) | {"findings": checks.as_json()})
+            say_json(with_notes(_models_as_json(molecule, batch, per_residue) | {"findings": checks.as_json()}))
         else:
             say(_models_as_text(molecule, batch, per_residue))
         return
@@ -134,7 +134,7 @@ def energy(
     if output is not None:
         _save(output, molecule, result)
     if as_json:
-        say_json(_as_json(result, per_residue) | {"findings": checks.as_json()})
+        say_json(with_notes(_as_json(result, per_residue) | {"findings": checks.as_json()}))
     else:
         say(_as_text(molecule, result, per_residue, verbose))
 

@@ -23,7 +23,7 @@ from .options import ReadAtoms, report_options, run_options, structure_options
 from .progress import ProgressLine
 from .report import composition_as_json, counted, duration, headline, origin
 from .tables import table
-from .terminal import note, say, say_json
+from .terminal import note, say, say_json, with_notes
 
 DEFAULT_IONS: Requests = {"NA": "auto", "CL": "auto"}
 FITTING = [name for name, variant in VARIANTS.items() if variant.method == "direct"]
@@ -110,7 +110,7 @@ def ions(
                 attributes = origin(source, atoms, result)
                 write_map(map_file, result.map, atoms=atoms, attributes=attributes, progress=progress)
     if as_json:
-        say_json(_as_json(result))
+        say_json(with_notes(_as_json(result)))
     else:
         say(_as_text(source, atoms, result, verbose))
 

@@ -48,7 +48,7 @@ from .report import (
     settings,
 )
 from .structures.several import each_structure, structures_argument
-from .terminal import say, say_json
+from .terminal import say, say_json, with_notes
 
 VARIANT_HELP = "How the Born radii are computed: " + "; ".join(f"{name}, {v.summary}" for name, v in VARIANTS.items())
 
@@ -116,7 +116,7 @@ def solvent(
     if output is not None:
         _save(output, molecule, results)
     if as_json:
-        say_json(_as_json(molecule, results, per_residue) | {"findings": checks.as_json()})
+        say_json(with_notes(_as_json(molecule, results, per_residue) | {"findings": checks.as_json()}))
     else:
         say(_as_text(molecule, results, per_residue, verbose))
 

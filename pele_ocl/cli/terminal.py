@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,14 +29,34 @@ def say(text: str) -> None:
 _collectors: list[list[object]] = []  # where results go in place of stdout, the last one now
 
 
+_INPUT = "pele_ocl.notes"  # of click's context: the notes about the structure that is computed
+
+
 @contextmanager
 def collected_json() -> Iterator[list[object]]:
-    """Within the block the results that say_json is given go into a list."""
+    """Within the block the results that say_json is given go into a list, with notes about their own structure."""
+    meta = click.get_current_context().meta
+    before = meta.pop(_INPUT, [])
     _collectors.append([])
     try:
         yield _collectors[-1]
     finally:
         _collectors.pop()
+        meta[_INPUT] = before
+
+
+def remember(sentence: str) -> None:
+    """Keep a note about a structure for the report in JSON."""
+    kept = click.get_current_context().meta.setdefault(_INPUT, [])
+    if sentence not in kept:
+        kept.append(sentence)
+
+
+def with_notes(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The report in JSON with the notes about its structure before those that it has."""
+    kept = click.get_current_context().meta.get(_INPUT, [])
+    own = [sentence for sentence in report.get("notes", ()) if sentence not in kept]
+    return {**report, "notes": [*kept, *own]}
 
 
 def say_json(report: object) -> None:

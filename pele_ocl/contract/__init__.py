@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from .cells import cells_of, dimensions_of, usable_cells
-from .findings import Action, Finding, impossible_bonds, left_out, of_energy, of_structure, require
+from .findings import Action, Finding, impossible_bonds, of_energy, of_structure, require
 from .frames import IMAGES, FrameContract, Image
 from .imaging import Imager, made_whole
 
 __all__ = [
     "IMAGES", "Action", "Finding", "FrameContract", "Image", "Imager", "cells_of", "dimensions_of", "impossible_bonds",
-    "left_out", "made_whole",
-    "of_energy", "of_structure", "require", "usable_cells",
+    "made_whole", "of_energy", "of_structure", "require", "usable_cells",
 ]  # fmt: skip

@@ -67,11 +67,6 @@ def of_energy(atoms: Atoms, energy: Mapping[str, float], positions: ArrayLike | 
     return [finding for finding in found if finding is not None]
 
 
-def left_out(what: str, program: str, atoms: Iterable[int] = ()) -> Finding:
-    """The finding that atoms were left out because a program leaves them out. what : "36 ions (Na+)", say"""
-    return Finding("repaired", f"{what} were left out, as {program} leaves them out", tuple(atoms))
-
-
 def limits_of(atoms: Atoms, bonds: Ints) -> Floats:
     """The lengths (m,) A beyond which bonds (m, 2) cannot be: 3 A more than the force field's, or than 1.5 A."""
     limits = np.full(len(bonds), USUAL_BOND)
@@ -101,7 +96,7 @@ def _torn(atoms: Atoms, action: Action) -> list[Finding]:
     lengths = _lengths(atoms.positions, atoms.bonds[wrong])
     i, j = atoms.bonds[wrong[int(lengths.argmax())]].tolist()
     more = f", and {len(wrong) - 1:,} more cannot be" if len(wrong) > 1 else ""
-    remedy = "mend the structure, or give a file that has its unit cell"
+    remedy = "mend the structure, or make its molecules whole in their cell (gmx trjconv -pbc whole, cpptraj autoimage)"
     text = f"{bond_text(atoms, i, j, float(lengths.max()))}{more}; {remedy}"
     return [Finding(action, text, tuple(np.unique(atoms.bonds[wrong]).tolist()))]
 
@@ -139,7 +134,11 @@ def _open_disulphides(atoms: Atoms) -> list[Finding]:
             i, j = sorted((int(sulphurs[a]), int(sulphurs[b])))
             if (i, j) not in known:
                 text = f"{atoms.describe(i)} and {atoms.describe(j)} are {apart[a, b]:.2f} A apart and not bonded"
-                found.append(Finding("noted", f"{text}; name both residues as half cystines (CYX)", (i, j)))
+                taken = [k for k in (i, j) if k in bonded]
+                remedy = "name both residues as half cystines (CYX)"
+                if taken:
+                    remedy = f"{atoms.describe(taken[0])} has its disulphide bond to a nearer SG"
+                found.append(Finding("noted", f"{text}; {remedy}", (i, j)))
     if any("half of a disulphide" in note for note in atoms.notes):  # the force field said it already
         return found
     for i in sulphurs[(labels.residue_names[sulphurs] == "CYX") & ~np.isin(sulphurs, bonded)].tolist():

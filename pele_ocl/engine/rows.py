@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..opencl.run import Run
 
 Rows = NDArray[np.int64]
-MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the third dimension
+MOST_ROWS = 65_535  # of a launch, which CUDA's devices take in the second and third dimension
 WORD = 8  # bytes
 ITEMS = 64  # of a group that adds up a row on a GPU
 
@@ -145,10 +145,15 @@ class ResidentRows:
             if not np.array_equal(group.listed, slots):
                 group.tables.send(slots)
                 group.listed = slots
-            for first in range(0, len(slots), MOST_ROWS):
-                group.tables.launch(group.launches, min(MOST_ROWS, len(slots) - first), first)
+            for first, count in self.parts(len(slots)):
+                group.tables.launch(group.launches, count, first)
         self._add_up(rows)
         self.run.submit()
+
+    @staticmethod
+    def parts(n: int) -> Iterator[tuple[int, int]]:
+        """The first and the number of the rows of each launch that n rows take."""
+        return ((first, min(MOST_ROWS, n - first)) for first in range(0, n, MOST_ROWS))
 
     def _add_up(self, rows: Rows) -> None:
         """Start the sums of energies."""
@@ -157,8 +162,7 @@ class ResidentRows:
         has_radii = any(self.system(k).passes.contents.has_gb for k in self.there.tolist())
         kernel = run.kernel("engine/energies.cl", "row_energies", GROUP=items, **self.macros)
         self.list(rows)
-        for first in range(0, len(rows), MOST_ROWS):
-            count = min(MOST_ROWS, len(rows) - first)
+        for first, count in self.parts(len(rows)):
             run.launch(
                 kernel, (items, count), (items, 1), *self.arguments, self._further, np.int32(has_radii),
                 self.energies_on_device, self.numbers_on_device, offset=(0, first),

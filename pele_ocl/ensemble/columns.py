@@ -47,6 +47,8 @@ class Column:
             values = [values]
         elif isinstance(values, np.ndarray) and values.ndim < 3:
             values = [values] * len(chosen)
+        if not hasattr(values, "__len__"):
+            raise InputError(f"a {type(values).__name__} is no array for each of {len(chosen):,} rows")
         if len(values) != len(chosen):
             raise InputError(f"there are {len(chosen)} rows to write and {len(values)} arrays")
         self._write(chosen, values)
@@ -74,7 +76,7 @@ class DeviceArray:
 
     def read(self, row: int | None = None) -> NDArray[Any]:
         """Read the array, (n, columns), or the part of a row."""
-        first, end = (0, self.shape[0]) if row is None else self._firsts[[row, row + 1]].tolist()
+        first, end = self._part(row)
         array = np.empty((end - first, self.shape[1]), self.dtype)
         if array.size:
             self._run.read(array, self.buffer, first * self.shape[1])
@@ -82,8 +84,20 @@ class DeviceArray:
 
     def write(self, values: ArrayLike, row: int | None = None) -> None:
         """Write values that have, or broadcast to, the shape of the array or of the part of a row."""
-        first, end = (0, self.shape[0]) if row is None else self._firsts[[row, row + 1]].tolist()
+        first, end = self._part(row)
         shape = end - first, self.shape[1]
-        array = np.ascontiguousarray(np.broadcast_to(np.asarray(values, self.dtype), shape))
+        try:
+            array = np.ascontiguousarray(np.broadcast_to(np.asarray(values, self.dtype), shape))
+        except (TypeError, ValueError):
+            raise InputError(f"values are no array of numbers of shape {shape}, and do not broadcast to it") from None
         if array.size:
             self._run.write(self.buffer, array, first * self.shape[1])
+
+    def _part(self, row: int | None) -> tuple[int, int]:
+        """The first of a row's numbers in the array and the one behind its last. Raises InputError for no row."""
+        if row is None:
+            return 0, self.shape[0]
+        n = len(self._firsts) - 1
+        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not -n <= row < n:
+            raise InputError(f"there are {n:,} rows; {row!r} is none of them")
+        return int(self._firsts[row % n]), int(self._firsts[row % n + 1])

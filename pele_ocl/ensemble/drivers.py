@@ -76,7 +76,10 @@ class DriverKernel:
         resident.list(chosen)
         n_items = int(resident.n_atoms[chosen].max()) if per == "atom" else 1
         group = min(64, ensemble.device.largest_group) if per == "atom" else 1
-        resident.run.launch(self._kernel, (n_items, len(chosen)), (group, 1), *resident.arguments, *args)
+        for first, count in resident.parts(len(chosen)):
+            resident.run.launch(
+                self._kernel, (n_items, count), (group, 1), *resident.arguments, *args, offset=(0, first)
+            )
         if moves:
             ensemble._evaluated[chosen] = False
 

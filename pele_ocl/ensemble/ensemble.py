@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 1 << 24  # of one molecule
 
 
+_REFERENCE = "reference of "  # begins the names of buffers with references of restraints
+
+
 class Ensemble:
     """Structures of one molecule or of many that live on one device, a row each.
 
@@ -117,9 +120,14 @@ class Ensemble:
         distinct = {id(atoms): atoms for atoms in self.atoms}
         numbers = {key: number for number, key in enumerate(distinct)}
         rows = [numbers[id(atoms)] for atoms in self.atoms]
-        positions = {k: self.positions[k] for k in range(len(self)) if k not in self._failed}
-        options = {**self._options, "device": self.device.name}
-        return _again, (list(distinct.values()), rows, options, positions, self._frozen)
+        good = [k for k in range(len(self)) if k not in self._failed]
+        state = {
+            "positions": dict(zip(good, self.positions[good], strict=True)),
+            "references": {k: self._references(k) for k in self._resident.there.tolist()},
+            "failed": {k: why for k, why in self._failed.items() if self._resident.systems[k] is not None},
+            "frozen": {k: mask for k, mask in enumerate(self._frozen) if mask.any()},
+        }
+        return _again, (list(distinct.values()), rows, {**self._options, "device": self.device.name}, state)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -190,7 +198,7 @@ class Ensemble:
 
         name : of the restraint; `ensemble.references("restraint")[3] = positions` sets those of row 3, (n, 3) A
         """
-        piece = f"reference of {name}"
+        piece = f"{_REFERENCE}{name}"
         there = self._resident.there.tolist()
         if not all(piece in self._resident.system(k).passes.buffers for k in there):
             raise InputError(f"no restraint of the ensemble is named {described(name)}")
@@ -278,8 +286,13 @@ class Ensemble:
 
     def _references_of(self, k: int) -> dict[str, NDArray[Any]]:
         """The encoded references of the restraints of a row, by the names of their buffers."""
-        names = [name for name in self._system(k).passes.buffers if name.startswith("reference of ")]
+        names = [name for name in self._system(k).passes.buffers if name.startswith(_REFERENCE)]
         return {name: self._resident.read([k], name, self._resident.coordinate)[0] for name in names}
+
+    def _references(self, k: int) -> dict[str, Floats]:
+        """The references (n, 3) A of the restraints of a row, by the names of their buffers."""
+        decode = self._system(k).pipeline.decode
+        return {name: decode(encoded[np.newaxis])[0] for name, encoded in self._references_of(k).items()}
 
     def finish(self) -> None:
         """Wait until the device has done all that was started."""
@@ -388,7 +401,7 @@ class Ensemble:
         for k, given in zip(rows, frozen, strict=True):
             mask = np.zeros(len(self.atoms[k]), bool)
             try:
-                mask[np.asarray(given)] = True
+                mask[np.asarray(given) if np.size(given) else []] = True
             except (IndexError, TypeError, ValueError):
                 raise InputError(f"frozen atoms of row {k} are no mask of its atoms and no indices of them") from None
             self._frozen[k] = mask
@@ -418,13 +431,15 @@ def _rows_of(molecules: Atoms | Sequence[Atoms], copies: int | Sequence[int]) ->
 
 
 def _again(
-    molecules: list[Atoms], rows: list[int], options: dict[str, Any], positions: dict[int, Floats],
-    frozen: list[NDArray[np.bool_]],
-) -> Ensemble:  # fmt: skip
+    molecules: list[Atoms], rows: list[int], options: dict[str, Any], state: dict[str, dict[int, Any]]
+) -> Ensemble:
     """The ensemble that a pickle describes."""
     ensemble = Ensemble([molecules[k] for k in rows], errors="record", **options)
-    for k, x in positions.items():
-        ensemble.positions[k] = x
-    for k, mask in enumerate(frozen):
+    ensemble.positions[list(state["positions"])] = list(state["positions"].values())
+    for k, references in state["references"].items():
+        for name, x in references.items():
+            ensemble._write_references([k], name, [x])
+    ensemble._failed |= state["failed"]  # a row that could not be placed is no row at its molecule's positions
+    for k, mask in state["frozen"].items():
         ensemble.frozen[k] = mask
     return ensemble

@@ -88,7 +88,7 @@ def unmatched_residues(structure: Structure, templates: Mapping[str, Template]) 
 
 
 def disulphides(structure: Structure) -> Ints:
-    """(m, 2) pairs of SG atoms, without hydrogen, closer than 2.5 A."""
+    """(m, 2) pairs of SG atoms, without hydrogen, closer than 2.5 A; each has its shortest bond alone."""
     labels = structure.labels
     sulphurs = np.flatnonzero(np.isin(labels.names, ("SG", "sg", "Sg", "sG")))
     if len(sulphurs) > 1:
@@ -96,11 +96,17 @@ def disulphides(structure: Structure) -> Ints:
         protonated = labels.residue_index[np.isin(names, ("HG", "HG1", "1HG", "DG", "DG1", "1DG"))]
         sulphurs = sulphurs[~np.isin(labels.residue_index[sulphurs], protonated)]
     positions = structure.positions[sulphurs]
-    pairs: list[tuple[int, int]] = []
+    near: list[tuple[float, int, int]] = []
     for i, position in enumerate(positions):
-        bonded = np.flatnonzero(np.linalg.norm(positions[i + 1 :] - position, axis=1) < DISULPHIDE_A)
-        pairs += [(sulphurs[i], sulphurs[i + 1 + j]) for j in bonded]
-    return np.array(pairs, np.int32).reshape(-1, 2)
+        lengths = np.linalg.norm(positions[i + 1 :] - position, axis=1)
+        near += [(float(lengths[j]), i, i + 1 + int(j)) for j in np.flatnonzero(lengths < DISULPHIDE_A)]
+    pairs: list[tuple[int, int]] = []
+    taken = set[int]()
+    for _, i, j in sorted(near):  # a sulphur has one bond beside that to CB
+        if taken.isdisjoint((i, j)):
+            taken |= {i, j}
+            pairs.append((int(sulphurs[i]), int(sulphurs[j])))
+    return np.array(sorted(pairs), np.int32).reshape(-1, 2)
 
 
 def _residues(structure: Structure) -> list[_Residue]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..atoms import Atoms, Floats
+from ..contract import Finding
 from ..minimize import MinimizeResult
 from .violations import Violation
 
@@ -30,6 +31,7 @@ class RelaxResult:
     rms_displacement : of the heavy atoms that the file has, without superposition, A
     seconds : by step: "preparation", "minimisation", "violations" and "total"
     notes : sentences about what was chosen, taken out, replaced or built of what the file has
+    findings : about the atoms that the file has, as it has them, and about the energy at the end
     """
 
     name: str
@@ -41,6 +43,7 @@ class RelaxResult:
     rms_displacement: float
     seconds: Mapping[str, float]
     notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def after(self) -> Sequence[Violation]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats
+from ..contract import Finding, of_energy, of_structure
 from ..energy import PositionalRestraint
 from ..minimize import Minimizer
 from ..minimize.minimizer import Watch
@@ -56,12 +57,14 @@ class Rounds:
             start = time.perf_counter()
             rounds.append(Round(result, _names(atoms, freed), rule.find(atoms.positions)))
             searching += time.perf_counter() - start
+        at_end = {term: float(value) for term, value in result.energy_after.columns().items()}
         total = time.perf_counter() - begin
         seconds = {"preparation": prepared, "minimisation": total - searching, "violations": searching}
         return RelaxResult(
             name=name, atoms=atoms, b_factors=model.b_factors, before=before, rounds=rounds,
             n_added=int((~model.given).sum()), rms_displacement=_moved(model, atoms.positions),
             seconds={**seconds, "total": prepared + total}, notes=model.notes,
+            findings=(*_findings(model), *of_energy(atoms, at_end, atoms.positions)),
         )  # fmt: skip
 
     def _minimizer(self, atoms: Atoms, freed: NDArray[np.intp], left: int) -> Minimizer:
@@ -95,6 +98,13 @@ def _residues(atoms: Atoms) -> NDArray[np.intp]:
 def _names(atoms: Atoms, residues: NDArray[np.intp]) -> tuple[str, ...]:
     assert atoms.labels is not None
     return tuple(str(atoms.labels.residues[k]) for k in residues.tolist())
+
+
+def _findings(model: Model) -> list[Finding]:
+    """Findings about the atoms that the file has; relaxation mends what they tell."""
+    given = np.flatnonzero(model.given)
+    found = of_structure(model.atoms[given], "noted")
+    return [replace(finding, atoms=tuple(given[list(finding.atoms)].tolist())) for finding in found]
 
 
 def _moved(model: Model, positions: Floats) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,7 +39,7 @@ from ..pele_run import PELE, pele_run
 from ..progress import ProgressLine
 from ..report import counted, provenance
 from ..structures.several import each_structure, structures_argument
-from ..terminal import note, say, say_json
+from ..terminal import note, say, say_json, with_notes
 from .frames import check_output, conformations_for, energies_for, separate_for
 from .options import Wanted, binding_options
 from .report import Findings, as_json, notes_of
@@ -104,7 +105,10 @@ def binding(
     require_lennard_jones(path)
     molecule = read_molecule(path, read_atoms, models)
     checks = Checks(molecule.source)
-    if not over.paths:
+    torn = dict[int, str]()
+    if molecule.conformations is not None:
+        torn = checks.models(molecule)
+    elif not over.paths:
         checks.structure(molecule)
     reports, texts, failed = [], [], 0
     for ligand in wanted.ligands:
@@ -115,13 +119,13 @@ def binding(
         )  # fmt: skip
         for sentence in plan.notes:
             note(f"Note: {sentence}")
-        found = _found(plan, molecule, over, wanted, output, read_atoms, ligand)
+        found = _found(plan, molecule, over, wanted, output, read_atoms, ligand, torn)
         _judge(found, checks, bool(over.paths))
         for sentence in notes_of(found):
             note(f"Note: {sentence}")
         _write(found, molecule, wanted)
         failed += _told_failures(found)
-        reports.append(_as_json(found) | {"findings": checks.as_json()})
+        reports.append(with_notes(_as_json(found) | {"findings": checks.as_json()}))
         texts.append(as_text(molecule.source, found))
     if as_json:
         say_json(reports[0] if len(reports) == 1 else {"ligands": reports})
@@ -178,14 +182,14 @@ def _strip(wanted: Wanted, ligand: str, atoms: Atoms) -> Chosen | None:
 
 def _found(
     plan: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None, read_atoms: ReadAtoms,
-    ligand: str,
+    ligand: str, torn: Mapping[int, str],
 ) -> Findings:  # fmt: skip
-    """All that the options ask for of one ligand."""
+    """All that the options ask for of one ligand. torn : why models fail, by their place"""
     like = click.get_current_context().params.get("like")
     if wanted.is_separate:
         separate = separate_for(plan, molecule, over, wanted, read_atoms, output)
         return _compared(Findings(plan, separate, ligand, wanted.receptor, like), wanted)
-    energies = energies_for(plan, molecule, over, wanted, output)
+    energies = energies_for(plan, molecule, over, wanted, output, torn)
     entropy = entropy_of(interaction(energies.delta), plan.model.temperature) if wanted.entropy else None
     if entropy is not None and entropy.warning:
         note(f"Warning: {entropy.warning}")

@@ -39,9 +39,13 @@ def check_output(output: Path | None, over: FrameOptions, wanted: Wanted) -> Non
 
 
 def energies_for(
-    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None
-) -> BindingEnergies:
-    """The energies of all frames, which are written to `output` where it is given."""
+    binding: Binding, molecule: Molecule, over: FrameOptions, wanted: Wanted, output: Path | None,
+    torn: Mapping[int, str],
+) -> BindingEnergies:  # fmt: skip
+    """The energies of all frames, which are written to `output` where it is given.
+
+    torn : why models fail, by their place
+    """
     if over.paths:
         return _of_trajectory(binding, over.opened(binding.given, molecule.chosen), output, over.resume)
     with ProgressLine("Binding energy") as progress:
@@ -49,7 +53,10 @@ def energies_for(
             energies = evaluate_poses(binding, read_poses(wanted.poses, binding.plans["ligand"].atoms), progress)
             numbers = np.arange(len(energies), dtype=np.int64)
         elif molecule.conformations is not None:
-            energies = binding.evaluate_batch(molecule.conformations, progress, errors="record")
+            x = molecule.conformations.copy()
+            x[list(torn)] = np.nan
+            energies = binding.evaluate_batch(x, progress, errors="record")
+            energies = replace(energies, errors={**energies.errors, **torn})
             numbers = np.array(molecule.numbers, np.int64)
         else:
             energies = binding.evaluate_batch(binding.given.positions[np.newaxis])

@@ -15,7 +15,7 @@ from ..contract import Checks
 from ..progress import ProgressLine
 from ..report import duration
 from ..structures.choice import Bools
-from ..terminal import note, say, say_json
+from ..terminal import note, say, say_json, with_notes
 from .facts import counted_frames, facts_of
 from .options import FrameOptions
 from .rate import Rate
@@ -99,7 +99,7 @@ def report_frames(work: FrameWork, over: FrameOptions, output: Path | None, as_j
     checks.findings += tally.imaged()
     if as_json:
         findings = {"findings": checks.as_json()}
-        say_json({**cast(Mapping[str, object], facts["json"]), **tally.as_json(), **findings})
+        say_json(with_notes({**cast(Mapping[str, object], facts["json"]), **tally.as_json(), **findings}))
     else:
         head = [*cast(list[str], facts["lines"]), counted_frames(frames)]
         say("\n".join([*head, *tally.lines(str(facts["how"]))]))

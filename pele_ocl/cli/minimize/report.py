@@ -37,7 +37,7 @@ def report(
     rows = [outcome.row for outcome in outcomes]
     put_out(rows, path, save, as_json, lambda: _as_text(outcomes, device, work, verbose))
     _tell_restored(rows)
-    _tell_findings(outcomes)
+    tell_findings(rows)
     _tell_limits(outcomes)
     exit_for_failed(rows, "structure")
 
@@ -90,9 +90,9 @@ def _tell_restored(rows: Sequence[Row]) -> None:
         )
 
 
-def _tell_findings(outcomes: Sequence[Outcome]) -> None:
-    """Say what was found in the given starts, the first of them by its name; --json and the rows have all."""
-    found = [of.row for of in outcomes if of.row.get("findings")]
+def tell_findings(rows: Sequence[Row]) -> None:
+    """Say what was found, the first of it by the structure's name; --json has all."""
+    found = [row for row in rows if row.get("findings")]
     if found:
         more = f"; and {counted(len(found) - 1, 'structure')} more" if len(found) > 1 else ""
         note(f"Note: {one_line(found[0]['name'])}: {found[0]['findings'][0]['text']}{more}")

@@ -31,7 +31,7 @@ from ..options import (
 )
 from ..progress import ProgressLine
 from ..structures.several import each_structure, structures_argument
-from ..terminal import note, say, say_json
+from ..terminal import note, say, say_json, with_notes
 from .computing import Computed, computed_one_by_one, computed_together, frame_work
 from .lists import DEFAULT_CUTOFF, pairs_listed, pairs_of, why_none
 from .output import json_of, save, text_of
@@ -128,7 +128,7 @@ def nonbond(
         if output is not None:
             save(output, molecule, computed, constants)
     if as_json:
-        say_json(json_of(molecule, computed, constants) | {"findings": checks.as_json()})
+        say_json(with_notes(json_of(molecule, computed, constants) | {"findings": checks.as_json()}))
     else:
         say(text_of(molecule, computed, constants, verbose))
 

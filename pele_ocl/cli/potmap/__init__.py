@@ -19,7 +19,7 @@ from ..options import ReadAtoms, device_list, report_options, run_options, struc
 from ..progress import ProgressLine
 from ..structures.maps import each_map
 from ..structures.several import structures_argument
-from ..terminal import note, say, say_json
+from ..terminal import note, say, say_json, with_notes
 from .at_atoms import report_at_atoms
 from .computing import announce, computed, over_frames
 from .options import grid_of, grid_options, physics_options, picture_options
@@ -149,7 +149,7 @@ def potmap(
     write(source, outputs, found)
     pictures.write(source, _whole(outputs), found)
     if as_json:
-        say_json(json_of(found))
+        say_json(with_notes(json_of(found)))
     else:
         say(text_of(source, found, verbose))
     if found.frames is not None:

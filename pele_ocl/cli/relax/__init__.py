@@ -10,6 +10,7 @@ from ...errors import FormatError
 from ...formats import require_table_suffix
 from ...relax import PROTOCOLS, Relaxer
 from ..command import EachOnce
+from ..contract import is_strict, strict_option
 from ..minimize.targets import TARGET, Targets, expanded
 from ..options import debug_option, run_options
 from .report import report
@@ -40,6 +41,7 @@ _SUFFIXES = (".pdb", ".cif")
 @click.option("--report", "table", type=TARGET, metavar="FILE", help="Write a row for each model: .csv, .h5, .json.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of several models: pass over those done.")
 @run_options
+@strict_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a model instead of the table.")
 @click.option("-v", "--verbose", is_flag=True, help="List all violations that are left.")
 @debug_option
@@ -68,5 +70,6 @@ def relax(
     limits = {"close_gaps": str(close_gaps), "max_iterations": str(max_iterations)}
     settings = {"like": like, **limits, "precision": precision, "device": device or ""}
     relaxer = Relaxer(like, close_gaps=close_gaps, max_iterations=max_iterations, precision=precision, device=chosen)
-    rows = rows_of(relaxer, targets, settings, resume)
+    settings |= {"strict": "True"} if is_strict() else {}
+    rows = rows_of(relaxer, targets, settings, resume, is_strict())
     report(rows, output, table, as_json, verbose)

@@ -14,7 +14,7 @@ from ...relax import RelaxResult, counts
 from ..clock import elapsed
 from ..energies import UNIT
 from ..minimize.journal import Row
-from ..minimize.report import add_reasons, column, exit_for_failed, put_out
+from ..minimize.report import add_reasons, column, exit_for_failed, put_out, tell_findings
 from ..report import call_facts, counted, duration
 from ..tables import table
 from ..terminal import note, one_line
@@ -48,6 +48,7 @@ def row_of(path: Path, result: RelaxResult) -> Row:
         ],
         "seconds": dict(result.seconds),
         "notes": list(result.notes),
+        "findings": [finding.as_json() for finding in result.findings],
     }
 
 
@@ -66,6 +67,7 @@ def _tell(rows: Sequence[Row]) -> None:
     for row in done:
         for sentence in row["notes"]:
             note(f"Note: {sentence}")
+    tell_findings(done)
     restored = [row for row in done if row["restored"]]
     if restored:
         note(f"Note: bonds were restored before the first step in {counted(len(restored), 'model')} of {len(rows):,}")

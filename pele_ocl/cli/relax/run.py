@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...contract import require
 from ...errors import PeleError
 from ...formats.conformation_files import Content, write_conformation
 from ...inputfile import read_file
@@ -17,8 +18,13 @@ from .report import row_of
 _JOURNAL = "relax.jsonl"
 
 
-def rows_of(relaxer: Relaxer, targets: Targets, settings: Mapping[str, str], resume: bool) -> list[Row]:
-    """The row of each model, in their order. resume : whether those that an earlier run finished are passed over"""
+def rows_of(
+    relaxer: Relaxer, targets: Targets, settings: Mapping[str, str], resume: bool, strict: bool = False
+) -> list[Row]:
+    """The row of each model, in their order.
+
+    resume : whether models that an earlier run finished are passed over; strict : whether findings refuse a model
+    """
     path = None if targets.journal is None else targets.journal.with_name(_JOURNAL)
     rows = list[Row]()
     with Journal(path, settings, resume) as journal, StructureLine(len(targets.files), "Relaxing") as progress:
@@ -33,6 +39,7 @@ def rows_of(relaxer: Relaxer, targets: Targets, settings: Mapping[str, str], res
                     source = read_file(model)
                     sha256 = source.sha256
                     result = relaxer.relax(source, watch=watch)
+                    require(result.findings, strict)
                     make_folder(target.parent)
                     journal.begin()
                     write_conformation(target, Content(result.atoms, source=str(model), b_factors=result.b_factors))

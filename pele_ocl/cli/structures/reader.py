@@ -22,7 +22,7 @@ from ...inputfile import InputFile, read_file
 from ...reading import Coordinates, read_chosen
 from ..command import COORDINATES
 from ..report import counted
-from ..terminal import note
+from ..terminal import note, remember
 from .choice import Chosen
 
 LARGE_FILE = 20_000_000  # bytes that take more than two seconds to read
@@ -188,7 +188,9 @@ class StructureReader:
         unfit = "" if self.gb is None else radii_note(self.gb, atoms.gb_radii_set)
         held = Composition.of(atoms.labels).solvent_sentence()
         for sentence in (unfit, *atoms.notes, f"{source}: {held}" if held else ""):
-            self._tell(sentence and f"Note: {sentence}")
+            if sentence:
+                remember(sentence)
+                self._tell(f"Note: {sentence}")
 
     def _tell(self, sentence: str) -> None:
         """Say it on stderr, once."""

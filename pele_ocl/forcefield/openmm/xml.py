@@ -76,7 +76,8 @@ class XmlForceField(ForceField):
         try:
             return extra("openmm.app", f"the force field {self.name}").ForceField(*self.files)
         except Exception as error:  # OpenMM raises what its XML parser does, and bare Exceptions
-            raise InputError(f"the force field {self.name} cannot be read: {quoted(error)}") from error
+            cause = str(error).rpartition('": ')[2]  # behind OpenMM's words about its own function and the file
+            raise InputError(f"the force field {self.name} cannot be read: {quoted(cause)}") from error
 
     def _system(self, structure: Structure, field: OpenMMForceField, topology: object) -> System:
         app = extra("openmm.app", f"the force field {self.name}")
