@@ -62,7 +62,7 @@ def built_blocks(plan: Minimizer, x: NDArray[np.float64], gradient: float | None
 
     gradient : root mean square, None before there is one
     """
-    with plan.energy.lent(1) as pipeline:
+    with plan.energy._lent(1) as pipeline:
         steps = plan.steps_of(pipeline.passes)
         run = pipeline.passes.run.anew(False)
         encoded = np.empty((1, x.size), pipeline.passes.encoding.dtype)
@@ -159,7 +159,7 @@ def test_restraints_count(device):
     held = [PositionalRestraint(50.0, atoms=[3, 4]), PositionalRestraint(7.0, atoms=[4], name="also")]
     flat = PositionalRestraint(1e3, atoms=[5], flat=0.5, name="flat")
     plan = Minimizer(PEPTIDE, terms=[*held, flat], model=VACUUM, device=device)
-    with plan.energy.lent(1) as pipeline:
+    with plan.energy._lent(1) as pipeline:
         blocks = plan.steps_of(pipeline.passes)._preconditioner
     assert blocks is not None
     rest = np.empty(len(PEPTIDE))
@@ -178,7 +178,7 @@ def test_iterations_saved(device):
 
 def test_without_bonded_terms_there_is_none(device):
     bare = Minimizer(PEPTIDE, only_terms=["lennard_jones"], model=VACUUM, max_iterations=3, device=device)
-    with bare.energy.lent(1) as pipeline:
+    with bare.energy._lent(1) as pipeline:
         assert bare.steps_of(pipeline.passes)._preconditioner is None
     assert bare.minimize().iterations == 3
 

@@ -39,7 +39,7 @@ def evaluate_with(
     named = naming or Naming(binding.names)
 
     def evaluate(positions: Positions, progress: Progress | None) -> Evaluated:
-        energies = binding.added(decomposer, binding.of_complex(positions), progress, "record")
+        energies = binding._added(decomposer, binding.of_complex(positions), progress, "record")
         return Evaluated(named.columns(energies.systems()), energies.errors)
 
     return evaluate

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
@@ -89,6 +91,8 @@ class Binding:
             "variant": variant,
             "device": device,
         }
+        # As they stand now: they may be arrays and lists, which others write to.
+        self._chosen = deepcopy(dict(ligand=ligand, receptor=receptor, strip=strip, strip_like=strip_like or like))
         self.model = SolventModel.or_default(model) if like is None else SolventModel.like(like)
         require_atoms(atoms)
         self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
@@ -121,6 +125,11 @@ class Binding:
     def __repr__(self) -> str:
         counts = f"{len(self.parts.receptor):,} and {len(self.parts.ligand):,} atoms"
         return f"Binding({counts}, {self.variant}, {self.precision}, on {self.device})"
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        """By atoms and options, the device by its title: a pickle makes the plans anew on a device like it."""
+        options = {**self._choices, "variant": self.variant, "device": self.device}
+        return partial(type(self), model=self.model, idecomp=self.idecomp, **self._chosen, **options), (self.given,)
 
     def alike(self, atoms: Atoms, ligand: Chosen, receptor: Chosen, precision: str | None = None) -> Binding:
         """A Binding of other atoms with the options of this one; a decomposition only with another precision."""
@@ -178,7 +187,7 @@ class Binding:
         """The energies at positions (m, k, 3) of the complex, with their decomposition where one is wanted."""
         start = time.perf_counter()
         decomposer = self.decomposer()
-        found = self.added(decomposer, positions, progress, errors)
+        found = self._added(decomposer, positions, progress, errors)
         parts = None if decomposer is None or len(found.errors) == len(found) else decomposer.result()
         return replace(found, decomposition=parts, seconds={"total": time.perf_counter() - start})
 
@@ -186,7 +195,7 @@ class Binding:
         """A new Decomposer of this complex; None where no decomposition is wanted."""
         return None if self.idecomp is None else Decomposer(self, self.idecomp)
 
-    def added(
+    def _added(
         self, decomposer: Decomposer | None, positions: Positions, progress: Progress | None,
         errors: Literal["raise", "record"],
     ) -> BindingEnergies:  # fmt: skip
@@ -268,7 +277,7 @@ class Binding:
         for values in systems.values():
             values[list(failed)] = np.nan
         delta = systems["complex"] - systems["receptor"] - systems["ligand"]
-        terms = {name: Terms.ready(self.names, values) for name, values in (*systems.items(), ("delta", delta))}
+        terms = {name: Terms._unchecked(self.names, values) for name, values in (*systems.items(), ("delta", delta))}
         return BindingEnergies.of(terms, errors=dict(sorted(failed.items())))
 
     def aligned(self, terms: Terms) -> Floats:

@@ -116,7 +116,7 @@ class Ensemble:
         numbers = {key: number for number, key in enumerate(distinct)}
         rows = [numbers[id(atoms)] for atoms in self.atoms]
         positions = {k: self.positions[k] for k in range(len(self)) if k not in self._failed}
-        options = {**self._options, "device": self.device.name}
+        options = {**self._options, "device": self.device}
         return _again, (list(distinct.values()), rows, options, positions, self._frozen)
 
     @property

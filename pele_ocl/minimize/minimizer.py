@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -87,6 +87,13 @@ class Minimizer:
             born="pairs",  # an energy without steps, whose gradient is its slope
         )  # fmt: skip
         self.energy = self._make(frozen=frozen)
+        self._described: dict[str, Any] = dict(
+            method=method, tolerance=tolerance, largest=largest, energy_change=energy_change,
+            max_iterations=max_iterations, max_seconds=max_seconds, terms=self.energy.further_terms,
+            frozen=self.energy.frozen if self.energy.frozen.any() else None, constraints=constraints, restore=restore,
+            rounds=rounds, fixed_radii=fixed_radii, one_four=one_four, cutoff=cutoff, only_terms=only_terms,
+            precision=precision, variant=self.energy.variant, device=self.energy.device, model=self.energy.model,
+        )  # fmt: skip
         self._whole: Energy | None = None  # the same, with all that frozen atoms give each other
         self.free = np.logical_not(self.energy.frozen)
         self._steps: WeakKeyDictionary[AnyPasses, Steps] = WeakKeyDictionary()
@@ -97,6 +104,14 @@ class Minimizer:
         # Nothing is moved where there are to be no steps, or where no energy depends on bonds.
         keeps_bonds = not flag("restore", restore) or max_iterations == 0 or "bond" not in self.energy._contents.names
         self._lengths = None if keeps_bonds else BondLengths.of(atoms, self.free)
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        """By atoms and options, the device by its title: a pickle makes the plan anew on a device like it."""
+        return partial(type(self), **self._described), (self.atoms,)
+
+    def __repr__(self) -> str:
+        plan = self.energy
+        return f"Minimizer({len(self.atoms):,} atoms, {plan.variant}, {plan.precision}, on {plan.device})"
 
     @property
     def atoms(self) -> Atoms:
@@ -215,7 +230,7 @@ class Minimizer:
     ) -> Turns[tuple[Pool, Floats]]:  # fmt: skip
         """Minimise all; where they ended, and the seconds until each did."""
         seconds, limit = np.zeros(len(given)), self.stopping.max_seconds
-        with plan.lent(len(given)) as pipeline:
+        with plan._lent(len(given)) as pipeline:
             assert isinstance(pipeline, Pipeline)
             passes = pipeline.passes
             assert isinstance(passes, EnergyPasses)

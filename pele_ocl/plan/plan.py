@@ -6,6 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
@@ -87,6 +88,14 @@ class Plan(ABC, Generic[R, B]):
     def __repr__(self) -> str:
         size = f"{len(self.atoms):,} atoms"
         return f"{type(self).__name__}({size}, {self.variant}, {self.precision}, on {self.device})"
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        """By atoms and options, the device by its title: a pickle makes the plan anew on a device like it."""
+        return partial(type(self), **self._described()), (self.atoms,)
+
+    @abstractmethod
+    def _described(self) -> dict[str, Any]:
+        """The options of the constructor that make this plan."""
 
     def evaluate(
         self, positions: ArrayLike | None = None, *, profile: bool = False, progress: Progress | None = None
@@ -206,7 +215,7 @@ class Plan(ABC, Generic[R, B]):
                 meanwhile(made[0])
             return made[0]
 
-        with self.lent(m) as evaluator:
+        with self._lent(m) as evaluator:
             if ready is not None:
                 ready(evaluator)
             seconds = evaluator.compute(conformations, arrays, failures, profile=profile, tell=progress or untold)
@@ -215,7 +224,7 @@ class Plan(ABC, Generic[R, B]):
             found.erase(k)
         return found, seconds
 
-    def lent(self, m: int) -> Loan:
+    def _lent(self, m: int) -> Loan:
         """An evaluator for up to m conformations at a time that nobody else uses meanwhile."""
         return Loan(self._borrow(m), self._give_back)
 
