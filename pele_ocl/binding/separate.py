@@ -69,7 +69,7 @@ def separate_energies(
             raise InputError(f"the {name} has the term {sorted(strange)[0]}, which the complex lacks")
         tell = None if progress is None else lambda share, done=k: progress((done + share) / len(PARTS))
         energies = energy_over(plan, trajectories[name], progress=tell)
-        aligned = Terms(binding.names, binding.aligned(energies.terms))
+        aligned = Terms(binding.names, binding._aligned(energies.terms))
         found[name] = FrameEnergies(energies.frames, aligned, energies.errors, n_imaged=energies.n_imaged)
     return SeparateEnergies(found)
 

@@ -43,6 +43,9 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
     """Energy and gradient of one molecule, prepared once; parameters as in `energy`.
 
     born : key of BORN, never "auto"; accuracy : of the Born radii, where they are approximate; else None
+    frozen : (n,) True for atoms that never move; further_terms : the Terms beside those of the force field
+    options : those that the kernels are built for; layout : the shape of their work
+    names : of the terms, in the order of results
     """
 
     quantity = "energy"

@@ -40,6 +40,9 @@ class Ensemble:
     errors : "record" for rows of molecules that cannot be computed, "raise" for an InputError
     other parameters : as of `Energy`, for all rows
 
+    `atoms` has the Atoms of each row, `device` and `precision` are those of all. `positions`, `gradients`, `born_radii`
+    and `frozen` are Columns.
+
     Raises InputError for options that do not exist, DeviceMemoryError where the device has no room for all rows.
     """
 

@@ -52,6 +52,10 @@ class Minimizer:
     """Minimisation of one molecule, prepared once; parameters as in `minimize`.
 
     energy : the plan that computes energies and gradients
+    free : (n,) True for atoms that move; constraints : BondConstraints, None without
+    descent, stopping, rounds : the method, the bounds and the rounds as they were chosen
+
+    It pickles by its atoms and options, as plans do.
     """
 
     def __init__(
@@ -119,12 +123,12 @@ class Minimizer:
         return self.energy.atoms
 
     @property
-    def can_share(self) -> bool:
+    def _can_share(self) -> bool:
         """Whether its launches can be shared with other molecules."""
         is_timed, leaves_out = self.stopping.max_seconds is not None, bool(self.energy.frozen.any())
         return self.rounds == 1 and self.descent != Descent.NEWTON and not leaves_out and not is_timed
 
-    def keep_in_place(self, frozen: NDArray[np.bool_]) -> None:
+    def _keep_in_place(self, frozen: NDArray[np.bool_]) -> None:
         """Have atoms (n,) stay where they are, wherever that is, whose energies are computed all the same.
 
         Raises InputError where none is left to move.
@@ -236,7 +240,7 @@ class Minimizer:
             assert isinstance(passes, EnergyPasses)
             run = passes.run.anew(False) if queue is None else passes.run.aside(queue)
             with _nothing_left(run):
-                pool = Pool(run, pipeline, self.steps_of(passes), given, failures)
+                pool = Pool(run, pipeline, self._steps_of(passes), given, failures)
                 while pool:
                     pool.start()
                     yield
@@ -257,7 +261,7 @@ class Minimizer:
                         seconds[seconds == 0] = now
         return pool, seconds
 
-    def steps_of(self, passes: AnyPasses) -> Steps:
+    def _steps_of(self, passes: AnyPasses) -> Steps:
         """The steps that go with some passes, made once."""
         if passes not in self._steps:
             packed = self.stopping.packed(self.energy.precision, int(self.free.sum()))

@@ -42,7 +42,11 @@ BYTES_A_PAIR = 24  # of the largest buffer: three float64 of a stored gradient
 
 
 class Nonbond(Plan[NonbondResult, NonbondBatch]):
-    """Nonbonded energy and gradient of one pair list, prepared once; parameters as in `nonbond`."""
+    """Nonbonded energy and gradient of one pair list, prepared once; parameters as in `nonbond`.
+
+    pairs : the list; dielectrics : (n,) internal dielectric constants; gb : whether there is a solvent
+    names : of the terms, in the order of results
+    """
 
     quantity = "nonbond"
     variants = VARIANTS

@@ -59,6 +59,9 @@ class Plan(ABC, Generic[R, B]):
 
     atoms : the molecule; precision : "float32" or "float64"; model : SolventModel
     device : Device that computes; variant : key of `variants`, never "auto"
+    quantity : name of what is computed, as results and tunings have it
+
+    A plan pickles by its atoms and options, and is made anew on a device of the same title.
     """
 
     quantity: ClassVar[str]

@@ -40,6 +40,7 @@ class Solvent(Plan[SolventResult, SolventBatch]):
 
     accuracy : of the Born radii, where the variant approximates; else None
     devices : Devices that share the work; `device` is the first
+    names : of the terms, in the order of results; layout : the shape of the kernels' work
     """
 
     quantity = "solvent"
