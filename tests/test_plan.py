@@ -11,8 +11,18 @@ from conftest import random_atoms
 from test_reference_energy import bonded
 
 from pele_ocl import (
-    Binding, DeviceError, Grid, InputError, Minimizer, Nonbond, PositionalRestraint, Solvent, SolventModel, all_pairs,
-    pairs_within, read,
+    Binding,
+    DeviceError,
+    Grid,
+    InputError,
+    Minimizer,
+    Nonbond,
+    PositionalRestraint,
+    Solvent,
+    SolventModel,
+    all_pairs,
+    pairs_within,
+    read,
 )  # fmt: skip
 from pele_ocl.energy import Energy
 from pele_ocl.paths import shipped

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from openmm import System
     from openmm.app import Topology
     from parmed import Structure as ParmedStructure
+    from rdkit.Chem import Mol
 
 _PARAMETERS = ("lj_sigma", "lj_epsilon", "gb_radii", "gb_scales")
 
@@ -134,6 +135,20 @@ class Atoms(ReadOnlyArrays):
         without bonds), and there are no Lennard-Jones parameters: a universe keeps none.
         """
         atoms: Atoms = import_module("..interop.mdanalysis", __package__).from_mdanalysis(universe, forcefield)
+        return atoms
+
+    @classmethod
+    def from_rdkit(cls, molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer: int = -1) -> Atoms:
+        """The atoms of a molecule of RDKit with all its hydrogens; needs the extra `rdkit`.
+
+        charges : "gasteiger" or "mmff", which RDKit computes, or (n,) e
+        conformer : number of the conformer whose positions are taken, by default the first
+
+        Names are those of a PDB file, else elements with numbers; bonds are the molecule's, GB radii those of the set
+        mbondi2. There are no Lennard-Jones and bonded parameters: RDKit has none that go with these. Raises
+        InputError for a molecule without positions or hydrogens, ParameterError where charges are not known.
+        """
+        atoms: Atoms = import_module("..interop.rdkit", __package__).from_rdkit(molecule, charges, conformer)
         return atoms
 
     def __len__(self) -> int:

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,7 +88,7 @@ class Binding:
         """
         if model is not None and like is not None:
             raise InputError("choose one of model and like; SolventModel.like takes changes to a program's constants")
-        self._choices = {
+        self._choices: dict[str, Any] = {
             "one_four": one_four,
             "cutoff": cutoff,
             "precision": precision,
@@ -96,7 +96,9 @@ class Binding:
             "device": device,
         }
         # As they stand now: they may be arrays and lists, which others write to.
-        self._chosen = deepcopy(dict(ligand=ligand, receptor=receptor, strip=strip, strip_like=strip_like or like))
+        self._chosen: dict[str, Any] = deepcopy(
+            dict(ligand=ligand, receptor=receptor, strip=strip, strip_like=strip_like or like)
+        )
         self.model = SolventModel.or_default(model) if like is None else SolventModel.like(like)
         require_atoms(atoms)
         self.given, self.n_atoms, self.idecomp = atoms, len(atoms), idecomp
@@ -139,7 +141,7 @@ class Binding:
         """A Binding of other atoms with the options of this one; a decomposition only with another precision."""
         choices = self._choices if precision is None else {**self._choices, "precision": precision, "variant": "auto"}
         idecomp = None if precision is None else self.idecomp
-        return Binding(atoms, ligand, receptor, model=self.model, idecomp=idecomp, **choices)  # type: ignore[arg-type]
+        return Binding(atoms, ligand, receptor, model=self.model, idecomp=idecomp, **choices)
 
     def evaluate(self, positions: ArrayLike | None = None) -> BindingEnergies:
         """The energies at positions (n, 3) A of all atoms that were given, by default their own; shape ().

@@ -96,7 +96,7 @@ def held_frames(given: object) -> MemoryFile | None:
     if library == "MDAnalysis":
         if not hasattr(given, "atoms"):
             raise InputError(f"the trajectory is {described(given)}; a Universe or an AtomGroup is needed")
-        return UniverseFile(given)  # type: ignore[arg-type]
+        return UniverseFile(given)
     if library == "mdtraj" and name == "Trajectory":
         held: Any = given
         return ArrayFile("the trajectory of MDTraj", held.xyz, A_PER_NM, held.unitcell_vectors)
