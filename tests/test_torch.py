@@ -114,7 +114,7 @@ def test_a_missing_library_is_named(module, library):
     code = (
         f"import sys; sys.modules[{module!r}] = None\n"
         "import pele_ocl\n"
-        f"try: pele_ocl.{module}\n"
+        f"try: pele_ocl.{module}.energies(None, None)\n"
         "except pele_ocl.PeleError as error: print(error)"
     )
     done = subprocess.run(
